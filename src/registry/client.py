@@ -1,0 +1,168 @@
+"""The command's two ways to reach a catalog: a running server, or a data directory opened in this process."""
+
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import quote, urlsplit
+
+import msgspec
+
+from registry.answers import SearchBody, search_data, status_data
+from registry.data_dir import DataDirInUse, DataDirLock
+from registry.errors import RegistryError
+from registry.services import Services
+from registry.settings import Settings
+
+Progress = Callable[[int, int], None]
+Answer = dict[str, Any]
+
+_TIMEOUT_SECONDS = 30
+_POLL_SECONDS = 0.3
+
+
+class CommandFailed(Exception):
+    """A command could not do what it was asked; the message is one line that says what to do."""
+
+
+class Target(Protocol):
+    """What commands work on. Answers are those of the HTTP API's `data`; methods raise CommandFailed."""
+
+    def search(self, body: SearchBody) -> Answer:
+        """Search."""
+        ...
+
+    def reindex(self, skill_id: str | None, *, force: bool, progress: Progress) -> Answer:
+        """Reindex one skill or all, saying how far it is."""
+        ...
+
+    def status(self) -> Answer:
+        """Return how the service is."""
+        ...
+
+
+class Server:
+    """A running server, over HTTP."""
+
+    def __init__(self, url: str) -> None:
+        if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+            raise CommandFailed(f"--server {url}: not an http(s) URL, such as http://localhost:8080")
+        self._base = url.rstrip("/")
+
+    def search(self, body: SearchBody) -> Answer:
+        """Search."""
+        return self._call("POST", "/search", msgspec.to_builtins(body))
+
+    def reindex(self, skill_id: str | None, *, force: bool, progress: Progress) -> Answer:
+        """Reindex one skill or all, saying how far it is."""
+        path = f"/reindex/{quote(skill_id)}" if skill_id else "/reindex"
+        job = self._call("POST", f"{path}?async=true", {"force": force})
+        while (state := self._call("GET", f"/reindex/{job['job_id']}"))["status"] == "running":
+            progress(state["done"], state["total"])
+            time.sleep(_POLL_SECONDS)
+        if state.get("result") is None:
+            raise CommandFailed(f"reindexing failed: {state.get('error')}")
+        result: Answer = state["result"]
+        return result
+
+    def status(self) -> Answer:
+        """Return how the service is."""
+        return self._call("GET", "/status", None)
+
+    def _call(self, method: str, path: str, body: object) -> Answer:
+        request = urllib.request.Request(  # noqa: S310 - the scheme was checked
+            f"{self._base}/api/v1{path}",
+            method=method,
+            data=None if body is None else msgspec.json.encode(body),
+            headers={"Content-Type": "application/json", "Accept": "application/json"},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as answer:  # noqa: S310
+                data: Answer = msgspec.json.decode(answer.read())["data"]
+                return data
+        except urllib.error.HTTPError as error:
+            raise CommandFailed(_message(error)) from None
+        except (OSError, msgspec.DecodeError, KeyError) as error:
+            reason = getattr(error, "reason", error)
+            raise CommandFailed(f"{self._base} does not answer as a skill registry ({reason}): is it running?") from None
+
+
+def _message(error: urllib.error.HTTPError) -> str:
+    try:
+        return str(msgspec.json.decode(error.read())["error"]["message"])
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return f"the server answered {error.code} {error.reason}"
+
+
+class InProcess:
+    """A data directory opened in this process."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+
+    def search(self, body: SearchBody) -> Answer:
+        """Search."""
+        return self._answer(lambda: search_data(self.services, body))
+
+    def reindex(self, skill_id: str | None, *, force: bool, progress: Progress) -> Answer:
+        """Reindex one skill or all, saying how far it is."""
+        keys = [skill_id] if skill_id else None
+        return self._answer(lambda: self.services.reindexing.run(keys, force=force, progress=progress))
+
+    def status(self) -> Answer:
+        """Return how the service is."""
+        return self._answer(lambda: status_data(self.services))
+
+    @staticmethod
+    def _answer(call: Callable[[], object]) -> Answer:
+        try:
+            answer: Answer = msgspec.json.decode(msgspec.json.encode(call()))
+        except RegistryError as error:
+            raise CommandFailed(error.message) from None
+        return answer
+
+
+@contextmanager
+def open_target(settings: Settings, server: str | None) -> Iterator[Target]:
+    """Yield the server at `server`, else the one that runs on the data directory, else the directory itself."""
+    if server:
+        yield Server(server)
+        return
+    if not _is_catalog(settings):
+        raise CommandFailed(
+            f"{settings.data_dir.name} holds no catalog yet: start 'skill-registry serve' once, run "
+            "'skill-registry scan', or name a running server with --server"
+        )
+    try:
+        lock = DataDirLock(settings.data_dir)
+    except DataDirInUse as running:
+        if running.url is None:
+            raise CommandFailed(str(running)) from None
+        yield Server(running.url)
+        return
+    with closing_services(settings, lock) as services:
+        services.engine.start()
+        services.engine.wait_until_embedded(_TIMEOUT_SECONDS)
+        services.ready.set()
+        yield InProcess(services)
+
+
+@contextmanager
+def closing_services(settings: Settings, lock: DataDirLock) -> Iterator[Services]:
+    """Yield services over a locked data directory and close them, and the lock, at the end."""
+    try:
+        services = Services(settings)
+        try:
+            yield services
+        finally:
+            services.close()
+    finally:
+        lock.release()
+
+
+def _is_catalog(settings: Settings) -> bool:
+    path: Path = settings.database_path
+    return path.exists()

@@ -1,0 +1,108 @@
+"""What the command prints: tables for people, JSON for programs, a bar for what takes long."""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import click
+import msgspec
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from registry.scanner import ScanReport
+
+Answer = Mapping[str, Any]
+
+
+def show(answer: Answer, tables: Callable[[Answer], Iterator[Table | str]], *, as_json: bool) -> None:
+    """Print an answer as JSON, or as the tables made of it."""
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
+        return
+    console = Console()
+    for part in tables(answer):
+        console.print(part)
+
+
+def search_table(answer: Answer) -> Iterator[Table | str]:
+    """Yield the hits of a search."""
+    for warning in answer["warnings"]:
+        yield f"[yellow]warning:[/] {escape(warning)}"
+    if not answer["skills"]:
+        yield "Nothing fits."
+        return
+    table = _table("Score", "Skill", "Version", "Matched by", "Description")
+    for hit in answer["skills"]:
+        skill = hit["skill"]
+        score = f"{hit['score']:.2f} {hit['relevance']}"
+        shown = _shortened(skill["description"], 160)
+        table.add_row(score, *map(escape, (_printable(skill["id"]), skill["version"], ", ".join(hit["matched_by"]), shown)))
+    yield table
+    yield f"{answer['count']} by {answer['mode']} search in {answer['took_ms']:.1f} ms"
+
+
+def facts_table(answer: Answer) -> Iterator[Table | str]:
+    """Yield the plain values of an answer, one a line."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for name, value in answer.items():
+        if not isinstance(value, dict | list):
+            table.add_row(name, escape(str(value)))
+    yield table
+
+
+def status_tables(answer: Answer) -> Iterator[Table | str]:
+    """Yield how the service is, and what the last scan could not read."""
+    embedding = answer["embedding"]
+    model = f"{embedding['provider']} {embedding['model']} ({embedding['dim']})" if embedding["provider"] else "none"
+    yield from facts_table({**answer, "embedding": model})
+    yield from _problems("Skipped", answer["skipped"])
+
+
+def scan_answer(report: ScanReport, warnings: Mapping[str, list[str]]) -> Answer:
+    """Return a scan and the warnings on the records as one answer."""
+    return {**msgspec.to_builtins(report), "warnings": dict(warnings)}
+
+
+def scan_tables(answer: Answer) -> Iterator[Table | str]:
+    """Yield what a scan found, what it skipped and what was untidy."""
+    yield from facts_table(answer)
+    yield from _problems("Skipped", answer["skipped"])
+    yield from _problems("Untidy", {key: "; ".join(value) for key, value in answer["warnings"].items()})
+
+
+def _problems(title: str, reasons: Mapping[str, str]) -> Iterator[Table | str]:
+    if reasons:
+        table = _table(title, "Why")
+        for place, reason in reasons.items():
+            table.add_row(escape(_printable(place)), escape(_shortened(reason, 300)))
+        yield table
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def _printable(text: str) -> str:
+    """Return a text that cannot steer the terminal: skills are anybody's words."""
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
+
+
+def _shortened(text: str, length: int) -> str:
+    line = _printable(" ".join(text.split()))
+    return line if len(line) <= length else f"{line[: length - 1]}…"
+
+
+@contextmanager
+def progress_bar(what: str, *, hidden: bool) -> Iterator[Callable[[int, int], None]]:
+    """Yield a function that moves a bar to (done, total); nothing is drawn where nobody looks."""
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(file=sys.stderr)
+    with Progress(*columns, console=console, disable=hidden or not console.is_terminal, transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

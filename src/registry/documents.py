@@ -1,0 +1,212 @@
+"""The documents search follows, kept in the catalog's own transactions: `search.types.Documents` over Database."""
+
+import json
+from collections.abc import Iterable, Sequence
+
+import msgspec
+import numpy as np
+
+from registry.db import Database, Row, Transaction
+from registry.models import Card
+from search.text import RECIPE, embedded_text, text_hash
+from search.types import Document, DocumentGone, DocumentPut, Embedded, Stale, VectorPut
+
+_DOCUMENT = "key, id, name, description, tags, capabilities, body, labels"
+
+
+def labels(card: Card, scope: str | None) -> tuple[str, ...]:
+    """Return what filters can ask of a skill, each as `field:value`."""
+    return (
+        *(f"tag:{tag.casefold()}" for tag in card.tags),
+        *(f"capability:{capability.casefold()}" for capability in card.capabilities),
+        f"source:{card.source}",
+        *((f"scope:{scope}",) if scope else ()),
+        f"installed:{str(card.installed).lower()}",
+        f"enabled:{str(card.enabled).lower()}",
+    )
+
+
+def claim_key(transaction: Transaction, skill_id: str) -> int:
+    """Return the key of the document with this id, made if there is none; one that is gone gets its key back."""
+    found = transaction.read("select key from documents where id = ?", (skill_id,))
+    if found:
+        return int(found[0][0])
+    sql = (
+        "insert into documents (id, gone, number, name, description, tags, capabilities, body, labels, text_hash, card)"
+        " values (?, 1, ?, '', '', '[]', '[]', '', '[]', '', '{}') returning key"
+    )
+    return int(transaction.read(sql, (skill_id, transaction.next_number()))[0][0])
+
+
+def put_document(transaction: Transaction, key: int, card: Card, scope: str | None, body: str) -> int:
+    """Make the document of a skill what the skill now is; return the number of the change."""
+    number = transaction.next_number()
+    document = Document(key=key, id=card.id, name=card.name, description=card.description)
+    encode = msgspec.json.encode
+    transaction.execute(
+        "update documents set gone = 0, number = ?, name = ?, description = ?, tags = ?, capabilities = ?, body = ?,"
+        " labels = ?, text_hash = ?, card = ? where key = ?",
+        (
+            number,
+            card.name,
+            card.description,
+            encode(card.tags).decode(),
+            encode(card.capabilities).decode(),
+            body,
+            encode(labels(card, scope)).decode(),
+            text_hash(embedded_text(document)),
+            encode(card).decode(),
+            key,
+        ),
+    )
+    return number
+
+
+def remove_document(transaction: Transaction, key: int) -> int:
+    """Mark a document as gone, with its vectors; return the number of the change."""
+    number = transaction.next_number()
+    transaction.execute(
+        "update documents set gone = 1, number = ?, name = '', description = '', body = '', labels = '[]', card = '{}'"
+        " where key = ?",
+        (number, key),
+    )
+    transaction.execute("delete from vectors where key = ?", (key,))
+    return number
+
+
+class CatalogDocuments:
+    """`search.types.Documents` over the database: the seam between the catalog and search."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.catalog_id = str(database.read("select value from facts where name = 'catalog_id'")[0][0])
+        self._refresh_hashes()
+
+    def _refresh_hashes(self) -> None:
+        """Hash every text anew when the recipe of texts has changed, so that old vectors count as stale."""
+        known = self._database.read("select value from facts where name = 'text_recipe'")
+        if known and known[0][0] == str(RECIPE):
+            return
+        with self._database.write() as transaction:
+            rows = transaction.read(f"select {_DOCUMENT} from documents where gone = 0")
+            hashes = [(text_hash(embedded_text(_document(row))), row[0]) for row in rows]
+            transaction.execute_many("update documents set text_hash = ? where key = ?", hashes)
+            transaction.execute("insert or replace into facts values ('text_recipe', ?)", (str(RECIPE),))
+
+    def number(self) -> int:
+        """Return the number of the latest change."""
+        return int(self._database.read("select value from counter")[0][0])
+
+    def count(self) -> int:
+        """Return how many documents there are."""
+        return int(self._database.read("select count(*) from documents where gone = 0")[0][0])
+
+    def vector_count(self, space: str) -> int:
+        """Return how many vectors of `space` are stored."""
+        return int(self._database.read("select count(*) from vectors where space = ?", (space,))[0][0])
+
+    def document_changes(self, since: int, limit: int) -> Sequence[DocumentPut | DocumentGone]:
+        """Return at most `limit` document changes numbered above `since`, in order; only the latest of each key."""
+        sql = f"select number, gone, {_DOCUMENT} from documents where number > ? order by number limit ?"
+        return [
+            DocumentGone(row[0], row[2]) if row[1] else DocumentPut(row[0], _document(row[2:]))
+            for row in self._database.read(sql, (since, limit))
+        ]
+
+    def vector_changes(self, space: str, since: int, limit: int) -> Sequence[VectorPut | DocumentGone]:
+        """Return at most `limit` changes to the vectors of `space` numbered above `since`, in order."""
+        sql = (
+            "select number, key, vector from vectors where space = ? and number > ?"
+            " union all select number, key, null from documents where gone = 1 and number > ? order by 1 limit ?"
+        )
+        return [
+            DocumentGone(number, key)
+            if vector is None
+            else VectorPut(number, key, np.frombuffer(vector, np.float32))
+            for number, key, vector in self._database.read(sql, (space, since, since, limit))
+        ]
+
+    def stale(self, space: str, limit: int, after: int = 0) -> Sequence[Stale]:
+        """Return documents (key above `after`, ascending) whose current text has no vector in `space`."""
+        rows = self._database.read(
+            f"select {_prefixed(_DOCUMENT)}, d.text_hash {_STALE} and d.key > ? order by d.key limit ?",
+            (space, after, limit),
+        )
+        return [Stale(row[0], row[-1], embedded_text(_document(row))) for row in rows]
+
+    def stale_count(self, space: str, keys: Sequence[int] | None = None) -> int:
+        """Return how many documents (of `keys`, or all) have no current vector in `space`."""
+        only = "" if keys is None else f" and d.key in ({_marks(keys)})"
+        return int(self._database.read(f"select count(*) {_STALE}{only}", (space, *(keys or ())))[0][0])
+
+    def put_vectors(self, space: str, vectors: Iterable[Embedded]) -> int:
+        """Store vectors and return how many were kept: those whose text hash is still the document's. Idempotent."""
+        with self._database.write() as transaction:
+            return sum(_put_vector(transaction, space, vector) for vector in vectors)
+
+    def forget_vectors(self, space: str, keys: Sequence[int] | None = None) -> None:
+        """Mark the vectors of `space` (of some keys, or all) as made from no text, so that they are made again."""
+        only = "" if keys is None else f" and key in ({_marks(keys)})"
+        with self._database.write() as transaction:
+            transaction.execute(f"update vectors set text_hash = '' where space = ?{only}", (space, *(keys or ())))
+
+    def drop_other_spaces(self, spaces: Sequence[str]) -> int:
+        """Delete the vectors of every space but `spaces`; return how many there were."""
+        with self._database.write() as transaction:
+            return transaction.execute(f"delete from vectors where space not in ({_marks(spaces)})", spaces)
+
+    def cards(self, keys: Sequence[int]) -> dict[int, tuple[str, bytes]]:
+        """Return id and encoded card of each of these documents that is still there."""
+        sql = f"select key, id, card from documents where gone = 0 and key in ({_marks(keys)})"
+        return {key: (skill_id, card.encode()) for key, skill_id, card in self._database.read(sql, keys)}
+
+    def bodies(self, keys: Sequence[int]) -> dict[int, str]:
+        """Return the text of each of these documents."""
+        sql = f"select key, body from documents where key in ({_marks(keys)})"
+        return dict(self._database.read(sql, keys))
+
+
+_STALE = (
+    "from documents d left join vectors v on v.space = ? and v.key = d.key"
+    " where d.gone = 0 and (v.text_hash is null or v.text_hash <> d.text_hash)"
+)
+
+
+def _marks(values: Sequence[object]) -> str:
+    """Return a placeholder for every value."""
+    return ", ".join("?" * len(values))
+
+
+def _prefixed(columns: str) -> str:
+    return ", ".join(f"d.{column}" for column in columns.split(", "))
+
+
+def _put_vector(transaction: Transaction, space: str, made: Embedded) -> int:
+    current = transaction.read(
+        "select v.text_hash from documents d left join vectors v on v.space = ? and v.key = d.key"
+        " where d.key = ? and d.gone = 0 and d.text_hash = ?",
+        (space, made.key, made.text_hash),
+    )
+    if not current or current[0][0] == made.text_hash:
+        return 0
+    vector = np.ascontiguousarray(made.vector, np.float32).tobytes()
+    number = transaction.next_number()
+    transaction.execute(
+        "insert into vectors values (?, ?, ?, ?, ?) on conflict (space, key) do update set"
+        " text_hash = excluded.text_hash, vector = excluded.vector, number = excluded.number",
+        (space, made.key, made.text_hash, vector, number),
+    )
+    return 1
+
+
+def _document(row: Row) -> Document:
+    return Document(
+        key=row[0],
+        id=row[1],
+        name=row[2],
+        description=row[3],
+        tags=tuple(json.loads(row[4])),
+        capabilities=tuple(json.loads(row[5])),
+        body=row[6],
+        labels=tuple(json.loads(row[7])),
+    )

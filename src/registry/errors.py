@@ -1,0 +1,163 @@
+"""What can go wrong, each kind made by one constructor: `raise skill_not_found(id)`. Nothing here knows HTTP's machinery.
+
+`STATUS` is the only table of error codes; a code and its status are the service's promise to its callers.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+STATUS: Mapping[str, int] = {
+    "VALIDATION_ERROR": 400,
+    "UNAUTHORIZED": 401,
+    "INVALID_TOKEN": 401,
+    "FORBIDDEN": 403,
+    "SKILL_NOT_FOUND": 404,
+    "NOT_FOUND": 404,
+    "METHOD_NOT_ALLOWED": 405,
+    "REQUEST_TIMEOUT": 408,
+    "CONFLICT": 409,
+    "PRECONDITION_FAILED": 412,
+    "PAYLOAD_TOO_LARGE": 413,
+    "URI_TOO_LONG": 414,
+    "UNSUPPORTED_MEDIA_TYPE": 415,
+    "RATE_LIMITED": 429,
+    "HEADERS_TOO_LARGE": 431,
+    "INTERNAL_ERROR": 500,
+    "SERVICE_UNAVAILABLE": 503,
+    "INSUFFICIENT_STORAGE": 507,
+}
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """One broken rule: the field's dotted name as the caller wrote it, and what is wrong in plain words."""
+
+    field: str
+    message: str
+
+
+class RegistryError(Exception):
+    """A refusal the caller is told about; the constructors below are the only places that make one.
+
+    Args:
+        code: A key of `STATUS`.
+        message: Plain words for the caller: never a path of ours, SQL or a traceback.
+        details: Every broken rule, when the code is `VALIDATION_ERROR`.
+        headers: Headers the answer must carry, such as `Retry-After`.
+    """
+
+    def __init__(
+        self, code: str, message: str, details: Sequence[Fault] = (), headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.details = tuple(details)
+        self.headers = dict(headers or {})
+
+    @property
+    def status(self) -> int:
+        """The HTTP status that belongs to the code."""
+        return STATUS[self.code]
+
+
+class ClientGoneError(Exception):
+    """The caller hung up before its request was read: there is nobody left to answer."""
+
+
+def validation_error(*details: Fault, message: str | None = None) -> RegistryError:
+    """Return the error for broken rules; without a message, the first fault is the message."""
+    if message is None:
+        first = f"{details[0].field}: {details[0].message}"
+        message = first if len(details) == 1 else f"{first} (and {len(details) - 1} more)"
+    return RegistryError("VALIDATION_ERROR", message, details)
+
+
+def bad_request(message: str) -> RegistryError:
+    """Return the error for a request that breaks HTTP's own rules; the connection is not used again."""
+    return RegistryError("VALIDATION_ERROR", message, headers={"Connection": "close"})
+
+
+def unauthorized(message: str) -> RegistryError:
+    """Return the error for a missing, malformed or unknown credential."""
+    return RegistryError("UNAUTHORIZED", message, headers={"WWW-Authenticate": "Bearer"})
+
+
+def forbidden(message: str) -> RegistryError:
+    """Return the error for a caller who may not do this."""
+    return RegistryError("FORBIDDEN", message)
+
+
+def skill_not_found(skill_id: str, version: str | None = None) -> RegistryError:
+    """Return the error for a skill, or one of its versions, that does not exist; the message names it."""
+    if version is None:
+        return RegistryError("SKILL_NOT_FOUND", f"Skill '{skill_id}' not found")
+    return RegistryError("SKILL_NOT_FOUND", f"Version '{version}' of skill '{skill_id}' not found")
+
+
+def not_found(what: str) -> RegistryError:
+    """Return the error for anything else that does not exist: a route, a source, a job."""
+    return RegistryError("NOT_FOUND", f"{what} not found")
+
+
+def method_not_allowed(method: str, allow: str) -> RegistryError:
+    """Return the error for a method the route lacks; `allow` is the comma-separated list of those it has."""
+    return RegistryError("METHOD_NOT_ALLOWED", f"{method} is not allowed here", headers={"Allow": allow})
+
+
+def request_timeout(message: str) -> RegistryError:
+    """Return the error for a request that did not arrive in time."""
+    return RegistryError("REQUEST_TIMEOUT", message, headers={"Connection": "close"})
+
+
+def conflict(message: str) -> RegistryError:
+    """Return the error for a clash with what exists."""
+    return RegistryError("CONFLICT", message)
+
+
+def precondition_failed(message: str = "The record has changed since it was read") -> RegistryError:
+    """Return the error for a stale `If-Match`."""
+    return RegistryError("PRECONDITION_FAILED", message)
+
+
+def payload_too_large(limit: int) -> RegistryError:
+    """Return the error for a body above `limit` bytes; the rest of it is not read, so the connection closes."""
+    message = f"The body is larger than {limit:,} bytes"
+    return RegistryError("PAYLOAD_TOO_LARGE", message, headers={"Connection": "close"})
+
+
+def uri_too_long(limit: int) -> RegistryError:
+    """Return the error for a request target above `limit` bytes."""
+    message = f"The URL is longer than {limit:,} bytes"
+    return RegistryError("URI_TOO_LONG", message, headers={"Connection": "close"})
+
+
+def unsupported_media_type(message: str = "Send JSON with 'Content-Type: application/json'") -> RegistryError:
+    """Return the error for a body that is not of the type the route reads."""
+    return RegistryError("UNSUPPORTED_MEDIA_TYPE", message)
+
+
+def rate_limited(retry_after: int) -> RegistryError:
+    """Return the error for too many requests; `retry_after` is in seconds."""
+    return RegistryError("RATE_LIMITED", "Too many requests", headers={"Retry-After": str(retry_after)})
+
+
+def headers_too_large(limit: int, count: int) -> RegistryError:
+    """Return the error for headers above `limit` bytes in all or above `count` in number."""
+    message = f"The headers are larger than {limit:,} bytes or more than {count}"
+    return RegistryError("HEADERS_TOO_LARGE", message, headers={"Connection": "close"})
+
+
+def internal_error(request_id: str) -> RegistryError:
+    """Return the error for anything unexpected: what happened is in the log under the request id."""
+    return RegistryError("INTERNAL_ERROR", f"Something went wrong here (request {request_id})")
+
+
+def service_unavailable(message: str, retry_after: int = 1) -> RegistryError:
+    """Return the error for what cannot be done just now; `retry_after` is in seconds."""
+    return RegistryError("SERVICE_UNAVAILABLE", message, headers={"Retry-After": str(retry_after)})
+
+
+def insufficient_storage() -> RegistryError:
+    """Return the error for a full disk."""
+    return RegistryError("INSUFFICIENT_STORAGE", "The server has no space left to store this")

@@ -1,0 +1,206 @@
+"""Skills that are folders below the skills directory: the folder is what a skill is, the catalog follows it."""
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+from msgspec import UNSET
+
+from registry.catalog import Catalog, Place, Stored
+from registry.db import Transaction
+from registry.errors import Fault, conflict, not_found, skill_not_found, validation_error
+from registry.models import RESERVED_IDS, NewSkill, Skill, SkillChanges, SourceType, split_labels
+from registry.skill_folder import (
+    FileEntry,
+    SkillFolder,
+    fingerprint,
+    list_files,
+    open_file,
+    qualified_id,
+    read_skill_folder,
+    remove_skill_folder,
+    suggest_id,
+    update_skill_file,
+    write_skill_folder,
+)
+
+SKILL_FILE = "SKILL.md"
+
+_IN_METADATA = ("source_url", "source_type", "source_branch", "execution_timeout", "memory_limit_mb")
+_NUMBERS = ("execution_timeout", "memory_limit_mb")
+
+
+class LocalSkills:
+    """Creates, changes and removes skill folders below `root` together with their records.
+
+    A change is made to the folder inside the catalog's transaction: one writer at a time, whatever the process, and
+    what fails half-way is set right by the next scan, because the folder is the truth.
+    """
+
+    def __init__(self, root: Path, catalog: Catalog) -> None:
+        self.root = root
+        self._catalog = catalog
+
+    def create(self, new: NewSkill) -> Skill:
+        """Write a folder for a new skill and record it. Raises CONFLICT where the id or its folder exists."""
+        if new.id in RESERVED_IDS:
+            raise validation_error(Fault("id", "is reserved"))
+        with self._catalog.database.write() as transaction:
+            if self._catalog.find(transaction, new.id):
+                raise conflict(f"Skill '{new.id}' already exists")
+            body = new.content or f"# {new.name}\n\n{new.description}\n"
+            try:
+                folder = write_skill_folder(self.root, new.id, _fields(new), body)
+            except FileExistsError:
+                raise conflict(f"The folder of skill '{new.id}' already exists") from None
+            try:
+                return self._record(transaction, folder, new.id, enabled=new.enabled)
+            except BaseException:
+                remove_skill_folder(self.root, folder)
+                raise
+
+    def update(self, skill_id: str, changes: SkillChanges, etags: Collection[str] | None) -> Skill:
+        """Change what was sent in the folder's SKILL.md and the record.
+
+        Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, VALIDATION_ERROR where nothing, or another id, was sent.
+        """
+        sent = {name: getattr(changes, name) for name in changes.__struct_fields__}
+        sent = {name: value for name, value in sent.items() if value is not UNSET}
+        if sent.pop("id", skill_id) != skill_id:
+            raise validation_error(Fault("id", "must be the id in the path"))
+        if not sent:
+            raise validation_error(message="The body changes nothing: send at least one field")
+        with self._catalog.database.write() as transaction:
+            stored = self._catalog.expect(transaction, skill_id, etags)
+            folder = self._folder(stored)
+            enabled = sent.pop("enabled", stored.skill.enabled)
+            if sent:
+                update_skill_file(folder, _edits(sent, stored.skill), sent.get("content"))
+            return self._record(transaction, folder, skill_id, enabled=enabled)
+
+    def delete(self, skill_id: str, etags: Collection[str] | None) -> None:
+        """Remove a skill's folder and record. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, CONFLICT."""
+        with self._catalog.database.write() as transaction:
+            stored = self._catalog.expect(transaction, skill_id, etags)
+            try:
+                remove_skill_folder(self.root, self._folder(stored))
+            except FileNotFoundError:
+                pass  # removed by hand a moment ago: the record goes the same way
+            except ValueError as error:
+                raise conflict(str(error)) from None
+            self._catalog.delete(transaction, stored.key)
+
+    def files(self, skill_id: str) -> list[FileEntry]:
+        """Return a skill's files. Raises SKILL_NOT_FOUND."""
+        return list_files(self._known_folder(skill_id))
+
+    def file(self, skill_id: str, path: str) -> Path:
+        """Return where one of a skill's files is. Raises SKILL_NOT_FOUND, VALIDATION_ERROR, NOT_FOUND."""
+        folder = self._known_folder(skill_id)
+        try:
+            return open_file(folder, path)
+        except ValueError as error:
+            raise validation_error(Fault("path", str(error))) from None
+        except OSError:
+            raise not_found(f"File of skill '{skill_id}'") from None
+
+    def _known_folder(self, skill_id: str) -> Path:
+        with_folder = self._catalog.database.read("select folder from skills where id = ?", (skill_id,))
+        if not with_folder:
+            raise skill_not_found(skill_id)
+        return self.root / with_folder[0][0]
+
+    def _folder(self, stored: Stored) -> Path:
+        return self.root / cast(str, stored.folder)
+
+    def take(self, transaction: Transaction, folder: Path) -> None:
+        """Record a folder found by a scan as it is now. Raises UnreadableSkill."""
+        place = folder.relative_to(self.root).as_posix()
+        known = self._catalog.find_at(transaction, place)
+        seen = fingerprint(folder)
+        if known is not None and known.fingerprint == seen:
+            return  # a write route was quicker than the scan
+        read = read_skill_folder(folder)
+        skill_id = known.skill.id if known else self._free_id(transaction, folder, read)
+        enabled = known.skill.enabled if known else True
+        self._catalog.save(transaction, _skill(read, skill_id, enabled, place), read.body, Place(place, seen))
+
+    def _free_id(self, transaction: Transaction, folder: Path, read: SkillFolder) -> str:
+        """Return the folder's id: the bare one, else one qualified by the folder above, else with a number."""
+        bare = suggest_id(folder, self.root, read)
+        if bare in RESERVED_IDS:
+            bare = f"{bare}-skill"
+        qualified = qualified_id(folder, self.root, bare)
+        candidates = [bare, qualified, *(f"{qualified}-{number}" for number in range(2, 10_000))]
+        return next(one for one in candidates if not self._catalog.find(transaction, one))
+
+    def _record(self, transaction: Transaction, folder: Path, skill_id: str, *, enabled: bool) -> Skill:
+        place = folder.relative_to(self.root).as_posix()
+        seen = fingerprint(folder)
+        read = read_skill_folder(folder)
+        skill = _skill(read, skill_id, enabled, place)
+        return self._catalog.save(transaction, skill, read.body, Place(place, seen))
+
+
+def _fields(new: NewSkill) -> dict[str, Any]:
+    """Return the front matter of a new skill: what the Agent Skills format names, the rest below `metadata`."""
+    metadata: dict[str, str] = {"name": new.name} if new.name != new.id else {}
+    metadata["version"] = new.version
+    metadata |= {"author": new.author} if new.author else {}
+    for name in ("tags", "capabilities"):
+        metadata |= {name: _joined(getattr(new, name))} if getattr(new, name) else {}
+    metadata |= {name: str(getattr(new, name)) for name in _IN_METADATA if getattr(new, name) is not None}
+    metadata |= {"editable": "true"} if new.editable else {}
+    return {"name": new.id, "description": new.description, "metadata": metadata}
+
+
+def _edits(sent: Mapping[str, Any], skill: Skill) -> dict[str, Any]:
+    """Return which keys of the front matter change, and to what; None takes a key out."""
+    edits: dict[str, Any] = {}
+    for name, value in sent.items():
+        if name == "content":
+            continue
+        if name == "description":
+            edits[name] = value
+        elif name in ("tags", "capabilities"):
+            edits[f"metadata.{name}"] = _joined(value)
+        elif name == "editable":
+            edits["metadata.editable"] = "true" if value else None
+        else:
+            edits[f"metadata.{name}"] = None if value is None else str(value)
+    return edits
+
+
+def _joined(value: list[str] | str) -> str:
+    return ", ".join(split_labels(value))
+
+
+def _skill(read: SkillFolder, skill_id: str, enabled: bool, place: str) -> Skill:
+    scope, _, _ = skill_id.rpartition("/")
+    source_type = read.source_type if read.source_type in ("git", "local", "http", "zip") else "local"
+    return Skill(
+        id=skill_id,
+        name=read.name,
+        description=read.description,
+        version=read.version,
+        author=read.author,
+        tags=read.tags,
+        capabilities=read.capabilities,
+        enabled=enabled,
+        skill_file=f"{place}/{SKILL_FILE}",
+        source_url=read.source_url,
+        source_type=cast(SourceType, source_type),
+        source_branch=read.source_branch,
+        editable=read.metadata.get("editable") == "true",
+        scope=scope or None,
+        license=read.license,
+        digest=read.digest,
+        metadata=read.metadata,
+        warnings=read.warnings,
+        **{name: _number(read.metadata.get(name)) for name in _NUMBERS},
+    )
+
+
+def _number(value: object) -> int | None:
+    return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 9 else None

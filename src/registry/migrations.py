@@ -1,0 +1,66 @@
+"""The schema, as numbered steps: step n brings a database from version n - 1 to n. Never change one; add another."""
+
+Statements = tuple[str, ...]
+
+_FIRST: Statements = (
+    "create table counter (value integer not null)",
+    "insert into counter values (0)",
+    "create table facts (name text primary key, value text not null)",
+    "insert into facts values ('catalog_id', lower(hex(randomblob(16))))",
+    """create table skills (
+        key integer primary key,
+        id text not null unique,
+        sequence integer not null,
+        enabled integer not null,
+        source text not null,
+        folder text unique,
+        fingerprint text,
+        detail text not null,
+        created_at text not null,
+        updated_at text not null
+    )""",
+    "create index skills_in_order on skills (sequence)",
+    """create table versions (
+        key integer not null references skills (key) on delete cascade,
+        version text not null,
+        major integer not null, minor integer not null, patch integer not null,
+        description text not null,
+        changes text not null,
+        created_at text not null,
+        primary key (key, version)
+    )""",
+    """create table documents (
+        key integer primary key autoincrement,
+        id text not null unique,
+        gone integer not null,
+        number integer not null,
+        name text not null,
+        description text not null,
+        tags text not null,
+        capabilities text not null,
+        body text not null,
+        labels text not null,
+        text_hash text not null,
+        card text not null
+    )""",
+    "create unique index documents_by_number on documents (number)",
+    """create table vectors (
+        space text not null,
+        key integer not null,
+        text_hash text not null,
+        vector blob not null,
+        number integer not null,
+        primary key (space, key)
+    ) without rowid""",
+    "create unique index vectors_by_number on vectors (space, number)",
+    """create table scan_problems (path text primary key, reason text not null)""",
+    """create table jobs (
+        id text primary key,
+        kind text not null,
+        state text not null,
+        progress text not null,
+        created_at text not null
+    )""",
+)
+
+MIGRATIONS: tuple[Statements, ...] = (_FIRST,)

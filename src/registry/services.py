@@ -1,0 +1,149 @@
+"""Everything the service is made of, built once from the settings and handed to the handlers."""
+
+import logging
+import threading
+import time
+from pathlib import Path
+
+import faiss
+import msgspec
+
+from embeddings import Embedder, EmbeddingSettings, EmbeddingUnavailable, choose
+from registry.catalog import Catalog, Clock
+from registry.db import Database
+from registry.documents import CatalogDocuments
+from registry.local_skills import LocalSkills
+from registry.models import now
+from registry.reindexing import Reindexing
+from registry.scanner import Scanner, ScanReport
+from registry.settings import Settings
+from search.engine import Engine, text_space
+
+_log = logging.getLogger("registry")
+
+_FIRST_VECTORS_SECONDS = 10.0
+"""How long the first requests wait at most for the model to load and a small catalog to be embedded."""
+
+
+class _Serving(msgspec.Struct):
+    """What made the vectors that answer now: kept, so that they go on answering when the settings change."""
+
+    space: str
+    provider: str
+    model: str
+    dimension: int
+
+
+class Services:
+    """The parts of one running service and their life.
+
+    Opening takes the database and the index files; `start` reads the skills directory and begins to embed;
+    `ready` is set when the first requests are worth answering. `leader` is false in the workers of a machine that
+    leave scanning and embedding to the first of them.
+    """
+
+    def __init__(self, settings: Settings, *, clock: Clock = now, worker: int = 0) -> None:
+        self.settings = settings
+        self.clock = clock
+        self.started_at = time.monotonic()
+        self.ready = threading.Event()
+        self.draining = False
+        self._leader = worker == 0
+        faiss.omp_set_num_threads(settings.embedding.threads)
+        settings.skills_dir.mkdir(parents=True, exist_ok=True)
+        self.database = Database(settings.database_path)
+        self.documents = CatalogDocuments(self.database)
+        self.catalog = Catalog(self.database, clock)
+        self.local = LocalSkills(settings.skills_dir.resolve(), self.catalog)
+        self._embedder = choose(_embedding_settings(settings))
+        self.engine = Engine(
+            self.documents,
+            _index_folder(settings.data_dir, worker),
+            self._embedder,
+            previous=self._previous(),
+            fallback_seconds=settings.limits.search_fallback_seconds,
+            indexing=self._leader,
+            on_complete=self._keep_serving,
+        )
+        self.reindexing = Reindexing(self.database, self.engine, clock)
+        self.scanner = Scanner(self.local, self.catalog, self.engine.changed)
+
+    def _previous(self) -> tuple[Embedder, str] | None:
+        """Return the embedder that filled the space in use before the settings changed, if it can still be had."""
+        rows = self.database.read("select value from facts where name = 'serving'")
+        if not rows or self._embedder is None:
+            return None
+        serving = msgspec.json.decode(rows[0][0], type=_Serving)
+        before = msgspec.structs.replace(
+            self.settings.embedding, provider=serving.provider, model=serving.model, dimension=serving.dimension
+        )
+        try:
+            embedder = choose(_embedding_settings(msgspec.structs.replace(self.settings, embedding=before)))
+        except EmbeddingUnavailable:
+            return None
+        same = embedder is not None and serving.space.startswith(f"{embedder.space}/")
+        return (embedder, serving.space) if embedder and same else None
+
+    def _keep_serving(self) -> None:
+        embedder = self._embedder
+        if embedder is None:
+            return
+        serving = _Serving(text_space(embedder), embedder.provider, embedder.model, embedder.dim)
+        with self.database.write() as transaction:
+            transaction.execute(
+                "insert or replace into facts values ('serving', ?)", (msgspec.json.encode(serving).decode(),)
+            )
+
+    def start(self) -> None:
+        """Read the skills directory, bring the indexes up to date, begin to embed and to watch."""
+        if self._leader:
+            report = self.scanner.reconcile()
+            _log_report(report)
+        self.engine.start()
+        self.engine.wait_until_embedded(_FIRST_VECTORS_SECONDS)
+        self.ready.set()
+        if self._leader:
+            self.scanner.start()
+            self.reindexing.resume()
+
+    def writable(self) -> bool:
+        """Return whether state-changing requests are taken."""
+        return not self.settings.server.read_only
+
+    def close(self) -> None:
+        """Stop at a step boundary: what was acknowledged is in the database, the indexes are saved."""
+        self.scanner.stop()
+        self.engine.close()
+        self.database.close()
+
+
+def _index_folder(data_dir: Path, worker: int) -> Path:
+    # tantivy has one writer a directory, so every worker follows the catalog in a folder of its own.
+    return data_dir / "indexes" / (f"worker-{worker}" if worker else "")
+
+
+def _embedding_settings(settings: Settings) -> EmbeddingSettings:
+    embedding, limits = settings.embedding, settings.limits
+    return EmbeddingSettings(
+        provider=embedding.provider,
+        model=embedding.model,
+        base_url=embedding.base_url,
+        api_key=embedding.api_key.reveal() if embedding.api_key else None,
+        dimension=embedding.dimension,
+        threads=embedding.threads,
+        cache_dir=settings.data_dir / "models",
+        connect_timeout=limits.embedding_connect_seconds,
+        total_timeout=limits.embedding_total_seconds,
+    )
+
+
+def _log_report(report: ScanReport) -> None:
+    _log.info(
+        "skills directory: %d folders (%d added, %d changed, %d removed, %d skipped) in %.2f s",
+        report.folders,
+        report.added,
+        report.changed,
+        report.removed,
+        len(report.skipped),
+        report.seconds,
+    )

@@ -1,0 +1,156 @@
+"""The groups of settings. To add a setting, add a field: everything else is derived from it.
+
+A field's type says what is accepted, its `Meta.description` what it means, its `Meta.extra["flag"]` the flag
+where that is not the key with dashes.
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, field
+
+from registry.setting_types import (
+    Address,
+    Dimension,
+    Host,
+    HttpUrl,
+    Origin,
+    Positive,
+    Seconds,
+    Secret,
+    SqliteUrl,
+    Url,
+)
+
+
+class Server(msgspec.Struct, frozen=True, kw_only=True):
+    """How the service listens."""
+
+    host: Annotated[Address, Meta(description="address to listen on")] = "localhost"
+    port: Annotated[int, Meta(ge=0, le=65_535, description="port to listen on; 0 takes a free one")] = 8080
+    workers: Annotated[int, Meta(ge=1, le=64, description="worker processes")] = 1
+    allowed_hosts: Annotated[
+        tuple[Host, ...],
+        Meta(description="host names answered besides the loopback ones", extra={"flag": "--allowed-host"}),
+    ] = ()
+    allowed_origins: Annotated[
+        tuple[Origin, ...],
+        Meta(
+            description="web origins that may call; * alone opens reads, never with credentials, to all",
+            extra={"flag": "--allowed-origin"},
+        ),
+    ] = ()
+    read_only: Annotated[bool, Meta(description="refuse every request that changes something")] = False
+
+
+class RegistryMode(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether registry mode is on: the registry, publish and manifest routes and `/registry`.
+
+    The specification lists `registry.enabled`, default true, among the parameters of registry mode, and makes
+    `--enable-registry` the option that turns the mode on. Both hold when the flag is the key's flag, a bare
+    command starts with the mode off, and the container image and the chart set the key to true. Switched on
+    from wherever, the mode implies the profile `registry`.
+    """
+
+    enabled: Annotated[
+        bool,
+        Meta(
+            description="registry mode: publish, registry and manifest routes",
+            extra={"flag": "--enable-registry"},
+        ),
+    ] = False
+
+
+class S3(msgspec.Struct, frozen=True, kw_only=True):
+    """The object store of published packages."""
+
+    bucket: Annotated[str | None, Meta(description="bucket of published packages")] = None
+    region: Annotated[str, Meta(description="region of the bucket")] = "us-east-1"
+    endpoint: Annotated[HttpUrl | None, Meta(description="endpoint of an S3-compatible service")] = None
+    blob_base_url: Annotated[HttpUrl | None, Meta(description="base URL of published packages")] = field(
+        default=None, name="blobBaseUrl"
+    )
+
+
+class RegistryIndex(msgspec.Struct, frozen=True, kw_only=True):
+    """The git repository that lists published versions."""
+
+    url: Annotated[Url | None, Meta(description="git repository of the registry index")] = None
+    branch: Annotated[str, Meta(description="branch of the registry index")] = "main"
+    path: Annotated[Path | None, Meta(description="folder of its clone; default: in data_dir")] = None
+
+
+class Blobs(msgspec.Struct, frozen=True, kw_only=True):
+    """A folder as the store of published packages."""
+
+    dir: Annotated[Path | None, Meta(description="folder of published packages, instead of a bucket")] = None
+
+
+class Database(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the truth is kept."""
+
+    url: Annotated[
+        SqliteUrl | None, Meta(description="sqlite:///FILE; default: skill-registry.db in data_dir")
+    ] = None
+
+
+class Embedding(msgspec.Struct, frozen=True, kw_only=True):
+    """How texts become vectors."""
+
+    provider: Annotated[
+        Literal["auto", "hosted", "local", "none"],
+        Meta(description="auto: hosted with an API key, else the local model if installed, else words only"),
+    ] = "auto"
+    model: Annotated[str | None, Meta(description="name or path of the model; default: the provider's")] = (
+        None
+    )
+    base_url: Annotated[
+        HttpUrl | None, Meta(description="base URL of the hosted provider (also OPENAI_BASE_URL)")
+    ] = None
+    api_key: Annotated[
+        Secret | None, Meta(description="key of the hosted provider (also OPENAI_API_KEY)")
+    ] = None
+    dimension: Annotated[Dimension | None, Meta(description="dimension to ask for; default: the model's")] = (
+        None
+    )
+    threads: Annotated[int, Meta(ge=1, le=256, description="threads of the local model in each process")] = 1
+
+
+class Log(msgspec.Struct, frozen=True, kw_only=True):
+    """What is logged, and how."""
+
+    format: Annotated[Literal["text", "json"], Meta(description="json writes one object a line")] = "text"
+    level: Annotated[
+        Literal["debug", "info", "warning", "error"], Meta(description="least severity logged")
+    ] = "info"
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """How much, and how long, is borne. Sizes in bytes, times in seconds."""
+
+    json_body_bytes: Annotated[Positive, Meta(description="largest JSON body")] = 1 << 20
+    header_bytes: Annotated[Positive, Meta(description="largest request head")] = 16 << 10
+    header_count: Annotated[Positive, Meta(description="most request headers")] = 100
+    url_bytes: Annotated[Positive, Meta(description="longest request URL")] = 8 << 10
+    header_seconds: Annotated[Seconds, Meta(description="time for a request head to arrive")] = 10.0
+    body_seconds: Annotated[Seconds, Meta(description="time for a request body to arrive")] = 60.0
+    keep_alive_seconds: Annotated[Seconds, Meta(description="time an idle connection is kept")] = 5.0
+    drain_seconds: Annotated[
+        float,
+        Meta(ge=0, le=86_400, description="time between the stop signal and the end of accepting requests"),
+    ] = 30.0
+    embedding_connect_seconds: Annotated[
+        Seconds, Meta(description="time to connect to the hosted provider")
+    ] = 2.0
+    embedding_total_seconds: Annotated[
+        Seconds, Meta(description="time for one call to the hosted provider")
+    ] = 5.0
+    embedding_retries: Annotated[int, Meta(ge=0, le=10, description="repeats of a failed call")] = 1
+    embedding_breaker_failures: Annotated[
+        Positive, Meta(description="failures in a row that pause calling")
+    ] = 5
+    embedding_breaker_seconds: Annotated[Seconds, Meta(description="length of that pause")] = 30.0
+    search_fallback_seconds: Annotated[
+        Seconds, Meta(description="time a search waits for the query's vector before it goes on with words")
+    ] = 1.5

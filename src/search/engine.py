@@ -1,0 +1,245 @@
+"""Search as one piece: indexes, the thread that embeds, the query path, and their life together."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+
+import msgspec
+
+from embeddings.base import Embedder
+from search.follower import Follower
+from search.indexer import Indexer
+from search.service import SearchService, Semantic
+from search.text import RECIPE
+from search.types import Documents
+from search.vectors import VectorIndex
+
+_STALLED_SECONDS = 60.0
+
+Progress = Callable[[int, int], None]
+"""Called with how many documents are done and how many there are to do."""
+
+
+class Reindexed(msgspec.Struct, kw_only=True):
+    """What a reindexing did. `count` is how many skills were looked at, `skipped` how many needed nothing."""
+
+    reindexed: int
+    count: int
+    skipped: int
+    removed: int
+    failed: int
+    errors: list[str]
+    duration_ms: int
+    mode: str
+
+
+class EngineStatus(msgspec.Struct, kw_only=True):
+    """How the indexes stand: `drift` counts entries the indexes have too many or too few of, against the catalog."""
+
+    indexed: int
+    pending: int
+    drift: int
+    generation: int
+    provider: str | None
+    model: str | None
+    dim: int | None
+    last_error: str | None
+
+
+def text_space(embedder: Embedder) -> str:
+    """Return the name of the vectors `embedder` makes of our texts: another recipe of texts, another space."""
+    return f"{embedder.space}/text-{RECIPE}"
+
+
+class Engine:
+    """Search over `documents`, with index files in `folder`.
+
+    Without an embedder search is by words. `previous` is an embedder with the space it filled before the settings
+    changed: it answers until the new space is complete, then its vectors are dropped and `on_complete` is called.
+    `indexing` is false in processes that leave the embedding to another one.
+    """
+
+    def __init__(
+        self,
+        documents: Documents,
+        folder: Path,
+        embedder: Embedder | None,
+        *,
+        previous: tuple[Embedder, str] | None = None,
+        fallback_seconds: float = 1.5,
+        indexing: bool = True,
+        on_complete: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._documents = documents
+        self._folder = folder
+        self._on_complete = on_complete
+        self._reindexing: dict[tuple[bool, tuple[int, ...] | None], Future[Reindexed]] = {}
+        self._lock = threading.Lock()
+        self.follower = Follower(documents, folder)
+        self._target = self._semantic(embedder, text_space(embedder)) if embedder else None
+        self._serving = self._target
+        if previous and self._target and self._is_better(previous[1], self._target.space):
+            self._serving = self._semantic(*previous)
+        self._follow()
+        self.search = SearchService(documents, self.follower, lambda: self._serving, fallback_seconds)
+        self.indexer = (
+            Indexer(documents, self._target.embedder, self._target.space, self.follower, self._completed)
+            if self._target and indexing
+            else None
+        )
+
+    def _semantic(self, embedder: Embedder, space: str) -> Semantic:
+        name = "".join(sign if sign.isalnum() else "-" for sign in space)[-120:]
+        index = VectorIndex(self._folder / f"vectors-{name}.faiss", self._documents.catalog_id, space, embedder.dim)
+        return Semantic(embedder, space, index)
+
+    def _is_better(self, old: str, new: str) -> bool:
+        """Return whether the old space has more to answer with than the new one, which is still being filled."""
+        return old != new and self._documents.stale_count(new) > self._documents.stale_count(old)
+
+    def _follow(self) -> None:
+        spaces = {one.space: one.index for one in (self._serving, self._target) if one}
+        self.follower.follow(*spaces.values())
+
+    def start(self) -> None:
+        """Bring the indexes up to date and begin to embed what is stale."""
+        self.follower.catch_up()
+        if self.indexer:
+            self.indexer.start()
+
+    def changed(self) -> None:
+        """Make what was just committed findable by words, and have it embedded."""
+        self.follower.catch_up()
+        if self.indexer:
+            self.indexer.wake()
+
+    def _completed(self) -> None:
+        """Let the new space answer now that nothing of it is missing, and drop every other one."""
+        target = self._target
+        if target is None or self._documents.stale_count(target.space) > len(self.indexer.refused() if self.indexer else ()):
+            return
+        if self._serving is not target:
+            self._serving = target
+            self._follow()
+        if self._documents.drop_other_spaces([target.space]):
+            self._on_complete()
+        self.follower.save()
+
+    def reindex(self, keys: Sequence[int] | None = None, *, force: bool = False, progress: Progress | None = None) -> Reindexed:
+        """Make search right for these documents, or all: index what changed, or everything where `force` says so.
+
+        A call that comes while the same is under way returns that one's result.
+        """
+        question = (force, None if keys is None else tuple(keys))
+        with self._lock:
+            running = self._reindexing.get(question)
+            future = running or self._reindexing.setdefault(question, Future())
+        if running:
+            return running.result()
+        try:
+            future.set_result(self._reindex(keys, force, progress or (lambda done, total: None)))
+        except BaseException as error:
+            future.set_exception(error)
+            raise
+        finally:
+            with self._lock:
+                del self._reindexing[question]
+        return future.result()
+
+    def _reindex(self, keys: Sequence[int] | None, force: bool, progress: Progress) -> Reindexed:
+        started = time.monotonic()
+        total = self._documents.count() if keys is None else len(keys)
+        if force and keys is None:
+            self.follower.rebuild_words()
+        self.follower.catch_up()
+        todo, left, errors = self._embed(keys, force, progress)
+        return Reindexed(
+            reindexed=todo - left if self._target else total,
+            count=total,
+            skipped=total - todo if self._target else 0,
+            removed=self._documents.drop_other_spaces([s.space for s in (self._serving, self._target) if s]),
+            failed=left,
+            errors=errors,
+            duration_ms=round((time.monotonic() - started) * 1000),
+            mode="hybrid" if self._target else "keyword",
+        )
+
+    def _embed(self, keys: Sequence[int] | None, force: bool, progress: Progress) -> tuple[int, int, list[str]]:
+        """Have everything stale embedded; return how much there was, how much is left and why."""
+        target = self._target
+        if target is None:
+            return 0, 0, []
+        if force:
+            self._documents.forget_vectors(target.space, keys)
+        failures = self._embed_again()
+        todo = left = self._documents.stale_count(target.space, keys)
+        moved_at = time.monotonic()
+        while left and not (errors := self._why_not(keys, left, failures, moved_at)):
+            progress(todo - left, todo)
+            self._wait(0.5)
+            before, left = left, self._documents.stale_count(target.space, keys)
+            moved_at = time.monotonic() if left != before else moved_at
+        progress(todo - left, todo)
+        return todo, left, errors if left else []
+
+    def _embed_again(self) -> int:
+        """Wake the indexer, also for texts refused before; return how often it has failed so far."""
+        if self.indexer is None:
+            return 0
+        self.indexer.retry_refused()
+        self.indexer.wake()
+        return self.indexer.totals.failures
+
+    def _why_not(self, keys: Sequence[int] | None, left: int, failures: int, moved_at: float) -> list[str]:
+        """Return why what is left will not be embedded now; empty while it is being done."""
+        if time.monotonic() - moved_at > _STALLED_SECONDS:
+            return ["nothing has been embedded for a while: is the process that embeds running?"]
+        if self.indexer is None:
+            return []
+        refused = [why for key, why in self.indexer.refused().items() if keys is None or key in keys]
+        if left == len(refused):
+            return sorted(set(refused))
+        failed = self.indexer.totals.failures > failures
+        return [self.indexer.totals.last_error or "the provider failed"] if failed else []
+
+    def _wait(self, seconds: float) -> None:
+        if self.indexer is None:
+            time.sleep(seconds)
+        else:
+            self.indexer.wait_for_progress(seconds)
+
+    def status(self) -> EngineStatus:
+        """Return how the indexes stand."""
+        target = self._target
+        pending = self._documents.stale_count(target.space) if target else 0
+        count = self._documents.count()
+        drift = abs(len(self.follower.words) - count)
+        if target:
+            drift += abs(len(target.index) - self._documents.vector_count(target.space))
+        return EngineStatus(
+            indexed=count - pending,
+            pending=pending,
+            drift=drift,
+            generation=self._documents.number(),
+            provider=target.embedder.provider if target else None,
+            model=target.embedder.model if target else None,
+            dim=target.embedder.dim if target else None,
+            last_error=self.indexer.totals.last_error if self.indexer and pending else None,
+        )
+
+    def wait_until_embedded(self, seconds: float) -> None:
+        """Return when nothing is left to embed, embedding has failed, or `seconds` have passed."""
+        deadline = time.monotonic() + seconds
+        while self.indexer and not self.indexer.totals.failures and time.monotonic() < deadline:
+            if not self.status().pending:
+                return
+            self.indexer.wait_for_progress(min(0.2, seconds))
+
+    def close(self) -> None:
+        """Stop embedding, write the snapshots, let the files go."""
+        if self.indexer:
+            self.indexer.stop()
+        self.search.close()
+        self.follower.close()

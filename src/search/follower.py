@@ -1,0 +1,100 @@
+"""Keeps a process's indexes at the catalog's change number."""
+
+import logging
+import shutil
+import threading
+from pathlib import Path
+
+from search.types import Documents
+from search.vectors import VectorIndex
+from search.words import WordsIndex
+
+_log = logging.getLogger("search")
+
+_DOCUMENTS_A_COMMIT = 2000
+_VECTORS_A_STEP = 5000
+
+
+class Follower:
+    """Applies what changed in the catalog to the words index and to every vector index given.
+
+    `catch_up` returns when every change committed before the call can be found. Callers that come while another one
+    is at it wait and then find their work done, so the commits of a burst are grouped.
+    """
+
+    def __init__(self, documents: Documents, folder: Path) -> None:
+        self._documents = documents
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._reached = -1
+        self._vectors: tuple[VectorIndex, ...] = ()
+        self.words = self._open_words()
+
+    def _open_words(self) -> WordsIndex:
+        """Open the newest words folder; a rebuild cut short is continued, since every folder knows its number."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        folders = sorted(self._folder.glob("words-*"), key=_generation)
+        for old in folders[:-1]:
+            shutil.rmtree(old, ignore_errors=True)
+        newest = folders[-1] if folders else self._folder / "words-1"
+        words = WordsIndex(newest, self._documents.catalog_id)
+        if words.rebuilt_because and folders:
+            _log.warning("the words index is built anew: %s", words.rebuilt_because)
+        return words
+
+    def follow(self, *vectors: VectorIndex) -> None:
+        """Follow these vector indexes from now on, instead of the ones before."""
+        with self._lock:
+            self._vectors = vectors
+            self._reached = -1
+
+    def is_current(self) -> bool:
+        """Return whether every committed change can be found."""
+        return self._documents.number() <= self._reached
+
+    def catch_up(self) -> None:
+        """Make every change committed so far findable."""
+        if self.is_current():
+            return
+        with self._lock:
+            number = self._documents.number()
+            if number > self._reached:
+                self._follow_words(self.words)
+                for index in self._vectors:
+                    self._follow_vectors(index)
+                self._reached = number
+
+    def _follow_words(self, words: WordsIndex) -> None:
+        while changes := self._documents.document_changes(words.number, _DOCUMENTS_A_COMMIT):
+            words.apply(changes, changes[-1].number)
+
+    def _follow_vectors(self, index: VectorIndex) -> None:
+        while changes := self._documents.vector_changes(index.space, index.number, _VECTORS_A_STEP):
+            index.apply(changes, changes[-1].number)
+
+    def rebuild_words(self) -> None:
+        """Build the words index anew beside the old one, which answers until the new one takes its place."""
+        number = _generation(self.words.folder) + 1
+        fresh = WordsIndex(self._folder / f"words-{number}", self._documents.catalog_id)
+        self._follow_words(fresh)
+        with self._lock:
+            self._follow_words(fresh)
+            old, self.words = self.words, fresh
+        old.close()
+        shutil.rmtree(old.folder, ignore_errors=True)
+
+    def save(self) -> None:
+        """Write the vector snapshots."""
+        for index in self._vectors:
+            index.save()
+
+    def close(self) -> None:
+        """Write the snapshots and let the index files go."""
+        with self._lock:
+            self.save()
+            self.words.close()
+
+
+def _generation(folder: Path) -> int:
+    tail = folder.name.rpartition("-")[2]
+    return int(tail) if tail.isascii() and tail.isdigit() else 0

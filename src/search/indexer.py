@@ -1,0 +1,150 @@
+"""The embedding loop: what has no current vector gets one. There is no queue, only a question to the catalog."""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from embeddings.base import Embedder, EmbeddingError
+from search.follower import Follower
+from search.types import Documents, Embedded, Stale
+
+_log = logging.getLogger("search")
+
+BATCH = 256
+"""Documents read at a time: enough to sort by length, little enough to be stored within seconds."""
+
+_POLL_SECONDS = 2.0
+_BACKOFF_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
+
+
+class Totals(msgspec.Struct):
+    """What the indexer has done since it was made: monotone counts, and the last error."""
+
+    embedded: int = 0
+    failures: int = 0
+    last_error: str | None = None
+
+
+class Indexer:
+    """A thread that embeds what is stale in the embedder's space until nothing is, and then waits to be woken.
+
+    A provider's failure is waited out with a growing pause; a text that the provider refuses for good is left out
+    until it changes or `retry_refused` is called. `on_complete` is called whenever nothing is left to embed.
+    """
+
+    def __init__(
+        self, documents: Documents, embedder: Embedder, space: str, follower: Follower, on_complete: Callable[[], None]
+    ) -> None:
+        self._documents, self._embedder, self._space = documents, embedder, space
+        self._follower = follower
+        self._on_complete = on_complete
+        self._refused: dict[int, tuple[str, str]] = {}
+        self._wake = threading.Event()
+        self._stopped = threading.Event()
+        self._changed = threading.Condition()
+        self._failures = 0
+        self.totals = Totals()
+        self._thread = threading.Thread(target=self._run, name="indexer", daemon=True)
+
+    def start(self) -> None:
+        """Begin to embed."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop after the batch in hand and wait for that."""
+        self._stopped.set()
+        self.wake()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def wake(self) -> None:
+        """Say that something may have become stale."""
+        self._wake.set()
+
+    def retry_refused(self) -> None:
+        """Try the texts again that the provider refused."""
+        self._refused.clear()
+
+    def refused(self) -> dict[int, str]:
+        """Return why each document that is left out was refused."""
+        return {key: why for key, (_, why) in self._refused.items()}
+
+    def wait_for_progress(self, seconds: float) -> None:
+        """Return when a batch has ended, in success or failure, or after `seconds`."""
+        with self._changed:
+            self._changed.wait(seconds)
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            self._wake.clear()
+            try:
+                progressed = self._round()
+            except EmbeddingError as error:
+                self._pause(error)
+            except Exception:
+                _log.exception("indexing stopped for a moment")
+                self._pause(EmbeddingError("an unexpected error; see the log"))
+            else:
+                self._failures = 0
+                if not progressed:
+                    self._notify()
+                    self._wake.wait(_POLL_SECONDS)
+
+    def _round(self) -> bool:
+        """Embed everything stale once; return whether there was anything."""
+        after, progressed = 0, False
+        while not self._stopped.is_set():
+            stale = self._documents.stale(self._space, BATCH, after)
+            if not stale:
+                break
+            after = stale[-1].key
+            todo = [item for item in stale if self._refused.get(item.key, ("", ""))[0] != item.text_hash]
+            if todo:
+                progressed = True
+                self._embed(todo)
+        if not self._stopped.is_set():
+            self._on_complete()
+        return progressed
+
+    def _embed(self, stale: Sequence[Stale]) -> None:
+        try:
+            vectors = self._embedder.documents([item.text for item in stale])
+        except EmbeddingError as error:
+            if not error.permanent:
+                raise
+            self._embed_halves(stale, error)
+            return
+        made = [Embedded(item.key, item.text_hash, vector) for item, vector in zip(stale, vectors, strict=True)]
+        self.totals.embedded += self._documents.put_vectors(self._space, made)
+        self._follower.catch_up()
+        self._notify()
+
+    def _embed_halves(self, stale: Sequence[Stale], error: EmbeddingError) -> None:
+        """Find the text that was refused, so that it does not keep the others out."""
+        if len(stale) == 1:
+            self._refused[stale[0].key] = (stale[0].text_hash, str(error))
+            self._note(error)
+            return
+        middle = len(stale) // 2
+        self._embed(stale[:middle])
+        self._embed(stale[middle:])
+
+    def _pause(self, error: EmbeddingError) -> None:
+        self.totals.failures += 1
+        self._note(error)
+        seconds = _BACKOFF_SECONDS[min(self._failures, len(_BACKOFF_SECONDS) - 1)]
+        self._failures += 1
+        self._stopped.wait(max(seconds, error.retry_after or 0.0))
+
+    def _note(self, error: EmbeddingError) -> None:
+        if self.totals.last_error != str(error):
+            _log.warning("embedding failed: %s", error)
+        self.totals.last_error = str(error)
+        self._notify()
+
+    def _notify(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+

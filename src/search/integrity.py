@@ -1,0 +1,92 @@
+"""Is an index file what was written? Checks made before a file of the cache is trusted."""
+
+import hashlib
+import json
+import os
+import zlib
+from pathlib import Path
+from typing import Any
+
+_FOOTER_MAGIC = 1337
+"""The number tantivy writes last in every segment file, after the length of the footer before it."""
+
+
+def tantivy_fault(folder: Path) -> str | None:
+    """Return why the tantivy index in `folder` cannot be trusted, or None.
+
+    tantivy writes a CRC-32 of each segment file into that file's footer but does not read it when it opens an index,
+    so a flipped byte would be served. Format: body, footer as JSON, its length and a magic number (4 bytes each,
+    little-endian); `meta.json` names the segments.
+    """
+    try:
+        meta = json.loads((folder / "meta.json").read_bytes())
+        segments = {segment["segment_id"].replace("-", "") for segment in meta["segments"]}
+    except FileNotFoundError:
+        return "there is no index yet"
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return "meta.json is damaged"
+    versions = set()
+    for path in sorted(folder.iterdir()):
+        if path.name.partition(".")[0] in segments:
+            versions.add(_version_if_sound(path))
+            # All were written by one release: where they disagree, it is a footer that is damaged.
+            if None in versions or len(versions) > 1:
+                return f"{path.name} is damaged"
+    return None
+
+
+def _version_if_sound(path: Path) -> str | None:
+    """Return the version of tantivy that wrote a segment file, or None where its checksum does not hold."""
+    data = memoryview(path.read_bytes())
+    if len(data) < 8 or int.from_bytes(data[-4:], "little") != _FOOTER_MAGIC:
+        return None
+    end = len(data) - 8
+    start = end - int.from_bytes(data[-8:-4], "little")
+    try:
+        footer = json.loads(bytes(data[start:end])) if start >= 0 else None
+        return json.dumps(footer["version"]) if footer["crc"] == zlib.crc32(data[:start]) else None
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sidecar(path: Path) -> Path:
+    """Return where the description of an index file lies."""
+    return path.with_name(path.name + ".json")
+
+
+def write_with_sidecar(temporary: Path, path: Path, facts: dict[str, Any]) -> None:
+    """Move a finished file to `path` beside a sidecar of `facts` and its SHA-256, so that a crash leaves old or new.
+
+    A crash between the two renames leaves a file its sidecar does not fit, which `read_sidecar` refuses.
+    """
+    _fsync(temporary)
+    described = sidecar(path).with_suffix(".json.tmp")
+    described.write_text(json.dumps({**facts, "sha256": sha256(temporary)}, sort_keys=True))
+    _fsync(described)
+    temporary.replace(path)
+    described.replace(sidecar(path))
+    _fsync(path.parent)
+
+
+def read_sidecar(path: Path) -> dict[str, Any] | None:
+    """Return the facts beside an index file, or None where either is missing or the file is not what they describe."""
+    try:
+        facts = json.loads(sidecar(path).read_bytes())
+        digest = sha256(path)
+    except (OSError, ValueError):
+        return None
+    return facts if isinstance(facts, dict) and facts.get("sha256") == digest else None
+
+
+def _fsync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

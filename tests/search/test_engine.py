@@ -1,0 +1,188 @@
+"""The engine over a real catalog: writes are found at once, vectors follow, damage and outages are survived."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.catalogs import HashingEmbedder, SkillCatalog
+
+from search.engine import Engine, text_space
+from search.service import Request, SemanticUnavailable
+from search.types import Filter
+
+SKILLS = [
+    ("pdf-forms", "Fill in pdf forms and read their fields", "open the document"),
+    ("sql-review", "Review sql queries for slow joins", "indexes matter"),
+    ("travel-plan", "Plan a journey with trains and hotels", "pdf tickets"),
+]
+
+
+@pytest.fixture
+def stocked(catalog: SkillCatalog) -> SkillCatalog:
+    catalog.put_many(SKILLS)
+    return catalog
+
+
+def started(catalog: SkillCatalog, folder: Path, embedder: HashingEmbedder | None, **options: object) -> Engine:
+    engine = Engine(catalog.documents, folder, embedder, **options)
+    engine.start()
+    engine.wait_until_embedded(10)
+    return engine
+
+
+@pytest.fixture
+def engine(stocked: SkillCatalog, tmp_path: Path) -> Iterator[Engine]:
+    engine = started(stocked, tmp_path / "indexes", HashingEmbedder())
+    yield engine
+    engine.close()
+
+
+def ids(engine: Engine, query: str, **options: object) -> list[str]:
+    return [hit.id for hit in engine.search.search(Request(query, **options)).hits]
+
+
+def test_words_and_vectors_are_fused(engine: Engine) -> None:
+    results = engine.search.search(Request("slow sql joins"))
+    assert results.mode == "hybrid"
+    assert results.hits[0].id == "sql-review"
+    assert set(results.hits[0].matched_by) == {"keyword", "semantic"}
+
+
+def test_a_write_is_found_by_the_next_search(engine: Engine, stocked: SkillCatalog) -> None:
+    stocked.put("animal-care", "Look after zebras")
+    assert ids(engine, "zebras", mode="keyword") == ["animal-care"]
+    stocked.put("animal-care", "Look after horses")
+    assert ids(engine, "zebras", mode="keyword") == []
+    stocked.remove("animal-care")
+    assert ids(engine, "horses", mode="keyword") == []
+
+
+def test_a_new_skill_gets_its_vector_without_being_asked(engine: Engine, stocked: SkillCatalog) -> None:
+    stocked.put("zebra-care", "Look after zebras")
+    engine.changed()
+    engine.wait_until_embedded(10)
+    assert ids(engine, "look after zebras", mode="semantic")[0] == "zebra-care"
+    assert (engine.status().pending, engine.status().drift) == (0, 0)
+
+
+def test_an_exact_name_is_first_whatever_the_vectors_say(engine: Engine, stocked: SkillCatalog) -> None:
+    stocked.put("stuffed", "travel plan journey trains hotels travel plan " * 8, "travel plan " * 200)
+    engine.changed()
+    engine.wait_until_embedded(10)
+    for query in ("travel-plan", "Travel Plan", "TRAVEL_PLAN", "travelplan"):
+        assert ids(engine, query)[0] == "travel-plan"
+
+
+def test_a_filter_holds_for_words_and_vectors(engine: Engine, stocked: SkillCatalog) -> None:
+    stocked.put("off", "Review sql queries for slow joins", enabled=False, tags=["db"])
+    engine.changed()
+    engine.wait_until_embedded(10)
+    hidden = Filter((), ("enabled:false",))
+    for mode in ("keyword", "semantic", "hybrid"):
+        assert "off" not in ids(engine, "slow sql joins", mode=mode, allowed=hidden)
+        assert ids(engine, "slow sql joins", mode=mode, allowed=Filter((("tag:db",),))) == ["off"]
+
+
+def test_pages_cut_one_ranking(engine: Engine) -> None:
+    whole = ids(engine, "pdf")
+    pages = [ids(engine, "pdf", limit=1, offset=offset) for offset in range(len(whole) + 1)]
+    assert [one for page in pages for one in page] == whole
+
+
+def test_equal_skills_stand_in_order_of_id_across_pages(engine: Engine, stocked: SkillCatalog) -> None:
+    for name in ("twin-c", "twin-a", "twin-b"):
+        stocked.put(name, "whisper audio into text", name="Whisper")
+    engine.changed()
+    engine.wait_until_embedded(10)
+    assert ids(engine, "audio into text", limit=3) == ["twin-a", "twin-b", "twin-c"]
+    assert ids(engine, "audio into text", limit=1, offset=1) == ["twin-b"]
+
+
+def test_without_an_embedder_words_answer(stocked: SkillCatalog, tmp_path: Path) -> None:
+    engine = started(stocked, tmp_path / "indexes", None)
+    results = engine.search.search(Request("slow sql joins"))
+    assert (results.mode, results.hits[0].id, results.hits[0].relevance) == ("keyword", "sql-review", "keyword")
+    assert results.warnings == []
+    with pytest.raises(SemanticUnavailable):
+        engine.search.search(Request("slow sql joins", mode="semantic"))
+    engine.close()
+
+
+def test_a_provider_that_is_down_costs_a_warning_and_vectors_come_later(stocked: SkillCatalog, tmp_path: Path) -> None:
+    embedder = HashingEmbedder()
+    embedder.down = True
+    engine = started(stocked, tmp_path / "indexes", embedder)
+    results = engine.search.search(Request("slow sql joins"))
+    assert (results.mode, results.hits[0].id) == ("keyword", "sql-review")
+    assert "degraded" in results.warnings[0]
+    assert engine.status().pending == 3
+    embedder.down = False
+    wait_for(lambda: engine.status().pending == 0)
+    assert engine.search.search(Request("slow sql joins")).mode == "hybrid"
+    engine.close()
+
+
+def test_a_text_the_provider_refuses_does_not_keep_the_others_out(stocked: SkillCatalog, tmp_path: Path) -> None:
+    engine = started(stocked, tmp_path / "indexes", HashingEmbedder(refuses="sql"))
+    result = engine.reindex()
+    assert (engine.status().pending, result.failed, result.errors) == (1, 1, ["a text was refused"])
+    assert ids(engine, "trains and hotels", mode="semantic")[0] == "travel-plan"
+    engine.close()
+
+
+def test_reindex_embeds_only_what_changed_unless_forced(engine: Engine) -> None:
+    assert engine.reindex().reindexed == 0
+    forced = engine.reindex(force=True)
+    assert (forced.reindexed, forced.count, forced.skipped, forced.failed) == (3, 3, 0, 0)
+    assert engine.status().drift == 0
+
+
+def test_search_answers_during_a_forced_reindex(stocked: SkillCatalog, tmp_path: Path) -> None:
+    embedder = HashingEmbedder()
+    engine = started(stocked, tmp_path / "indexes", embedder)
+    embedder.down = True
+    embedder_before = engine.search.search(Request("slow sql joins", mode="keyword")).hits
+    assert engine.reindex(force=True).failed == 3
+    assert engine.search.search(Request("slow sql joins", mode="keyword")).hits == embedder_before
+    assert engine.status().drift == 0
+    engine.close()
+
+
+def test_a_changed_model_fills_its_space_while_the_old_one_answers(stocked: SkillCatalog, tmp_path: Path) -> None:
+    old, new = HashingEmbedder("old"), HashingEmbedder("new")
+    started(stocked, tmp_path / "indexes", old).close()
+    new.down = True
+    engine = started(stocked, tmp_path / "indexes", new, previous=(old, text_space(old)))
+    assert engine.search.search(Request("slow sql joins")).mode == "hybrid"
+    new.down = False
+    wait_for(lambda: engine.status().pending == 0 and stocked.documents.vector_count(text_space(old)) == 0)
+    old.down = True
+    assert engine.search.search(Request("trains and hotels")).mode == "hybrid"
+    engine.close()
+
+
+def test_the_second_start_reads_nothing_again(stocked: SkillCatalog, tmp_path: Path) -> None:
+    started(stocked, tmp_path / "indexes", HashingEmbedder()).close()
+    embedder = HashingEmbedder()
+    engine = started(stocked, tmp_path / "indexes", embedder)
+    assert embedder.embedded == []
+    assert engine.follower.words.rebuilt_because is None
+    assert ids(engine, "slow sql joins")[0] == "sql-review"
+    engine.close()
+
+
+def test_an_index_folder_that_was_deleted_is_made_anew(stocked: SkillCatalog, tmp_path: Path) -> None:
+    started(stocked, tmp_path / "indexes", HashingEmbedder()).close()
+    embedder = HashingEmbedder()
+    engine = started(stocked, tmp_path / "elsewhere", embedder)
+    assert embedder.embedded == []
+    assert ids(engine, "slow sql joins", mode="semantic")[0] == "sql-review"
+    engine.close()
+
+
+def wait_for(condition: object, seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.05)
