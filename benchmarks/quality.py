@@ -97,7 +97,9 @@ def fill(corpus: Sequence[dict[str, Any]], folder: Path) -> tuple[Engine, dict[i
                 version="1.0.0",
             )
             catalog.save(transaction, skill, entry.get("text") or "")
-    keys = {key: corpus[int(one.removeprefix("skill-"))]["id"] for one, key in database.read("select id, key from skills")}
+    keys = {
+        key: corpus[int(one.removeprefix("skill-"))]["id"] for one, key in database.read("select id, key from skills")
+    }
     settings = EmbeddingSettings(provider="local", cache_dir=Path(tempfile.gettempdir()) / "skill-registry-models")
     engine = Engine(documents, folder / "indexes", choose(settings), fallback_seconds=60)
     engine.start()

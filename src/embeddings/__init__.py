@@ -1,4 +1,4 @@
-"""Texts to vectors: hosted or local models behind one protocol. `choose` picks what the settings and machine allow."""
+"""Texts to vectors: hosted and local models behind one protocol; `choose` picks one."""
 
 from embeddings.base import Embedder, EmbeddingError, Matrix, Vector
 from embeddings.choice import choose

@@ -29,20 +29,16 @@ def size_limit(texts: int, dimension: int) -> int:
 def vectors(body: bytes, texts: int, dimension: int) -> Matrix:
     """Return the unit vectors in `body`, shape (texts, dimension), in the order of the texts.
 
-    The body is that of POST /embeddings of the OpenAI API, its vectors as numbers or as base64 of little-endian
-    float32. Raises EmbeddingError on any other shape, a wrong count, order or dimension, and on vectors that are not
-    finite or all zero.
+    The body is that of POST /embeddings of the OpenAI API, its vectors as numbers or as base64 of
+    little-endian float32. Raises EmbeddingError on any other shape, a wrong count, order or dimension, and on
+    vectors that are not finite or all zero.
     """
     try:
         items = msgspec.json.decode(body, type=_Answer).data
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
-        raise EmbeddingError(
-            "the embedding provider's answer is not the JSON of an embeddings API"
-        ) from fault
+        raise EmbeddingError("the embedding provider's answer is not the JSON of an embeddings API") from fault
     if sorted(item.index for item in items) != list(range(texts)):
-        raise EmbeddingError(
-            f"the embedding provider answered {len(items)} vectors wrongly numbered for {texts} texts"
-        )
+        raise EmbeddingError(f"the embedding provider answered {len(items)} vectors wrongly numbered for {texts} texts")
     rows = np.empty((texts, dimension), dtype=np.float64)
     for item in items:
         row = _numbers(item.embedding)
@@ -58,9 +54,7 @@ def _numbers(embedding: str | list[float]) -> NDArray[np.float64]:
     try:
         return np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4").astype(np.float64)
     except (binascii.Error, ValueError) as fault:
-        raise EmbeddingError(
-            "the embedding provider answered a vector that is not base64 of float32"
-        ) from fault
+        raise EmbeddingError("the embedding provider answered a vector that is not base64 of float32") from fault
 
 
 def _unit(rows: NDArray[np.float64]) -> Matrix:

@@ -1,4 +1,4 @@
-"""Reading a sentence-transformers folder of the BERT kind: its sizes, how it pools, its prompts, its fingerprint."""
+"""Reading a sentence-transformers folder of the BERT kind: sizes, pooling, prompts, fingerprint."""
 
 import hashlib
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _T = TypeVar("_T")
 _FINGERPRINTED = {".bin", ".json", ".model", ".safetensors", ".txt"}
 
 
-class UnsupportedCheckpoint(Exception):
+class CheckpointError(Exception):
     """The folder is not a BERT-type encoder that can be converted; the message says what is different."""
 
 
@@ -77,14 +77,14 @@ class _Prompts(msgspec.Struct):
 
 
 def read(directory: Path) -> Checkpoint:
-    """Describe the model in `directory`. Raises UnsupportedCheckpoint."""
+    """Describe the model in `directory`. Raises CheckpointError."""
     missing = [name for name in ("config.json", WEIGHTS, TOKENIZER) if not (directory / name).is_file()]
     if missing:
-        raise UnsupportedCheckpoint(f"it has no {missing[0]}")
+        raise CheckpointError(f"it has no {missing[0]}")
     try:
         return _read(directory)
     except (OSError, msgspec.MsgspecError) as fault:
-        raise UnsupportedCheckpoint(f"its configuration cannot be read: {fault}") from fault
+        raise CheckpointError(f"its configuration cannot be read: {fault}") from fault
 
 
 def fingerprint(directory: Path) -> str:
@@ -117,9 +117,7 @@ def _read(directory: Path) -> Checkpoint:
             layer_norm_eps=config.layer_norm_eps,
             pooling=_pooling_mode(pooling),
         ),
-        max_length=min(
-            sentences.max_seq_length or config.max_position_embeddings, config.max_position_embeddings
-        ),
+        max_length=min(sentences.max_seq_length or config.max_position_embeddings, config.max_position_embeddings),
         query_prompt=prompts.get("query") or "",
         document_prompt=prompts.get("document") or "",
     )
@@ -127,19 +125,15 @@ def _read(directory: Path) -> Checkpoint:
 
 def _refuse_others(directory: Path, config: _Config, sentences: _Sentences, pooling: _Pooling) -> None:
     if config.model_type != "bert":
-        raise UnsupportedCheckpoint(f"its type is {config.model_type}, not bert")
+        raise CheckpointError(f"its type is {config.model_type}, not bert")
     if config.hidden_act != "gelu" or config.position_embedding_type != "absolute":
-        raise UnsupportedCheckpoint("its activation or positions are not plain BERT's")
+        raise CheckpointError("its activation or positions are not plain BERT's")
     if sentences.do_lower_case or not pooling.include_prompt:
-        raise UnsupportedCheckpoint("it prepares its texts in a way of its own")
+        raise CheckpointError("it prepares its texts in a way of its own")
     modules = directory / "modules.json"
-    used = (
-        {one.type.rpartition(".")[2] for one in _decode(modules, list[_Module])}
-        if modules.is_file()
-        else set()
-    )
+    used = {one.type.rpartition(".")[2] for one in _decode(modules, list[_Module])} if modules.is_file() else set()
     if others := used - _MODULES:
-        raise UnsupportedCheckpoint(f"it has modules other than BERT's: {', '.join(sorted(others))}")
+        raise CheckpointError(f"it has modules other than BERT's: {', '.join(sorted(others))}")
 
 
 def _pooling_mode(pooling: _Pooling) -> Literal["mean", "cls"]:
@@ -150,7 +144,7 @@ def _pooling_mode(pooling: _Pooling) -> Literal["mean", "cls"]:
     # A plain BERT without a pooling configuration is pooled by the mean, as sentence-transformers does.
     if pooling.pooling_mode in ("", "mean") and modes <= {"pooling_mode_mean_tokens"}:
         return "mean"
-    raise UnsupportedCheckpoint("it pools tokens neither by mean nor by the first token")
+    raise CheckpointError("it pools tokens neither by mean nor by the first token")
 
 
 def _decode(path: Path, kind: type[_T]) -> _T:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from embeddings import converted
 from embeddings.base import Embedder
-from embeddings.checkpoint import UnsupportedCheckpoint
+from embeddings.checkpoint import CheckpointError
 from embeddings.local import LocalEmbedder
 from embeddings.models import LocalModel, default_model, default_model_obtainable, folder_model, is_default
 from embeddings.settings import EmbeddingSettings, EmbeddingUnavailable
@@ -19,8 +19,8 @@ _CONVERTER = ("onnx", "safetensors")
 def choose(settings: EmbeddingSettings) -> Embedder | None:
     """Return the embedder the settings ask for; None means that search goes by words.
 
-    `auto` takes the hosted provider when there is an API key (unless the model is a folder), else the local model if
-    it can be had, else None. Quick, and without a network: what is slow happens at the first call.
+    `auto` takes the hosted provider when there is an API key (unless the model is a folder), else the local
+    model if it can be had, else None. Quick, and without a network: what is slow happens at the first call.
     Raises EmbeddingUnavailable when what is asked for by name cannot be had.
     """
     if settings.provider == "none":
@@ -51,7 +51,7 @@ def _local(settings: EmbeddingSettings) -> Embedder:
     elif settings.model is not None and _is_folder(settings.model):
         try:
             model = folder_model(Path(settings.model))
-        except UnsupportedCheckpoint as reason:
+        except CheckpointError as reason:
             _LOG.info("%s goes through sentence-transformers: %s", settings.model, reason)
             return _sentence_transformers(settings)
     else:
@@ -71,9 +71,7 @@ def _check_obtainable(model: LocalModel, settings: EmbeddingSettings) -> None:
     needed = _RUNTIME if kept else _RUNTIME + _CONVERTER
     missing = [name for name in needed if importlib.util.find_spec(name) is None]
     if missing:
-        raise EmbeddingUnavailable(
-            f"the local model needs {', '.join(missing)}: pip install 'skill-registry[local]'"
-        )
+        raise EmbeddingUnavailable(f"the local model needs {', '.join(missing)}: pip install 'skill-registry[local]'")
     if settings.dimension not in (None, model.dimension):
         raise EmbeddingUnavailable(
             f"{model.name} makes vectors of {model.dimension} dimensions: leave embedding.dimension unset"

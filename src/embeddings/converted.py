@@ -1,4 +1,4 @@
-"""Converted local models: made once from a checkpoint, kept as files whose bytes are checked at every load."""
+"""Converted local models: made once, kept as files that are checked at every load."""
 
 import hashlib
 import logging
@@ -38,7 +38,7 @@ def load(model: LocalModel, cache_dir: Path) -> bytes:
 
 
 def convert(model: LocalModel) -> bytes:
-    """Return the model as an int8 ONNX graph that carries its tokenizer, prompts and length limit as properties."""
+    """Return the model as an int8 ONNX graph, with tokenizer, prompts and length limit as its properties."""
     # Imported only here: a process that finds the model converted never pays for them.
     from safetensors import safe_open  # noqa: PLC0415
 

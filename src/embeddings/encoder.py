@@ -6,8 +6,8 @@ from tokenizers import Tokenizer
 
 from embeddings.base import Vector
 
-# English has 4 to 5 characters a token. What lies beyond this many a token cannot matter, save in texts of very
-# long words, and would only cost time: a text of 1 MB is cut before it reaches the tokenizer.
+# English has 4 to 5 characters a token. What lies beyond this many a token cannot matter, save in texts of
+# very long words, and would only cost time: a text of 1 MB is cut before it reaches the tokenizer.
 _CHARACTERS_PER_TOKEN = 16
 
 
@@ -28,7 +28,7 @@ class Encoder:
         self.document_prompt: str = properties["document_prompt"]
 
     def encode(self, text: str) -> Vector:
-        """Return the vector of `text`: shape (dimension,), unit length. Any string will do, an empty one too."""
+        """Return the vector of any string: shape (dimension,), unit length."""
         # Lone surrogates are no text; the tokenizer refuses them.
         cut = text[: self._max_characters].encode("utf-8", "replace").decode("utf-8")
         ids = np.array([self._tokenizer.encode(cut).ids], dtype=np.int64)

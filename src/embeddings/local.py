@@ -23,8 +23,8 @@ _RETRY_SECONDS = 60.0
 class LocalEmbedder:
     """An Embedder over onnxruntime. Texts are encoded one by one: on a CPU a batch of several is not quicker.
 
-    The first call loads the model, and converts it if it never was (about a second). Calls meanwhile wait at most
-    `total_timeout`. After a failed load, calls fail at once for a minute.
+    The first call loads the model, and converts it if it never was (about a second). Calls meanwhile wait at
+    most `total_timeout`. After a failed load, calls fail at once for a minute.
     """
 
     provider = "local"

@@ -23,9 +23,9 @@ _HUB_TIMEOUT = 2.0
 
 @dataclass(frozen=True)
 class LocalModel:
-    """A model that can be converted: `checkpoint()` finds its folder, however slowly, or raises EmbeddingError.
+    """A model that can be converted; `fingerprint` identifies everything that makes its vectors.
 
-    `fingerprint` identifies everything that makes its vectors.
+    `checkpoint()` finds its folder, however slowly, or raises EmbeddingError.
     """
 
     name: str
@@ -46,7 +46,7 @@ def default_model() -> LocalModel:
 
 
 def folder_model(directory: Path) -> LocalModel:
-    """Return the BERT-type model in `directory`. Raises UnsupportedCheckpoint."""
+    """Return the BERT-type model in `directory`. Raises CheckpointError."""
     found = checkpoint.read(directory)
     name = directory.resolve().name
     return LocalModel(name, checkpoint.fingerprint(directory), found.shape.hidden_size, lambda: found)
@@ -56,7 +56,7 @@ def default_model_obtainable() -> bool:
     """Tell, without a network, whether the default model's weights are here or may be fetched."""
     if _packaged() is not None:
         return True
-    from huggingface_hub import constants, try_to_load_from_cache  # noqa: PLC0415 (slow; only with extra `local`)
+    from huggingface_hub import constants, try_to_load_from_cache  # noqa: PLC0415 (slow)
 
     here = isinstance(try_to_load_from_cache(_REPOSITORY, checkpoint.WEIGHTS), str)
     return here or not constants.HF_HUB_OFFLINE
@@ -67,14 +67,12 @@ def _pinned_checkpoint() -> checkpoint.Checkpoint:
     for name, expected in _PINNED.items():
         with (directory / name).open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != expected:
-                raise EmbeddingError(
-                    f"the {name} found for {DEFAULT_MODEL} is not the official one: wrong sha256"
-                )
+                raise EmbeddingError(f"the {name} found for {DEFAULT_MODEL} is not the official one: wrong sha256")
     return checkpoint.read(directory)
 
 
 def _packaged() -> Path | None:
-    """Return the folder in the installed weights package. It is not imported: its dependencies may be absent."""
+    """Return the folder in the weights package, which is not imported: it may lack its dependencies."""
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         return None
@@ -84,14 +82,10 @@ def _packaged() -> Path | None:
 
 def _from_hub() -> Path:
     from huggingface_hub import snapshot_download  # noqa: PLC0415 (slow; only where nothing is installed)
-    from huggingface_hub.utils import disable_progress_bars  # noqa: PLC0415
+    from huggingface_hub.utils.tqdm import disable_progress_bars  # noqa: PLC0415
 
     disable_progress_bars()
     try:
-        return Path(
-            snapshot_download(_REPOSITORY, allow_patterns=_HUB_FILES, etag_timeout=_HUB_TIMEOUT, token=False)
-        )
+        return Path(snapshot_download(_REPOSITORY, allow_patterns=_HUB_FILES, etag_timeout=_HUB_TIMEOUT, token=False))
     except Exception as fault:  # the hub's client raises errors of several libraries
-        raise EmbeddingError(
-            f"the weights of {DEFAULT_MODEL} are not installed and cannot be fetched"
-        ) from fault
+        raise EmbeddingError(f"the weights of {DEFAULT_MODEL} are not installed and cannot be fetched") from fault

@@ -1,11 +1,12 @@
-"""A BERT sentence encoder as an ONNX graph, written straight from its weights: no torch, one pass, little memory.
+"""A BERT sentence encoder as an ONNX graph, written straight from its weights, without torch.
 
-The graph takes one text, `input_ids` of shape (1, tokens), and gives `vector` of shape (1, hidden), unit length. There
-is no padding and no attention mask on purpose: on a CPU one text at a time is as quick as a batch, needs a third of
-the memory, and a text's vector never depends on its neighbours.
+The graph takes one text, `input_ids` of shape (1, tokens), and gives `vector` of shape (1, hidden), unit
+length. There is no padding and no attention mask on purpose: on a CPU one text at a time is as quick as a
+batch, needs a third of the memory, and a text's vector never depends on its neighbours.
 
-The layers are those of BERT (Devlin et al. 2019, arXiv:1810.04805) with post-layer normalisation and the exact,
-erf-based GELU. Operators of the domain com.microsoft are documented in onnxruntime's docs/ContribOperators.md.
+The layers are those of BERT (Devlin et al. 2019, arXiv:1810.04805) with post-layer normalisation and the
+exact, erf-based GELU. Operators of the domain com.microsoft are documented in onnxruntime's
+docs/ContribOperators.md.
 """
 
 from collections.abc import Callable
@@ -42,27 +43,23 @@ class _Graph:
         self.constants.append(numpy_helper.from_array(np.array(value, order="C"), name))
         return name
 
-    def add(
-        self, kind: str, *inputs: str, outputs: int = 1, domain: str = "", **attributes: object
-    ) -> list[str]:
+    def add(self, kind: str, *inputs: str, outputs: int = 1, domain: str = "", **attributes: Any) -> list[str]:
         names = [f"{kind}_{len(self.nodes)}_{n}" for n in range(outputs)]
         self.nodes.append(helper.make_node(kind, list(inputs), names, domain=domain, **attributes))
         return names
 
-    def one(self, kind: str, *inputs: str, domain: str = "", **attributes: object) -> str:
+    def one(self, kind: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
         return self.add(kind, *inputs, domain=domain, **attributes)[0]
 
 
 def build(weights: Weights, shape: BertShape, precision: Precision = "int8") -> Any:
-    """Return the onnx.ModelProto of the encoder. Raises KeyError or ValueError when the weights do not fit."""
+    """Return the encoder as an onnx.ModelProto. Raises what `weights` raises for a name it lacks."""
     graph = _Graph()
     encoder = _Encoder(graph, weights, shape, precision)
     tokens = encoder.embeddings()
     for layer in range(shape.num_hidden_layers):
         tokens = encoder.layer(tokens, f"encoder.layer.{layer}.")
-    graph.nodes.append(
-        helper.make_node("LpNormalization", [encoder.pooled(tokens)], ["vector"], axis=-1, p=2)
-    )
+    graph.nodes.append(helper.make_node("LpNormalization", [encoder.pooled(tokens)], ["vector"], axis=-1, p=2))
     signature = helper.make_graph(
         graph.nodes,
         "bert",
@@ -85,9 +82,7 @@ class _Encoder:
 
     def embeddings(self) -> str:
         g, table = self._graph, self._weights("embeddings.word_embeddings.weight")
-        words = (
-            g.one("Gather", g.constant(table), "input_ids") if self._exact else self._quantised_rows(table)
-        )
+        words = g.one("Gather", g.constant(table), "input_ids") if self._exact else self._quantised_rows(table)
         # All tokens are of the first type, so its vector joins the positions'.
         positions = self._weights("embeddings.position_embeddings.weight")
         positions = positions + self._weights("embeddings.token_type_embeddings.weight")[0]
@@ -98,9 +93,7 @@ class _Encoder:
 
     def layer(self, tokens: str, name: str) -> str:
         g = self._graph
-        mixed = self._linear(
-            self._attention(tokens, f"{name}attention.self."), f"{name}attention.output.dense"
-        )
+        mixed = self._linear(self._attention(tokens, f"{name}attention.self."), f"{name}attention.output.dense")
         tokens = self._layer_norm(g.one("Add", mixed, tokens), f"{name}attention.output.LayerNorm")
         wide = g.one("Gelu", self._linear(tokens, f"{name}intermediate.dense"), domain=_MICROSOFT)
         # GELU's few outliers would take most of the levels of a scale shared by the whole tensor.

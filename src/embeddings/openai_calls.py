@@ -1,7 +1,7 @@
 """One call to an embeddings API through the openai SDK: bounded in time and size, whatever the server does.
 
-The SDK bounds the wait for each read, not the call, so a server that drips bytes would hold it for ever; asyncio can
-end it anywhere. So calls run in an event loop of their own thread.
+The SDK bounds the wait for each read, not the call, so a server that drips bytes would hold it for ever;
+asyncio can end it anywhere. So calls run in an event loop of their own thread.
 """
 
 import asyncio
@@ -9,6 +9,7 @@ import math
 import threading
 import time
 from collections.abc import Coroutine, Sequence
+from concurrent.futures import CancelledError
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
@@ -32,6 +33,10 @@ _REASONS = {
 _ABOUT_THE_TEXTS = {400, 413, 422}
 
 
+class _BrokenOffError(openai.OpenAIError):
+    """The connection failed in the middle of an answer."""
+
+
 class Calls:
     """Makes calls, from several threads at once. The thread behind it starts with the first call."""
 
@@ -45,7 +50,7 @@ class Calls:
         self._client: openai.AsyncOpenAI | None = None
 
     def post(self, model: str, texts: Sequence[str], dimension: int | None, limit: int) -> bytes:
-        """Return the body of the answer, Raises EmbeddingError, also when it is more than `limit` bytes."""
+        """Return the body of the answer. Raises EmbeddingError, also when it is more than `limit` bytes."""
         return self._run(self._post(model, list(texts), dimension or openai.omit, limit))
 
     def close(self) -> None:
@@ -61,11 +66,12 @@ class Calls:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(
-                    target=_serve, args=(self._loop,), name="embedding-calls", daemon=True
-                ).start()
+                threading.Thread(target=_serve, args=(self._loop,), name="embedding-calls", daemon=True).start()
             running = asyncio.run_coroutine_threadsafe(call, self._loop)
-        return running.result()
+        try:
+            return running.result()
+        except CancelledError as fault:
+            raise EmbeddingError("the embedding provider's connections were closed") from fault
 
     async def _post(self, model: str, texts: list[str], dimensions: int | openai.Omit, limit: int) -> bytes:
         try:
@@ -78,31 +84,28 @@ class Calls:
             # The SDK's own messages quote the server, which may quote the key.
             raise _explained(fault) from None
 
-    async def _attempt_twice(
-        self, model: str, texts: list[str], dimensions: int | openai.Omit, limit: int
-    ) -> bytes:
+    async def _attempt_twice(self, model: str, texts: list[str], dimensions: int | openai.Omit, limit: int) -> bytes:
         try:
             return await self._attempt(model, texts, dimensions, limit)
-        except (openai.APIConnectionError, openai.InternalServerError):
+        except (openai.APIConnectionError, openai.InternalServerError, _BrokenOffError) as fault:
+            if _asked_pause(fault) is not None:
+                raise
             await asyncio.sleep(_RETRY_PAUSE)
             return await self._attempt(model, texts, dimensions, limit)
 
-    async def _attempt(
-        self, model: str, texts: list[str], dimensions: int | openai.Omit, limit: int
-    ) -> bytes:
-        if self._client is None:
-            self._client = self._new_client()
-        call = self._client.embeddings.with_streaming_response.create(
-            model=model, input=texts, dimensions=dimensions, encoding_format="base64"
-        )
-        body = bytearray()
-        async with call as answer:
-            # Raw, so that nothing is unpacked: an answer that is compressed although we ask for none is refused.
-            async for part in answer.http_response.aiter_raw():
-                body += part
-                if len(body) > limit:
-                    raise EmbeddingError("the embedding provider's answer is too large")
-        return bytes(body)
+    async def _attempt(self, model: str, texts: list[str], dimensions: int | openai.Omit, limit: int) -> bytes:
+        try:
+            if self._client is None:
+                self._client = self._new_client()
+            call = self._client.embeddings.with_streaming_response.create(
+                model=model, input=texts, dimensions=dimensions, encoding_format="base64"
+            )
+            async with call as answer:
+                return await _body(answer, limit)
+        except (EmbeddingError, openai.OpenAIError):
+            raise
+        except Exception as fault:  # while a body is read, the SDK passes on what its HTTP library raises
+            raise _BrokenOffError from fault
 
     def _new_client(self) -> openai.AsyncOpenAI:
         timeout = openai.Timeout(self._total_timeout, connect=self._connect_timeout)
@@ -121,12 +124,22 @@ class Calls:
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
-    try:
-        loop.run_forever()
-    finally:
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        loop.run_until_complete(loop.shutdown_default_executor())
-        loop.close()
+    loop.run_forever()
+    for task in asyncio.all_tasks(loop):
+        task.cancel()
+    loop.run_until_complete(loop.shutdown_asyncgens())
+    loop.run_until_complete(loop.shutdown_default_executor())
+    loop.close()
+
+
+async def _body(answer: Any, limit: int) -> bytes:
+    """Read the body as it comes: one that is compressed, although we ask for none, is not unpacked."""
+    body = bytearray()
+    async for part in answer.http_response.aiter_raw():
+        body += part
+        if len(body) > limit:
+            raise EmbeddingError("the embedding provider's answer is too large")
+    return bytes(body)
 
 
 async def _drop_body_of_refusal(response: Any) -> None:
@@ -142,18 +155,25 @@ def _explained(fault: openai.OpenAIError) -> EmbeddingError:
         return EmbeddingError("the embedding provider cannot be reached, or broke off its answer")
     status = fault.status_code
     reason = _REASONS.get(status, "failed")
-    pause = _retry_after(fault.response.headers.get("retry-after")) if status in (429, 503) else None
     return EmbeddingError(
         f"the embedding provider {reason} (status {status})",
-        retry_after=pause,
+        retry_after=_asked_pause(fault),
         permanent=status in _ABOUT_THE_TEXTS,
     )
 
 
-def _retry_after(value: str | None) -> float:
+def _asked_pause(fault: openai.OpenAIError) -> float | None:
+    """Return the seconds to leave the provider alone: what it asks for, or some when it only says 429."""
+    if not isinstance(fault, openai.APIStatusError):
+        return None
+    header = fault.response.headers.get("retry-after")
+    if fault.status_code not in (429, 503) or (header is None and fault.status_code == 503):
+        return None
+    return _DEFAULT_PAUSE if header is None else _retry_after(header)
+
+
+def _retry_after(value: str) -> float:
     """Read a Retry-After header (RFC 9110, 10.2.3), in seconds from now, within reason."""
-    if value is None:
-        return _DEFAULT_PAUSE
     try:
         seconds = float(value)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Any other sentence-transformers model, by name or folder, through torch: the way for models we cannot convert."""
+"""Any other sentence-transformers model, by name or folder, through torch."""
 
 import importlib.util
 import logging
@@ -30,12 +30,10 @@ class SentenceTransformersEmbedder:
 
     def __init__(self, settings: EmbeddingSettings) -> None:
         if settings.model is None or settings.dimension is None:
-            raise EmbeddingUnavailable(
-                f"set embedding.dimension to the number of dimensions of {settings.model}"
-            )
+            raise EmbeddingUnavailable(f"set embedding.dimension to the number of dimensions of {settings.model}")
         if importlib.util.find_spec("sentence_transformers") is None:
             raise EmbeddingUnavailable(
-                f"{settings.model} needs sentence-transformers: pip install 'skill-registry[sentence-transformers]'"
+                f"{settings.model} needs an extra: pip install 'skill-registry[sentence-transformers]'"
             )
         folder = Path(settings.model)
         mark = f"@{checkpoint.fingerprint(folder)[:16]}" if folder.is_dir() else ""
@@ -71,9 +69,7 @@ class SentenceTransformersEmbedder:
                 raise EmbeddingError(f"the model {self.model} could not be loaded or failed") from fault
         matrix: Matrix = np.asarray(vectors, dtype=np.float32)
         if matrix.shape != (len(texts), self.dim):
-            raise EmbeddingError(
-                f"{self.model} makes {matrix.shape[-1]} dimensions: set embedding.dimension to that"
-            )
+            raise EmbeddingError(f"{self.model} makes {matrix.shape[-1]} dimensions: set embedding.dimension to that")
         return matrix
 
     def _model(self) -> Any:

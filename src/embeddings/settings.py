@@ -15,9 +15,10 @@ class EmbeddingUnavailable(ValueError):
 class EmbeddingSettings:
     """Which provider and model to use, and what a call may cost.
 
-    `cache_dir` keeps converted local models (about 25 MB each). `threads` are the local model's. The time-outs are
-    seconds: `connect_timeout` to open a connection, `total_timeout` for one call with its retry, or for the wait
-    while another thread loads the local model. `api_key` and `base_url` may hold secrets: they are not in the repr.
+    `cache_dir` keeps converted local models (about 25 MB each). `threads` are the local model's. The
+    time-outs are seconds: `connect_timeout` to open a connection, `total_timeout` for one call with its
+    retry, or for the wait while another thread loads the local model. `api_key` and `base_url` may hold
+    secrets: they are not in the repr.
     """
 
     provider: Provider = "auto"

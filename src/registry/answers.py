@@ -132,9 +132,7 @@ class _CardStart(msgspec.Struct):
 def search_request(body: SearchBody) -> Request:
     """Return what the search engine is asked for a body."""
     limit = min(body.limit, 100)
-    return Request(
-        body.query, limit, body.offset, body.mode, _allowed(body.filters or SearchFilters()), body.min_score
-    )
+    return Request(body.query, limit, body.offset, body.mode, _allowed(body.filters or SearchFilters()), body.min_score)
 
 
 def _allowed(filters: SearchFilters) -> Filter:

@@ -60,7 +60,7 @@ class Catalog:
         return _stored(rows[0]) if rows else None
 
     def expect(self, transaction: Transaction, skill_id: str, etags: Collection[str] | None) -> Stored:
-        """Return the skill to be changed. Raises SKILL_NOT_FOUND, and PRECONDITION_FAILED where `etags` lack its own."""
+        """Return the skill to be changed. Raises SKILL_NOT_FOUND; PRECONDITION_FAILED where `etags` lack its own."""
         stored = _one(transaction.read(f"{_STORED} where s.id = ?", (skill_id,)), skill_id)
         if etags is not None and ANY_ETAG not in etags and stored.skill.etag not in etags:
             raise precondition_failed()
@@ -102,8 +102,18 @@ class Catalog:
             "insert into skills values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (key) do update set"
             " enabled = excluded.enabled, source = excluded.source, folder = excluded.folder,"
             " fingerprint = excluded.fingerprint, detail = excluded.detail, updated_at = excluded.updated_at",
-            (key, skill.id, number, int(skill.enabled), skill.source, folder, fingerprint)
-            + (msgspec.json.encode(skill).decode(), skill.created_at, skill.updated_at),
+            (
+                key,
+                skill.id,
+                number,
+                int(skill.enabled),
+                skill.source,
+                folder,
+                fingerprint,
+                msgspec.json.encode(skill).decode(),
+                skill.created_at,
+                skill.updated_at,
+            ),
         )
         self._add_version(transaction, key, skill, now)
         return skill

@@ -47,9 +47,9 @@ def _settings_options(*keys: str) -> Callable[[_Command], _Command]:
         for setting in reversed(SETTINGS):
             if setting.flag and (not keys or setting.key in keys):
                 command = _option(setting)(command)
-        return click.option(
-            "--config", type=click.Path(path_type=Path, dir_okay=False), help="Configuration file."
-        )(command)
+        return click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Configuration file.")(
+            command
+        )
 
     return add
 
@@ -135,9 +135,7 @@ def search(query: str, limit: int, mode: str, as_json: bool, server: str | None,
 def reindex(skill_id: str | None, force: bool, as_json: bool, server: str | None, **flags: Any) -> None:
     """Make search right for SKILL_ID, or for all skills."""
     with console.progress_bar("Embedding", hidden=as_json) as progress:
-        result = _with_target(
-            flags, server, lambda target: target.reindex(skill_id, force=force, progress=progress)
-        )
+        result = _with_target(flags, server, lambda target: target.reindex(skill_id, force=force, progress=progress))
     console.show(result, console.facts_table, as_json=as_json)
     if result["failed"]:
         _stop(f"{result['failed']} texts could not be embedded: {'; '.join(result['errors'])}")

@@ -70,9 +70,9 @@ class Server:
 
     def status(self) -> Answer:
         """Return how the service is."""
-        return self._call("GET", "/status", None)
+        return self._call("GET", "/status")
 
-    def _call(self, method: str, path: str, body: object) -> Answer:
+    def _call(self, method: str, path: str, body: object = None) -> Answer:
         request = urllib.request.Request(  # noqa: S310 - the scheme was checked
             f"{self._base}/api/v1{path}",
             method=method,
@@ -87,7 +87,8 @@ class Server:
             raise CommandFailed(_message(error)) from None
         except (OSError, msgspec.DecodeError, KeyError) as error:
             reason = getattr(error, "reason", error)
-            raise CommandFailed(f"{self._base} does not answer as a skill registry ({reason}): is it running?") from None
+            message = f"{self._base} does not answer as a skill registry ({reason}): is it running?"
+            raise CommandFailed(message) from None
 
 
 def _message(error: urllib.error.HTTPError) -> str:

@@ -39,7 +39,8 @@ def search_table(answer: Answer) -> Iterator[Table | str]:
         skill = hit["skill"]
         score = f"{hit['score']:.2f} {hit['relevance']}"
         shown = _shortened(skill["description"], 160)
-        table.add_row(score, *map(escape, (_printable(skill["id"]), skill["version"], ", ".join(hit["matched_by"]), shown)))
+        cells = (_printable(skill["id"]), skill["version"], ", ".join(hit["matched_by"]), shown)
+        table.add_row(score, *map(escape, cells))
     yield table
     yield f"{answer['count']} by {answer['mode']} search in {answer['took_ms']:.1f} ms"
 

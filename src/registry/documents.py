@@ -120,9 +120,7 @@ class CatalogDocuments:
             " union all select number, key, null from documents where gone = 1 and number > ? order by 1 limit ?"
         )
         return [
-            DocumentGone(number, key)
-            if vector is None
-            else VectorPut(number, key, np.frombuffer(vector, np.float32))
+            DocumentGone(number, key) if vector is None else VectorPut(number, key, np.frombuffer(vector, np.float32))
             for number, key, vector in self._database.read(sql, (space, since, since, limit))
         ]
 

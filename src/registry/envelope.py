@@ -1,7 +1,8 @@
 """The one place that shapes answers: `Ok` for what went well, `error_answer` for everything that did not.
 
-Handlers return `Ok`; errors are raised (`registry.errors`) and meet `answer_exception`, the application's only exception
-handler. The guard and the protocol refuse requests before the application sees them, with the same `error_answer`.
+Handlers return `Ok`; errors are raised (`registry.errors`) and meet `answer_exception`, the application's
+only exception handler. The guard and the protocol refuse requests before the application sees them, with the
+same `error_answer`.
 """
 
 import errno
@@ -152,5 +153,3 @@ def _database_error(exception: sqlite3.OperationalError) -> RegistryError | None
         _log.warning("the database cannot be used: %s", exception)
         return errors.service_unavailable("The catalog cannot be written or read just now")
     return None
-
-

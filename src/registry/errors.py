@@ -1,4 +1,4 @@
-"""What can go wrong, each kind made by one constructor: `raise skill_not_found(id)`. Nothing here knows HTTP's machinery.
+"""What can go wrong, each kind made by one constructor: `raise skill_not_found(id)`.
 
 `STATUS` is the only table of error codes; a code and its status are the service's promise to its callers.
 """
@@ -121,7 +121,7 @@ def precondition_failed(message: str = "The record has changed since it was read
 
 
 def payload_too_large(limit: int) -> RegistryError:
-    """Return the error for a body above `limit` bytes; the rest of it is not read, so the connection closes."""
+    """Return the error for a body above `limit` bytes; the rest is not read, so the connection closes."""
     message = f"The body is larger than {limit:,} bytes"
     return RegistryError("PAYLOAD_TOO_LARGE", message, headers={"Connection": "close"})
 

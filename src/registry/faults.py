@@ -1,8 +1,8 @@
 """Checking a decoded value against a type and telling every fault, in words for people.
 
-msgspec stops at the first fault. So a value it refuses is walked here field by field: structs, lists, maps and unions are
-entered, everything else is msgspec's own check. A rule's text is the `extra["rule"]` of its `Meta`. Line breaks and
-tabs are refused in text unless its `Meta` says `extra={"multiline": True}`.
+msgspec stops at the first fault. So a value it refuses is walked here field by field: structs, lists, maps
+and unions are entered, everything else is msgspec's own check. A rule's text is the `extra["rule"]` of its
+`Meta`. Line breaks and tabs are refused in text unless its `Meta` says `extra={"multiline": True}`.
 """
 
 import re
@@ -35,7 +35,13 @@ _TYPE_NAMES: Mapping[str, str] = {
     "array": "a list",
     "null": "null",
 }
-_BOUNDS: Mapping[str, str] = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than", "==": "exactly"}
+_BOUNDS: Mapping[str, str] = {
+    ">=": "at least",
+    "<=": "at most",
+    ">": "more than",
+    "<": "less than",
+    "==": "exactly",
+}
 
 
 def convert(value: Any, kind: type[_T], *, field: str = WHOLE) -> _T:
@@ -73,7 +79,7 @@ def _inner_faults(value: Any, kind: Any, field: str) -> Iterator[Fault]:
         yield from _struct_faults(value, kind, field)
     elif isinstance(value, dict) and get_origin(kind) is dict:
         for key, item in value.items():
-            yield from find_faults(item, get_args(kind)[1], _dotted(field, key))
+            yield from find_faults(item, get_args(kind)[1], dotted(field, key))
     elif isinstance(value, list) and get_origin(kind) in {list, tuple, set, frozenset}:
         for place, item in enumerate(value):
             yield from find_faults(item, get_args(kind)[0], f"{field}[{place}]")
@@ -81,7 +87,7 @@ def _inner_faults(value: Any, kind: Any, field: str) -> Iterator[Fault]:
 
 def _struct_faults(value: dict[str, Any], kind: type[msgspec.Struct], field: str) -> Iterator[Fault]:
     for known in msgspec.structs.fields(kind):
-        name = _dotted(field, known.encode_name)
+        name = dotted(field, known.encode_name)
         if known.encode_name in value:
             yield from find_faults(value[known.encode_name], known.type, name)
         elif known.required:
@@ -116,9 +122,11 @@ def _is_struct(kind: Any) -> bool:
 
 def _fault(message: str, kind: Any, metas: list[Meta], field: str) -> Fault:
     if place := _PLACE.search(message):
-        field = _dotted(field, place[1].lstrip(".")) if not place[1].startswith("[") else field + place[1]
+        field = dotted(field, place[1].lstrip(".")) if not place[1].startswith("[") else field + place[1]
         message = message[: place.start()]
     if wrong := _WRONG_TYPE.match(message):
+        if wrong.groups() == ("int", "float"):
+            return Fault(field, "must be a whole number, written without a fraction")
         return Fault(field, f"must be {_names(wrong[1])}, not {_names(wrong[2])}")
     return Fault(field, _extra(metas, "rule") or _in_words(message, kind))
 
@@ -148,5 +156,6 @@ def _extra(metas: list[Meta], key: str) -> Any:
     return next((meta.extra[key] for meta in metas if meta.extra and key in meta.extra), None)
 
 
-def _dotted(field: str, name: str) -> str:
+def dotted(field: str, name: str) -> str:
+    """Return the name of the part `name` of `field`."""
     return name if field == WHOLE or not name else f"{field}.{name}"

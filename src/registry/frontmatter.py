@@ -1,11 +1,12 @@
 """The front matter of a SKILL.md: fields between two `---` lines at its very beginning, then the body.
 
-Two readings: the strict one accepts what the Agent Skills format allows and names what it refuses; the lenient
-one, for folders people already have, keeps whatever can be understood and says in warnings what was wrong.
+Two readings: the strict one accepts what the Agent Skills format allows and names what it refuses; the
+lenient one, for folders people already have, keeps whatever can be understood and warns of what was wrong.
 """
 
 import re
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from registry.yaml_text import Entry, Node, Value, YamlError, parse
 
@@ -134,41 +135,50 @@ def _first_content(text: str, start: int) -> int:
     return start + len(head) - len(rest)
 
 
+class _Found(NamedTuple):
+    """Fields read line by line: `stop` is the index after the last of their lines, `prose`: text follows."""
+
+    entries: list[Entry]
+    stop: int
+    skipped: int
+    prose: bool
+
+
 def _recovered(text: str, block: Block, reason: str) -> Block:
     """Read the block line by line, each `key: value` on its own; prose within it is where the body begins."""
-    entries, stop, skipped = _entries(text, block.start, block.end)
-    if not entries:
+    found = _entries(text, block.start, block.end)
+    if not found.entries:
         return _without_fields(text, f"the front matter is not readable: {reason}")
     warnings = (*block.warnings, f"front matter is not valid ({reason}); it was read line by line")
-    if skipped:
-        warnings += (f"{skipped} lines of the front matter were not understood",)
+    if found.skipped:
+        warnings += (f"{found.skipped} lines of the front matter were not understood",)
     fields: dict[str, Value] = {}
-    for entry in entries:
+    for entry in found.entries:
         fields.setdefault(entry.key, entry.node.value)
-    mapping = Node(fields, block.start, stop, entries=tuple(entries))
-    if block.closed and not text[stop : block.end].strip():
+    mapping = Node(fields, block.start, found.stop, entries=tuple(found.entries))
+    if block.closed and not found.prose:
         return replace(block, mapping=mapping, warnings=warnings)
-    return replace(block, end=stop, body=stop, mapping=mapping, warnings=warnings, closed=False)
+    return replace(block, end=found.stop, body=found.stop, mapping=mapping, warnings=warnings, closed=False)
 
 
-def _entries(text: str, start: int, end: int) -> tuple[list[Entry], int, int]:
-    """Return the fields found, the index after the last of their lines, and how many lines made no sense."""
-    found: list[tuple[int, int]] = []
+def _entries(text: str, start: int, end: int) -> _Found:
+    chunks: list[tuple[int, int]] = []
     skipped = 0
-    blank_before = False
+    blank_before = prose = False
     lines = _lines(text, start, end)
     for number, (at, line) in enumerate(lines):
+        blank = not line.strip()
         if _KEY.match(line):
-            found.append((at, at + len(line)))
-        elif found and line.startswith((" ", "\t", "- ")):
-            found[-1] = (found[-1][0], at + len(line)) if line.strip() else found[-1]
-        elif found and blank_before and line.strip() and not _key_follows(lines, number):
+            chunks.append((at, at + len(line)))
+        elif chunks and not blank and line.startswith((" ", "\t", "- ")):
+            chunks[-1] = (chunks[-1][0], at + len(line))
+        elif prose := bool(chunks) and blank_before and not blank and not _key_follows(lines, number):
             break
-        elif line.strip() and not line.startswith("#"):
+        elif not blank and not line.startswith("#"):
             skipped += 1
-        blank_before = not line.strip()
-    entries = [_entry(text, first, last) for first, last in found]
-    return entries, found[-1][1] if found else start, skipped
+        blank_before = blank
+    stop = chunks[-1][1] if chunks else start
+    return _Found([_entry(text, first, last) for first, last in chunks], stop, skipped, prose)
 
 
 def _lines(text: str, start: int, end: int) -> list[tuple[int, str]]:
@@ -197,7 +207,7 @@ def _entry(text: str, start: int, end: int) -> Entry:
     value = _bare(" ".join(chunk[key.end() :].split()))
     after_key = chunk[key.end() :]
     value_start = start + key.end() + len(after_key) - len(after_key.lstrip(" \t"))
-    return Entry(key[1], start, Node(value, value_start, start + len(chunk.rstrip())))
+    return Entry(key[1], start, Node(value, value_start, max(value_start, start + len(chunk.rstrip()))))
 
 
 def _bare(value: str) -> str:

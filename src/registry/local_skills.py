@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-import msgspec
 from msgspec import UNSET
 
 from registry.catalog import Catalog, Place, Stored
@@ -28,7 +27,6 @@ from registry.skill_folder import (
 SKILL_FILE = "SKILL.md"
 
 _IN_METADATA = ("source_url", "source_type", "source_branch", "execution_timeout", "memory_limit_mb")
-_NUMBERS = ("execution_timeout", "memory_limit_mb")
 
 
 class LocalSkills:
@@ -198,7 +196,8 @@ def _skill(read: SkillFolder, skill_id: str, enabled: bool, place: str) -> Skill
         digest=read.digest,
         metadata=read.metadata,
         warnings=read.warnings,
-        **{name: _number(read.metadata.get(name)) for name in _NUMBERS},
+        execution_timeout=_number(read.metadata.get("execution_timeout")),
+        memory_limit_mb=_number(read.metadata.get("memory_limit_mb")),
     )
 
 

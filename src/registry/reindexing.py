@@ -47,9 +47,7 @@ class Reindexing:
         self._engine = engine
         self._clock = clock
 
-    def run(
-        self, skill_ids: Sequence[str] | None, *, force: bool, progress: Progress | None = None
-    ) -> Reindexed:
+    def run(self, skill_ids: Sequence[str] | None, *, force: bool, progress: Progress | None = None) -> Reindexed:
         """Reindex now. Raises SKILL_NOT_FOUND."""
         return self._engine.reindex(self._keys(skill_ids), force=force, progress=progress)
 
@@ -69,7 +67,8 @@ class Reindexing:
 
     def resume(self) -> None:
         """Take up the jobs that a stop or crash has cut short: what they had embedded already stays."""
-        for (progress,) in self._database.read("select progress from jobs where kind = 'reindex' and state = 'running'"):
+        running = "select progress from jobs where kind = 'reindex' and state = 'running'"
+        for (progress,) in self._database.read(running):
             question = msgspec.json.decode(progress, type=_Question)
             question.force = False  # what was forced before the crash is already marked as stale
             self._launch(question)
@@ -78,7 +77,7 @@ class Reindexing:
         if skill_ids is None:
             return None
         marks = ", ".join("?" * len(skill_ids))
-        found = dict(self._database.read(f"select id, key from skills where id in ({marks})", skill_ids))
+        found: dict[str, int] = dict(self._database.read(f"select id, key from skills where id in ({marks})", skill_ids))
         for skill_id in skill_ids:
             if skill_id not in found:
                 raise skill_not_found(skill_id)

@@ -1,26 +1,22 @@
-"""The id every request has: the caller's own if it is a sane one, else a new one."""
+"""The id every request has: the caller's own `X-Request-ID` if it is a sane one, else a new one."""
 
 import re
 import secrets
-from collections.abc import Mapping
 from typing import Any
 
 _SANE = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _KEY = "request_id"
 
 
-def new_request_id(inbound: bytes | None = None) -> str:
-    """Return `inbound`, the caller's `X-Request-ID`, if it is sane, else 16 random hexadecimal digits."""
-    if inbound and _SANE.fullmatch(inbound):
-        return inbound.decode("ascii")
+def new_request_id() -> str:
+    """Return 16 random hexadecimal digits."""
     return secrets.token_hex(8)
 
 
-def keep_request_id(scope: Any, request_id: str) -> None:
-    """Make `request_id` the id of the request `scope` describes."""
-    scope.setdefault("state", {})[_KEY] = request_id
-
-
-def request_id_of(scope: Mapping[str, Any]) -> str:
-    """Return the id of the request `scope` describes; `-` where the request log is not in place."""
-    return str(scope.get("state", {}).get(_KEY, "-"))
+def request_id_of(scope: Any) -> str:
+    """Return the id of the request that the ASGI `scope` describes; it is settled when first asked for."""
+    state: dict[str, Any] = scope.setdefault("state", {})
+    if _KEY not in state:
+        inbound = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
+        state[_KEY] = inbound.decode("ascii") if _SANE.fullmatch(inbound) else new_request_id()
+    return str(state[_KEY])

@@ -128,7 +128,7 @@ class Scanner:
 
     def _watch_until_stopped(self, root: Path) -> None:
         for _ in watchfiles.watch(
-            root, stop_event=self._stopped, debounce=_DEBOUNCE_MILLISECONDS, recursive=True, ignore_permission_denied=True
+            root, stop_event=self._stopped, debounce=_DEBOUNCE_MILLISECONDS, ignore_permission_denied=True
         ):
             self._reconcile_quietly()
 

@@ -1,5 +1,6 @@
 """Everything the service is made of, built once from the settings and handed to the handlers."""
 
+import asyncio
 import logging
 import threading
 import time
@@ -21,8 +22,8 @@ from search.engine import Engine, text_space
 
 _log = logging.getLogger("registry")
 
-_FIRST_VECTORS_SECONDS = 10.0
-"""How long the first requests wait at most for the model to load and a small catalog to be embedded."""
+_FIRST_WAIT_SECONDS = 10.0
+"""How long the first requests wait at most: for the first scan, the model to load, a small catalog to be embedded."""
 
 
 class _Serving(msgspec.Struct):
@@ -37,7 +38,7 @@ class _Serving(msgspec.Struct):
 class Services:
     """The parts of one running service and their life.
 
-    Opening takes the database and the index files; `start` reads the skills directory and begins to embed;
+    Opening takes the database and the index files; `begin` reads the skills directory and begins to embed;
     `ready` is set when the first requests are worth answering. `leader` is false in the workers of a machine that
     leave scanning and embedding to the first of them.
     """
@@ -48,6 +49,7 @@ class Services:
         self.started_at = time.monotonic()
         self.ready = threading.Event()
         self.draining = False
+        self._starting: threading.Thread | None = None
         self._leader = worker == 0
         faiss.omp_set_num_threads(settings.embedding.threads)
         settings.skills_dir.mkdir(parents=True, exist_ok=True)
@@ -94,17 +96,36 @@ class Services:
                 "insert or replace into facts values ('serving', ?)", (msgspec.json.encode(serving).decode(),)
             )
 
-    def start(self) -> None:
+    def begin(self) -> None:
+        """Start in a thread of its own, so that probes answer meanwhile."""
+        self._starting = threading.Thread(target=self._start, name="start", daemon=True)
+        self._starting.start()
+
+    def _start(self) -> None:
         """Read the skills directory, bring the indexes up to date, begin to embed and to watch."""
-        if self._leader:
-            report = self.scanner.reconcile()
-            _log_report(report)
-        self.engine.start()
-        self.engine.wait_until_embedded(_FIRST_VECTORS_SECONDS)
-        self.ready.set()
-        if self._leader:
-            self.scanner.start()
-            self.reindexing.resume()
+        try:
+            if self._leader:
+                _log_report(self.scanner.reconcile())
+            self.engine.start()
+            self.engine.wait_until_embedded(_FIRST_WAIT_SECONDS)
+            if self._leader:
+                self.scanner.start()
+                self.reindexing.resume()
+        except Exception:
+            _log.exception("starting failed half-way; what there is answers")
+        finally:
+            self.ready.set()
+
+    async def when_ready(self) -> "Services":
+        """Return these services when the first scan is done, or when it takes too long to wait for."""
+        deadline = time.monotonic() + _FIRST_WAIT_SECONDS
+        while not self.ready.is_set() and time.monotonic() < deadline:
+            await asyncio.sleep(0.02)
+        return self
+
+    def drain(self) -> None:
+        """Say no to new traffic: `/readyz` answers 503 from now on."""
+        self.draining = True
 
     def writable(self) -> bool:
         """Return whether state-changing requests are taken."""
@@ -112,6 +133,8 @@ class Services:
 
     def close(self) -> None:
         """Stop at a step boundary: what was acknowledged is in the database, the indexes are saved."""
+        if self._starting is not None:
+            self._starting.join()
         self.scanner.stop()
         self.engine.close()
         self.database.close()
@@ -127,7 +150,7 @@ def _embedding_settings(settings: Settings) -> EmbeddingSettings:
     return EmbeddingSettings(
         provider=embedding.provider,
         model=embedding.model,
-        base_url=embedding.base_url,
+        base_url=embedding.base_url.reveal() if embedding.base_url else None,
         api_key=embedding.api_key.reveal() if embedding.api_key else None,
         dimension=embedding.dimension,
         threads=embedding.threads,

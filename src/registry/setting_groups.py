@@ -90,9 +90,7 @@ class Blobs(msgspec.Struct, frozen=True, kw_only=True):
 class Database(msgspec.Struct, frozen=True, kw_only=True):
     """Where the truth is kept."""
 
-    url: Annotated[
-        SqliteUrl | None, Meta(description="sqlite:///FILE; default: skill-registry.db in data_dir")
-    ] = None
+    url: Annotated[SqliteUrl | None, Meta(description="sqlite:///FILE; default: skill-registry.db in data_dir")] = None
 
 
 class Embedding(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,18 +100,12 @@ class Embedding(msgspec.Struct, frozen=True, kw_only=True):
         Literal["auto", "hosted", "local", "none"],
         Meta(description="auto: hosted with an API key, else the local model if installed, else words only"),
     ] = "auto"
-    model: Annotated[str | None, Meta(description="name or path of the model; default: the provider's")] = (
+    model: Annotated[str | None, Meta(description="name or path of the model; default: the provider's")] = None
+    base_url: Annotated[HttpUrl | None, Meta(description="base URL of the hosted provider (also OPENAI_BASE_URL)")] = (
         None
     )
-    base_url: Annotated[
-        HttpUrl | None, Meta(description="base URL of the hosted provider (also OPENAI_BASE_URL)")
-    ] = None
-    api_key: Annotated[
-        Secret | None, Meta(description="key of the hosted provider (also OPENAI_API_KEY)")
-    ] = None
-    dimension: Annotated[Dimension | None, Meta(description="dimension to ask for; default: the model's")] = (
-        None
-    )
+    api_key: Annotated[Secret | None, Meta(description="key of the hosted provider (also OPENAI_API_KEY)")] = None
+    dimension: Annotated[Dimension | None, Meta(description="dimension to ask for; default: the model's")] = None
     threads: Annotated[int, Meta(ge=1, le=256, description="threads of the local model in each process")] = 1
 
 
@@ -121,9 +113,7 @@ class Log(msgspec.Struct, frozen=True, kw_only=True):
     """What is logged, and how."""
 
     format: Annotated[Literal["text", "json"], Meta(description="json writes one object a line")] = "text"
-    level: Annotated[
-        Literal["debug", "info", "warning", "error"], Meta(description="least severity logged")
-    ] = "info"
+    level: Annotated[Literal["debug", "info", "warning", "error"], Meta(description="least severity logged")] = "info"
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,16 +130,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         float,
         Meta(ge=0, le=86_400, description="time between the stop signal and the end of accepting requests"),
     ] = 30.0
-    embedding_connect_seconds: Annotated[
-        Seconds, Meta(description="time to connect to the hosted provider")
-    ] = 2.0
-    embedding_total_seconds: Annotated[
-        Seconds, Meta(description="time for one call to the hosted provider")
-    ] = 5.0
+    embedding_connect_seconds: Annotated[Seconds, Meta(description="time to connect to the hosted provider")] = 2.0
+    embedding_total_seconds: Annotated[Seconds, Meta(description="time for one call to the hosted provider")] = 5.0
     embedding_retries: Annotated[int, Meta(ge=0, le=10, description="repeats of a failed call")] = 1
-    embedding_breaker_failures: Annotated[
-        Positive, Meta(description="failures in a row that pause calling")
-    ] = 5
+    embedding_breaker_failures: Annotated[Positive, Meta(description="failures in a row that pause calling")] = 5
     embedding_breaker_seconds: Annotated[Seconds, Meta(description="length of that pause")] = 30.0
     search_fallback_seconds: Annotated[
         Seconds, Meta(description="time a search waits for the query's vector before it goes on with words")

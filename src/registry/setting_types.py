@@ -75,9 +75,7 @@ Host = Annotated[
 ]
 Origin = Annotated[
     str,
-    Meta(
-        pattern=r"\A(\*|https?://[^/\s,@?#*]+)\Z", title="an origin such as https://example.org, or * alone"
-    ),
+    Meta(pattern=r"\A(\*|https?://[^/\s,@?#*]+)\Z", title="an origin such as https://example.org, or * alone"),
 ]
 Dimension = Annotated[int, Meta(ge=1, le=65_536)]
 Positive = Annotated[int, Meta(ge=1, le=1 << 30)]

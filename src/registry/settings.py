@@ -58,13 +58,9 @@ class SettingsError(Exception):
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that can be configured. Paths that `load_settings` returns are absolute."""
 
-    profile: Annotated[Literal["local", "registry"], Meta(description="which set of routes is served")] = (
-        "local"
-    )
+    profile: Annotated[Literal["local", "registry"], Meta(description="which set of routes is served")] = "local"
     skills_dir: Annotated[Path, Meta(description="folder of the installed skills")] = Path("skills")
-    data_dir: Annotated[Path, Meta(description="folder of the database and index files")] = Path(
-        ".skill-registry"
-    )
+    data_dir: Annotated[Path, Meta(description="folder of the database and index files")] = Path(".skill-registry")
     server: Server = Server()
     registry: RegistryMode = RegistryMode()
     database: Database = Database()
@@ -135,9 +131,7 @@ class _Given(NamedTuple):
     origin: str
 
 
-def load_settings(
-    flags: Mapping[str, object], environ: Mapping[str, str], config_file: Path | None = None
-) -> Settings:
+def load_settings(flags: Mapping[str, object], environ: Mapping[str, str], config_file: Path | None = None) -> Settings:
     """Return the settings that flags, environment and file give together.
 
     `flags` maps keys to values, None or an empty tuple where a flag was not used. `config_file` is what
@@ -158,9 +152,7 @@ def load_settings(
 
 def _from_flags(flags: Mapping[str, object]) -> dict[str, _Given]:
     by_key = {setting.key: setting for setting in SETTINGS}
-    return {
-        key: _Given(raw, by_key[key].flag or key) for key, raw in flags.items() if raw not in (None, "", ())
-    }
+    return {key: _Given(raw, by_key[key].flag or key) for key, raw in flags.items() if raw not in (None, "", ())}
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, _Given]:
@@ -188,9 +180,7 @@ def _from_file(path: Path, *, required: bool) -> dict[str, _Given]:
             raise SettingsError(f"configuration file {path} does not exist") from None
         return {}
     except (OSError, ValueError) as error:
-        raise SettingsError(
-            f"configuration file {path} cannot be read: {' '.join(str(error).split())}"
-        ) from None
+        raise SettingsError(f"configuration file {path} cannot be read: {' '.join(str(error).split())}") from None
     keys = [setting.key for setting in SETTINGS]
     given = {}
     for key, raw in _leaves(document, ""):
@@ -239,20 +229,12 @@ def _built(group: type[_Group], prefix: str, values: Mapping[str, object]) -> _G
 def _check(settings: Settings, given: Mapping[str, _Given]) -> None:
     origins = settings.server.allowed_origins
     if "*" in origins and len(origins) > 1:
-        raise SettingsError(
-            "server.allowed_origins: * opens reads to all and stands alone, without other origins"
-        )
+        raise SettingsError("server.allowed_origins: * opens reads to all and stands alone, without other origins")
     if not settings.registry.enabled:
         return
     if settings.profile == "local" and "profile" in given:
-        raise SettingsError(
-            "profile = 'local' contradicts registry.enabled, which needs the profile registry"
-        )
+        raise SettingsError("profile = 'local' contradicts registry.enabled, which needs the profile registry")
     if settings.s3.bucket is None and settings.blobs.dir is None:
-        raise SettingsError(
-            "Registry is enabled but blob storage is not configured: set s3.bucket or blobs.dir"
-        )
+        raise SettingsError("Registry is enabled but blob storage is not configured: set s3.bucket or blobs.dir")
     if settings.registry_index.url is None:
-        raise SettingsError(
-            "Registry is enabled but the registry index is not configured: set registryIndex.url"
-        )
+        raise SettingsError("Registry is enabled but the registry index is not configured: set registryIndex.url")

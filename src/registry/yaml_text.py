@@ -41,10 +41,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value and where it is written: characters `start` to `end`, without comments and blank lines after it.
+    """A value and where it is written: characters `start` to `end`, comments and blank lines after it not.
 
-    `flow` tells `[a]` and `{a: b}` from the indented form. `entries` are a mapping's keys as written, repeated
-    ones too; `value` has the first of each.
+    `flow` tells `[a]` and `{a: b}` from the indented form. `entries` are a mapping's keys as written,
+    repeated ones too; `value` has the first of each.
     """
 
     value: Value

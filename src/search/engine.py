@@ -100,7 +100,7 @@ class Engine:
         return old != new and self._documents.stale_count(new) > self._documents.stale_count(old)
 
     def _follow(self) -> None:
-        spaces = {one.space: one.index for one in (self._serving, self._target) if one}
+        spaces = {one.space: one.vectors for one in (self._serving, self._target) if one}
         self.follower.follow(*spaces.values())
 
     def start(self) -> None:
@@ -117,8 +117,8 @@ class Engine:
 
     def _completed(self) -> None:
         """Let the new space answer now that nothing of it is missing, and drop every other one."""
-        target = self._target
-        if target is None or self._documents.stale_count(target.space) > len(self.indexer.refused() if self.indexer else ()):
+        target, indexer = self._target, self.indexer
+        if target is None or indexer is None or self._documents.stale_count(target.space) > len(indexer.refused()):
             return
         if self._serving is not target:
             self._serving = target
@@ -127,7 +127,9 @@ class Engine:
             self._on_complete()
         self.follower.save()
 
-    def reindex(self, keys: Sequence[int] | None = None, *, force: bool = False, progress: Progress | None = None) -> Reindexed:
+    def reindex(
+        self, keys: Sequence[int] | None = None, *, force: bool = False, progress: Progress | None = None
+    ) -> Reindexed:
         """Make search right for these documents, or all: index what changed, or everything where `force` says so.
 
         A call that comes while the same is under way returns that one's result.
@@ -217,7 +219,7 @@ class Engine:
         count = self._documents.count()
         drift = abs(len(self.follower.words) - count)
         if target:
-            drift += abs(len(target.index) - self._documents.vector_count(target.space))
+            drift += abs(len(target.vectors) - self._documents.vector_count(target.space))
         return EngineStatus(
             indexed=count - pending,
             pending=pending,

@@ -147,4 +147,3 @@ class Indexer:
     def _notify(self) -> None:
         with self._changed:
             self._changed.notify_all()
-

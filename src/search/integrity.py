@@ -43,7 +43,7 @@ def _version_if_sound(path: Path) -> str | None:
     end = len(data) - 8
     start = end - int.from_bytes(data[-8:-4], "little")
     try:
-        footer = json.loads(bytes(data[start:end])) if start >= 0 else None
+        footer = json.loads(bytes(data[max(start, 0) : end]))
         return json.dumps(footer["version"]) if footer["crc"] == zlib.crc32(data[:start]) else None
     except (ValueError, TypeError, KeyError):
         return None

@@ -65,11 +65,11 @@ class Results(NamedTuple):
 
 
 class Semantic(NamedTuple):
-    """An embedder, the name of the space its vectors of our texts make up, and the index of that space."""
+    """An embedder, the name of the space its vectors of our texts make up, and the vectors of that space."""
 
     embedder: Embedder
     space: str
-    index: VectorIndex
+    vectors: VectorIndex
 
 
 class QueryVectors:
@@ -134,13 +134,11 @@ class SearchService:
         semantic, vector = self._query_vector(query, request.mode, warnings)
         mode: RanMode = "keyword" if vector is None else "semantic" if request.mode == "semantic" else "hybrid"
         self._follower.catch_up()
-        signals = self._signals(request, query, mode, semantic.index if semantic else None, vector)
+        signals = self._signals(request, query, mode, semantic.vectors if semantic else None, vector)
         fused = [one for one in fuse(signals, mode) if one.score >= request.min_score]
         return Results(request.query, mode, self._page(fused, request), warnings)
 
-    def _query_vector(
-        self, query: str, mode: Mode, warnings: list[str]
-    ) -> tuple[Semantic | None, Vector | None]:
+    def _query_vector(self, query: str, mode: Mode, warnings: list[str]) -> tuple[Semantic | None, Vector | None]:
         semantic = self._semantic()
         if mode == "keyword" or (semantic is None and mode == "auto"):
             return None, None

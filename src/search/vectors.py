@@ -61,7 +61,7 @@ class VectorIndex:
             return "there is no sound snapshot"
         if any(facts.get(name) != value for name, value in self._facts.items()):
             return "the snapshot is of another catalog or model"
-        stored = faiss.read_index(str(self._path))
+        stored: Any = faiss.read_index(str(self._path))
         keys = faiss.vector_to_array(stored.id_map).astype(np.int64)
         index = faiss.clone_index(faiss.downcast_index(stored.index))
         self._view = _view(index, keys)
@@ -114,7 +114,8 @@ class VectorIndex:
         parameters = None
         if allowed is not None:
             rows = view.rows_of(allowed)
-            parameters = faiss.SearchParameters(sel=_selector(rows[rows >= 0], len(view.keys)))
+            # faiss's own stubs know the C++ constructors only, not the Python ones it puts in their place.
+            parameters = faiss.SearchParameters(sel=_selector(rows[rows >= 0], len(view.keys)))  # type: ignore[call-arg]
         scores, found = view.index.search(vector[np.newaxis], min(limit, len(view.keys)) or 1, params=parameters)
         return [
             Scored(int(view.keys[row]), float(score))
@@ -123,7 +124,7 @@ class VectorIndex:
         ]
 
     def cosines(self, vector: Vector, keys: Sequence[int]) -> NDArray[np.float32]:
-        """Return the cosine of each document of `keys` with `vector`, NaN where it has no vector; shape (len(keys),)."""
+        """Return each document's cosine with `vector`, NaN where it has no vector; shape (len(keys),)."""
         view = self._view
         rows = view.rows_of(keys)
         known = rows >= 0
@@ -144,4 +145,4 @@ def _stored(index: Any) -> NDArray[np.float32]:
 def _selector(rows: Keys, total: int) -> Any:
     mask = np.zeros(total, bool)
     mask[rows] = True
-    return faiss.IDSelectorBitmap(np.packbits(mask, bitorder="little"))
+    return faiss.IDSelectorBitmap(np.packbits(mask, bitorder="little"))  # type: ignore[call-arg, arg-type]

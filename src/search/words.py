@@ -1,5 +1,6 @@
 """The words index: BM25 over one weighted text field, exact names, prefixes and label filters, on tantivy."""
 
+import importlib.metadata
 import math
 import shutil
 import threading
@@ -46,7 +47,7 @@ class WordsIndex:
     """
 
     def __init__(self, folder: Path, catalog_id: str) -> None:
-        self._identity = f"{catalog_id}/{RECIPE}/{tantivy.__version__}"
+        self._identity = f"{catalog_id}/{RECIPE}/{importlib.metadata.version("tantivy")}"
         self.folder = folder
         self._schema = _schema()
         self._analyzer = analyzer()

@@ -4,11 +4,11 @@ import datetime
 from pathlib import Path
 
 import pytest
-from support.catalogs import SkillCatalog
 
 from registry.errors import RegistryError
 from search.text import embedded_text, text_hash
 from search.types import DocumentGone, DocumentPut, Embedded
+from support.catalogs import SkillCatalog
 
 
 def test_a_skill_is_read_as_it_was_stored(catalog: SkillCatalog) -> None:

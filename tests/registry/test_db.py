@@ -10,10 +10,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from support.catalogs import SkillCatalog
 
 from registry.db import APPLICATION_ID, Database, DatabaseUnusable
 from registry.migrations import MIGRATIONS
+from support.catalogs import SkillCatalog
 
 
 def test_a_write_is_read_and_a_failed_one_leaves_nothing(catalog: SkillCatalog) -> None:

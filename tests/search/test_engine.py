@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.catalogs import HashingEmbedder, SkillCatalog
 
 from search.engine import Engine, text_space
 from search.service import Request, SemanticUnavailable
 from search.types import Filter
+from support.catalogs import HashingEmbedder, SkillCatalog
 
 SKILLS = [
     ("pdf-forms", "Fill in pdf forms and read their fields", "open the document"),

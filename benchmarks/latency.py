@@ -1,0 +1,277 @@
+"""How fast search answers, and how near that is to what the machine allows.
+
+    python benchmarks/latency.py [--corpus corpus.jsonl] [--queries queries.jsonl] [--sizes 1000 10000] [--json OUT]
+
+Every figure stands beside its own limit, measured in the same run: the parts called directly (encoder, flat FAISS,
+tantivy) for a search, and a bare Litestar route that answers the same bytes for HTTP. Medians; one client unless said.
+"""
+
+import argparse
+import json
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import faiss
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import corpora
+import load
+from embeddings import Embedder, EmbeddingSettings, choose
+from embeddings.base import Matrix
+from registry.db import Database
+from registry.documents import CatalogDocuments
+from search.engine import Engine
+from search.service import Request
+from search.text import query_terms
+from search.types import Filter
+
+SEARCHES = 400
+THROUGHPUT_REQUESTS = 2000
+CLIENTS = (1, 8, 32)
+ENABLED = Filter((), ("enabled:false",))
+Figures = dict[str, float]
+
+
+def median_ms(call: Callable[[str], object], queries: Sequence[str]) -> float:
+    """Return the median of how many milliseconds `call` takes for each query."""
+    times = []
+    for query in queries:
+        started = time.perf_counter()
+        call(query)
+        times.append(time.perf_counter() - started)
+    return statistics.median(times) * 1000
+
+
+def parts(engine: Engine, embedder: Embedder, queries: Sequence[str]) -> Figures:
+    """Return the medians of the parts called directly, and of whole searches in this process."""
+    words, index = engine.follower.words, engine._target.index
+    vectors = {query: embedder.query(query) for query in queries}
+    flat = index._view.index
+    terms = {query: query_terms(words.terms(query)) for query in queries}
+    figures = {
+        "encoder": median_ms(embedder.query, queries),
+        "faiss": median_ms(lambda query: flat.search(vectors[query][np.newaxis], 100), queries),
+        "tantivy": median_ms(lambda query: words.search(terms[query], 100, Filter()), queries),
+        "words search": median_ms(
+            lambda query: engine.search.search(Request(query, mode="keyword", allowed=ENABLED)), queries
+        ),
+        "hybrid search, cached vector": 0.0,
+        "hybrid search": median_ms(lambda query: engine.search.search(Request(f"{query} ", allowed=ENABLED)), queries),
+    }
+    figures["hybrid search, cached vector"] = median_ms(
+        lambda query: engine.search.search(Request(query, allowed=ENABLED)), queries
+    )
+    figures["sum of parts"] = figures["encoder"] + figures["faiss"] + figures["tantivy"]
+    return figures
+
+
+BARE = """
+import sys
+import uvicorn
+from litestar import Litestar, Response, get
+
+BODY = open(sys.argv[2], "rb").read()
+
+@get("/bare", sync_to_thread=False)
+def bare() -> Response[bytes]:
+    return Response(BODY, media_type="application/json")
+
+uvicorn.run(Litestar([bare], logging_config=None), port=int(sys.argv[1]), log_level="error", access_log=False)
+"""
+
+
+class Served:
+    """A server process on a free port of loopback."""
+
+    def __init__(self, command: Sequence[str], ready_path: str) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port: int = free.getsockname()[1]
+        started = time.perf_counter()
+        self.process = subprocess.Popen([part.replace("{port}", str(self.port)) for part in command])
+        while True:
+            try:
+                self.get(ready_path)
+                break
+            except OSError:
+                if self.process.poll() is not None or time.perf_counter() - started > 600:
+                    raise
+                time.sleep(0.01)
+        self.seconds_to_ready = time.perf_counter() - started
+
+    def get(self, path: str) -> bytes:
+        """Return the body of an answer."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=60) as answer:
+            body: bytes = answer.read()
+            return body
+
+    def rss_mb(self) -> float:
+        """Return the process's resident memory in MB."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1]) / 1024
+
+    def stop(self) -> None:
+        """End the process."""
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(60)
+
+
+def over_http(data_dir: Path, models: Path, queries: Sequence[str]) -> tuple[Figures, Figures]:
+    """Return figures of the service over HTTP and of the bare route that answers the same bytes."""
+    empty = data_dir / "skills"
+    command = [
+        str(Path(sys.executable).with_name("skill-registry")), "serve", "--host", "127.0.0.1", "--port", "{port}",
+        "--skills-dir", str(empty), "--data-dir", str(data_dir), "--log-level", "warning",
+    ]  # fmt: skip
+    if not (data_dir / "models").exists():
+        (data_dir / "models").symlink_to(models)
+    Served(command, "/api/v1/search?q=first").stop()
+    server = Served(command, "/api/v1/search?q=first")
+    figures: Figures = {"second start, seconds": server.seconds_to_ready}
+
+    def bodies(mode: str, suffix: str = "") -> list[bytes]:
+        texts = [json.dumps({"query": f"{query}{suffix}", "mode": mode}).encode() for query in queries]
+        return [load.request("/api/v1/search", server.port, body) for body in texts]
+
+    answer = server.get("/api/v1/search?q=" + urllib.request.quote(queries[0]))
+    figures["hybrid p50"] = load.run(server.port, bodies("hybrid")).p50
+    figures["words p50"] = load.run(server.port, bodies("keyword")).p50
+    figures["hybrid p50, cached vector"] = load.run(server.port, bodies("hybrid")).p50
+    for clients in CLIENTS:
+        for mode, label in (("keyword", "words"), ("hybrid", "cached hybrid")):
+            several = (bodies(mode) * (THROUGHPUT_REQUESTS // len(queries) + 1))[:THROUGHPUT_REQUESTS]
+            figures[f"{label}, requests/s at {clients}"] = load.run(server.port, several, clients).throughput
+        fresh = bodies("hybrid", suffix=f" {clients}")
+        figures[f"uncached hybrid, requests/s at {clients}"] = load.run(server.port, fresh, clients).throughput
+    figures["RSS, MB"] = server.rss_mb()
+    server.stop()
+    return figures, bare(answer, data_dir)
+
+
+def bare(answer: bytes, folder: Path) -> Figures:
+    """Return the throughput of a Litestar route that does nothing but answer these bytes."""
+    (folder / "answer.json").write_bytes(answer)
+    server = Served([sys.executable, "-c", BARE, "{port}", str(folder / "answer.json")], "/bare")
+    requests = [load.request("/bare", server.port)] * THROUGHPUT_REQUESTS
+    figures = {f"requests/s at {clients}": load.run(server.port, requests, clients).throughput for clients in CLIENTS}
+    figures["p50"] = load.run(server.port, requests).p50
+    server.stop()
+    return figures
+
+
+def reindex_rate(originals: Sequence[corpora.Entry], embedder: Embedder, folder: Path) -> tuple[float, float]:
+    """Return documents a second of a forced reindex, and of the encoder called directly on the same texts."""
+    count = min(1000, len(originals))
+    corpora.fill(
+        folder / "rate.db", originals, count, embedder, np.zeros((len(originals), embedder.dim), np.float32) + 1
+    )
+    database = Database(folder / "rate.db")
+    documents = CatalogDocuments(database)
+    engine = Engine(documents, folder / "rate-indexes", embedder)
+    engine.start()
+    texts = [f"{entry.name}: {entry.description}" for _, entry in corpora.grown(originals, count)]
+    started = time.perf_counter()
+    embedder.documents(texts)
+    raw = count / (time.perf_counter() - started)
+    result = engine.reindex(force=True)
+    engine.close()
+    database.close()
+    return result.reindexed / result.duration_ms * 1000, raw
+
+
+def measure(size: int, originals: Sequence[corpora.Entry], near: Matrix, embedder: Embedder, models: Path,
+            queries: Sequence[str]) -> dict[str, Any]:  # fmt: skip
+    """Return every figure of a catalog of `size` skills."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        corpora.fill(folder / "skill-registry.db", originals, size, embedder, near)
+        database = Database(folder / "skill-registry.db")
+        engine = Engine(CatalogDocuments(database), folder / "indexes", embedder, fallback_seconds=60)
+        started = time.perf_counter()
+        engine.start()
+        built = time.perf_counter() - started
+        in_process = parts(engine, embedder, queries)
+        engine.close()
+        database.close()
+        http, limit = over_http(folder, models, queries)
+    return {"skills": size, "index build, seconds": built, "in process, ms": in_process, "http": http, "bare": limit}
+
+
+def ratios(result: dict[str, Any]) -> dict[str, tuple[float, str]]:
+    """Return what is judged: each figure divided by its limit, and what is asked of it."""
+    inner, http, limit = result["in process, ms"], result["http"], result["bare"]
+    answer = {
+        "hybrid p50 over HTTP / sum of its parts": (http["hybrid p50"] / inner["sum of parts"], "<= 1.5"),
+        "words part, ms": (inner["tantivy"], "<= 0.3 at 4,000"),
+        "second start, seconds": (http["second start, seconds"], "<= 2 at 10,000"),
+        "RSS, MB": (http["RSS, MB"], "<= 450 at 10,000"),
+    }
+    for clients in CLIENTS:
+        most = limit[f"requests/s at {clients}"]
+        for label in ("words", "cached hybrid"):
+            ratio = http[f"{label}, requests/s at {clients}"] / most
+            answer[f"{label} / bare route, {clients} clients"] = (ratio, ">= 0.4")
+    return answer
+
+
+def show(result: dict[str, Any]) -> None:
+    """Print the figures of one size."""
+    table = Table("figure", "measured", "asked", title=f"{result['skills']:,} skills")
+    for part in ("in process, ms", "http", "bare"):
+        for name, value in result[part].items():
+            table.add_row(f"{part}: {name}", f"{value:,.3f}", "")
+    for name, (value, asked) in ratios(result).items():
+        table.add_row(f"[bold]{name}", f"[bold]{value:.2f}", asked)
+    Console(width=110).print(table)
+
+
+def main() -> None:
+    """Measure every size asked for."""
+    parser = argparse.ArgumentParser(description="Measure the speed of search beside its own limits.")
+    parser.add_argument("--corpus", type=Path, help="corpus.jsonl of real skills; made-up ones without it")
+    parser.add_argument("--queries", type=Path, help="queries.jsonl; descriptions of skills without it")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 4000, 10_000])
+    parser.add_argument("--json", type=Path, help="file for the results")
+    arguments = parser.parse_args()
+    faiss.omp_set_num_threads(1)
+    models = Path(tempfile.gettempdir()) / "skill-registry-models"
+    embedder = choose(EmbeddingSettings(provider="local", cache_dir=models))
+    assert embedder is not None
+    originals = corpora.entries(arguments.corpus)
+    if arguments.queries:
+        texts = [json.loads(line)["text"] for line in arguments.queries.read_text().splitlines()]
+    else:
+        texts = [entry.description[:80] for entry in originals]
+    queries = list(dict.fromkeys(" ".join(text.split())[:2000] for text in texts))[:SEARCHES]
+    near = embedder.documents([f"{entry.name}: {entry.description}" for entry in originals])
+    results = []
+    for size in arguments.sizes:
+        results.append(measure(size, originals, near, embedder, models, queries))
+        show(results[-1])
+    with tempfile.TemporaryDirectory() as name:
+        rate, raw = reindex_rate(originals, embedder, Path(name))
+    Console().print(f"[bold]reindex {rate:.0f}/s, raw encoder {raw:.0f}/s: {rate / raw:.2f} (>= 0.85)")
+    if arguments.json:
+        kept = {
+            "command": " ".join([Path(sys.executable).name, *sys.argv]),
+            "results": [
+                {**one, "ratios": {name: value for name, (value, _) in ratios(one).items()}} for one in results
+            ],
+            "reindex": {"documents/s": rate, "raw encoder": raw, "ratio": rate / raw},
+        }
+        arguments.json.write_text(json.dumps(kept, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

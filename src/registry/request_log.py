@@ -1,0 +1,106 @@
+"""One log line a request, and the headers every answer carries. The outermost layer of the application.
+
+The line has: time, level, request_id, method, path, status, duration_ms, bytes, client. The path is written
+as it was sent, percent-encoded, and without the query, which may hold what nobody should read in a log.
+"""
+
+import logging
+import time
+from typing import Any
+
+from litestar.enums import ScopeType
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
+
+from registry import errors
+from registry.envelope import error_answer, send_answer
+from registry.request_id import request_id_of
+
+_log = logging.getLogger("registry.request")
+_failures = logging.getLogger("registry.errors")
+
+API = "/api/v1"
+_API_VERSION = (b"x-api-version", b"v1")
+
+
+class RequestLog:
+    """Wraps an ASGI application: gives each request an id, logs it, and answers what was let through."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != ScopeType.HTTP:
+            await self._app(scope, receive, send)
+            return
+        answered = _Answered(scope, send)
+        try:
+            await self._app(scope, receive, answered.send)
+        except Exception:
+            _failures.exception("request %s failed", answered.request_id)
+            if answered.status:
+                raise
+            await send_answer(answered.send, error_answer(errors.internal_error(answered.request_id)))
+        finally:
+            answered.log()
+
+
+class _Answered:
+    """What is known of the answer to one request."""
+
+    __slots__ = ("_scope", "_send", "_size", "_started", "request_id", "status")
+
+    def __init__(self, scope: Any, send: Send) -> None:
+        self._scope = scope
+        self._send = send
+        self._started = time.perf_counter()
+        self._size = 0
+        self.request_id = request_id_of(scope)
+        self.status = 0
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message["headers"] = [
+                *message["headers"],
+                *identifying_headers(self._scope["path"], self.request_id),
+            ]
+        elif message["type"] == "http.response.body":
+            self._size += len(message["body"])
+        await self._send(message)
+
+    def log(self) -> None:
+        scope = self._scope
+        path = scope["raw_path"].decode("latin-1")
+        milliseconds = (time.perf_counter() - self._started) * 1000
+        log_request(self.request_id, scope["method"], path, self.status, milliseconds, self._size, scope["client"])
+
+
+def log_request(
+    request_id: str,
+    method: str,
+    path: str,
+    status: int,
+    milliseconds: float,
+    size: int,
+    client: tuple[str, int] | None,
+) -> None:
+    """Write the log line of one request; `size` is that of the answer's body in bytes."""
+    fields = {
+        "request_id": request_id,
+        "method": method,
+        "path": path,
+        "status": status,
+        "duration_ms": round(milliseconds, 2),
+        "bytes": size,
+        "client": client[0] if client else "-",
+    }
+    _log.info("request", extra={"fields": fields})
+
+
+def identifying_headers(path: str, request_id: str) -> list[tuple[bytes, bytes]]:
+    """Return the headers that every answer below `path` carries, whatever made it."""
+    request_id_header = (b"x-request-id", request_id.encode("ascii"))
+    if path == API or path.startswith(f"{API}/"):
+        return [request_id_header, _API_VERSION]
+    return [request_id_header]

@@ -1,0 +1,66 @@
+"""What a skill says and holds: its text and its files."""
+
+import mimetypes
+from typing import Annotated, Any, Literal
+
+import msgspec
+from litestar import Request, Response, get
+from litestar.params import QueryParameter
+from litestar.response import File
+from registry.markdown import render_markdown
+from registry.skill_folder import FileEntry
+
+from registry.envelope import Ok
+from registry.routes.paths import each, skill_id
+from registry.services import Services
+
+_TEXT_TYPES = frozenset({"application/json", "application/xml", "application/javascript", "application/x-sh", None})
+
+
+Form = Annotated[
+    Literal["raw", "html"], QueryParameter(name="format", description="The file as it is, or rendered to safe HTML")
+]
+
+
+class SkillContent(msgspec.Struct, kw_only=True):
+    """The text of a skill: its SKILL.md as it is, or its body rendered to HTML that is safe to show."""
+
+    path: str
+    format: Literal["raw", "html"]
+    content: str
+
+
+@get(each("/skills/{id}/content"), sync_to_thread=True, tags=["skills"], role="user")
+def get_content(request: Request[Any, Any, Any], services: Services, form: Form = "raw") -> Ok[SkillContent]:
+    """Return a skill's SKILL.md, or its body as sanitised HTML."""
+    one = skill_id(request)
+    path = services.local.file(one, "SKILL.md")
+    if form == "html":
+        text = render_markdown(services.catalog.body(one))
+    else:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    return Ok(SkillContent(path=services.catalog.get(one).skill_file or "", format=form, content=text))
+
+
+@get(each("/skills/{id}/files"), sync_to_thread=True, tags=["skills"], role="user")
+def list_skill_files(request: Request[Any, Any, Any], services: Services) -> Ok[list[FileEntry]]:
+    """List a skill's files with their sizes in bytes."""
+    return Ok(services.local.files(skill_id(request)))
+
+
+@get(each("/skills/{id}/files/{path:path}"), sync_to_thread=True, tags=["skills"], role="user")
+def get_skill_file(request: Request[Any, Any, Any], services: Services) -> Response[Any]:
+    """Return the bytes of one of a skill's files: text as plain text, anything else as a download."""
+    path = services.local.file(skill_id(request), str(request.path_params["path"]).lstrip("/"))
+    kind, _ = mimetypes.guess_type(path.name)
+    is_text = kind in _TEXT_TYPES or str(kind).startswith("text/")
+    return File(
+        path,
+        filename=path.name,
+        media_type="text/plain; charset=utf-8" if is_text else "application/octet-stream",
+        content_disposition_type="inline" if is_text else "attachment",
+        headers={"X-Content-Type-Options": "nosniff"},
+    )
+
+
+CONTENT = [get_content, list_skill_files, get_skill_file]

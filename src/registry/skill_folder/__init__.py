@@ -1,0 +1,36 @@
+"""Skills as folders on disk: finding, reading, naming and writing them."""
+
+from registry.skill_folder.ids import qualified_id, suggest_id
+from registry.skill_folder.reading import SkillFolder, UnreadableSkill, read_skill_folder
+from registry.skill_folder.tree import (
+    FileEntry,
+    find_skill_folders,
+    fingerprint,
+    list_files,
+    open_file,
+    tree_digest,
+)
+from registry.skill_folder.writing import (
+    remove_leftovers,
+    remove_skill_folder,
+    update_skill_file,
+    write_skill_folder,
+)
+
+__all__ = [
+    "FileEntry",
+    "SkillFolder",
+    "UnreadableSkill",
+    "find_skill_folders",
+    "fingerprint",
+    "list_files",
+    "open_file",
+    "qualified_id",
+    "read_skill_folder",
+    "remove_leftovers",
+    "remove_skill_folder",
+    "suggest_id",
+    "tree_digest",
+    "update_skill_file",
+    "write_skill_folder",
+]

@@ -1,0 +1,182 @@
+"""The files of skill folders: finding the folders, noticing changes, digests, and safe access to single files."""
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+SKILL_FILE = "SKILL.md"
+
+TEMPORARY_PREFIX = ".skill-registry-"
+"""How the names of our unfinished files and folders begin; nobody else's do."""
+
+_MAX_DEPTH = 16
+_MAX_FILES = 2_000
+
+
+class FileEntry(NamedTuple):
+    """A file of a skill: its path below the folder, with `/`, and its size in bytes."""
+
+    path: str
+    size: int
+
+
+def find_skill_folders(root: Path) -> Iterator[Path]:
+    """Yield every folder below `root` that holds a SKILL.md, also within another skill, in order of path.
+
+    `.git`, `node_modules` and our temporary folders are passed over, and what cannot be listed. A link to a folder
+    is followed only where it stands in `root` itself, once a target, and never to a folder `root` is in or holds.
+    """
+    home = root.resolve()
+    followed: set[Path] = set()
+    for folder in _folders_in(root):
+        if folder.is_symlink():
+            target = folder.resolve()
+            if target in followed or target in home.parents or target.is_relative_to(home):
+                continue
+            followed.add(target)
+        yield from _skill_folders(folder, 1)
+
+
+def _skill_folders(folder: Path, depth: int) -> Iterator[Path]:
+    names, folders = _listing(folder)
+    if SKILL_FILE in names:
+        yield folder
+    if depth < _MAX_DEPTH:
+        for name in folders:
+            if name != "node_modules":
+                yield from _skill_folders(folder / name, depth + 1)
+
+
+def _folders_in(root: Path) -> list[Path]:
+    try:
+        with os.scandir(root) as listing:
+            names = sorted(entry.name for entry in listing if entry.is_dir())
+    except OSError:
+        return []
+    return [root / name for name in names if not _passed_over(name) and name != "node_modules"]
+
+
+def _listing(folder: Path) -> tuple[set[str], list[str]]:
+    """Return the names in a folder, and those of its real folders in order; nothing if it cannot be listed."""
+    try:
+        with os.scandir(folder) as listing:
+            entries = list(listing)
+    except OSError:
+        return set(), []
+    folders = [one.name for one in entries if one.is_dir(follow_symlinks=False) and not _passed_over(one.name)]
+    return {entry.name for entry in entries}, sorted(folders)
+
+
+def _passed_over(name: str) -> bool:
+    return name == ".git" or name.startswith(TEMPORARY_PREFIX)
+
+
+def fingerprint(folder: Path) -> str:
+    """Return a short text that changes when a file of the skill does: 32 hexadecimal digits.
+
+    It is made of path, size and modification time of the skill's own files (links as links), at most 2,000 of them;
+    skills within this one are left out. Nothing is read. Raises OSError when the folder cannot be listed.
+    """
+    seen = hashlib.blake2b(digest_size=16)
+    for path, entry in _own_files(folder):
+        status = entry.stat(follow_symlinks=False)
+        seen.update(b"%s\0%d %d\n" % (os.fsencode(path), status.st_size, status.st_mtime_ns))
+    return seen.hexdigest()
+
+
+def _own_files(folder: Path) -> list[tuple[str, "os.DirEntry[str]"]]:
+    """Return what is not a folder in a skill, skills within it left out: at most 2,000, in order of path."""
+    found: list[tuple[str, os.DirEntry[str]]] = []
+    waiting = [""]
+    while waiting and len(found) < _MAX_FILES:
+        prefix = waiting.pop()
+        entries = _entries(folder, prefix)
+        if prefix and any(entry.name == SKILL_FILE for entry in entries):
+            continue
+        for entry in entries:
+            if _passed_over(entry.name):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(f"{prefix}{entry.name}/")
+            else:
+                found.append((prefix + entry.name, entry))
+    return sorted(found[:_MAX_FILES], key=lambda item: item[0])
+
+
+def _entries(folder: Path, prefix: str) -> list["os.DirEntry[str]"]:
+    """List the skill's folder itself, or, as far as that is allowed, a folder within it."""
+    try:
+        with os.scandir(folder / prefix) as listing:
+            return sorted(listing, key=lambda entry: entry.name)
+    except OSError:
+        if prefix:
+            return []
+        raise
+
+
+def list_files(folder: Path) -> list[FileEntry]:
+    """Return the skill's own regular files in order of path, at most 2,000; links are left out. Raises OSError."""
+    return [
+        FileEntry(path, entry.stat().st_size)
+        for path, entry in _own_files(folder)
+        if entry.is_file(follow_symlinks=False)
+    ]
+
+
+def open_file(folder: Path, relative: str) -> Path:
+    """Return where a regular file of the skill really is, given its path below the folder, written with `/`.
+
+    Raises ValueError for a path that leads, or could lead, out of the folder, FileNotFoundError for no such file.
+    """
+    parts = relative.split("/")
+    if any(part in ("", ".", "..") or _passed_over(part) for part in parts):
+        raise ValueError("must be a path below the skill's folder")
+    if "\\" in relative or any(ord(character) < 32 or ord(character) == 127 for character in relative):
+        raise ValueError("must not hold backslashes or control characters")
+    home = folder.resolve()
+    try:
+        path = home.joinpath(*parts).resolve()
+        inside, regular = path.is_relative_to(home), path.is_file()
+    except (OSError, RuntimeError, ValueError):  # a name too long, links in a circle, a lone surrogate
+        raise FileNotFoundError(relative) from None
+    if not inside:
+        raise ValueError("must not leave the skill's folder")
+    if not regular:
+        raise FileNotFoundError(relative)
+    return path
+
+
+def tree_digest(folder: Path) -> str:
+    """Return `sha256:` and the digest of everything below the folder, whatever the order, times or modes.
+
+    The SHA-256 is taken over one record a file, sorted as bytes: the path below the folder with `/`, a NUL, the
+    SHA-256 of the content in lower-case hexadecimal, a line feed. A link counts as `link:` and its target in place
+    of the digest. Empty folders, `.git` and our temporary files do not count. Raises OSError.
+    """
+    records = [os.fsencode(path) + b"\0" + _content_digest(where) + b"\n" for path, where in _every_file(folder)]
+    return "sha256:" + hashlib.sha256(b"".join(sorted(records))).hexdigest()
+
+
+def _every_file(folder: Path) -> Iterator[tuple[str, Path]]:
+    waiting = [""]
+    while waiting:
+        prefix = waiting.pop()
+        with os.scandir(folder / prefix) as listing:
+            entries = [entry for entry in listing if not _passed_over(entry.name)]
+        waiting += [f"{prefix}{entry.name}/" for entry in entries if entry.is_dir(follow_symlinks=False)]
+        for entry in entries:
+            if not entry.is_dir(follow_symlinks=False):
+                yield prefix + entry.name, Path(entry.path)
+
+
+def _content_digest(path: Path) -> bytes:
+    mode = path.lstat().st_mode
+    if stat.S_ISLNK(mode):
+        return b"link:" + os.fsencode(path.readlink())
+    if not stat.S_ISREG(mode):
+        return b"special"
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest().encode()

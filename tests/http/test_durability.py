@@ -1,0 +1,165 @@
+"""kill -9, damaged files and full disks: what was acknowledged is there, and search is right."""
+
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+from support.servers import COMMAND, RunningServer, new_skill, write_skill
+
+KILLS = 30
+
+
+def write_until_killed(url: str, run: int, acknowledged: dict[str, str | None]) -> None:
+    """Create, change and delete skills until the server is gone; note what was acknowledged."""
+    with httpx.Client(base_url=f"{url}/api/v1", timeout=10, trust_env=False) as http:
+        number = 0
+        try:
+            while True:
+                name = f"run-{run}-{number}"
+                if http.post("/skills", json=new_skill(name, author="first")).status_code == 201:
+                    acknowledged[name] = "first"
+                if number % 3 == 1 and http.put(f"/skills/{name}", json={"author": "second"}).status_code == 200:
+                    acknowledged[name] = "second"
+                if number % 5 == 4 and http.delete(f"/skills/{name}").status_code == 200:
+                    acknowledged[name] = None
+                number += 1
+        except httpx.TransportError:
+            return
+
+
+def test_no_acknowledged_write_is_lost_to_kill_9(tmp_path: Path) -> None:
+    server, acknowledged = RunningServer(tmp_path), dict[str, str | None]()
+    drawn = random.Random(5)
+    for run in range(KILLS):
+        server.start()
+        url = server.url
+        writer = threading.Thread(target=write_until_killed, args=(url, run, acknowledged))
+        writer.start()
+        if run % 3 == 0:
+            threading.Thread(target=_reindex, args=(url,), daemon=True).start()
+        time.sleep(drawn.uniform(0.05, 0.4))
+        server.kill()
+        writer.join()
+    with server:
+        kept = {}
+        while len(page := server.api("GET", f"/skills?limit=100&offset={len(kept)}").json()["data"]):
+            kept |= {card["id"]: card["author"] for card in page}
+        expected = {name: author for name, author in acknowledged.items() if author}
+        assert len(expected) > KILLS
+        for name, author in expected.items():
+            assert kept.get(name) in (author, "second"), name
+            assert server.found(name, limit=1) == [name]
+        assert not {name for name, author in acknowledged.items() if author is None} & kept.keys()
+        assert server.status()["drift"] == 0
+
+
+def _reindex(url: str) -> None:
+    try:
+        httpx.post(f"{url}/api/v1/reindex", json={"force": True}, timeout=10, trust_env=False)
+    except httpx.TransportError:
+        pass  # it was killed meanwhile, as it should be
+
+
+def test_a_flipped_byte_in_any_index_file_is_noticed(tmp_path: Path) -> None:
+    for name, word in (("one-skill", "aardvark"), ("two-skill", "bonobo"), ("three-skill", "capybara")):
+        write_skill(tmp_path / "skills", name, f"A skill about the {word}.")
+    server = RunningServer(tmp_path)
+    with server:
+        expected = {word: server.search(word)["skills"] for word in ("aardvark", "bonobo", "capybara")}
+    files = [path for path in (server.data_dir / "indexes").rglob("*") if path.is_file() and path.stat().st_size]
+    assert len(files) >= 6
+    for path in files:
+        data = bytearray(path.read_bytes()) if path.exists() else bytearray()
+        if not data:
+            continue
+        data[len(data) // 2] ^= 0x10
+        path.write_bytes(data)
+        with server:
+            for word, skills in expected.items():
+                assert server.search(word)["skills"] == skills, path.name
+            assert server.status()["drift"] == 0
+
+
+def test_indexes_may_be_deleted_while_the_service_is_stopped(tmp_path: Path) -> None:
+    write_skill(tmp_path / "skills", "one-skill", "A skill about the aardvark.")
+    server = RunningServer(tmp_path)
+    with server:
+        pass
+    for path in sorted((server.data_dir / "indexes").rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    with server:
+        assert server.found("aardvark") == ["one-skill"]
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage"])
+def test_a_data_directory_with_a_foreign_database_is_refused(tmp_path: Path, content: bytes) -> None:
+    server = RunningServer(tmp_path)
+    server.data_dir.mkdir()
+    path = server.data_dir / "skill-registry.db"
+    path.write_bytes(content)
+    done = subprocess.run(server.command(), capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "not a skill registry database" in done.stderr
+    assert path.read_bytes() == content
+
+
+def test_a_second_server_on_the_data_directory_is_refused(tmp_path: Path) -> None:
+    with RunningServer(tmp_path) as server:
+        done = subprocess.run(server.command(), capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1
+        assert server.url in done.stderr
+        assert server.api("GET", "/status").status_code == 200
+
+
+def test_a_stop_drains_and_exits_with_0(tmp_path: Path) -> None:
+    server = RunningServer(tmp_path).start()
+    assert server.http.get("/readyz").status_code == 200
+    os.kill(server.process.pid, signal.SIGTERM)
+    server.wait_for(lambda: server.http.get("/readyz").status_code == 503, seconds=2)
+    assert server.http.get("/healthz").status_code == 200
+    assert server.process.wait(30) == 0
+    server.http.close()
+
+
+def test_another_process_holding_the_write_lock_is_waited_for(tmp_path: Path) -> None:
+    import sqlite3
+
+    with RunningServer(tmp_path) as server:
+        other = sqlite3.connect(server.data_dir / "skill-registry.db", isolation_level=None, check_same_thread=False)
+        other.execute("begin immediate")
+        release = threading.Timer(1.5, lambda: other.execute("commit"))
+        release.start()
+        assert server.api("POST", "/skills", json=new_skill("patient")).status_code == 201
+        release.join()
+        other.execute("begin immediate")
+        answer = server.api("POST", "/skills", json=new_skill("impatient"))
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "SERVICE_UNAVAILABLE")
+        assert int(answer.headers["Retry-After"]) > 0
+        other.execute("rollback")
+        other.close()
+        assert not (server.skills_dir / "impatient").exists()
+        assert server.api("POST", "/skills", json=new_skill("impatient")).status_code == 201
+
+
+def test_workers_see_each_others_writes(tmp_path: Path) -> None:
+    with RunningServer(tmp_path, "--workers", "2") as server:
+        for number in range(10):
+            name = f"shared-{number}"
+            with httpx.Client(base_url=f"{server.url}/api/v1", trust_env=False, timeout=30) as http:
+                assert http.post("/skills", json=new_skill(name)).status_code == 201
+            for _ in range(4):  # each a new connection, so either worker
+                with httpx.Client(base_url=f"{server.url}/api/v1", trust_env=False, timeout=30) as http:
+                    found = http.get("/search", params={"q": name, "limit": 1}).json()["data"]["skills"]
+                    assert [hit["skill"]["id"] for hit in found] == [name]
+
+
+def test_the_version_is_told() -> None:
+    done = subprocess.run([COMMAND, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("skill-registry, version ")

@@ -1,0 +1,170 @@
+"""Search over HTTP, words and vectors: the six rules of the contract, and what no query may break."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.embedding_server import EmbeddingServer
+from support.servers import RunningServer, new_skill, write_skill
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    folder: Path = tmp_path_factory.mktemp("search")
+    write_skill(folder / "skills", "pdf-forms", "Fill in pdf forms and read their fields.", tags="pdf, forms")
+    write_skill(folder / "skills", "sql-review", "Review sql queries for slow joins.", "Look at the indexes.\n")
+    write_skill(folder / "skills", "Travel_Plan", "Plan a journey with trains and hotels.", version="2.1")
+    with EmbeddingServer() as provider:
+        arguments = ("--embedding-provider", "hosted", "--embedding-base-url", provider.url)
+        environment = {"OPENAI_API_KEY": "sk-canary-0123456789"}
+        with RunningServer(folder, *arguments, env=environment) as running:
+            running.wait_for(lambda: running.status()["pending"] == 0)
+            yield running
+
+
+def test_a_search_tells_what_it_found_and_why(server: RunningServer) -> None:
+    data = server.search("slow sql joins")
+    assert set(data) == {"query", "mode", "count", "took_ms", "warnings", "skills"}
+    assert (data["mode"], data["count"], data["warnings"]) == ("hybrid", len(data["skills"]), [])
+    best = data["skills"][0]
+    assert best["skill"]["id"] == "sql-review"
+    assert set(best["matched_by"]) <= {"name", "keyword", "semantic"}
+    assert "keyword" in best["matched_by"]
+    assert best["relevance"] in {"high", "medium", "low"}
+    assert 0 <= best["score"] <= 1
+    assert [hit["score"] for hit in data["skills"]] == sorted((hit["score"] for hit in data["skills"]), reverse=True)
+
+
+def test_search_by_query_string_is_the_same_search(server: RunningServer) -> None:
+    answer = server.http.get("/api/v1/search", params={"q": "slow sql joins", "limit": 2})
+    assert [hit["skill"]["id"] for hit in answer.json()["data"]["skills"]] == server.found("slow sql joins", limit=2)
+
+
+@pytest.mark.parametrize("query", ["travel_plan", "Travel Plan", "TRAVEL-PLAN", "travelplan"])
+def test_an_exact_name_is_first_whatever_its_case_and_separators(server: RunningServer, query: str) -> None:
+    best = server.search(query)["skills"][0]
+    assert best["skill"]["id"] == "travel_plan"
+    assert "name" in best["matched_by"]
+
+
+def test_a_prefix_of_a_name_is_on_the_first_page(server: RunningServer) -> None:
+    assert "travel_plan" in server.found("trav", mode="keyword")
+
+
+@pytest.mark.parametrize("mode", ["auto", "hybrid", "semantic", "keyword"])
+def test_the_mode_says_what_ran(server: RunningServer, mode: str) -> None:
+    data = server.search("trains", mode=mode)
+    assert data["mode"] == {"auto": "hybrid"}.get(mode, mode)
+    if mode == "keyword":
+        assert {hit["relevance"] for hit in data["skills"]} == {"keyword"}
+
+
+@pytest.mark.parametrize(
+    "query", ['"', "C++", "it's", "a-b", "NEAR(", "col:x", "*", "AND", "(", "\\", "name:(", "🎉", "%", "'; drop table", "^~"]
+)
+def test_no_query_is_syntax(server: RunningServer, query: str) -> None:
+    for mode in ("keyword", "hybrid"):
+        assert server.search(query, mode=mode)["query"] == query
+
+
+@pytest.mark.parametrize("query", ["", "   ", "\n", "q" * 2001, "nul \x00", None, 5, ["a"]])
+def test_a_query_outside_the_rule_is_refused(server: RunningServer, query: object) -> None:
+    answer = server.api("POST", "/search", json={"query": query})
+    assert answer.status_code == 400
+    assert answer.json()["error"]["details"][0]["field"] == "query"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("limit", 0), ("limit", -1), ("limit", "5"), ("limit", 1.0), ("limit", True), ("limit", 2**63), ("limit", 2**70)]
+    + [("offset", -1), ("mode", "magic"), ("min_score", 2), ("content", "all"), ("filters", []), ("filters", {"tags": "x"})],
+)
+def test_other_fields_are_checked_too(server: RunningServer, field: str, value: object) -> None:
+    answer = server.api("POST", "/search", json={"query": "pdf", field: value})
+    assert answer.status_code == 400
+    assert answer.json()["error"]["details"][0]["field"].partition(".")[0] == field
+
+
+def test_a_limit_above_the_greatest_is_clamped(server: RunningServer) -> None:
+    assert server.search("pdf", limit=5000)["count"] <= 100
+
+
+def test_filters_combine(server: RunningServer) -> None:
+    assert server.found("plan forms", filters={"tags": ["PDF", "forms"]}) == ["pdf-forms"]
+    assert server.found("plan forms", filters={"tags": ["pdf", "absent"]}) == []
+    assert "pdf-forms" in server.found("forms", filters={"source": "local", "installed": True})
+    assert server.found("forms", filters={"source": "elsewhere"}) == []
+
+
+def test_content_is_added_where_asked_for(server: RunningServer) -> None:
+    assert "content" not in server.search("slow sql joins")["skills"][0]
+    assert server.search("slow sql joins", content="full")["skills"][0]["content"].strip() == "Look at the indexes."
+
+
+def test_pages_cut_one_ranking(server: RunningServer) -> None:
+    whole = server.found("plan forms queries")
+    assert [server.found("plan forms queries", limit=1, offset=at)[0] for at in range(len(whole))] == whole
+    assert server.found("plan forms queries", offset=100_000) == []
+
+
+def test_a_write_is_found_by_the_next_search(server: RunningServer) -> None:
+    assert server.api("POST", "/skills", json=new_skill("xylophone-tuning")).status_code == 201
+    assert server.found("xylophone", mode="keyword") == ["xylophone-tuning"]
+    server.wait_for(lambda: server.status()["pending"] == 0)
+    assert server.found("xylophone tuning", mode="semantic")[0] == "xylophone-tuning"
+    assert server.api("DELETE", "/skills/xylophone-tuning").status_code == 200
+    assert "xylophone-tuning" not in server.found("xylophone tuning")
+
+
+def test_equal_searches_have_equal_answers(server: RunningServer) -> None:
+    first, second = server.search("journey"), server.search("journey")
+    assert {**first, "took_ms": 0} == {**second, "took_ms": 0}
+
+
+def test_an_agent_gets_where_to_load_a_skill_from(server: RunningServer) -> None:
+    answer = server.api("POST", "/resolve", json={"prompt": "my sql joins are slow", "limit": 1, "content": "preview"})
+    (best,) = answer.json()["data"]["results"]
+    assert best["skill_id"] == "sql-review"
+    assert Path(best["skill_md_path"]).read_text().endswith(best["content"])
+
+
+def test_reindexing_touches_only_what_changed(server: RunningServer) -> None:
+    data = server.api("POST", "/reindex").json()["data"]
+    assert (data["reindexed"], data["failed"], data["mode"]) == (0, 0, "hybrid")
+    assert data["skipped"] == data["count"] == server.status()["skills"]
+    forced = server.api("POST", "/reindex", json={"force": True}).json()["data"]
+    assert forced["reindexed"] == forced["count"]
+    one = server.api("POST", "/reindex/sql-review", json={"force": True}).json()["data"]
+    assert (one["reindexed"], one["count"]) == (1, 1)
+
+
+def test_reindexing_what_is_not_there_names_it(server: RunningServer) -> None:
+    for answer in (
+        server.api("POST", "/reindex/absent-skill"),
+        server.api("POST", "/reindex", json={"skill_ids": ["sql-review", "absent-skill"]}),
+    ):
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "SKILL_NOT_FOUND")
+        assert "absent-skill" in answer.json()["error"]["message"]
+
+
+def test_a_reindexing_in_the_background_tells_its_progress(server: RunningServer) -> None:
+    started = server.api("POST", "/reindex?async=true", json={"force": True})
+    assert started.status_code == 202
+    where = started.headers["Location"]
+    server.wait_for(lambda: server.http.get(where).json()["data"]["status"] == "done")
+    data = server.http.get(where).json()["data"]
+    assert data["done"] == data["total"] == data["result"]["reindexed"] == server.status()["skills"]
+    assert server.api("GET", "/reindex/no-such-job").json()["error"]["code"] == "NOT_FOUND"
+
+
+def test_the_status_says_how_things_stand(server: RunningServer) -> None:
+    status = server.status()
+    assert (status["status"], status["profile"], status["writable"], status["drift"]) == ("ok", "local", True, 0)
+    assert status["indexed"] == status["skills"] > 0
+    assert status["embedding"]["provider"] == "hosted"
+    assert any("2.1" in warning for warning in status["warnings"].get("travel_plan", ["2.1"]))
+
+
+def test_the_api_key_is_nowhere_to_be_seen(server: RunningServer) -> None:
+    shown = server.http.get("/schema/openapi.json").text + str(server.status()) + server.log.read_text()
+    assert "canary" not in shown

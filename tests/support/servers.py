@@ -1,0 +1,138 @@
+"""The real command as a process of its own, for tests over HTTP."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+
+COMMAND = str(Path(sys.executable).with_name("skill-registry"))
+START_SECONDS = 60
+
+
+def write_skill(root: Path, name: str, description: str, body: str = "# Body\n", **metadata: str) -> Path:
+    """Write a skill folder as an author would, and return it."""
+    folder = root / name
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [f"  {key}: {value}" for key, value in metadata.items()]
+    front = "\n".join([f"name: {folder.name}", f"description: {description}", *(["metadata:", *lines] if lines else [])])
+    (folder / "SKILL.md").write_text(f"---\n{front}\n---\n{body}", encoding="utf-8")
+    return folder
+
+
+class RunningServer:
+    """`skill-registry serve` over a data and a skills directory in `folder`, on a free port of 127.0.0.1.
+
+    Words only unless `args` choose an embedding provider. Ended, and waited for, at the end of the `with` block.
+    """
+
+    def __init__(self, folder: Path, *args: str, env: Mapping[str, str] | None = None) -> None:
+        self.data_dir = folder / "data"
+        self.skills_dir = folder / "skills"
+        self.skills_dir.mkdir(parents=True, exist_ok=True)
+        self._args = args
+        self._env = env or {}
+        self.log = folder / "server.log"
+        self._lock = self.data_dir / "skill-registry.lock"
+
+    def command(self) -> Sequence[str]:
+        """Return the command line."""
+        provider = () if "--embedding-provider" in self._args else ("--embedding-provider", "none")
+        folders = ("--skills-dir", str(self.skills_dir), "--data-dir", str(self.data_dir))
+        return (COMMAND, "serve", "--host", "127.0.0.1", "--port", "0", *folders, *provider, *self._args)
+
+    def start(self) -> Self:
+        """Start and wait until requests are answered."""
+        self._lock.unlink(missing_ok=True)
+        environment = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAI", "SKILL_"))}
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(self.command(), stderr=log, env={**environment, **self._env})
+        deadline = time.monotonic() + START_SECONDS
+        while not (url := self._announced()):
+            assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < deadline, self.log.read_text()
+            time.sleep(0.02)
+        self.url = url
+        self.http = httpx.Client(base_url=url, timeout=30, trust_env=False)
+        while True:
+            try:
+                self.http.get("/healthz")
+                return self
+            except httpx.TransportError:
+                assert self.process.poll() is None, self.log.read_text()
+                time.sleep(0.02)
+
+    def _announced(self) -> str | None:
+        try:
+            return json.loads(self._lock.read_text())["url"]
+        except (OSError, ValueError):
+            return None
+
+    def kill(self) -> None:
+        """End the process as a power cut would."""
+        self.http.close()
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> int:
+        """Ask the process to end, and return its exit code."""
+        self.http.close()
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(60)
+
+    def api(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """Send a request below `/api/v1`."""
+        return self.http.request(method, f"/api/v1{path}", **options)
+
+    def search(self, query: str, **body: Any) -> dict[str, Any]:
+        """Return the data of a search."""
+        answer = self.api("POST", "/search", json={"query": query, **body})
+        assert answer.status_code == 200, answer.text
+        data: dict[str, Any] = answer.json()["data"]
+        return data
+
+    def found(self, query: str, **body: Any) -> list[str]:
+        """Return the ids a search finds, best first."""
+        return [hit["skill"]["id"] for hit in self.search(query, **body)["skills"]]
+
+    def status(self) -> dict[str, Any]:
+        """Return the data of the status."""
+        data: dict[str, Any] = self.api("GET", "/status").json()["data"]
+        return data
+
+    def wait_for(self, condition: Any, seconds: float = 30) -> None:
+        """Wait until `condition()` holds."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, "it did not happen in time"
+            time.sleep(0.05)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.process.poll() is None:
+            assert self.stop() == 0, self.log.read_text()
+
+
+NEW_SKILL: dict[str, Any] = {
+    "id": "pdf-forms",
+    "name": "PDF forms",
+    "description": "Fill in pdf forms and read their fields.",
+    "version": "1.0.0",
+}
+
+
+def new_skill(skill_id: str, **fields: Any) -> dict[str, Any]:
+    """Return the body that creates a skill."""
+    return {**NEW_SKILL, "id": skill_id, "name": skill_id.replace("-", " "), **fields}

@@ -1,0 +1,197 @@
+"""A small application in the real shell, for tests of the shell: run as a process of its own.
+
+Usage: python tiny_app.py '{"port": 0, "workers": 1, "limits": {…}, …}'
+"""
+
+import asyncio
+import functools
+import os
+import sqlite3
+import sys
+import time
+from typing import Annotated, Any, Literal
+
+import msgspec
+from litestar import Litestar, Response, get, post
+from litestar.di import NamedDependency, Provide
+from litestar.params import FromPath, FromQuery, QueryParameter
+from msgspec import UNSET, Meta, UnsetType
+
+from registry.decoding import StrictRequest
+from registry.envelope import Ok, Pagination, answer_exception
+from registry.errors import skill_not_found
+from registry.guard import Guard
+from registry.listening import ListenError, listen
+from registry.logs import configure_logging
+from registry.query import Page, StrictQuery, page
+from registry.request_log import RequestLog
+from registry.server import Site, serve
+from registry.setting_groups import Limits
+from registry.workers import serve_workers
+
+Word = Annotated[str, Meta(pattern=r"^[a-z]{2,9}$(?!\n)", extra={"rule": "must be 2 to 9 small letters"})]
+Text = Annotated[str, Meta(max_length=200, extra={"rule": "must be at most 200 characters", "multiline": True})]
+
+
+class Branch(msgspec.Struct, tag="git", tag_field="type"):
+    url: str
+    depth: Annotated[int, Meta(ge=1)] = 1
+
+
+class Thing(msgspec.Struct):
+    id: Word
+    count: int = 0
+    text: Text | None = None
+    score: float = 0.0
+    on: bool | UnsetType = UNSET
+    words: list[Word] = []
+    origin: Branch | str | None = None
+    kind: Literal["a", "b"] = "a"
+
+
+class Options(msgspec.Struct):
+    force: bool = False
+
+
+@post("/things", status_code=201)
+async def create(data: Thing) -> Ok[Thing]:
+    return Ok(data)
+
+
+@post("/options", status_code=200)
+async def options(data: Options) -> Ok[Options]:
+    return Ok(data)
+
+
+class Asked(msgspec.Struct):
+    q: str
+    limit: int
+    offset: int
+    enabled: bool | None
+    score: float | None
+    mode: str
+
+
+@get("/things")
+async def find(
+    page: NamedDependency[Page],
+    q: Annotated[str, QueryParameter(min_length=1, max_length=50)],
+    enabled: FromQuery[bool | None] = None,
+    score: FromQuery[float | None] = None,
+    mode: FromQuery[Literal["fast", "good"]] = "fast",
+) -> Ok[Asked]:
+    asked = Asked(q, page.limit, page.offset, enabled, score, mode)
+    return Ok(asked, Pagination(0, page.limit, page.offset))
+
+
+@get("/things/{name:str}", sync_to_thread=False)
+def missing(name: FromPath[str]) -> Ok[None]:
+    raise skill_not_found(name)
+
+
+@get("/slow/{seconds:float}")
+async def slow(seconds: FromPath[float]) -> Ok[str]:
+    await asyncio.sleep(seconds)
+    return Ok("done")
+
+
+@get("/stuck/{how:str}")
+async def stuck(how: FromPath[str]) -> Ok[str]:
+    while how == "loop":
+        time.sleep(0.05)
+    while True:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            if how == "task":
+                raise
+
+
+@get("/fail/{how:str}", sync_to_thread=False)
+def fail(how: FromPath[str]) -> Ok[None]:
+    if how == "full":
+        raise OSError(28, "No space left on device: /srv/secret/catalog.db")
+    database = sqlite3.connect(":memory:")
+    if how == "readonly":
+        database.execute("pragma query_only = 1")
+        database.execute("create table secret_table (x)")
+    database.execute("select * from secret_table")
+    return Ok(None)
+
+
+@get("/pid", sync_to_thread=False)
+def pid() -> Ok[int]:
+    return Ok(os.getpid())
+
+
+@get("/die", sync_to_thread=False)
+def die() -> Ok[None]:
+    os._exit(9)
+
+
+@get("/healthz", sync_to_thread=False)
+def healthz() -> dict[str, str]:
+    return {"status": "ok"}
+
+
+class State:
+    draining = False
+
+
+def make_site(bind: str, origins: list[str], log_format: Literal["text", "json"], limits: Limits, worker: int) -> Site:
+    configure_logging(log_format, "info")
+    state = State()
+
+    @get("/readyz", sync_to_thread=False)
+    def readyz() -> Response[dict[str, str]]:
+        return Response({"status": ""}, status_code=503 if state.draining else 200)
+
+    def on_drain() -> None:
+        state.draining = True
+
+    api: list[Any] = [create, options, find, missing, slow, stuck, fail, pid, die]
+    return Site(RequestLog(Guard(make_app([*api, healthz, readyz], limits), bind, (), origins)), on_drain)
+
+
+def make_app(handlers: list[Any], limits: Limits) -> Litestar:
+    from litestar import Router
+
+    probes = [handler for handler in handlers if handler.paths & {"/healthz", "/readyz"}]
+    return Litestar(
+        [*probes, Router("/api/v1", route_handlers=[handler for handler in handlers if handler not in probes])],
+        dependencies={"page": Provide(page, sync_to_thread=False)},
+        exception_handlers={Exception: answer_exception},
+        request_class=StrictRequest,
+        before_request=StrictQuery(),
+        request_max_body_size=limits.json_body_bytes,
+        logging_config=None,
+        openapi_config=None,
+    )
+
+
+class Run(msgspec.Struct):
+    host: str = "127.0.0.1"
+    port: int = 0
+    bind: str | None = None
+    workers: int = 1
+    origins: list[str] = []
+    log_format: Literal["text", "json"] = "json"
+    limits: Limits = Limits()
+
+
+def main() -> int:
+    run = msgspec.json.decode(sys.argv[1], type=Run)
+    configure_logging(run.log_format, "info")
+    make = functools.partial(make_site, run.bind or run.host, run.origins, run.log_format, run.limits)
+    try:
+        listener = listen(run.host, run.port)
+    except ListenError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    if run.workers > 1:
+        return serve_workers(make, run.workers, listener, run.limits)
+    return serve(make(0), listener, run.limits)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
