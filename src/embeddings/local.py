@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,8 +24,8 @@ _RETRY_SECONDS = 60.0
 class LocalEmbedder:
     """An Embedder over onnxruntime. Texts are encoded one by one: on a CPU a batch of several is not quicker.
 
-    The first call loads the model, and converts it if it never was (about a second). Calls meanwhile wait at
-    most `total_timeout`. After a failed load, calls fail at once for a minute.
+    The first call starts loading the model, which converts it if it never was (about a second), or even fetches it.
+    Calls wait for that at most `total_timeout`. After a failed load, calls fail at once for a minute.
     """
 
     provider = "local"
@@ -39,7 +40,7 @@ class LocalEmbedder:
         self._settings = settings
         self._clock = clock
         self._lock = threading.Lock()
-        self._loaded: Encoder | None = None
+        self._loading: Future[Encoder] | None = None
         self._retry_at = clock()
 
     def documents(self, texts: Sequence[str]) -> Matrix:
@@ -63,30 +64,34 @@ class LocalEmbedder:
             raise EmbeddingError("the local model failed") from fault
 
     def _encoder(self) -> "Encoder":
-        if self._loaded is not None:
-            return self._loaded
-        if not self._lock.acquire(timeout=self._settings.total_timeout):
-            raise EmbeddingError("the local model is still being loaded", retry_after=1.0)
+        loading = self._started()
         try:
-            if self._loaded is None:
-                self._loaded = self._load()
-            return self._loaded
-        finally:
-            self._lock.release()
+            return loading.result(timeout=self._settings.total_timeout)
+        except TimeoutError as fault:
+            raise EmbeddingError("the local model is still being loaded", retry_after=1.0) from fault
+        except EmbeddingError as fault:
+            wait = max(self._retry_at - self._clock(), 0.0)
+            raise EmbeddingError(str(fault), retry_after=wait) from fault
 
-    def _load(self) -> "Encoder":
-        wait = self._retry_at - self._clock()
-        if wait > 0:
-            raise EmbeddingError("the local model could not be loaded", retry_after=wait)
+    def _started(self) -> "Future[Encoder]":
+        """Return the load under way or done; start one where there is none, or where the last failed long ago."""
+        with self._lock:
+            last = self._loading
+            if last is None or (last.done() and last.exception() is not None and self._clock() >= self._retry_at):
+                last = self._loading = Future()
+                # A thread of its own: fetching weights can take longer than any caller should wait.
+                threading.Thread(target=self._load, args=(last,), name="embedding-model", daemon=True).start()
+            return last
+
+    def _load(self, loading: "Future[Encoder]") -> None:
         try:
             # onnxruntime takes a tenth of a second to import: not before it is needed.
             from embeddings.encoder import Encoder  # noqa: PLC0415
 
             data = converted.load(self._source, self._settings.cache_dir)
-            return Encoder(data, self._settings.threads)
+            loading.set_result(Encoder(data, self._settings.threads))
         except Exception as fault:
             self._retry_at = self._clock() + _RETRY_SECONDS
             _LOG.warning("the local model %s could not be loaded", self.model, exc_info=fault)
             reason = f": {fault}" if isinstance(fault, EmbeddingError) else ""
-            message = f"the local model could not be loaded{reason}"
-            raise EmbeddingError(message, retry_after=_RETRY_SECONDS) from fault
+            loading.set_exception(EmbeddingError(f"the local model could not be loaded{reason}"))

@@ -81,11 +81,13 @@ def _packaged() -> Path | None:
 
 
 def _from_hub() -> Path:
-    from huggingface_hub import snapshot_download  # noqa: PLC0415 (slow; only where nothing is installed)
+    from huggingface_hub import hf_hub_download  # noqa: PLC0415 (slow; only where nothing is installed)
     from huggingface_hub.utils.tqdm import disable_progress_bars  # noqa: PLC0415
 
     disable_progress_bars()
     try:
-        return Path(snapshot_download(_REPOSITORY, allow_patterns=_HUB_FILES, etag_timeout=_HUB_TIMEOUT, token=False))
+        for name in _HUB_FILES:
+            path = hf_hub_download(_REPOSITORY, name, etag_timeout=_HUB_TIMEOUT, token=False)
+        return Path(path.removesuffix(name))
     except Exception as fault:  # the hub's client raises errors of several libraries
         raise EmbeddingError(f"the weights of {DEFAULT_MODEL} are not installed and cannot be fetched") from fault

@@ -95,8 +95,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Hand the request to the application."""
-        self._in_head, self._in_body = False, True
         super().on_headers_complete()
+        self._in_head, self._in_body = False, True
 
     def on_message_complete(self) -> None:
         """Note that the whole request is here."""

@@ -137,6 +137,8 @@ class Services:
             self._starting.join()
         self.scanner.stop()
         self.engine.close()
+        if isinstance(self._embedder, HostedEmbedder):
+            self._embedder.close()
         self.database.close()
 
 

@@ -128,7 +128,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     keep_alive_seconds: Annotated[Seconds, Meta(description="time an idle connection is kept")] = 5.0
     drain_seconds: Annotated[
         float,
-        Meta(ge=0, le=86_400, description="time between the stop signal and the end of accepting requests"),
+        Meta(ge=0, le=86_400, description="longest time requests in flight are waited for after the stop signal"),
     ] = 30.0
     embedding_connect_seconds: Annotated[Seconds, Meta(description="time to connect to the hosted provider")] = 2.0
     embedding_total_seconds: Annotated[Seconds, Meta(description="time for one call to the hosted provider")] = 5.0

@@ -7,7 +7,8 @@ it compares scores of different queries, so a query whose words are hardly match
 Weights trained for more signals (coverage, words of the name, term counts) did worse on sets they were not trained on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,6 @@ from search.types import MatchedBy, RanMode, Relevance
 
 Floats = NDArray[np.float32] | NDArray[np.float64]
 Flags = NDArray[np.bool_]
-Places = NDArray[np.intp]
 
 PAGE = 10
 """How many hits the first page has: a name that begins with the query is among them."""
@@ -26,6 +26,7 @@ _Z_WEIGHT = 0.4
 _NOISE = 1.0  # z up to which a likeness is no more than chance
 _EVEN = 4.5  # evidence at which the first hit is right about as often as wrong
 _STEEPNESS = 3
+_STEP = 1e-6  # scores are multiples of it
 _BEST_OTHERS = 3  # hits that keep their place on the first page whatever prefixes there are
 _RANDOM_PAIRS = 256  # documents compared with each other to measure the background
 _ENOUGH = 32  # fewer documents say nothing of the background
@@ -85,22 +86,22 @@ def background(vectors: NDArray[np.float32]) -> Background:
 def fuse(signals: Signals, mode: RanMode) -> Sequence[Fused]:
     """Return the candidates best first, those without words, name or likeness left out.
 
-    Exact names come first, whatever else is said of them. Up to seven names that begin with the query are moved up to
-    the first page when they are not there. Otherwise evidence decides, and key where it is equal.
+    Exact names come first, whatever else is said of them. Names that begin with the query are on the first page, beside
+    the three best others. Otherwise evidence decides, and key where scores are equal.
     """
     if not len(signals.keys):
         return []
     z = _z(signals)
     coverage = signals.words / signals.ceiling if signals.ceiling > 0 else np.zeros(len(z))
     evidence = _evidence(coverage, z, signals, mode)
-    score = np.where(signals.exact, 1.0, _score(coverage, evidence, mode)).round(6)
-    order = _order(score, _found(signals, z, mode), signals)
-    score[order] = np.maximum.accumulate(score[order][::-1])[::-1]
-    columns = (signals.keys, score, _relevance(evidence, z, signals.exact), _matched_by(signals, z, mode))
-    return [
-        Fused(key, value, "keyword" if mode == "keyword" else _RELEVANCES[band], _MATCHED_BY[mask])
-        for key, value, band, mask in zip(*(column[order].tolist() for column in columns), strict=True)
-    ]
+    found = _found(signals, z, mode)
+    score = _with_names_up(_score(coverage, evidence, mode), found, signals)
+    order = np.lexsort((signals.keys, -score))
+    order = order[found[order]]
+    bands = _relevance(evidence, z, signals.exact)[order].tolist()
+    relevances: Iterable[Relevance] = repeat("keyword") if mode == "keyword" else (_RELEVANCES[band] for band in bands)
+    matched_by = (_MATCHED_BY[mask] for mask in _matched_by(signals, z, mode)[order].tolist())
+    return list(map(Fused, signals.keys[order].tolist(), score[order].tolist(), relevances, matched_by))
 
 
 def _z(signals: Signals) -> NDArray[np.float64]:
@@ -115,8 +116,8 @@ def _z(signals: Signals) -> NDArray[np.float64]:
 def _evidence(coverage: Floats, z: Floats, signals: Signals, mode: RanMode) -> NDArray[np.float64]:
     if mode == "semantic":
         return np.asarray(z, np.float64)
-    words = np.asarray(coverage, np.float64) * np.sqrt(signals.ceiling)
-    return words if mode == "keyword" else words + _Z_WEIGHT * z
+    words: NDArray[np.float64] = np.asarray(coverage, np.float64) * np.sqrt(signals.ceiling)
+    return words if mode == "keyword" else words + _Z_WEIGHT * np.asarray(z, np.float64)
 
 
 def _score(coverage: Floats, evidence: NDArray[np.float64], mode: RanMode) -> NDArray[np.float64]:
@@ -128,7 +129,42 @@ def _score(coverage: Floats, evidence: NDArray[np.float64], mode: RanMode) -> ND
 
 
 def _found(signals: Signals, z: Floats, mode: RanMode) -> Flags:
+    found = signals.exact | signals.prefix
+    if mode != "semantic":
+        found = found | (signals.words > 0)
+    if mode != "keyword":
+        found = found | (~np.isnan(signals.cosine) & (z > 0))
+    return found
+
+
+def _with_names_up(score: NDArray[np.float64], found: Flags, signals: Signals) -> NDArray[np.float64]:
+    """Return scores in whole steps of _STEP: 1 for exact names only, and prefixes lifted onto the first page.
+
+    A prefix is lifted just above the best of the others that must leave the page to make room.
+    """
+    stepped = score.round(6).clip(0, 1 - 2 * _STEP)
     named = signals.exact | signals.prefix
-    if mode == "keyword":
-        return named | (signals.words > 0)
-    return named | (signals.words > 0) | (~np.isnan(signals.cosine) & (z > 0))
+    others = np.sort(stepped[found & ~named])[::-1]
+    room = max(_BEST_OTHERS, PAGE - int(named.sum()))
+    if len(others) > room:
+        stepped = np.where(signals.prefix, np.maximum(stepped, others[room] + _STEP), stepped)
+    return np.where(signals.exact, 1.0, stepped).round(6)
+
+
+def _relevance(evidence: Floats, z: Floats, exact: Flags) -> NDArray[np.intp]:
+    """Return the place in `_RELEVANCES` of each candidate.
+
+    High asks for likeness and words together (right first hits: about 6 of 10 on real skills, where equivalents count
+    as wrong); low is what nonsense and small talk get, though a rare word of theirs stands in some text.
+    """
+    high = (evidence >= 4.5) & (z >= 3.0)
+    low = (evidence < 1.75) | ((evidence < 3.5) & (z < 2.0))
+    return np.where(exact | high, 2, np.where(low, 0, 1))
+
+
+def _matched_by(signals: Signals, z: Floats, mode: RanMode) -> NDArray[np.intp]:
+    """Return the place in `_MATCHED_BY` of each candidate: a bit for every kind of match."""
+    named = signals.exact | signals.prefix
+    alike = ~np.isnan(signals.cosine) & (z >= _NOISE) & (mode != "keyword")
+    masks: NDArray[np.intp] = named + 2 * (signals.words > 0) * (mode != "semantic") + 4 * alike
+    return masks

@@ -11,7 +11,7 @@ import numpy as np
 
 from embeddings.base import Embedder, EmbeddingError, Vector
 from search.follower import Follower
-from search.fuse import Fused, Signals, fuse
+from search.fuse import MINILM, Fused, Signals, fuse
 from search.text import fold, query_terms
 from search.types import Documents, Filter, MatchedBy, Mode, RanMode, Relevance
 from search.vectors import VectorIndex
@@ -187,6 +187,7 @@ class SearchService:
             exact=np.isin(keys, exact),
             prefix=np.isin(keys, prefixed),
             ceiling=words.ceiling(terms),
+            background=index.background() if index else MINILM,
         )
 
     def _nearest(

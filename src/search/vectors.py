@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from embeddings.base import Vector
 from search import integrity
+from search.fuse import MINILM, Background, background
 from search.types import DocumentGone, Scored, VectorPut
 
 Keys = NDArray[np.int64]
@@ -51,6 +52,7 @@ class VectorIndex:
         self._dim = dim
         self._lock = threading.Lock()
         self._saved = 0
+        self._measured = (0, MINILM)
         self.number = 0
         self._view = _view(faiss.IndexFlatIP(dim), np.empty(0, np.int64))
         self.rebuilt_because = self._load()
@@ -122,6 +124,13 @@ class VectorIndex:
             for row, score in zip(found[0].tolist(), scores[0].tolist(), strict=True)
             if row >= 0
         ]
+
+    def background(self) -> Background:
+        """Return the cosine of unrelated documents here; measured again when the index has grown or shrunk by much."""
+        count = len(self)
+        if not 0.8 < count / max(self._measured[0], 1) < 1.25:
+            self._measured = (count, background(_stored(self._view.index)))
+        return self._measured[1]
 
     def cosines(self, vector: Vector, keys: Sequence[int]) -> NDArray[np.float32]:
         """Return each document's cosine with `vector`, NaN where it has no vector; shape (len(keys),)."""

@@ -47,7 +47,7 @@ class WordsIndex:
     """
 
     def __init__(self, folder: Path, catalog_id: str) -> None:
-        self._identity = f"{catalog_id}/{RECIPE}/{importlib.metadata.version("tantivy")}"
+        self._identity = f"{catalog_id}/{RECIPE}/{importlib.metadata.version('tantivy')}"
         self.folder = folder
         self._schema = _schema()
         self._analyzer = analyzer()

@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import threading
 import time
@@ -129,8 +130,6 @@ def test_a_stop_drains_and_exits_with_0(tmp_path: Path) -> None:
 
 
 def test_another_process_holding_the_write_lock_is_waited_for(tmp_path: Path) -> None:
-    import sqlite3
-
     with RunningServer(tmp_path) as server:
         other = sqlite3.connect(server.data_dir / "skill-registry.db", isolation_level=None, check_same_thread=False)
         other.execute("begin immediate")

@@ -67,6 +67,10 @@ class Connection:
         body = self._file.read(int(headers.get("content-length", 0)))
         return RawAnswer(int(line.split()[1]), headers, body)
 
+    def rest(self) -> bytes:
+        """Return everything that comes until the other side closes."""
+        return self._file.read()
+
     def is_closed(self) -> bool:
         """Wait for the other side to say something; return whether it was that it closes."""
         try:
