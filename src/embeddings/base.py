@@ -50,3 +50,7 @@ class Embedder(Protocol):
     def query(self, text: str) -> Vector:
         """Return the vector of a search query, shape (dim,). Raises EmbeddingError."""
         ...
+
+    def close(self) -> None:
+        """Let connections and models go; a later call takes them up again."""
+        ...

@@ -56,6 +56,11 @@ class LocalEmbedder:
         encoder = self._encoder()
         return self._encode(encoder, encoder.query_prompt + text)
 
+    def close(self) -> None:
+        """Let the model go; a later call loads it again."""
+        with self._lock:
+            self._loading = None
+
     def _encode(self, encoder: "Encoder", text: str) -> Vector:
         try:
             return encoder.encode(text)

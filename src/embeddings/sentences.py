@@ -56,6 +56,11 @@ class SentenceTransformersEmbedder:
         vector: Vector = self._encode("encode_query", [text])[0]
         return vector
 
+    def close(self) -> None:
+        """Let the model go; a later call loads it again."""
+        with self._lock:
+            self._loaded = None
+
     def _encode(self, method: str, texts: Sequence[str]) -> Matrix:
         cut = [text[:_MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8") for text in texts]
         with self._lock:

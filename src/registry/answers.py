@@ -18,7 +18,12 @@ DISABLED = "enabled:false"
 STARTING = "the skills directory is still being read: results may be incomplete"
 
 Query = Annotated[
-    str, Meta(min_length=1, max_length=2000, extra={"rule": "must be 1 to 2,000 characters", "multiline": True})
+    str,
+    Meta(
+        max_length=2000,
+        pattern=r"\S",
+        extra={"rule": "must be 1 to 2,000 characters, not all white space", "multiline": True},
+    ),
 ]
 Limit = Annotated[int, Meta(ge=1, le=2**53, extra={"rule": "must be a number from 1 on; above 100 counts as 100"})]
 Offset = Annotated[int, Meta(ge=0, le=2**53, extra={"rule": "must be a number from 0 on"})]

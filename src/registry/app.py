@@ -35,14 +35,14 @@ _READ_OPERATIONS = frozenset({"search", "resolve"})
     sync_to_thread=False,
     include_in_schema=False,
 )
-def to_version_1(request: Request[Any, Any, Any]) -> Response[None]:
+def to_version_1(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Send a request without a version on to version 1, method and body with it (profile B, rule 1 of *Versioning*)."""
     rest = request.scope["raw_path"].decode("latin-1").removeprefix("/api")
     if rest.startswith(("/v1/", "//")) or rest in ("", "/", "/v1"):
         raise not_found("Route")
     query = request.scope["query_string"].decode("latin-1")
     location = f"{API_V1}{rest}{'?' if query else ''}{query}"
-    return Response(None, status_code=308, headers={"Location": location})
+    return Response(b"", status_code=308, media_type="text/plain", headers={"Location": location})
 
 
 def _api_v1(handlers: Sequence[Any]) -> Router:

@@ -24,13 +24,18 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 _SHARED = ("skills_dir", "data_dir", "embedding.provider", "embedding.model")
 
 
+def _parameter(key: str) -> str:
+    """Return the name of a setting as a Python parameter."""
+    return key.replace(".", "__")
+
+
 def _option(setting: Setting) -> Callable[[_Command], _Command]:
     flag = cast(str, setting.flag)
     several = setting.type is tuple
     switch = setting.type is bool
     return click.option(
         flag,
-        setting.key,
+        _parameter(setting.key),
         default=None,
         multiple=several,
         is_flag=switch,
@@ -56,9 +61,9 @@ def _settings_options(*keys: str) -> Callable[[_Command], _Command]:
 
 def _load(flags: dict[str, Any]) -> Settings:
     config = flags.pop("config", None)
-    known = {setting.key for setting in SETTINGS}
+    given = {setting.key: flags.get(_parameter(setting.key)) for setting in SETTINGS}
     try:
-        return load_settings({key: flags[key] for key in known & flags.keys()}, os.environ, config)
+        return load_settings(given, os.environ, config)
     except SettingsError as error:
         _stop(str(error), WRONG_USE)
 

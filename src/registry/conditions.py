@@ -15,7 +15,7 @@ def not_modified(request: Request[Any, Any, Any], answer: _T, etag: str) -> Resp
     """Return the answer with its entity tag, or 304 with no body where the caller has it already."""
     known = _tags(request.headers.getall("If-None-Match", []), weak=True)
     if known is not None and (ANY_ETAG in known or etag in known):
-        return Response(None, status_code=304, headers={"ETag": etag})  # type: ignore[arg-type]
+        return Response(b"", status_code=304, headers={"ETag": etag})  # type: ignore[arg-type]
     return Response(answer, headers={"ETag": etag})
 
 

@@ -28,6 +28,23 @@ def patch(text: str, changes: Mapping[str, Value | None]) -> str:
     return result
 
 
+def with_body(text: str, body: str) -> str:
+    """Return the SKILL.md with another body, in the file's line ends. Raises FrontMatterError as `patch` does."""
+    block = locate(text)
+    newline = _newline(text)
+    head, rest = text[: block.body], text[block.body :]
+    if head and not head.endswith("\n") and block.mapping:
+        head += newline
+    if block.mapping and not block.closed:
+        head += f"---{newline}"
+    blank = rest[: len(rest) - len(rest.lstrip("\r\n"))]
+    lines = body.replace("\r\n", "\n").strip("\n") + "\n"
+    result = head + blank + lines.replace("\n", newline)
+    if read(result).fields != read(text).fields:
+        raise FrontMatterError("content", "would be taken for front matter")
+    return result
+
+
 def _changed(text: str, key: str, value: Value | None) -> str:
     block = locate(text)
     outer, inner = _split(key)
@@ -82,9 +99,7 @@ def _cut(text: str, mapping: Node, numbers: list[int]) -> str:
     """Take these entries out: their lines, or in a flow mapping the comma beside them too."""
     if not numbers:
         return text
-    for start, end in reversed(
-        _flow_cuts(mapping, numbers) if mapping.flow else _line_cuts(text, mapping, numbers)
-    ):
+    for start, end in reversed(_flow_cuts(mapping, numbers) if mapping.flow else _line_cuts(text, mapping, numbers)):
         text = text[:start] + text[end:]
     return text
 

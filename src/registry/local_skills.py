@@ -4,12 +4,23 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
 from msgspec import UNSET
 
 from registry.catalog import Catalog, Place, Stored
 from registry.db import Transaction
 from registry.errors import Fault, conflict, not_found, skill_not_found, validation_error
-from registry.models import RESERVED_IDS, NewSkill, Skill, SkillChanges, SourceType, split_labels
+from registry.faults import find_faults
+from registry.models import (
+    RESERVED_IDS,
+    Capabilities,
+    NewSkill,
+    Skill,
+    SkillChanges,
+    SourceType,
+    Tags,
+    split_labels,
+)
 from registry.skill_folder import (
     FileEntry,
     SkillFolder,
@@ -25,6 +36,9 @@ from registry.skill_folder import (
 )
 
 SKILL_FILE = "SKILL.md"
+
+_SAID = ("name", "description", "version", "author", "tags", "capabilities", "editable", "enabled")
+"""What a create body says of a skill that is kept to the letter, beside what is written into the folder."""
 
 _IN_METADATA = ("source_url", "source_type", "source_branch", "execution_timeout", "memory_limit_mb")
 
@@ -44,6 +58,8 @@ class LocalSkills:
         """Write a folder for a new skill and record it. Raises CONFLICT where the id or its folder exists."""
         if new.id in RESERVED_IDS:
             raise validation_error(Fault("id", "is reserved"))
+        sent = {name: getattr(new, name) for name in _SAID}
+        _check_labels(sent)
         with self._catalog.database.write() as transaction:
             if self._catalog.find(transaction, new.id):
                 raise conflict(f"Skill '{new.id}' already exists")
@@ -53,7 +69,8 @@ class LocalSkills:
             except FileExistsError:
                 raise conflict(f"The folder of skill '{new.id}' already exists") from None
             try:
-                return self._record(transaction, folder, new.id, enabled=new.enabled)
+                read = _skill(read_skill_folder(folder), new.id, new.enabled, folder.name)
+                return self._save(transaction, folder, _with(read, sent))
             except BaseException:
                 remove_skill_folder(self.root, folder)
                 raise
@@ -69,13 +86,15 @@ class LocalSkills:
             raise validation_error(Fault("id", "must be the id in the path"))
         if not sent:
             raise validation_error(message="The body changes nothing: send at least one field")
+        _check_labels(sent)
         with self._catalog.database.write() as transaction:
             stored = self._catalog.expect(transaction, skill_id, etags)
             folder = self._folder(stored)
-            enabled = sent.pop("enabled", stored.skill.enabled)
-            if sent:
-                update_skill_file(folder, _edits(sent, stored.skill), sent.get("content"))
-            return self._record(transaction, folder, skill_id, enabled=enabled)
+            current = stored.skill
+            if fingerprint(folder) != stored.fingerprint:  # changed by hand, and not yet seen by a scan
+                current = _skill(read_skill_folder(folder), skill_id, current.enabled, str(stored.folder))
+            update_skill_file(folder, _edits(sent), sent.get("content"))
+            return self._save(transaction, folder, _with(current, sent))
 
     def delete(self, skill_id: str, etags: Collection[str] | None) -> None:
         """Remove a skill's folder and record. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, CONFLICT."""
@@ -133,12 +152,33 @@ class LocalSkills:
         candidates = [bare, qualified, *(f"{qualified}-{number}" for number in range(2, 10_000))]
         return next(one for one in candidates if not self._catalog.find(transaction, one))
 
-    def _record(self, transaction: Transaction, folder: Path, skill_id: str, *, enabled: bool) -> Skill:
+    def _save(self, transaction: Transaction, folder: Path, skill: Skill) -> Skill:
+        """Record a folder as it now is; `skill` has the fields as the caller sent them, to the letter."""
         place = folder.relative_to(self.root).as_posix()
         seen = fingerprint(folder)
         read = read_skill_folder(folder)
-        skill = _skill(read, skill_id, enabled, place)
+        skill = msgspec.structs.replace(skill, metadata=read.metadata, digest=read.digest, warnings=read.warnings)
         return self._catalog.save(transaction, skill, read.body, Place(place, seen))
+
+
+def _check_labels(sent: Mapping[str, Any]) -> None:
+    """Check the single tags and capabilities, also of the form that is one comma-separated string."""
+    faults = [
+        fault
+        for name, kind in (("tags", Tags), ("capabilities", Capabilities))
+        if name in sent
+        for fault in find_faults(split_labels(sent[name]), kind, name)
+    ]
+    if faults:
+        raise validation_error(*faults)
+
+
+def _with(skill: Skill, sent: Mapping[str, Any]) -> Skill:
+    values = {name: value for name, value in sent.items() if name != "content"}
+    values |= {name: split_labels(values[name]) for name in ("tags", "capabilities") if name in values}
+    if values.get("source_type", "") is None:
+        values["source_type"] = "local"
+    return msgspec.structs.replace(skill, **values)
 
 
 def _fields(new: NewSkill) -> dict[str, Any]:
@@ -153,11 +193,11 @@ def _fields(new: NewSkill) -> dict[str, Any]:
     return {"name": new.id, "description": new.description, "metadata": metadata}
 
 
-def _edits(sent: Mapping[str, Any], skill: Skill) -> dict[str, Any]:
+def _edits(sent: Mapping[str, Any]) -> dict[str, Any]:
     """Return which keys of the front matter change, and to what; None takes a key out."""
     edits: dict[str, Any] = {}
     for name, value in sent.items():
-        if name == "content":
+        if name in ("content", "enabled"):
             continue
         if name == "description":
             edits[name] = value

@@ -77,7 +77,9 @@ class Reindexing:
         if skill_ids is None:
             return None
         marks = ", ".join("?" * len(skill_ids))
-        found: dict[str, int] = dict(self._database.read(f"select id, key from skills where id in ({marks})", skill_ids))
+        found: dict[str, int] = dict(
+            self._database.read(f"select id, key from skills where id in ({marks})", skill_ids)
+        )
         for skill_id in skill_ids:
             if skill_id not in found:
                 raise skill_not_found(skill_id)

@@ -23,7 +23,10 @@ from search.engine import Engine, text_space
 _log = logging.getLogger("registry")
 
 _FIRST_WAIT_SECONDS = 10.0
-"""How long the first requests wait at most: for the first scan, the model to load, a small catalog to be embedded."""
+"""How long the first requests wait at most for the first scan, and then for vectors."""
+
+_FIRST_VECTORS_SECONDS = 3.0
+"""How long of that they wait for a model to load and a small catalog to be embedded."""
 
 
 class _Serving(msgspec.Struct):
@@ -107,7 +110,7 @@ class Services:
             if self._leader:
                 _log_report(self.scanner.reconcile())
             self.engine.start()
-            self.engine.wait_until_embedded(_FIRST_WAIT_SECONDS)
+            self.engine.wait_until_embedded(_FIRST_VECTORS_SECONDS)
             if self._leader:
                 self.scanner.start()
                 self.reindexing.resume()
@@ -137,8 +140,6 @@ class Services:
             self._starting.join()
         self.scanner.stop()
         self.engine.close()
-        if isinstance(self._embedder, HostedEmbedder):
-            self._embedder.close()
         self.database.close()
 
 

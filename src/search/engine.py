@@ -244,4 +244,6 @@ class Engine:
         if self.indexer:
             self.indexer.stop()
         self.search.close()
+        for embedder in {id(one.embedder): one.embedder for one in (self._serving, self._target) if one}.values():
+            embedder.close()
         self.follower.close()

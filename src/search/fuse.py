@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from search.types import MatchedBy, RanMode, Relevance
 
 Floats = NDArray[np.float32] | NDArray[np.float64]
+Scores = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 PAGE = 10
 """How many hits the first page has: a name that begins with the query is among them."""
 
 _Z_WEIGHT = 0.4
-_NOISE = 1.0  # z up to which a likeness is no more than chance
+_NOISE = 2.0  # z up to which the best of thousands of unrelated documents may come
 _EVEN = 4.5  # evidence at which the first hit is right about as often as wrong
 _STEEPNESS = 3
 _STEP = 1e-6  # scores are multiples of it
@@ -92,7 +93,7 @@ def fuse(signals: Signals, mode: RanMode) -> Sequence[Fused]:
     if not len(signals.keys):
         return []
     z = _z(signals)
-    coverage = signals.words / signals.ceiling if signals.ceiling > 0 else np.zeros(len(z))
+    coverage = (signals.words.astype(np.float64) / max(signals.ceiling, 1e-9)).clip(0, 1)
     evidence = _evidence(coverage, z, signals, mode)
     found = _found(signals, z, mode)
     score = _with_names_up(_score(coverage, evidence, mode), found, signals)
@@ -104,7 +105,7 @@ def fuse(signals: Signals, mode: RanMode) -> Sequence[Fused]:
     return list(map(Fused, signals.keys[order].tolist(), score[order].tolist(), relevances, matched_by))
 
 
-def _z(signals: Signals) -> NDArray[np.float64]:
+def _z(signals: Signals) -> Scores:
     """Return how far each cosine is above the background; a document with no vector yet gets the mean of the rest."""
     z = (np.asarray(signals.cosine, np.float64) - signals.background.mean) / signals.background.spread
     missing = np.isnan(z)
@@ -113,22 +114,22 @@ def _z(signals: Signals) -> NDArray[np.float64]:
     return z
 
 
-def _evidence(coverage: Floats, z: Floats, signals: Signals, mode: RanMode) -> NDArray[np.float64]:
+def _evidence(coverage: Scores, z: Scores, signals: Signals, mode: RanMode) -> Scores:
     if mode == "semantic":
-        return np.asarray(z, np.float64)
-    words: NDArray[np.float64] = np.asarray(coverage, np.float64) * np.sqrt(signals.ceiling)
-    return words if mode == "keyword" else words + _Z_WEIGHT * np.asarray(z, np.float64)
+        return z
+    words: Scores = coverage * np.sqrt(signals.ceiling)
+    return words if mode == "keyword" else words + _Z_WEIGHT * z
 
 
-def _score(coverage: Floats, evidence: NDArray[np.float64], mode: RanMode) -> NDArray[np.float64]:
+def _score(coverage: Scores, evidence: Scores, mode: RanMode) -> Scores:
     """Return about how often a first hit with this evidence is right (a Hill curve); by words alone the coverage."""
     if mode == "keyword":
-        return np.asarray(coverage, np.float64).clip(0, 1)
-    powered = evidence.clip(0) ** _STEEPNESS
+        return coverage
+    powered: Scores = evidence.clip(0) ** _STEEPNESS
     return powered / (powered + _EVEN**_STEEPNESS)
 
 
-def _found(signals: Signals, z: Floats, mode: RanMode) -> Flags:
+def _found(signals: Signals, z: Scores, mode: RanMode) -> Flags:
     found = signals.exact | signals.prefix
     if mode != "semantic":
         found = found | (signals.words > 0)
@@ -137,7 +138,7 @@ def _found(signals: Signals, z: Floats, mode: RanMode) -> Flags:
     return found
 
 
-def _with_names_up(score: NDArray[np.float64], found: Flags, signals: Signals) -> NDArray[np.float64]:
+def _with_names_up(score: Scores, found: Flags, signals: Signals) -> Scores:
     """Return scores in whole steps of _STEP: 1 for exact names only, and prefixes lifted onto the first page.
 
     A prefix is lifted just above the best of the others that must leave the page to make room.
@@ -151,7 +152,7 @@ def _with_names_up(score: NDArray[np.float64], found: Flags, signals: Signals) -
     return np.where(signals.exact, 1.0, stepped).round(6)
 
 
-def _relevance(evidence: Floats, z: Floats, exact: Flags) -> NDArray[np.intp]:
+def _relevance(evidence: Scores, z: Scores, exact: Flags) -> NDArray[np.intp]:
     """Return the place in `_RELEVANCES` of each candidate.
 
     High asks for likeness and words together (right first hits: about 6 of 10 on real skills, where equivalents count
@@ -162,7 +163,7 @@ def _relevance(evidence: Floats, z: Floats, exact: Flags) -> NDArray[np.intp]:
     return np.where(exact | high, 2, np.where(low, 0, 1))
 
 
-def _matched_by(signals: Signals, z: Floats, mode: RanMode) -> NDArray[np.intp]:
+def _matched_by(signals: Signals, z: Scores, mode: RanMode) -> NDArray[np.intp]:
     """Return the place in `_MATCHED_BY` of each candidate: a bit for every kind of match."""
     named = signals.exact | signals.prefix
     alike = ~np.isnan(signals.cosine) & (z >= _NOISE) & (mode != "keyword")

@@ -22,7 +22,9 @@ def is_error(answer: Any, status: int, code: str) -> None:
     assert not any(word in shown for word in ("Traceback", "site-packages", "select ", "/src/", "/tmp/"))
 
 
-@pytest.mark.parametrize("path", ["/nothing", "/api/v1/nothing", "/api/v1", "/v1/skills", "/auth/token", "/api/v1/skills/a/b/c/d"])
+@pytest.mark.parametrize(
+    "path", ["/nothing", "/api/v1/nothing", "/api/v1", "/v1/skills", "/auth/token", "/api/v1/skills/a/b/c/d"]
+)
 def test_an_unknown_path_is_an_enveloped_404(server: RunningServer, path: str) -> None:
     is_error(server.http.get(path), 404, "NOT_FOUND")
 
@@ -70,7 +72,9 @@ def test_a_redirected_post_arrives_with_its_body(server: RunningServer) -> None:
     assert (answer.status_code, answer.json()["data"]["id"]) == (201, "redirected")
 
 
-@pytest.mark.parametrize("path", ["/api/v1/skills", "/api/v1/nothing", "/api/v1/skills/absent-one", "/api/v1/search?q="])
+@pytest.mark.parametrize(
+    "path", ["/api/v1/skills", "/api/v1/nothing", "/api/v1/skills/absent-one", "/api/v1/search?q="]
+)
 def test_every_answer_of_version_1_says_so(server: RunningServer, path: str) -> None:
     assert server.http.get(path).headers["X-API-Version"] == "v1"
     assert server.http.patch(path).headers["X-API-Version"] == "v1"
@@ -131,7 +135,9 @@ def test_ids_with_a_scope_are_read_with_a_slash_or_its_code(server: RunningServe
         assert server.api("GET", f"{path}/files/SKILL.md").text.endswith("Text\n")
 
 
-@pytest.mark.parametrize("path", ["../../etc/passwd", "..%2f..%2fetc/passwd", "%2e%2e/x", "/etc/passwd", "a\\b", "x%00y"])
+@pytest.mark.parametrize(
+    "path", ["../../etc/passwd", "..%2f..%2fetc/passwd", "%2e%2e/x", "/etc/passwd", "a\\b", "x%00y"]
+)
 def test_files_outside_a_skill_are_never_served(server: RunningServer, path: str) -> None:
     server.api("POST", "/skills", json=new_skill("contained"))
     raw = f"GET /api/v1/skills/contained/files/{path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
@@ -150,7 +156,9 @@ def test_a_link_that_leaves_the_skill_is_not_followed(server: RunningServer) -> 
     assert "root:" not in answer.text
 
 
-@pytest.mark.parametrize(("name", "inline"), [("page.html", True), ("image.svg", False), ("notes.md", True), ("data.bin", False)])
+@pytest.mark.parametrize(
+    ("name", "inline"), [("page.html", True), ("image.svg", False), ("notes.md", True), ("data.bin", False)]
+)
 def test_files_are_never_served_as_pages(server: RunningServer, name: str, inline: bool) -> None:
     server.api("POST", "/skills", json=new_skill("filed")) if not (server.skills_dir / "filed").exists() else None
     (server.skills_dir / "filed" / name).write_text("<script>alert(1)</script>")

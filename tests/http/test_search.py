@@ -60,7 +60,8 @@ def test_the_mode_says_what_ran(server: RunningServer, mode: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ['"', "C++", "it's", "a-b", "NEAR(", "col:x", "*", "AND", "(", "\\", "name:(", "🎉", "%", "'; drop table", "^~"]
+    "query",
+    ['"', "C++", "it's", "a-b", "NEAR(", "col:x", "*", "AND", "(", "\\", "name:(", "🎉", "%", "'; drop table", "^~"],
 )
 def test_no_query_is_syntax(server: RunningServer, query: str) -> None:
     for mode in ("keyword", "hybrid"):
@@ -77,7 +78,14 @@ def test_a_query_outside_the_rule_is_refused(server: RunningServer, query: objec
 @pytest.mark.parametrize(
     ("field", "value"),
     [("limit", 0), ("limit", -1), ("limit", "5"), ("limit", 1.0), ("limit", True), ("limit", 2**63), ("limit", 2**70)]
-    + [("offset", -1), ("mode", "magic"), ("min_score", 2), ("content", "all"), ("filters", []), ("filters", {"tags": "x"})],
+    + [
+        ("offset", -1),
+        ("mode", "magic"),
+        ("min_score", 2),
+        ("content", "all"),
+        ("filters", []),
+        ("filters", {"tags": "x"}),
+    ],
 )
 def test_other_fields_are_checked_too(server: RunningServer, field: str, value: object) -> None:
     answer = server.api("POST", "/search", json={"query": "pdf", field: value})

@@ -44,6 +44,9 @@ class HashingEmbedder:
             raise EmbeddingError("the provider is down")
         return self._vector(text)
 
+    def close(self) -> None:
+        """There is nothing to let go."""
+
     def _vector(self, text: str) -> Vector:
         words = "".join(sign if sign.isalnum() else " " for sign in text.lower()).split() or ["nothing"]
         total = np.sum([self._direction(word) for word in words], axis=0)

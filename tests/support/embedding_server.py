@@ -83,6 +83,12 @@ class EmbeddingServer:
     def url(self) -> str:
         return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
+    def __enter__(self) -> "EmbeddingServer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         self.stopping.set()
         self._server.shutdown()

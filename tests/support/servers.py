@@ -22,7 +22,9 @@ def write_skill(root: Path, name: str, description: str, body: str = "# Body\n",
     folder = root / name
     folder.mkdir(parents=True, exist_ok=True)
     lines = [f"  {key}: {value}" for key, value in metadata.items()]
-    front = "\n".join([f"name: {folder.name}", f"description: {description}", *(["metadata:", *lines] if lines else [])])
+    front = "\n".join(
+        [f"name: {folder.name}", f"description: {description}", *(["metadata:", *lines] if lines else [])]
+    )
     (folder / "SKILL.md").write_text(f"---\n{front}\n---\n{body}", encoding="utf-8")
     return folder
 

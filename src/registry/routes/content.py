@@ -4,15 +4,15 @@ import mimetypes
 from typing import Annotated, Any, Literal
 
 import msgspec
-from litestar import Request, Response, get
+from anyio import to_thread
+from litestar import Request, get
 from litestar.params import QueryParameter
 from litestar.response import File
-from registry.markdown import render_markdown
-from registry.skill_folder import FileEntry
 
 from registry.envelope import Ok
-from registry.routes.paths import each, skill_id
-from registry.services import Services
+from registry.markdown import render_markdown
+from registry.routes.parameters import ReadyServices, each, skill_id
+from registry.skill_folder import FileEntry
 
 _TEXT_TYPES = frozenset({"application/json", "application/xml", "application/javascript", "application/x-sh", None})
 
@@ -31,7 +31,7 @@ class SkillContent(msgspec.Struct, kw_only=True):
 
 
 @get(each("/skills/{id}/content"), sync_to_thread=True, tags=["skills"], role="user")
-def get_content(request: Request[Any, Any, Any], services: Services, form: Form = "raw") -> Ok[SkillContent]:
+def get_content(request: Request[Any, Any, Any], services: ReadyServices, form: Form = "raw") -> Ok[SkillContent]:
     """Return a skill's SKILL.md, or its body as sanitised HTML."""
     one = skill_id(request)
     path = services.local.file(one, "SKILL.md")
@@ -43,21 +43,22 @@ def get_content(request: Request[Any, Any, Any], services: Services, form: Form 
 
 
 @get(each("/skills/{id}/files"), sync_to_thread=True, tags=["skills"], role="user")
-def list_skill_files(request: Request[Any, Any, Any], services: Services) -> Ok[list[FileEntry]]:
+def list_skill_files(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[list[FileEntry]]:
     """List a skill's files with their sizes in bytes."""
     return Ok(services.local.files(skill_id(request)))
 
 
-@get(each("/skills/{id}/files/{path:path}"), sync_to_thread=True, tags=["skills"], role="user")
-def get_skill_file(request: Request[Any, Any, Any], services: Services) -> Response[Any]:
+@get(each("/skills/{id}/files/{path:path}"), tags=["skills"], role="user")
+async def get_skill_file(request: Request[Any, Any, Any], services: ReadyServices) -> File:
     """Return the bytes of one of a skill's files: text as plain text, anything else as a download."""
-    path = services.local.file(skill_id(request), str(request.path_params["path"]).lstrip("/"))
+    name = str(request.path_params["path"]).removeprefix("/")
+    path = await to_thread.run_sync(services.local.file, skill_id(request), name)
     kind, _ = mimetypes.guess_type(path.name)
     is_text = kind in _TEXT_TYPES or str(kind).startswith("text/")
     return File(
         path,
         filename=path.name,
-        media_type="text/plain; charset=utf-8" if is_text else "application/octet-stream",
+        media_type="text/plain" if is_text else "application/octet-stream",
         content_disposition_type="inline" if is_text else "attachment",
         headers={"X-Content-Type-Options": "nosniff"},
     )

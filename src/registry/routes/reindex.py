@@ -3,13 +3,14 @@
 from typing import Annotated, Any
 
 import msgspec
+from anyio import to_thread
 from litestar import Request, Response, get, post
-from litestar.params import QueryParameter
+from litestar.params import FromPath, QueryParameter
 from msgspec import Meta
 
 from registry.envelope import Ok
 from registry.reindexing import ReindexJob
-from registry.routes.paths import each, skill_id
+from registry.routes.parameters import ReadyServices, each, skill_id
 from registry.services import Services
 from search.engine import Reindexed
 
@@ -43,22 +44,22 @@ def _reindex(
 
 @post("/reindex", status_code=200, sync_to_thread=True, tags=["search"], role="manager")
 def reindex_all(
-    services: Services, data: ReindexBody, in_background: InBackground = False
+    services: ReadyServices, data: ReindexBody, in_background: InBackground = False
 ) -> Response[Ok[Reindexed | JobStarted]]:
     """Make search right for all skills, or those named."""
     return _reindex(services, data.skill_ids, data.force, in_background)
 
 
-@post(each("/reindex/{id}"), status_code=200, sync_to_thread=True, tags=["search"], role="manager")
-def reindex_one(
-    request: Request[Any, Any, Any], services: Services, data: ReindexBody, in_background: InBackground = False
+@post(each("/reindex/{id}"), status_code=200, tags=["search"], role="manager")
+async def reindex_one(
+    request: Request[Any, Any, Any], services: ReadyServices, data: ReindexBody, in_background: InBackground = False
 ) -> Response[Ok[Reindexed | JobStarted]]:
     """Make search right for one skill."""
-    return _reindex(services, [skill_id(request)], data.force, in_background)
+    return await to_thread.run_sync(_reindex, services, [skill_id(request)], data.force, in_background)
 
 
 @get("/reindex/{job_id:str}", sync_to_thread=True, tags=["search"], role="manager")
-def get_reindex_job(services: Services, job_id: str) -> Ok[ReindexJob]:
+def get_reindex_job(services: ReadyServices, job_id: FromPath[str]) -> Ok[ReindexJob]:
     """Return how far a reindexing is."""
     return Ok(services.reindexing.get(job_id))
 

@@ -18,7 +18,7 @@ from registry.answers import (
     search_request,
 )
 from registry.envelope import Ok
-from registry.query import Page as SearchPage
+from registry.routes.parameters import ListPage, ReadyServices
 from registry.services import Services
 from search.types import Mode
 
@@ -31,13 +31,13 @@ async def _search(services: Services, body: SearchBody) -> Ok[SearchData]:
 
 
 @post("/search", status_code=200, tags=["search"], role="user")
-async def search(services: Services, data: SearchBody) -> Ok[SearchData]:
+async def search(services: ReadyServices, data: SearchBody) -> Ok[SearchData]:
     """Find the skills that fit a query, best first."""
     return await _search(services, data)
 
 
 @post("/resolve", status_code=200, tags=["search"], role="user")
-async def resolve(services: Services, data: ResolveBody) -> Ok[ResolveData]:
+async def resolve(services: ReadyServices, data: ResolveBody) -> Ok[ResolveData]:
     """Find the skills that fit an agent's prompt, and where to load them from."""
     if services.engine.search.is_quick(resolve_request(data)):
         return Ok(resolve_data(services, data))
@@ -46,9 +46,9 @@ async def resolve(services: Services, data: ResolveBody) -> Ok[ResolveData]:
 
 @get("/search", tags=["search"], role="user")
 async def search_by_query(
-    services: Services,
-    page: SearchPage,
-    q: Annotated[str, QueryParameter(min_length=1, max_length=2000, description="What to look for")],
+    services: ReadyServices,
+    page: ListPage,
+    q: Annotated[str, QueryParameter(max_length=2000, pattern=r"\S", description="What to look for")],
     mode: Annotated[Mode, QueryParameter(description="Rank by words, by meaning, or both")] = "auto",
     content: Annotated[ContentDetail, QueryParameter(description="How much of each skill's text to add")] = "none",
 ) -> Ok[SearchData]:

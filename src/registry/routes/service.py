@@ -9,7 +9,7 @@ from litestar.status_codes import HTTP_200_OK, HTTP_503_SERVICE_UNAVAILABLE
 from registry import __version__
 from registry.answers import StatusData, status_data
 from registry.envelope import Ok
-from registry.services import Services
+from registry.routes.parameters import RunningServices
 
 
 class Health(msgspec.Struct):
@@ -32,7 +32,7 @@ def healthz() -> Health:
 
 
 @get("/readyz", sync_to_thread=False, tags=["service"])
-def readyz(running: Services) -> Response[Readiness]:
+def readyz(running: RunningServices) -> Response[Readiness]:
     """Say whether to send requests here: 503 from the moment a stop is asked for."""
     if running.draining:
         return Response(Readiness("draining"), status_code=HTTP_503_SERVICE_UNAVAILABLE)
@@ -40,7 +40,7 @@ def readyz(running: Services) -> Response[Readiness]:
 
 
 @get("/status", sync_to_thread=True, tags=["service"])
-def status(running: Services) -> Ok[StatusData]:
+def status(running: RunningServices) -> Ok[StatusData]:
     """Return how the catalog and its indexes stand."""
     return Ok(status_data(running))
 

@@ -3,15 +3,14 @@
 from typing import Annotated, Any, cast
 
 import msgspec
+from anyio import to_thread
 from litestar import Request, Response, delete, get, post, put
 from litestar.params import QueryParameter
 
 from registry.conditions import if_match, not_modified
 from registry.envelope import Ok, Pagination
 from registry.models import Card, NewSkill, Skill, SkillChanges
-from registry.query import Page
-from registry.routes.paths import each, skill_id
-from registry.services import Services
+from registry.routes.parameters import ListPage, ReadyServices, each, skill_id
 
 Enabled = Annotated[bool | None, QueryParameter(description="Only skills that are, or are not, enabled")]
 
@@ -25,7 +24,7 @@ class Deleted(msgspec.Struct, kw_only=True):
 
 @get("/skills", sync_to_thread=False, tags=["skills"], role="user")
 def list_skills(
-    request: Request[Any, Any, Any], services: Services, page: Page, enabled: Enabled = None
+    request: Request[Any, Any, Any], services: ReadyServices, page: ListPage, enabled: Enabled = None
 ) -> Response[Ok[list[Card]]]:
     """List skills in the order they were made."""
     cards, total = services.catalog.cards(page.limit, page.offset, enabled)
@@ -35,14 +34,14 @@ def list_skills(
 
 
 @get(each("/skills/{id}"), sync_to_thread=False, tags=["skills"], role="user")
-def get_skill(request: Request[Any, Any, Any], services: Services) -> Response[Ok[Skill]]:
+def get_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Response[Ok[Skill]]:
     """Return a skill in full."""
     skill = services.catalog.get(skill_id(request))
     return not_modified(request, Ok(skill), skill.etag)
 
 
 @post("/skills", sync_to_thread=True, tags=["skills"], role="manager")
-def create_skill(request: Request[Any, Any, Any], services: Services, data: NewSkill) -> Response[Ok[Skill]]:
+def create_skill(request: Request[Any, Any, Any], services: ReadyServices, data: NewSkill) -> Response[Ok[Skill]]:
     """Create a skill: a folder with a SKILL.md below the skills directory."""
     skill = services.local.create(data)
     services.engine.changed()
@@ -50,13 +49,13 @@ def create_skill(request: Request[Any, Any, Any], services: Services, data: NewS
     return Response(Ok(skill), status_code=201, headers={"Location": location, "ETag": skill.etag})
 
 
-@put(each("/skills/{id}"), sync_to_thread=True, tags=["skills"], role="manager")
-def update_skill(
-    request: Request[Any, Any, Any], services: Services, data: SkillChanges
+@put(each("/skills/{id}"), tags=["skills"], role="manager")
+async def update_skill(
+    request: Request[Any, Any, Any], services: ReadyServices, data: SkillChanges
 ) -> Response[Ok[dict[str, Any]]]:
     """Change what is sent; return the id, the changed fields and when."""
-    skill = services.local.update(skill_id(request), data, if_match(request))
-    services.engine.changed()
+    skill = await to_thread.run_sync(services.local.update, skill_id(request), data, if_match(request))
+    await to_thread.run_sync(services.engine.changed)
     sent = [name for name in data.__struct_fields__ if getattr(data, name) is not msgspec.UNSET]
     names = dict.fromkeys(("id", *sent, "updated_at"))
     changed = {name: getattr(skill, name) for name in names if hasattr(skill, name)}
@@ -64,7 +63,7 @@ def update_skill(
 
 
 @delete(each("/skills/{id}"), status_code=200, sync_to_thread=True, tags=["skills"], role="manager")
-def delete_skill(request: Request[Any, Any, Any], services: Services) -> Ok[Deleted]:
+def delete_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[Deleted]:
     """Remove a skill with its folder."""
     one = skill_id(request)
     services.local.delete(one, if_match(request))

@@ -20,16 +20,18 @@ PROJECT_FILE = "skill-project.toml"
 
 _MAX_SKILL_FILE = 1024 * 1024
 _MAX_PROJECT_FILE = 64 * 1024
+_MAX_NAME = 100
 _MAX_DESCRIPTION = 1_024
 _DEFAULT_VERSION = "1.0.0"
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-_HIDDEN = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_HIDDEN = re.compile(r"[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
 _VERSION = re.compile(r"(?:0|[1-9][0-9]{0,8})(?:\.(?:0|[1-9][0-9]{0,8})){1,2}")
 _TOOL = re.compile(r"[^\s,()]+(?:\([^()]*\))?")
 
 
-class UnreadableSkill(Exception):  # noqa: N818 - named for what it tells, like FileNotFound
+class UnreadableSkill(Exception):
     """Nothing useful can be read of a skill folder; `reason` says why, without naming a place on this machine."""
 
     def __init__(self, path: Path, reason: str) -> None:
@@ -75,7 +77,7 @@ def read_skill_folder(folder: Path) -> SkillFolder:
     fields = _without_controls(document.fields)
     metadata = _metadata(fields, warnings)
     said = _Said((_project(folder, warnings), metadata, fields))
-    name = " ".join(said.text("name", "display_name").split())
+    name = " ".join(said.text("name").split())
     return SkillFolder(
         name=_checked_name(name, folder, warnings),
         description=_description(said, document.body, warnings),
@@ -83,9 +85,9 @@ def read_skill_folder(folder: Path) -> SkillFolder:
         author=said.text("author"),
         license=said.text("license") or None,
         compatibility=said.text("compatibility") or None,
-        allowed_tools=_TOOL.findall(said.joined("allowed-tools")),
-        tags=split_labels(said.joined("tags")),
-        capabilities=split_labels(said.joined("capabilities")),
+        allowed_tools=_TOOL.findall(said.text("allowed-tools")),
+        tags=split_labels(said.text("tags")),
+        capabilities=split_labels(said.text("capabilities")),
         metadata=metadata,
         source_url=said.text("source_url") or None,
         source_type=said.text("source_type") or None,
@@ -95,3 +97,141 @@ def read_skill_folder(folder: Path) -> SkillFolder:
         digest=_digest(folder, warnings),
         warnings=warnings,
     )
+
+
+class _Said:
+    """What several sources say of a field; the first that says anything counts."""
+
+    def __init__(self, sources: tuple[Mapping[str, Value], ...]) -> None:
+        self._sources = sources
+
+    def text(self, key: str) -> str:
+        return next((text for source in self._sources if (text := _plain(source.get(key, "")))), "")
+
+
+def _plain(value: Value) -> str:
+    """Return a value as one text: a list joined by commas, of a mapping such as an author's the name."""
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, dict):
+        return _plain(value.get("name", ""))
+    return ", ".join(text for item in value if (text := _plain(item)))
+
+
+def _text(folder: Path) -> tuple[str, list[str]]:
+    path = folder / SKILL_FILE
+    try:
+        data = _bytes(folder, path)
+    except PermissionError:
+        raise UnreadableSkill(folder, f"{SKILL_FILE} may not be read") from None
+    text = data.decode("utf-8", "replace")
+    strange = text.count("\ufffd") + text.count("\0")
+    if strange * 10 > len(text):
+        raise UnreadableSkill(folder, f"{SKILL_FILE} is not UTF-8 text")
+    if not text.strip("\ufeff \t\r\n"):
+        raise UnreadableSkill(folder, f"{SKILL_FILE} is empty")
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return text, [f"{SKILL_FILE} is not UTF-8 throughout; what is not was replaced"]
+    return text, []
+
+
+def _bytes(folder: Path, path: Path) -> bytes:
+    if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+        raise UnreadableSkill(folder, f"{SKILL_FILE} is a link that leaves the folder")
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise UnreadableSkill(folder, f"{SKILL_FILE} is not a regular file")
+    with path.open("rb") as file:
+        data = file.read(_MAX_SKILL_FILE + 1)
+    if len(data) > _MAX_SKILL_FILE:
+        raise UnreadableSkill(folder, f"{SKILL_FILE} is larger than {_MAX_SKILL_FILE:,} bytes")
+    return data
+
+
+def _cleaned(text: str, warnings: list[str]) -> str:
+    text = text.replace("\r\n", "\n")
+    cleaned = _CONTROL.sub("", text)
+    if len(cleaned) < len(text):
+        warnings.append("control characters were removed")
+    return cleaned
+
+
+def _without_controls(value: Any) -> Any:
+    """Remove control characters that were written as escapes, everywhere in a value."""
+    if isinstance(value, str):
+        return _CONTROL.sub("", value)
+    if isinstance(value, list):
+        return [_without_controls(item) for item in value]
+    return {_CONTROL.sub("", key): _without_controls(item) for key, item in value.items()}
+
+
+def _metadata(fields: Mapping[str, Value], warnings: list[str]) -> dict[str, Any]:
+    metadata = fields.get("metadata", {})
+    if isinstance(metadata, dict):
+        return metadata
+    if metadata:
+        warnings.append("metadata is not a mapping and was left out")
+    return {}
+
+
+def _project(folder: Path, warnings: list[str]) -> dict[str, Value]:
+    """Return the texts and lists of `[metadata]` in the skill's own skill-project.toml."""
+    path = folder / PROJECT_FILE
+    if path.is_symlink() or not path.is_file():
+        return {}
+    try:
+        with path.open("rb") as file:
+            text = file.read(_MAX_PROJECT_FILE + 1)
+        if len(text) > _MAX_PROJECT_FILE:
+            raise ValueError(f"it is larger than {_MAX_PROJECT_FILE:,} bytes")
+        table = tomllib.loads(text.decode("utf-8")).get("metadata", {})
+    except (OSError, ValueError, RecursionError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else str(error)) or "nested too deep"
+        warnings.append(f"{PROJECT_FILE} was left out: {reason}")
+        return {}
+    pairs = table.items() if isinstance(table, dict) else ()
+    return {key: _without_controls(value) for key, value in pairs if _is_text(value)}
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(item, str) for item in value))
+
+
+def _checked_name(name: str, folder: Path, warnings: list[str]) -> str:
+    if not name:
+        warnings.append("there is no name; the folder's name is used")
+        name = _CONTROL.sub("", folder.resolve().name) or "skill"
+    if len(name) > _MAX_NAME:
+        warnings.append(f"the name is longer than {_MAX_NAME} characters")
+    if _HIDDEN.search(name):
+        warnings.append("the name holds invisible or direction-changing characters")
+    return name
+
+
+def _description(said: _Said, body: str, warnings: list[str]) -> str:
+    description = said.text("description")
+    if not description:
+        description = first_paragraph(body)[:_MAX_DESCRIPTION]
+        instead = "the first paragraph is used" if description else "the body offers none"
+        warnings.append(f"there is no description; {instead}")
+    if len(description) > _MAX_DESCRIPTION:
+        warnings.append(f"the description is longer than {_MAX_DESCRIPTION:,} characters")
+    return description
+
+
+def _version(version: str, warnings: list[str]) -> str:
+    if _VERSION.fullmatch(version):
+        return version if version.count(".") == 2 else f"{version}.0"
+    if version:
+        warnings.append(f"version '{version[:40]}' is not MAJOR.MINOR.PATCH; it counts as {_DEFAULT_VERSION}")
+    return _DEFAULT_VERSION
+
+
+def _digest(folder: Path, warnings: list[str]) -> str | None:
+    try:
+        return tree_digest(folder)
+    except OSError as error:
+        warnings.append(f"not every file can be read: {error.strerror}")
+        return None

@@ -1,0 +1,46 @@
+"""Plain words out of Markdown: what a SKILL.md without a description says of itself."""
+
+import re
+
+_LINES_READ = 200
+_FENCE = re.compile(r"[ \t]{0,3}(?:```|~~~)")
+_HEADING = re.compile(r"#{1,6}[ \t]+")
+_NOT_PROSE = re.compile(r"(?:\||<|!\[|\[!\[|---|===|\*\*\*|___|#!)")
+_LIST_ITEM = re.compile(r"(?:[-*+]|[0-9]{1,3}[.)])[ \t]+")
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
+_EMPHASIS = re.compile(r"\*{1,3}|`+|(?<!\w)_{1,2}(?=\w)|(?<=\w)_{1,2}(?!\w)")
+
+
+def first_paragraph(markdown: str) -> str:
+    """Return the first paragraph that is prose, without its markup; without one the first list or heading."""
+    heading = ""
+    listed: list[str] = []
+    paragraph: list[str] = []
+    for line in _outside_code(markdown):
+        stripped = line.strip().lstrip("> ")
+        if _LIST_ITEM.match(stripped) and not paragraph:
+            listed.append(_LIST_ITEM.sub("", stripped, count=1))
+        elif _HEADING.match(stripped):
+            heading = heading or _HEADING.sub("", stripped)
+            if paragraph:
+                break
+        elif stripped and not _NOT_PROSE.match(stripped):
+            paragraph.append(stripped)
+        elif paragraph:
+            break
+    return _plain(" ".join(paragraph) or "; ".join(listed[:5]) or heading)
+
+
+def _outside_code(markdown: str) -> list[str]:
+    lines = []
+    in_code = False
+    for line in markdown.split("\n", _LINES_READ)[:_LINES_READ]:
+        if _FENCE.match(line):
+            in_code = not in_code
+        elif not in_code:
+            lines.append(line)
+    return lines
+
+
+def _plain(text: str) -> str:
+    return " ".join(_EMPHASIS.sub("", _LINK.sub(r"\1", text)).split())

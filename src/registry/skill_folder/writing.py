@@ -1,0 +1,125 @@
+"""Skill folders written, changed and removed so that a crash at any moment leaves the old state or the new one."""
+
+import os
+import re
+import secrets
+import shutil
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from registry.frontmatter_edit import patch, render, with_body
+from registry.skill_folder.reading import UnreadableSkill
+from registry.skill_folder.tree import SKILL_FILE, TEMPORARY_PREFIX, find_skill_folders
+from registry.yaml_text import Value
+
+_FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+
+
+def write_skill_folder(root: Path, name: str, fields: Mapping[str, Value], body: str) -> Path:
+    """Make the folder `name` in `root` with a SKILL.md of these fields and this body, and return it.
+
+    Raises FileExistsError when something of that name is there, ValueError for a name unfit for a folder, OSError.
+    """
+    if not _FOLDER_NAME.fullmatch(name):
+        raise ValueError(f"'{name}' is no name for a skill's folder")
+    folder = root / name
+    if os.path.lexists(folder):
+        raise FileExistsError(f"the folder '{name}' exists")
+    temporary = _temporary(root)
+    temporary.mkdir()
+    try:
+        _write(temporary / SKILL_FILE, render(fields, body).encode(), 0o644)
+        _sync_folder(temporary)
+        _move_new(temporary, folder)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    _sync_folder(root)
+    return folder
+
+
+def update_skill_file(folder: Path, changes: Mapping[str, Value | None], body: str | None = None) -> None:
+    """Change fields of the SKILL.md's front matter (see `frontmatter_edit.patch`) and, where given, its body.
+
+    Everything else in the file stays byte for byte. Raises FrontMatterError, UnreadableSkill, OSError.
+    """
+    path = Path(os.path.realpath(folder / SKILL_FILE))
+    if not path.is_relative_to(os.path.realpath(folder)):
+        raise UnreadableSkill(folder, f"{SKILL_FILE} is a link that leaves the folder")
+    before = path.read_bytes().decode("utf-8", "surrogateescape")
+    after = patch(before, changes)
+    if body is not None:
+        after = with_body(after, body)
+    if after == before:
+        return
+    temporary = _temporary(path.parent)
+    try:
+        _write(temporary, after.encode("utf-8", "surrogateescape"), stat.S_IMODE(path.stat().st_mode))
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def remove_skill_folder(root: Path, folder: Path) -> None:
+    """Remove a skill's folder; of a link in `root` only the link.
+
+    Raises ValueError when it lies outside `root` or another skill lies within it, FileNotFoundError, OSError.
+    """
+    if folder.is_symlink() and folder.parent == root:
+        folder.unlink()
+        _sync_folder(root)
+        return
+    home, target = root.resolve(), folder.resolve(strict=True)
+    if target == home or not target.is_relative_to(home):
+        raise ValueError("the skill's folder lies outside the skills directory")
+    within = next(find_skill_folders(target), None)
+    if within is not None:
+        raise ValueError(f"another skill lies within its folder: {within.relative_to(target).as_posix()}")
+    if not os.path.lexists(target / SKILL_FILE):
+        raise FileNotFoundError(f"the folder holds no {SKILL_FILE}")
+    trash = _temporary(root, "trash-")
+    target.rename(trash)
+    _sync_folder(target.parent)
+    shutil.rmtree(trash, ignore_errors=True)  # what stays goes with the leftovers
+
+
+def remove_leftovers(root: Path) -> None:
+    """Remove what a crash has left of our temporary files and folders. Only one process may work in `root`."""
+    for folder in (root, *find_skill_folders(root)):
+        for leftover in folder.glob(f"{TEMPORARY_PREFIX}*"):
+            if leftover.is_dir() and not leftover.is_symlink():
+                shutil.rmtree(leftover, ignore_errors=True)
+            else:
+                leftover.unlink(missing_ok=True)
+
+
+def _temporary(folder: Path, kind: str = "") -> Path:
+    return folder / f"{TEMPORARY_PREFIX}{kind}{secrets.token_hex(8)}"
+
+
+def _write(path: Path, data: bytes, mode: int) -> None:
+    with path.open("xb") as file:
+        file.write(data)
+        file.flush()
+        os.fchmod(file.fileno(), mode)
+        os.fsync(file.fileno())
+
+
+def _move_new(temporary: Path, folder: Path) -> None:
+    try:
+        temporary.rename(folder)
+    except OSError:
+        if os.path.lexists(folder):  # made in between by another process
+            raise FileExistsError(f"the folder '{folder.name}' exists") from None
+        raise
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
