@@ -33,7 +33,6 @@ from registry.db import Database
 from registry.documents import CatalogDocuments
 from search.engine import Engine
 from search.service import Request
-from search.text import query_terms
 from search.types import Filter
 
 SEARCHES = 400
@@ -56,12 +55,12 @@ def median_ms(call: Callable[[str], object], queries: Sequence[str]) -> float:
 def parts(engine: Engine, embedder: Embedder, queries: Sequence[str]) -> Figures:
     """Return the medians of the parts called directly, and of whole searches in this process."""
     words, index = engine.follower.words, engine._target.index
-    vectors = {query: embedder.query(query) for query in queries}
+    vectors = {query: embedder.queries([query]) for query in queries}
     flat = index._view.index
-    terms = {query: query_terms(words.terms(query)) for query in queries}
+    terms = {query: words.terms(query) for query in queries}
     figures = {
-        "encoder": median_ms(embedder.query, queries),
-        "faiss": median_ms(lambda query: flat.search(vectors[query][np.newaxis], 100), queries),
+        "encoder": median_ms(lambda query: embedder.queries([query]), queries),
+        "faiss": median_ms(lambda query: flat.search(vectors[query], 100), queries),
         "tantivy": median_ms(lambda query: words.search(terms[query], 100, Filter()), queries),
         "words search": median_ms(
             lambda query: engine.search.search(Request(query, mode="keyword", allowed=ENABLED)), queries

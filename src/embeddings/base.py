@@ -47,8 +47,11 @@ class Embedder(Protocol):
         """
         ...
 
-    def query(self, text: str) -> Vector:
-        """Return the vector of a search query, shape (dim,). Raises EmbeddingError."""
+    def queries(self, texts: Sequence[str]) -> Matrix:
+        """Return one vector a text, as what is searched for: shape (len(texts), dim). Raises EmbeddingError.
+
+        Meant for the few texts of one search: one call of a provider.
+        """
         ...
 
     def close(self) -> None:

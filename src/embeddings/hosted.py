@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from embeddings import answers
-from embeddings.base import EmbeddingError, Matrix, Vector
+from embeddings.base import EmbeddingError, Matrix
 from embeddings.breaker import Breaker
 from embeddings.openai_calls import Calls
 from embeddings.settings import EmbeddingSettings, EmbeddingUnavailable
@@ -55,10 +55,9 @@ class HostedEmbedder:
         parts = [self._embed(batch) for batch in _batches([_prepared(text) for text in texts])]
         return np.concatenate(parts) if parts else np.empty((0, self.dim), dtype=np.float32)
 
-    def query(self, text: str) -> Vector:
-        """Return the vector of a query, shape (dim,). Raises EmbeddingError."""
-        vector: Vector = self._embed([_prepared(text)])[0]
-        return vector
+    def queries(self, texts: Sequence[str]) -> Matrix:
+        """Return one vector a text, in one call: shape (len(texts), dim). Raises EmbeddingError."""
+        return self._embed([_prepared(text) for text in texts])
 
     def close(self) -> None:
         """Close the connections."""

@@ -46,15 +46,18 @@ class LocalEmbedder:
     def documents(self, texts: Sequence[str]) -> Matrix:
         """Return one vector a text: shape (len(texts), dim). Raises EmbeddingError."""
         encoder = self._encoder()
+        return self._encode_all(encoder, encoder.document_prompt, texts)
+
+    def queries(self, texts: Sequence[str]) -> Matrix:
+        """Return one vector a text: shape (len(texts), dim). Raises EmbeddingError."""
+        encoder = self._encoder()
+        return self._encode_all(encoder, encoder.query_prompt, texts)
+
+    def _encode_all(self, encoder: "Encoder", prompt: str, texts: Sequence[str]) -> Matrix:
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
         for row, text in enumerate(texts):
-            vectors[row] = self._encode(encoder, encoder.document_prompt + text)
+            vectors[row] = self._encode(encoder, prompt + text)
         return vectors
-
-    def query(self, text: str) -> Vector:
-        """Return the vector of a query, shape (dim,). Raises EmbeddingError."""
-        encoder = self._encoder()
-        return self._encode(encoder, encoder.query_prompt + text)
 
     def close(self) -> None:
         """Let the model go; a later call loads it again."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from embeddings import checkpoint
-from embeddings.base import EmbeddingError, Matrix, Vector
+from embeddings.base import EmbeddingError, Matrix
 from embeddings.settings import EmbeddingSettings, EmbeddingUnavailable
 
 _LOG = logging.getLogger(__name__)
@@ -51,10 +51,9 @@ class SentenceTransformersEmbedder:
             return np.empty((0, self.dim), dtype=np.float32)
         return self._encode("encode_document", texts)
 
-    def query(self, text: str) -> Vector:
-        """Return the vector of a query, shape (dim,). Raises EmbeddingError."""
-        vector: Vector = self._encode("encode_query", [text])[0]
-        return vector
+    def queries(self, texts: Sequence[str]) -> Matrix:
+        """Return one vector a text: shape (len(texts), dim). Raises EmbeddingError."""
+        return self._encode("encode_query", texts) if texts else np.empty((0, self.dim), dtype=np.float32)
 
     def close(self) -> None:
         """Let the model go; a later call loads it again."""

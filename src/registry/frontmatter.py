@@ -90,8 +90,12 @@ def locate(text: str) -> Block:
         mapping, repeated = _fields(text, block.start, block.end)
     except YamlError as error:
         return _recovered(text, block, str(error))
-    twice = tuple(f"{key} is given more than once; the first is used" for key in repeated)
-    return replace(block, mapping=mapping, warnings=block.warnings + twice)
+    if mapping is None and text[block.start : block.end].strip():
+        return _without_fields(text, "there is no field in the front matter")
+    if not repeated:
+        return replace(block, mapping=mapping)
+    keys = ", ".join(list(dict.fromkeys(repeated))[:5])
+    return replace(block, mapping=mapping, warnings=(*block.warnings, f"given more than once, first used: {keys}"))
 
 
 def _without_fields(text: str, reason: str) -> Block:
@@ -120,7 +124,9 @@ def _edges(text: str) -> Block | None:
         warnings += ("the opening line of three dashes is missing",)
     start = opening.end() if opening else first
     limit = min(start + MAX_BLOCK, len(text))
-    closing = _CLOSING.search(text, start, limit) or _INDENTED_CLOSING.search(text, start, limit)
+    closing = _CLOSING.search(text, start, limit)
+    if closing is None and (closing := _INDENTED_CLOSING.search(text, start, limit)):
+        warnings += ("the closing line of three dashes is indented",)
     if closing is None:
         return Block(start, limit, limit, None, warnings, closed=False)
     return Block(start, closing.start(), closing.end(), None, warnings)

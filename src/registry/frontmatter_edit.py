@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from registry.frontmatter import Block, FrontMatterError, locate, read
-from registry.yaml_text import Entry, Node, Value, dump_block, dump_flow, parse
+from registry.yaml_text import Entry, Node, Value, YamlError, dump_block, dump_flow, parse
 
 _NESTED = "metadata"
 
@@ -106,7 +106,7 @@ def _cut(text: str, mapping: Node, numbers: list[int]) -> str:
 
 def _line_cuts(text: str, mapping: Node, numbers: list[int]) -> list[tuple[int, int]]:
     entries = [mapping.entries[number] for number in numbers]
-    return [(_line_start(text, entry.start), _line_end(text, entry.node.end)) for entry in entries]
+    return [(_line_start(text, entry.start), _entry_end(text, entry)) for entry in entries]
 
 
 def _flow_cuts(mapping: Node, numbers: list[int]) -> list[tuple[int, int]]:
@@ -128,7 +128,7 @@ def _replaced(text: str, mapping: Node, entry: Entry, value: Value) -> str:
         gap = "" if text[old.start - 1] in " \t" else " "
         return text[: old.start] + gap + new + text[old.end :]
     lines = _lines({entry.key: value}, _column(text, entry.start), text)
-    return text[: _line_start(text, entry.start)] + lines + text[_line_end(text, old.end) :]
+    return text[: _line_start(text, entry.start)] + lines + text[_entry_end(text, entry) :]
 
 
 def _scalar(value: Value) -> str:
@@ -136,9 +136,13 @@ def _scalar(value: Value) -> str:
     if not isinstance(value, str):
         return ""
     line = dump_block({"key": value})
-    node, _ = parse(line)
-    if node is None or line.count("\n") > 1:
+    if line.count("\n") > 1:
         return ""
+    try:
+        node, _ = parse(line)
+    except YamlError:  # half a surrogate pair
+        return ""
+    assert node is not None
     written = node.entries[0].node
     return line[written.start : written.end]
 
@@ -165,6 +169,23 @@ def _line_start(text: str, index: int) -> int:
 def _line_end(text: str, index: int) -> int:
     end = text.find("\n", index)
     return len(text) if end < 0 else end + 1
+
+
+def _entry_end(text: str, entry: Entry) -> int:
+    """Return where an entry's lines end, comments indented below its key among them: on their own they could
+    become part of a text before them."""
+    column = _column(text, entry.start)
+    end = at = _line_end(text, entry.node.end)
+    while at < len(text):
+        next_at = _line_end(text, at)
+        line = text[at:next_at]
+        inner = line.lstrip(" \t")
+        if inner.startswith("#") and len(line) - len(inner) > column:
+            end = next_at
+        elif inner.strip():
+            break
+        at = next_at
+    return end
 
 
 def _first(mapping: Node | None, key: str) -> Entry | None:

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from embeddings.base import Embedder, EmbeddingError, Vector
+from embeddings.base import Embedder, EmbeddingError, Matrix
 from search.follower import Follower
 from search.fuse import MINILM, Fused, Signals, fuse
-from search.text import fold, query_terms
+from search.text import fold, joined, sentences
 from search.types import Documents, Filter, MatchedBy, Mode, RanMode, Relevance
 from search.vectors import VectorIndex
 from search.words import WordsIndex
@@ -25,6 +25,7 @@ DEEPEST = 1000
 
 _PREFIXED = 5
 _NAMED = 20
+_SHORTEST_PREFIX = 3
 _CACHED_QUERIES = 4096
 _EMBEDDING_THREADS = 4
 
@@ -76,20 +77,20 @@ class QueryVectors:
     """The vectors of the latest queries. Safe to use from several threads."""
 
     def __init__(self, capacity: int = _CACHED_QUERIES) -> None:
-        self._vectors: OrderedDict[tuple[str, str], Vector] = OrderedDict()
+        self._vectors: OrderedDict[tuple[str, str], Matrix] = OrderedDict()
         self._capacity = capacity
         self._lock = threading.Lock()
 
-    def get(self, space: str, query: str) -> Vector | None:
-        """Return the vector of a query in `space` if it is known."""
+    def get(self, space: str, query: str) -> Matrix | None:
+        """Return the vectors of a query in `space` if they are known."""
         with self._lock:
             vector = self._vectors.get((space, query))
             if vector is not None:
                 self._vectors.move_to_end((space, query))
             return vector
 
-    def put(self, space: str, query: str, vector: Vector) -> None:
-        """Remember a vector, in place of the one unused for longest when there are too many."""
+    def put(self, space: str, query: str, vector: Matrix) -> None:
+        """Remember vectors, in place of the one unused for longest when there are too many."""
         with self._lock:
             self._vectors[space, query] = vector
             if len(self._vectors) > self._capacity:
@@ -138,7 +139,7 @@ class SearchService:
         fused = [one for one in fuse(signals, mode) if one.score >= request.min_score]
         return Results(request.query, mode, self._page(fused, request), warnings)
 
-    def _query_vector(self, query: str, mode: Mode, warnings: list[str]) -> tuple[Semantic | None, Vector | None]:
+    def _query_vector(self, query: str, mode: Mode, warnings: list[str]) -> tuple[Semantic | None, Matrix | None]:
         semantic = self._semantic()
         if mode == "keyword" or (semantic is None and mode == "auto"):
             return None, None
@@ -152,11 +153,11 @@ class SearchService:
             warnings.append(f"degraded: ranked by words only, because {error}")
             return None, None
 
-    def _embed(self, semantic: Semantic, query: str) -> Vector:
+    def _embed(self, semantic: Semantic, query: str) -> Matrix:
         known = self._vectors.get(semantic.space, query)
         if known is not None:
             return known
-        future: Future[Vector] = self._threads.submit(semantic.embedder.query, query)
+        future: Future[Matrix] = self._threads.submit(semantic.embedder.queries, sentences(query))
         # Kept even when it comes too late for this search: the next one with the same words finds it.
         future.add_done_callback(lambda done: self._keep(semantic.space, query, done))
         try:
@@ -164,21 +165,22 @@ class SearchService:
         except FutureTimeoutError:
             raise EmbeddingError(f"the embedding took longer than {self._fallback_seconds:g} s") from None
 
-    def _keep(self, space: str, query: str, done: Future[Vector]) -> None:
+    def _keep(self, space: str, query: str, done: Future[Matrix]) -> None:
         if not done.cancelled() and done.exception() is None:
             self._vectors.put(space, query, done.result())
 
     def _signals(
-        self, request: Request, query: str, mode: RanMode, index: VectorIndex | None, vector: Vector | None
+        self, request: Request, query: str, mode: RanMode, index: VectorIndex | None, vector: Matrix | None
     ) -> Signals:
         words, allowed = self._follower.words, request.allowed
         depth = min(max(CANDIDATES, request.offset + request.limit), DEEPEST)
-        terms = query_terms(words.terms(query))
+        terms = words.terms(query)
         by_words = dict(words.search(terms, depth, allowed)) if mode != "semantic" else {}
         by_vector = dict(self._nearest(index, vector, depth, words, allowed))
         folded = fold(query)
-        exact = words.named(folded, _NAMED, allowed) if folded else []
-        prefixed = words.named_with_prefix(folded, _PREFIXED, allowed) if folded else []
+        exact = words.named(folded, _NAMED, allowed) or words.named(joined(folded), _NAMED, allowed)
+        long_enough = len(folded) >= _SHORTEST_PREFIX
+        prefixed = words.named_with_prefix(folded, _PREFIXED, allowed) if long_enough else []
         keys = list(dict.fromkeys((*exact, *prefixed, *by_words, *by_vector)))
         return Signals(
             keys=np.array(keys, np.int64),
@@ -191,7 +193,7 @@ class SearchService:
         )
 
     def _nearest(
-        self, index: VectorIndex | None, vector: Vector | None, depth: int, words: WordsIndex, allowed: Filter
+        self, index: VectorIndex | None, vector: Matrix | None, depth: int, words: WordsIndex, allowed: Filter
     ) -> Sequence[tuple[int, float]]:
         if index is None or vector is None:
             return []
@@ -211,9 +213,9 @@ class SearchService:
         """Return the hits of the page asked for; those with equal scores stand in order of id, across pages too."""
         start, end = request.offset, min(request.offset + request.limit, len(fused))
         first, last = start, end
-        while 0 < first < end and fused[first - 1][1:] == fused[first][1:]:
+        while 0 < first < end and fused[first - 1].score == fused[first].score:
             first -= 1
-        while last < len(fused) and fused[last][1:] == fused[last - 1][1:]:
+        while last < len(fused) and fused[last].score == fused[last - 1].score:
             last += 1
         shown = self._documents.cards([one.key for one in fused[first:last]]) if first < last else {}
         hits = [
@@ -221,7 +223,7 @@ class SearchService:
             for one in fused[first:last]
             if one.key in shown
         ]
-        hits.sort(key=lambda hit: ("name" not in hit.matched_by, -hit.score, hit.id))
+        hits.sort(key=lambda hit: (-hit.score, hit.id))
         return hits[start - first : end - first]
 
     def close(self) -> None:
@@ -230,4 +232,5 @@ class SearchService:
 
 
 def _normal(query: str) -> str:
-    return " ".join(query.split())
+    """Return the query without needless white space; line breaks stay, since they may end sentences."""
+    return "\n".join(line for part in query.splitlines() if (line := " ".join(part.split())))

@@ -9,7 +9,7 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from embeddings.base import Vector
+from embeddings.base import Matrix
 from search import integrity
 from search.fuse import MINILM, Background, background
 from search.types import DocumentGone, Scored, VectorPut
@@ -110,18 +110,22 @@ class VectorIndex:
             keys = np.concatenate([keys, np.array([change.key for change in puts], np.int64)])
         return _view(index, keys)
 
-    def search(self, vector: Vector, limit: int, allowed: Sequence[int] | None = None) -> list[Scored]:
-        """Return the `limit` nearest documents by cosine, best first; of `allowed` keys only, where given."""
+    def search(self, vectors: Matrix, limit: int, allowed: Sequence[int] | None = None) -> list[Scored]:
+        """Return the `limit` documents nearest to each of the vectors, shape (queries, dim), by cosine.
+
+        Those of the first vector come first, best first; a document may be there once for every vector. With
+        `allowed` only these keys are found.
+        """
         view = self._view
         parameters = None
         if allowed is not None:
             rows = view.rows_of(allowed)
             # faiss's own stubs know the C++ constructors only, not the Python ones it puts in their place.
             parameters = faiss.SearchParameters(sel=_selector(rows[rows >= 0], len(view.keys)))  # type: ignore[call-arg]
-        scores, found = view.index.search(vector[np.newaxis], min(limit, len(view.keys)) or 1, params=parameters)
+        scores, found = view.index.search(vectors, min(limit, len(view.keys)) or 1, params=parameters)
         return [
-            Scored(int(view.keys[row]), float(score))
-            for row, score in zip(found[0].tolist(), scores[0].tolist(), strict=True)
+            Scored(int(view.keys[row]), score)
+            for row, score in zip(found.ravel().tolist(), scores.ravel().tolist(), strict=True)
             if row >= 0
         ]
 
@@ -132,14 +136,14 @@ class VectorIndex:
             self._measured = (count, background(_stored(self._view.index)))
         return self._measured[1]
 
-    def cosines(self, vector: Vector, keys: Sequence[int]) -> NDArray[np.float32]:
-        """Return each document's cosine with `vector`, NaN where it has no vector; shape (len(keys),)."""
+    def cosines(self, vectors: Matrix, keys: Sequence[int]) -> NDArray[np.float32]:
+        """Return each document's greatest cosine with any of `vectors`, NaN where it has none; shape (len(keys),)."""
         view = self._view
         rows = view.rows_of(keys)
         known = rows >= 0
         result = np.full(len(keys), np.nan, np.float32)
         if known.any():
-            result[known] = _stored(view.index)[rows[known]] @ vector
+            result[known] = (_stored(view.index)[rows[known]] @ vectors.T).max(axis=1)
         return result
 
 

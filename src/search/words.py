@@ -11,7 +11,15 @@ import msgspec
 import tantivy
 
 from search import integrity
-from search.text import RECIPE, analyzer, folded_names, indexed_text
+from search.text import (
+    QUERY_TERMS,
+    RECIPE,
+    document_analyzer,
+    folded_names,
+    indexed_text,
+    query_analyzer,
+    segmented,
+)
 from search.types import DocumentGone, DocumentPut, Filter, Scored
 
 _WRITER_MEMORY = 32_000_000
@@ -50,7 +58,8 @@ class WordsIndex:
         self._identity = f"{catalog_id}/{RECIPE}/{importlib.metadata.version('tantivy')}"
         self.folder = folder
         self._schema = _schema()
-        self._analyzer = analyzer()
+        self._analyzer = document_analyzer()
+        self._query_analyzer = query_analyzer()
         self._lock = threading.Lock()
         self.rebuilt_because: str | None = None
         self.number = 0
@@ -152,20 +161,21 @@ class WordsIndex:
     def _term(self, field: str, value: str) -> tantivy.Query:
         return _QUERY.term_query(self._schema, field, value, "basic")
 
-    def terms(self, text: str) -> list[str]:
-        """Return the terms of a text as the index knows them, in order, with repetitions."""
-        return self._analyzer.analyze(text)
+    def terms(self, query: str) -> list[str]:
+        """Return the terms of a query as the index knows them, each once.
 
-    def search(self, terms: Sequence[tuple[str, float]], limit: int, allowed: Filter) -> list[Scored]:
-        """Return the best documents for weighted `terms` by BM25, best first. No term: no result."""
-        wanted = [(_SHOULD, self._boosted(term, boost)) for term, boost in terms]
-        if not wanted:
+        Stop words are among them only where there is nothing else.
+        """
+        text = segmented(query)
+        terms = self._query_analyzer.analyze(text) or self._analyzer.analyze(text)
+        return list(dict.fromkeys(terms))[:QUERY_TERMS]
+
+    def search(self, terms: Sequence[str], limit: int, allowed: Filter) -> list[Scored]:
+        """Return the best documents for `terms` by BM25, best first. No term: no result."""
+        if not terms:
             return []
+        wanted = [(_SHOULD, _QUERY.term_query(self._schema, "text", term, "freq")) for term in terms]
         return self._top(self._restricted(_QUERY.boolean_query(wanted), allowed), limit)
-
-    def _boosted(self, term: str, boost: float) -> tantivy.Query:
-        query = _QUERY.term_query(self._schema, "text", term, "freq")
-        return query if boost == 1.0 else _QUERY.boost_query(query, boost)
 
     def named(self, folded: str, limit: int, allowed: Filter) -> list[int]:
         """Return the keys of documents one of whose names folds to `folded`, ascending."""
@@ -189,16 +199,14 @@ class WordsIndex:
         """Return whether `allowed` may keep any document out."""
         return bool(allowed.groups) or any(self._searcher.doc_freq("labels", label) for label in allowed.without)
 
-    def ceiling(self, terms: Sequence[tuple[str, float]]) -> float:
-        """Return the score no document can exceed for weighted `terms`: (k1 + 1) x the sum of boost x idf.
+    def ceiling(self, terms: Sequence[str]) -> float:
+        """Return the score no document can exceed for `terms`: (k1 + 1) x the sum of their idf.
 
         Robertson and Zaragoza, The Probabilistic Relevance Framework (2009), with tantivy's k1 = 1.2 and idf.
         """
         total = self._searcher.num_docs
-        frequencies = ((self._searcher.doc_freq("text", term), boost) for term, boost in terms)
-        return _K1_PLUS_1 * sum(
-            boost * math.log1p((total - min(found, total) + 0.5) / (found + 0.5)) for found, boost in frequencies
-        )
+        found = (self._searcher.doc_freq("text", term) for term in terms)
+        return _K1_PLUS_1 * sum(math.log1p((total - min(one, total) + 0.5) / (one + 0.5)) for one in found)
 
     def _restricted(self, query: tantivy.Query, allowed: Filter) -> tantivy.Query:
         parts = [(_MUST, query)]

@@ -17,7 +17,7 @@ Make = Callable[..., HostedEmbedder]
 def fail(embedder: HostedEmbedder, times: int = 1) -> EmbeddingError:
     for _ in range(times):
         with pytest.raises(EmbeddingError) as caught:
-            embedder.query("x")
+            embedder.queries(["x"])[0]
     return caught.value
 
 
@@ -31,7 +31,7 @@ def test_opens_after_five_failures_and_closes_after_a_good_call(server: Embeddin
     clock.forward(30.1)
     server.answer = honest
     embedder.documents(["a", "b"])
-    embedder.query("c")
+    embedder.queries(["c"])[0]
     assert len(server.requests) == 7
 
 
@@ -51,7 +51,7 @@ def test_a_good_answer_starts_the_count_again(server: EmbeddingServer, hosted: M
         server.answer = body(b"<html>")
         fail(embedder, times=4)
         server.answer = honest
-        embedder.query("x")
+        embedder.queries(["x"])[0]
     assert len(server.requests) == 15
 
 
@@ -73,7 +73,7 @@ def test_retry_after_is_respected(server: EmbeddingServer, hosted: Make, status:
     assert len(server.requests) == 1
     clock.forward(1.5)
     server.answer = honest
-    embedder.query("x")
+    embedder.queries(["x"])[0]
 
 
 WAITS = {

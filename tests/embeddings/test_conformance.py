@@ -36,7 +36,7 @@ def test_vectors_have_unit_length_and_the_dimension_promised(embedder: Embedder)
 
 
 def test_a_query_is_one_vector(embedder: Embedder) -> None:
-    vector = embedder.query("merge pdfs")
+    vector = embedder.queries(["merge pdfs"])[0]
     assert vector.shape == (embedder.dim,)
     assert vector.dtype == np.float32
     assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-5)
@@ -54,24 +54,24 @@ def test_no_texts_give_no_vectors(embedder: Embedder) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_any_string_gets_a_vector(embedder: Embedder, text: str) -> None:
-    for vector in (embedder.query(text), *embedder.documents([text, "fine"])):
+    for vector in (embedder.queries([text])[0], *embedder.documents([text, "fine"])):
         assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-5)
 
 
 def test_more_texts_than_fit_one_batch(embedder: Embedder) -> None:
     texts = [f"text number {n} " + "long " * (40 * (n % 7)) for n in range(150)]
     vectors = embedder.documents(texts)
-    assert np.allclose(vectors[[0, 77, 149]], [embedder.query(texts[n]) for n in (0, 77, 149)], atol=1e-6)
+    assert np.allclose(vectors[[0, 77, 149]], [embedder.queries([texts[n]])[0] for n in (0, 77, 149)], atol=1e-6)
 
 
 def test_threads_get_the_same_vectors(embedder: Embedder) -> None:
-    alone = [embedder.query(text) for text in TEXTS]
+    alone = [embedder.queries([text])[0] for text in TEXTS]
     with ThreadPoolExecutor(8) as pool:
-        many = list(pool.map(embedder.query, TEXTS * 8))
+        many = list(pool.map(lambda text: embedder.queries([text])[0], TEXTS * 8))
     assert all(np.allclose(vector, alone[n % len(TEXTS)], atol=1e-6) for n, vector in enumerate(many))
 
 
 def test_related_texts_are_near(embedder: Embedder) -> None:
-    query = embedder.query("join pdf files")
+    query = embedder.queries(["join pdf files"])[0]
     pdf, trip = embedder.documents(["merge two pdf files", "plan a trip to Rome"])
     assert query @ pdf > query @ trip + 0.2

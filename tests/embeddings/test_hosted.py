@@ -39,13 +39,13 @@ def test_a_request_is_that_of_the_openai_api(server: EmbeddingServer, hosted: Ma
 
 
 def test_the_dimension_is_sent_only_when_configured(server: EmbeddingServer, hosted: Make) -> None:
-    assert hosted(dimension=256).query("x").shape == (256,)
+    assert hosted(dimension=256).queries(["x"])[0].shape == (256,)
     assert server.requests[0]["dimensions"] == 256
 
 
 def test_numbers_are_taken_as_well_as_base64(server: EmbeddingServer, hosted: Make) -> None:
     server.answer = every([3.0, 4.0])
-    assert hosted(dimension=2).query("x") == pytest.approx([0.6, 0.8])
+    assert hosted(dimension=2).queries(["x"])[0] == pytest.approx([0.6, 0.8])
 
 
 def test_items_are_placed_by_their_index(server: EmbeddingServer, hosted: Make) -> None:
@@ -98,7 +98,7 @@ def test_nonsense_is_refused(server: EmbeddingServer, hosted: Make, answer: Answ
 def test_base64_of_what_is_not_finite_is_refused(server: EmbeddingServer, hosted: Make, number: float) -> None:
     server.answer = every(base64.b64encode(struct.pack("<2f", 1.0, number)).decode())
     with pytest.raises(EmbeddingError, match="NaN or infinity"):
-        hosted(dimension=2).query("x")
+        hosted(dimension=2).queries(["x"])[0]
 
 
 REFUSALS: list[tuple[int, int, bool]] = [
@@ -119,7 +119,7 @@ def test_a_refusal_is_explained(
 ) -> None:
     server.answer = body(b'{"error": {"message": "your key sk-canary is odd"}}', status, Location="http://[::1]:1/")
     with pytest.raises(EmbeddingError, match=f"status {status}") as caught:
-        hosted().query("x")
+        hosted().queries(["x"])[0]
     assert len(server.requests) == calls
     assert caught.value.permanent is permanent
     assert "sk-canary" not in str(caught.value)
@@ -128,7 +128,7 @@ def test_a_refusal_is_explained(
 def test_the_body_of_a_refusal_is_not_read(server: EmbeddingServer, hosted: Make) -> None:
     server.answer = flood(status=400)
     with pytest.raises(EmbeddingError, match="status 400"):
-        hosted().query("x")
+        hosted().queries(["x"])[0]
 
 
 def test_one_failure_is_made_good_by_the_retry(server: EmbeddingServer, hosted: Make) -> None:
@@ -137,7 +137,7 @@ def test_one_failure_is_made_good_by_the_retry(server: EmbeddingServer, hosted: 
         request.reply(b"", status=500)
 
     server.answer = once
-    assert hosted().query("x").shape == (1536,)
+    assert hosted().queries(["x"])[0].shape == (1536,)
     assert len(server.requests) == 2
 
 
@@ -146,14 +146,14 @@ def test_a_slow_server_is_cut_off(server: EmbeddingServer, hosted: Make, answer:
     server.answer = answer
     started = time.monotonic()
     with pytest.raises(EmbeddingError, match=r"no whole answer within 0\.3 s"):
-        hosted(total_timeout=0.3).query("x")
+        hosted(total_timeout=0.3).queries(["x"])[0]
     assert time.monotonic() - started < 3
 
 
 def test_a_server_that_hangs_up_is_tried_twice(server: EmbeddingServer, hosted: Make) -> None:
     server.answer = hang_up
     with pytest.raises(EmbeddingError, match="cannot be reached"):
-        hosted().query("x")
+        hosted().queries(["x"])[0]
     assert len(server.requests) == 2
 
 
@@ -167,7 +167,7 @@ def test_a_broken_off_answer_is_an_error(server: EmbeddingServer, hosted: Make) 
 
     server.answer = half
     with pytest.raises(EmbeddingError, match="broke off"):
-        hosted().query("x")
+        hosted().queries(["x"])[0]
 
 
 @pytest.fixture
@@ -180,14 +180,14 @@ def dead_port() -> Iterator[int]:
 
 def test_a_refused_connection_is_an_error(hosted: Make, dead_port: int) -> None:
     with pytest.raises(EmbeddingError, match="cannot be reached"):
-        hosted(base_url=f"http://127.0.0.1:{dead_port}/v1").query("x")
+        hosted(base_url=f"http://127.0.0.1:{dead_port}/v1").queries(["x"])[0]
 
 
 def test_works_again_after_being_closed(server: EmbeddingServer, hosted: Make) -> None:
     embedder = hosted()
-    first = embedder.query("x")
+    first = embedder.queries(["x"])[0]
     embedder.close()
-    assert np.array_equal(embedder.query("x"), first)
+    assert np.array_equal(embedder.queries(["x"])[0], first)
 
 
 def test_closing_ends_a_call_that_waits(server: EmbeddingServer, hosted: Make) -> None:
@@ -200,7 +200,7 @@ def test_closing_ends_a_call_that_waits(server: EmbeddingServer, hosted: Make) -
 
     def call() -> None:
         with pytest.raises(EmbeddingError) as fault:
-            embedder.query("x")
+            embedder.queries(["x"])[0]
         caught.append(fault.value)
 
     server.answer = wait

@@ -30,10 +30,10 @@ def load(folder: Path, cache_dir: Path) -> Embedder:
 
 
 def test_the_converted_model_is_kept_and_used_again(folder: Path, tmp_path: Path) -> None:
-    first = load(folder, tmp_path / "cache").query("hello")
+    first = load(folder, tmp_path / "cache").queries(["hello"])[0]
     kept = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "cache").iterdir()}
     assert sorted(Path(name).suffix for name in kept) == [".onnx", ".sha256"]
-    assert np.array_equal(load(folder, tmp_path / "cache").query("hello"), first)
+    assert np.array_equal(load(folder, tmp_path / "cache").queries(["hello"])[0], first)
     assert kept == {path.name: path.stat().st_mtime_ns for path in (tmp_path / "cache").iterdir()}
 
 
@@ -55,16 +55,16 @@ DAMAGE = {
 @pytest.mark.parametrize(("suffix", "damage"), DAMAGE.values(), ids=DAMAGE)
 def test_a_damaged_cache_is_made_anew(folder: Path, tmp_path: Path, suffix: str, damage) -> None:  # type: ignore[no-untyped-def]
     cache = tmp_path / "cache"
-    expected = load(folder, cache).query("hello")
+    expected = load(folder, cache).queries(["hello"])[0]
     whole = {path.name: path.read_bytes() for path in cache.iterdir()}
     damage(next(cache.glob(f"*{suffix}")))
-    assert np.array_equal(load(folder, cache).query("hello"), expected)
+    assert np.array_equal(load(folder, cache).queries(["hello"])[0], expected)
     assert whole == {path.name: path.read_bytes() for path in cache.iterdir()}
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file is in the way")
-    assert load(folder, tmp_path / "cache").query("hello").shape == (128,)
+    assert load(folder, tmp_path / "cache").queries(["hello"])[0].shape == (128,)
 
 
 def test_other_weights_pooling_or_prompts_are_another_space(tmp_path: Path) -> None:
@@ -80,13 +80,13 @@ def test_other_weights_pooling_or_prompts_are_another_space(tmp_path: Path) -> N
 def test_the_query_prompt_goes_before_queries_only(tmp_path: Path) -> None:
     plain = load(write_bert_folder(tmp_path / "plain"), tmp_path)
     prompted = load(write_bert_folder(tmp_path / "prompted", query_prompt="find "), tmp_path)
-    assert np.array_equal(prompted.query("hello"), plain.query("find hello"))
+    assert np.array_equal(prompted.queries(["hello"])[0], plain.queries(["find hello"])[0])
     assert np.array_equal(prompted.documents(["hello"]), plain.documents(["hello"]))
 
 
 def test_a_text_beyond_the_length_limit_is_cut(folder: Path, tmp_path: Path) -> None:
     embedder = load(folder, tmp_path)
-    assert np.array_equal(embedder.query("a b " * 100), embedder.query("a b " * 1000))
+    assert np.array_equal(embedder.queries(["a b " * 100])[0], embedder.queries(["a b " * 1000])[0])
 
 
 def test_weights_with_another_hash_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +96,7 @@ def test_weights_with_another_hash_are_refused(tmp_path: Path, monkeypatch: pyte
     monkeypatch.syspath_prepend(tmp_path)
     made = choose(EmbeddingSettings(provider="local", cache_dir=tmp_path / "cache"))
     with pytest.raises(EmbeddingError, match="wrong sha256"):
-        made.query("hello")
+        made.queries(["hello"])[0]
     assert not (tmp_path / "cache").exists()
 
 
@@ -112,7 +112,7 @@ def test_weights_that_can_be_found_nowhere_fail_fast_for_a_minute(
     for wait, expected in [(0, 60), (45, 15), (20, 60)]:
         clock.forward(wait)
         with pytest.raises(EmbeddingError) as caught:
-            embedder.query("hello")
+            embedder.queries(["hello"])[0]
         assert caught.value.retry_after == pytest.approx(expected)
 
 
@@ -121,17 +121,17 @@ def test_weights_of_another_shape_are_an_error(folder: Path, tmp_path: Path) -> 
     config.write_text(config.read_text().replace('"num_hidden_layers": 2', '"num_hidden_layers": 3'))
     embedder = LocalEmbedder(folder_model(folder), EmbeddingSettings(cache_dir=tmp_path / "cache"))
     with pytest.raises(EmbeddingError, match="could not be loaded"):
-        embedder.query("hello")
+        embedder.queries(["hello"])[0]
 
 
 def test_serving_never_imports_torch(local: Embedder, model_cache: Path) -> None:
-    local.query("make sure it is converted")
+    local.queries(["make sure it is converted"])[0]
     code = f"""
 import sys
 from pathlib import Path
 from embeddings import EmbeddingSettings, choose
 embedder = choose(EmbeddingSettings(provider="local", cache_dir=Path({str(model_cache)!r})))
-embedder.query("hello"), embedder.documents(["one", "two"])
+embedder.queries(["hello"])[0], embedder.documents(["one", "two"])
 print(*(name for name in ("torch", "transformers", "onnx", "safetensors", "openai") if name in sys.modules))
 """
     ran = subprocess.run(

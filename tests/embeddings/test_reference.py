@@ -79,9 +79,9 @@ def test_a_model_we_cannot_convert_goes_through_the_library(sentence_transformer
     assert embedder.space.endswith("/sentence-transformers")
     expected = reference(sentence_transformers, tmp_path / "other")
     assert np.allclose(embedder.documents(TEXTS), expected, atol=1e-5)
-    assert np.allclose(embedder.query(TEXTS[0]), expected[0], atol=1e-5)
+    assert np.allclose(embedder.queries([TEXTS[0]])[0], expected[0], atol=1e-5)
     assert embedder.documents([]).shape == (0, HIDDEN)
-    assert embedder.query("").shape == embedder.query("a\ud800\0").shape == (HIDDEN,)
+    assert embedder.queries([""])[0].shape == embedder.queries(["a\ud800\0"])[0].shape == (HIDDEN,)
 
 
 def test_a_wrong_dimension_is_told(sentence_transformers: Any, tmp_path: Path) -> None:
@@ -89,4 +89,4 @@ def test_a_wrong_dimension_is_told(sentence_transformers: Any, tmp_path: Path) -
 
     embedder = choose(replace(other_model(tmp_path), dimension=7))
     with pytest.raises(EmbeddingError, match="128 dimensions"):
-        embedder.query("hello")
+        embedder.queries(["hello"])[0]

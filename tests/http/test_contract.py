@@ -5,6 +5,7 @@ import socket
 from typing import Any
 
 import pytest
+
 from support.servers import RunningServer, new_skill
 
 NOT_JSON = [b"{", b"null", b"[]", b"\xef\xbb\xbf{}", b'{"query": "a"} junk', b'"text"', b"5", b'{"query": NaN}']

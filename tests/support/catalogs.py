@@ -38,11 +38,11 @@ class HashingEmbedder:
         self.embedded += texts
         return np.stack([self._vector(text) for text in texts])
 
-    def query(self, text: str) -> Vector:
-        """Return the vector of a query, shape (64,)."""
+    def queries(self, texts: Sequence[str]) -> Matrix:
+        """Return the vectors of queries, shape (len(texts), 64)."""
         if self.down:
             raise EmbeddingError("the provider is down")
-        return self._vector(text)
+        return np.stack([self._vector(text) for text in texts])
 
     def close(self) -> None:
         """There is nothing to let go."""

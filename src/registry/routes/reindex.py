@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import msgspec
 from anyio import to_thread
 from litestar import Request, Response, get, post
-from litestar.params import FromPath, QueryParameter
+from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Meta
 
 from registry.envelope import Ok
@@ -44,7 +44,7 @@ def _reindex(
 
 @post("/reindex", status_code=200, sync_to_thread=True, tags=["search"], role="manager")
 def reindex_all(
-    services: ReadyServices, data: ReindexBody, in_background: InBackground = False
+    services: ReadyServices, data: JSONBody[ReindexBody], in_background: InBackground = False
 ) -> Response[Ok[Reindexed | JobStarted]]:
     """Make search right for all skills, or those named."""
     return _reindex(services, data.skill_ids, data.force, in_background)
@@ -52,7 +52,10 @@ def reindex_all(
 
 @post(each("/reindex/{id}"), status_code=200, tags=["search"], role="manager")
 async def reindex_one(
-    request: Request[Any, Any, Any], services: ReadyServices, data: ReindexBody, in_background: InBackground = False
+    request: Request[Any, Any, Any],
+    services: ReadyServices,
+    data: JSONBody[ReindexBody],
+    in_background: InBackground = False,
 ) -> Response[Ok[Reindexed | JobStarted]]:
     """Make search right for one skill."""
     return await to_thread.run_sync(_reindex, services, [skill_id(request)], data.force, in_background)

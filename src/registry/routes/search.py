@@ -4,7 +4,7 @@ from typing import Annotated
 
 from anyio import to_thread
 from litestar import get, post
-from litestar.params import QueryParameter
+from litestar.params import JSONBody, QueryParameter
 
 from registry.answers import (
     ContentDetail,
@@ -31,13 +31,13 @@ async def _search(services: Services, body: SearchBody) -> Ok[SearchData]:
 
 
 @post("/search", status_code=200, tags=["search"], role="user")
-async def search(services: ReadyServices, data: SearchBody) -> Ok[SearchData]:
+async def search(services: ReadyServices, data: JSONBody[SearchBody]) -> Ok[SearchData]:
     """Find the skills that fit a query, best first."""
     return await _search(services, data)
 
 
 @post("/resolve", status_code=200, tags=["search"], role="user")
-async def resolve(services: ReadyServices, data: ResolveBody) -> Ok[ResolveData]:
+async def resolve(services: ReadyServices, data: JSONBody[ResolveBody]) -> Ok[ResolveData]:
     """Find the skills that fit an agent's prompt, and where to load them from."""
     if services.engine.search.is_quick(resolve_request(data)):
         return Ok(resolve_data(services, data))

@@ -5,7 +5,7 @@ from typing import Annotated, Any, cast
 import msgspec
 from anyio import to_thread
 from litestar import Request, Response, delete, get, post, put
-from litestar.params import QueryParameter
+from litestar.params import JSONBody, QueryParameter
 
 from registry.conditions import if_match, not_modified
 from registry.envelope import Ok, Pagination
@@ -41,7 +41,9 @@ def get_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Respo
 
 
 @post("/skills", sync_to_thread=True, tags=["skills"], role="manager")
-def create_skill(request: Request[Any, Any, Any], services: ReadyServices, data: NewSkill) -> Response[Ok[Skill]]:
+def create_skill(
+    request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[NewSkill]
+) -> Response[Ok[Skill]]:
     """Create a skill: a folder with a SKILL.md below the skills directory."""
     skill = services.local.create(data)
     services.engine.changed()
@@ -51,7 +53,7 @@ def create_skill(request: Request[Any, Any, Any], services: ReadyServices, data:
 
 @put(each("/skills/{id}"), tags=["skills"], role="manager")
 async def update_skill(
-    request: Request[Any, Any, Any], services: ReadyServices, data: SkillChanges
+    request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[SkillChanges]
 ) -> Response[Ok[dict[str, Any]]]:
     """Change what is sent; return the id, the changed fields and when."""
     skill = await to_thread.run_sync(services.local.update, skill_id(request), data, if_match(request))

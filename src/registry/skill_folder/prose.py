@@ -7,6 +7,8 @@ _FENCE = re.compile(r"[ \t]{0,3}(?:```|~~~)")
 _HEADING = re.compile(r"#{1,6}[ \t]+")
 _NOT_PROSE = re.compile(r"(?:\||<|!\[|\[!\[|---|===|\*\*\*|___|#!)")
 _LIST_ITEM = re.compile(r"(?:[-*+]|[0-9]{1,3}[.)])[ \t]+")
+_LABEL = re.compile(r"\W*description\W*[:：]\W*", re.IGNORECASE)
+_OTHER_LABEL = re.compile(r"\W*(?:name|version|author|status|created|updated)\W*[:：]", re.IGNORECASE)
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 _EMPHASIS = re.compile(r"\*{1,3}|`+|(?<!\w)_{1,2}(?=\w)|(?<=\w)_{1,2}(?!\w)")
 
@@ -24,8 +26,8 @@ def first_paragraph(markdown: str) -> str:
             heading = heading or _HEADING.sub("", stripped)
             if paragraph:
                 break
-        elif stripped and not _NOT_PROSE.match(stripped):
-            paragraph.append(stripped)
+        elif stripped and not _NOT_PROSE.match(stripped) and not _OTHER_LABEL.match(stripped):
+            paragraph.append(_LABEL.sub("", stripped, count=1) if _LABEL.match(stripped) else stripped)
         elif paragraph:
             break
     return _plain(" ".join(paragraph) or "; ".join(listed[:5]) or heading)
