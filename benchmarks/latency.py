@@ -54,7 +54,7 @@ def median_ms(call: Callable[[str], object], queries: Sequence[str]) -> float:
 
 def parts(engine: Engine, embedder: Embedder, queries: Sequence[str]) -> Figures:
     """Return the medians of the parts called directly, and of whole searches in this process."""
-    words, index = engine.follower.words, engine._target.index
+    words, index = engine.follower.words, engine._target.vectors
     vectors = {query: embedder.queries([query]) for query in queries}
     flat = index._view.index
     terms = {query: words.terms(query) for query in queries}

@@ -153,7 +153,17 @@ def _allowed(filters: SearchFilters) -> Filter:
 def search_data(services: Services, body: SearchBody) -> SearchData:
     """Search and return what was found. Raises SERVICE_UNAVAILABLE where only semantic search would do."""
     started = time.perf_counter()
-    results = _search(services, search_request(body))
+    return _search_answer(services, body, _search(services, search_request(body)), started)
+
+
+def search_data_at_once(services: Services, body: SearchBody) -> SearchData | None:
+    """Return what `search_data` would, or None where that has to wait for something."""
+    started = time.perf_counter()
+    results = services.engine.search.search_at_once(search_request(body))
+    return None if results is None else _search_answer(services, body, results, started)
+
+
+def _search_answer(services: Services, body: SearchBody, results: Results, started: float) -> SearchData:
     texts = _texts(services, results.hits, body.content)
     skills = [
         FoundSkill(

@@ -80,7 +80,6 @@ class Database:
         database.enable_wal()
         connection.execute("pragma synchronous = full")
         connection.execute("pragma foreign_keys = on")
-        connection.execute("pragma mmap_size = 268435456")
         self._open.append(database)
         return connection
 

@@ -17,8 +17,8 @@ _BOM = "\ufeff"
 _OPENING = re.compile(r"---[ \t]*\r?\n")
 _CLOSING = re.compile(r"^---[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
 _INDENTED_CLOSING = re.compile(r"^[ \t]+---[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
-_KEY = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)[ \t]*:(?=\s|\Z)")
-_FIRST_KEY = re.compile(r"(?:name|description)[ \t]*:[ \t]")
+_KEY = re.compile(r"\A([A-Za-z_][A-Za-z0-9_.-]*)[ \t]*:(?=\s|\Z)")
+_FIRST_KEY = re.compile(r"\A(?:name|description)[ \t]*:[ \t]")
 
 
 class FrontMatterError(Exception):

@@ -126,7 +126,7 @@ class LocalSkills:
         with_folder = self._catalog.database.read("select folder from skills where id = ?", (skill_id,))
         if not with_folder:
             raise skill_not_found(skill_id)
-        return self.root / with_folder[0][0]
+        return self.root / str(with_folder[0][0])
 
     def _folder(self, stored: Stored) -> Path:
         return self.root / cast(str, stored.folder)

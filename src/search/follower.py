@@ -48,14 +48,15 @@ class Follower:
             self._vectors = vectors
             self._reached = -1
 
-    def is_current(self) -> bool:
-        """Return whether every committed change can be found."""
-        return self._documents.number() <= self._reached
+    def has_reached(self, number: int) -> bool:
+        """Return whether every change up to `number` can be found."""
+        return number <= self._reached
 
-    def catch_up(self) -> None:
-        """Make every change committed so far findable."""
-        if self.is_current():
-            return
+    def catch_up(self) -> int:
+        """Make every change committed so far findable; return the number of the last one."""
+        number = self._documents.number()
+        if self.has_reached(number):
+            return number
         with self._lock:
             number = self._documents.number()
             if number > self._reached:
@@ -63,6 +64,7 @@ class Follower:
                 for index in self._vectors:
                     self._follow_vectors(index)
                 self._reached = number
+            return number
 
     def _follow_words(self, words: WordsIndex) -> None:
         while changes := self._documents.document_changes(words.number, _DOCUMENTS_A_COMMIT):

@@ -7,9 +7,8 @@ it compares scores of different queries, so a query whose words are hardly match
 Weights trained for more signals (coverage, words of the name, term counts) did worse on sets they were not trained on.
 """
 
-from collections.abc import Iterable, Sequence
-from itertools import repeat
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from search.types import MatchedBy, RanMode, Relevance
 Floats = NDArray[np.float32] | NDArray[np.float64]
 Scores = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+Places = NDArray[np.intp]
 
 PAGE = 10
 """How many hits the first page has: a name that begins with the query is among them."""
@@ -32,7 +32,8 @@ _BEST_OTHERS = 3  # hits that keep their place on the first page whatever prefix
 _RANDOM_PAIRS = 256  # documents compared with each other to measure the background
 _ENOUGH = 32  # fewer documents say nothing of the background
 
-_RELEVANCES: tuple[Relevance, ...] = ("low", "medium", "high")
+_RELEVANCES: tuple[Relevance, ...] = ("low", "medium", "high", "keyword")
+_BY_WORDS = 3
 _KINDS: tuple[MatchedBy, ...] = ("name", "keyword", "semantic")
 _MATCHED_BY = [tuple(kind for bit, kind in enumerate(_KINDS) if mask >> bit & 1) for mask in range(8)]
 
@@ -84,14 +85,44 @@ def background(vectors: NDArray[np.float32]) -> Background:
     return Background(float(cosines.mean()), max(float(cosines.std()), 1e-3))
 
 
-def fuse(signals: Signals, mode: RanMode) -> Sequence[Fused]:
+class Ranking(Sequence[Fused]):
+    """Candidates best first. Only those that are looked at are made into `Fused`: a page is a few of hundreds."""
+
+    def __init__(self, keys: NDArray[np.int64], scores: Scores, bands: Places, matched_by: Places) -> None:
+        self._keys, self._scores, self._bands, self._matched_by = keys, scores, bands, matched_by
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @overload
+    def __getitem__(self, place: int) -> Fused: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Fused]: ...
+    def __getitem__(self, place: int | slice) -> Fused | list[Fused]:
+        if isinstance(place, slice):
+            return [self[one] for one in range(*place.indices(len(self)))]
+        return Fused(
+            int(self._keys[place]),
+            float(self._scores[place]),
+            _RELEVANCES[self._bands[place]],
+            _MATCHED_BY[self._matched_by[place]],
+        )
+
+    def score(self, place: int) -> float:
+        """Return the score at a place."""
+        return float(self._scores[place])
+
+    def at_least(self, score: float) -> int:
+        """Return how many have this score or a better one."""
+        return int(np.searchsorted(-self._scores, -score, side="right"))
+
+
+def fuse(signals: Signals, mode: RanMode) -> Ranking:
     """Return the candidates best first, those without words, name or likeness left out.
 
     Exact names come first, whatever else is said of them. Names that begin with the query are on the first page, beside
     the three best others. Otherwise evidence decides, and key where scores are equal.
     """
-    if not len(signals.keys):
-        return []
     z = _z(signals)
     coverage = (signals.words.astype(np.float64) / max(signals.ceiling, 1e-9)).clip(0, 1)
     evidence = _evidence(coverage, z, signals, mode)
@@ -99,10 +130,8 @@ def fuse(signals: Signals, mode: RanMode) -> Sequence[Fused]:
     score = _with_names_up(_score(coverage, evidence, mode), found, signals)
     order = np.lexsort((signals.keys, -score))
     order = order[found[order]]
-    bands = _relevance(evidence, z, signals.exact)[order].tolist()
-    relevances: Iterable[Relevance] = repeat("keyword") if mode == "keyword" else (_RELEVANCES[band] for band in bands)
-    matched_by = (_MATCHED_BY[mask] for mask in _matched_by(signals, z, mode)[order].tolist())
-    return list(map(Fused, signals.keys[order].tolist(), score[order].tolist(), relevances, matched_by))
+    bands = np.full(len(z), _BY_WORDS) if mode == "keyword" else _relevance(evidence, z, signals.exact)
+    return Ranking(signals.keys[order], score[order], bands[order], _matched_by(signals, z, mode)[order])
 
 
 def _z(signals: Signals) -> Scores:

@@ -2,18 +2,18 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from embeddings.base import Embedder, EmbeddingError, Matrix
 from search.follower import Follower
-from search.fuse import MINILM, Fused, Signals, fuse
+from search.fuse import MINILM, Ranking, Signals, fuse
 from search.text import fold, joined, sentences
-from search.types import Documents, Filter, MatchedBy, Mode, RanMode, Relevance
+from search.types import Documents, Filter, Found, Keys, MatchedBy, Mode, RanMode, Relevance
 from search.vectors import VectorIndex
 from search.words import WordsIndex
 
@@ -26,7 +26,9 @@ DEEPEST = 1000
 _PREFIXED = 5
 _NAMED = 20
 _SHORTEST_PREFIX = 3
+_LONGEST_NAME = 200
 _CACHED_QUERIES = 4096
+_CACHED_RESULTS = 2048
 _EMBEDDING_THREADS = 4
 
 
@@ -73,28 +75,32 @@ class Semantic(NamedTuple):
     vectors: VectorIndex
 
 
-class QueryVectors:
-    """The vectors of the latest queries. Safe to use from several threads."""
+_Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
 
-    def __init__(self, capacity: int = _CACHED_QUERIES) -> None:
-        self._vectors: OrderedDict[tuple[str, str], Matrix] = OrderedDict()
+
+class Latest(Generic[_Key, _Value]):
+    """The values used latest, at most `capacity` of them. Safe to use from several threads."""
+
+    def __init__(self, capacity: int) -> None:
+        self._values: OrderedDict[_Key, _Value] = OrderedDict()
         self._capacity = capacity
         self._lock = threading.Lock()
 
-    def get(self, space: str, query: str) -> Matrix | None:
-        """Return the vectors of a query in `space` if they are known."""
+    def get(self, key: _Key) -> _Value | None:
+        """Return the value of a key if it is known."""
         with self._lock:
-            vector = self._vectors.get((space, query))
-            if vector is not None:
-                self._vectors.move_to_end((space, query))
-            return vector
+            value = self._values.get(key)
+            if value is not None:
+                self._values.move_to_end(key)
+            return value
 
-    def put(self, space: str, query: str, vector: Matrix) -> None:
-        """Remember vectors, in place of the one unused for longest when there are too many."""
+    def put(self, key: _Key, value: _Value) -> None:
+        """Remember a value, in place of the one unused for longest when there are too many."""
         with self._lock:
-            self._vectors[space, query] = vector
-            if len(self._vectors) > self._capacity:
-                self._vectors.popitem(last=False)
+            self._values[key] = value
+            if len(self._values) > self._capacity:
+                self._values.popitem(last=False)
 
 
 class SearchService:
@@ -115,29 +121,43 @@ class SearchService:
         self._follower = follower
         self._semantic = semantic
         self._fallback_seconds = fallback_seconds
-        self._vectors = QueryVectors()
-        self._allowed: tuple[tuple[int, Filter], Sequence[int] | None] | None = None
+        self._vectors: Latest[tuple[str, str], Matrix] = Latest(_CACHED_QUERIES)
+        # Keyed by the change number too, so that nothing outlives a change of the catalog or of a vector.
+        self._results: Latest[tuple[int, str | None, Request], Results] = Latest(_CACHED_RESULTS)
+        self._allowed: tuple[tuple[int, Filter], Keys] | None = None
+        self._answering: set[str] = set()
         self._threads = ThreadPoolExecutor(_EMBEDDING_THREADS, thread_name_prefix="embed-query")
 
-    def is_quick(self, request: Request) -> bool:
-        """Return whether `search` will answer from memory, without embedding the query or catching up."""
+    def search_at_once(self, request: Request) -> Results | None:
+        """Return what `search` would, or None where the query must be embedded or the indexes must catch up first."""
+        number = self._documents.number()
+        if not self._follower.has_reached(number):
+            return None
         semantic = self._semantic() if request.mode != "keyword" else None
-        known = semantic is None or self._vectors.get(semantic.space, _normal(request.query)) is not None
-        return known and self._follower.is_current()
+        cached = self._results.get((number, semantic and semantic.space, request))
+        if cached is not None:
+            return cached
+        if semantic is not None and self._vectors.get((semantic.space, _normal(request.query))) is None:
+            return None
+        return self._search(request, number)
 
     def search(self, request: Request) -> Results:
         """Return the best documents for a query, of what was committed when the search began.
 
         Raises SemanticUnavailable when the mode is `semantic` and the query cannot be embedded.
         """
+        return self._search(request, self._follower.catch_up())
+
+    def _search(self, request: Request, number: int) -> Results:
         query = _normal(request.query)
         warnings: list[str] = []
         semantic, vector = self._query_vector(query, request.mode, warnings)
         mode: RanMode = "keyword" if vector is None else "semantic" if request.mode == "semantic" else "hybrid"
-        self._follower.catch_up()
-        signals = self._signals(request, query, mode, semantic.vectors if semantic else None, vector)
-        fused = [one for one in fuse(signals, mode) if one.score >= request.min_score]
-        return Results(request.query, mode, self._page(fused, request), warnings)
+        ranking = fuse(self._signals(request, query, mode, semantic.vectors if semantic else None, vector), mode)
+        results = Results(request.query, mode, self._page(ranking, request), warnings)
+        if not warnings:
+            self._results.put((number, semantic and semantic.space, request), results)
+        return results
 
     def _query_vector(self, query: str, mode: Mode, warnings: list[str]) -> tuple[Semantic | None, Matrix | None]:
         semantic = self._semantic()
@@ -154,20 +174,31 @@ class SearchService:
             return None, None
 
     def _embed(self, semantic: Semantic, query: str) -> Matrix:
-        known = self._vectors.get(semantic.space, query)
+        known = self._vectors.get((semantic.space, query))
         if known is not None:
             return known
+        if semantic.embedder.provider == "local" and semantic.space in self._answering:
+            # A loaded local model takes milliseconds: waiting for another thread would cost more than it saves.
+            return self._keep(semantic.space, query, semantic.embedder.queries(sentences(query)))
+        return self._embed_in_time(semantic, query)
+
+    def _embed_in_time(self, semantic: Semantic, query: str) -> Matrix:
         future: Future[Matrix] = self._threads.submit(semantic.embedder.queries, sentences(query))
-        # Kept even when it comes too late for this search: the next one with the same words finds it.
-        future.add_done_callback(lambda done: self._keep(semantic.space, query, done))
+        future.add_done_callback(lambda done: self._keep_late(semantic.space, query, done))
         try:
             return future.result(self._fallback_seconds)
         except FutureTimeoutError:
             raise EmbeddingError(f"the embedding took longer than {self._fallback_seconds:g} s") from None
 
-    def _keep(self, space: str, query: str, done: Future[Matrix]) -> None:
+    def _keep(self, space: str, query: str, vectors: Matrix) -> Matrix:
+        self._vectors.put((space, query), vectors)
+        return vectors
+
+    def _keep_late(self, space: str, query: str, done: Future[Matrix]) -> None:
+        """Keep vectors even when they come too late for their search: the next one with the same words finds them."""
         if not done.cancelled() and done.exception() is None:
-            self._vectors.put(space, query, done.result())
+            self._keep(space, query, done.result())
+            self._answering.add(space)
 
     def _signals(
         self, request: Request, query: str, mode: RanMode, index: VectorIndex | None, vector: Matrix | None
@@ -175,16 +206,15 @@ class SearchService:
         words, allowed = self._follower.words, request.allowed
         depth = min(max(CANDIDATES, request.offset + request.limit), DEEPEST)
         terms = words.terms(query)
-        by_words = dict(words.search(terms, depth, allowed)) if mode != "semantic" else {}
-        by_vector = dict(self._nearest(index, vector, depth, words, allowed))
-        folded = fold(query)
-        exact = words.named(folded, _NAMED, allowed) or words.named(joined(folded), _NAMED, allowed)
-        long_enough = len(folded) >= _SHORTEST_PREFIX
-        prefixed = words.named_with_prefix(folded, _PREFIXED, allowed) if long_enough else []
-        keys = list(dict.fromkeys((*exact, *prefixed, *by_words, *by_vector)))
+        by_words = words.search(terms, depth, allowed) if mode != "semantic" else Found.nothing()
+        near = self._nearest(index, vector, depth, words, allowed)
+        exact, prefixed = _named(words, fold(query), allowed)
+        keys = np.unique(np.concatenate((by_words.keys, near, np.array(exact + prefixed, np.int64))))
+        scores = np.zeros(len(keys), np.float32)
+        scores[np.searchsorted(keys, by_words.keys)] = by_words.scores
         return Signals(
-            keys=np.array(keys, np.int64),
-            words=np.array([by_words.get(key, 0.0) for key in keys], np.float32),
+            keys=keys,
+            words=scores,
             cosine=index.cosines(vector, keys) if index and vector is not None else np.full(len(keys), np.nan),
             exact=np.isin(keys, exact),
             prefix=np.isin(keys, prefixed),
@@ -194,12 +224,12 @@ class SearchService:
 
     def _nearest(
         self, index: VectorIndex | None, vector: Matrix | None, depth: int, words: WordsIndex, allowed: Filter
-    ) -> Sequence[tuple[int, float]]:
+    ) -> Keys:
         if index is None or vector is None:
-            return []
-        return index.search(vector, depth, self._allowed_keys(words, allowed))
+            return Found.nothing().keys
+        return index.search(vector, depth, self._allowed_keys(words, allowed)).keys
 
-    def _allowed_keys(self, words: WordsIndex, allowed: Filter) -> Sequence[int] | None:
+    def _allowed_keys(self, words: WordsIndex, allowed: Filter) -> Keys | None:
         """Return the keys a filter lets through, or None for all; remembered until the catalog or filter changes."""
         if not words.restricts(allowed):
             return None
@@ -209,18 +239,22 @@ class SearchService:
             kept = self._allowed = (question, words.keys(allowed))
         return kept[1]
 
-    def _page(self, fused: Sequence[Fused], request: Request) -> list[Hit]:
+    def _page(self, ranking: Ranking, request: Request) -> list[Hit]:
         """Return the hits of the page asked for; those with equal scores stand in order of id, across pages too."""
-        start, end = request.offset, min(request.offset + request.limit, len(fused))
+        count = ranking.at_least(request.min_score)
+        start, end = request.offset, min(request.offset + request.limit, count)
+        if start >= end:
+            return []
         first, last = start, end
-        while 0 < first < end and fused[first - 1].score == fused[first].score:
+        while first > 0 and ranking.score(first - 1) == ranking.score(first):
             first -= 1
-        while last < len(fused) and fused[last].score == fused[last - 1].score:
+        while last < count and ranking.score(last) == ranking.score(last - 1):
             last += 1
-        shown = self._documents.cards([one.key for one in fused[first:last]]) if first < last else {}
+        fused = ranking[first:last]
+        shown = self._documents.cards([one.key for one in fused])
         hits = [
             Hit(one.key, shown[one.key][0], one.score, one.relevance, one.matched_by, shown[one.key][1])
-            for one in fused[first:last]
+            for one in fused
             if one.key in shown
         ]
         hits.sort(key=lambda hit: (-hit.score, hit.id))
@@ -229,6 +263,15 @@ class SearchService:
     def close(self) -> None:
         """Stop embedding queries."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _named(words: WordsIndex, folded: str, allowed: Filter) -> tuple[list[int], list[int]]:
+    """Return the documents whose name the query is, and those with a name that begins with it."""
+    if not folded or len(folded) > _LONGEST_NAME:
+        return [], []
+    exact = words.named(folded, _NAMED, allowed) or words.named(joined(folded), _NAMED, allowed)
+    long_enough = len(folded) >= _SHORTEST_PREFIX
+    return exact, words.named_with_prefix(folded, _PREFIXED, allowed) if long_enough else []
 
 
 def _normal(query: str) -> str:

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from embeddings.base import Vector
 
@@ -67,11 +69,20 @@ class Embedded(NamedTuple):
     vector: Vector
 
 
-class Scored(NamedTuple):
-    """A document's key with the score one index gave it; higher is better."""
+Keys = NDArray[np.int64]
+"""Keys of documents, shape (documents,)."""
 
-    key: int
-    score: float
+
+class Found(NamedTuple):
+    """Documents an index found, with the score it gave each; parallel arrays of shape (documents,)."""
+
+    keys: Keys
+    scores: NDArray[np.float32]
+
+    @classmethod
+    def nothing(cls) -> "Found":
+        """Return no documents."""
+        return cls(np.empty(0, np.int64), np.empty(0, np.float32))
 
 
 class Filter(NamedTuple):

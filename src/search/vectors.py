@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 from embeddings.base import Matrix
 from search import integrity
 from search.fuse import MINILM, Background, background
-from search.types import DocumentGone, Scored, VectorPut
-
-Keys = NDArray[np.int64]
+from search.types import DocumentGone, Found, Keys, VectorPut
 
 
 class _View(NamedTuple):
@@ -24,11 +22,10 @@ class _View(NamedTuple):
     keys: Keys
     rows: Keys
 
-    def rows_of(self, keys: Sequence[int]) -> Keys:
+    def rows_of(self, keys: Keys) -> Keys:
         """Return the row of each key, -1 where it has none; shape (len(keys),)."""
-        wanted = np.asarray(keys, np.int64)
-        known = wanted < len(self.rows)
-        return np.where(known, self.rows[np.where(known, wanted, 0)], -1)
+        known = keys < len(self.rows)
+        return np.where(known, self.rows[np.where(known, keys, 0)], -1)
 
 
 def _view(index: Any, keys: Keys) -> _View:
@@ -110,7 +107,7 @@ class VectorIndex:
             keys = np.concatenate([keys, np.array([change.key for change in puts], np.int64)])
         return _view(index, keys)
 
-    def search(self, vectors: Matrix, limit: int, allowed: Sequence[int] | None = None) -> list[Scored]:
+    def search(self, vectors: Matrix, limit: int, allowed: Keys | None = None) -> Found:
         """Return the `limit` documents nearest to each of the vectors, shape (queries, dim), by cosine.
 
         Those of the first vector come first, best first; a document may be there once for every vector. With
@@ -123,11 +120,8 @@ class VectorIndex:
             # faiss's own stubs know the C++ constructors only, not the Python ones it puts in their place.
             parameters = faiss.SearchParameters(sel=_selector(rows[rows >= 0], len(view.keys)))  # type: ignore[call-arg]
         scores, found = view.index.search(vectors, min(limit, len(view.keys)) or 1, params=parameters)
-        return [
-            Scored(int(view.keys[row]), score)
-            for row, score in zip(found.ravel().tolist(), scores.ravel().tolist(), strict=True)
-            if row >= 0
-        ]
+        there = found >= 0
+        return Found(view.keys[found[there]], scores[there])
 
     def background(self) -> Background:
         """Return the cosine of unrelated documents here; measured again when the index has grown or shrunk by much."""
@@ -136,7 +130,7 @@ class VectorIndex:
             self._measured = (count, background(_stored(self._view.index)))
         return self._measured[1]
 
-    def cosines(self, vectors: Matrix, keys: Sequence[int]) -> NDArray[np.float32]:
+    def cosines(self, vectors: Matrix, keys: Keys) -> NDArray[np.float32]:
         """Return each document's greatest cosine with any of `vectors`, NaN where it has none; shape (len(keys),)."""
         view = self._view
         rows = view.rows_of(keys)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import tantivy
 
 from search import integrity
@@ -20,7 +21,7 @@ from search.text import (
     query_analyzer,
     segmented,
 )
-from search.types import DocumentGone, DocumentPut, Filter, Scored
+from search.types import DocumentGone, DocumentPut, Filter, Found, Keys
 
 _WRITER_MEMORY = 32_000_000
 _K1_PLUS_1 = 2.2
@@ -125,7 +126,7 @@ class WordsIndex:
         return self._searcher.num_docs - 1
 
     def __contains__(self, key: int) -> bool:
-        return bool(self._top(self._key_term(key), 1))
+        return len(self._top(self._key_term(key), 1).keys) > 0
 
     def _key_term(self, key: int) -> tantivy.Query:
         return _QUERY.term_query(self._schema, "key", key, "basic")
@@ -170,17 +171,19 @@ class WordsIndex:
         terms = self._query_analyzer.analyze(text) or self._analyzer.analyze(text)
         return list(dict.fromkeys(terms))[:QUERY_TERMS]
 
-    def search(self, terms: Sequence[str], limit: int, allowed: Filter) -> list[Scored]:
+    def search(self, terms: Sequence[str], limit: int, allowed: Filter) -> Found:
         """Return the best documents for `terms` by BM25, best first. No term: no result."""
         if not terms:
-            return []
+            return Found.nothing()
         wanted = [(_SHOULD, _QUERY.term_query(self._schema, "text", term, "freq")) for term in terms]
         return self._top(self._restricted(_QUERY.boolean_query(wanted), allowed), limit)
 
     def named(self, folded: str, limit: int, allowed: Filter) -> list[int]:
         """Return the keys of documents one of whose names folds to `folded`, ascending."""
+        if not folded or not self._searcher.doc_freq("names", folded):
+            return []
         query = self._restricted(self._term("names", folded), allowed)
-        return sorted(hit.key for hit in self._top(query, limit))
+        return sorted(self._top(query, limit).keys.tolist())
 
     def named_with_prefix(self, folded: str, limit: int, allowed: Filter) -> list[int]:
         """Return the keys of documents with a longer name that begins with `folded`, shortest names first."""
@@ -190,10 +193,10 @@ class WordsIndex:
             keys.update(dict.fromkeys(self.named(name, limit, allowed)))
         return list(keys)[:limit]
 
-    def keys(self, allowed: Filter) -> list[int]:
+    def keys(self, allowed: Filter) -> Keys:
         """Return the keys of all documents that `allowed` lets through, in no order."""
         query = self._restricted(_QUERY.exists_query("key"), allowed)
-        return [hit.key for hit in self._top(query, max(1, self._searcher.num_docs))]
+        return self._top(query, max(1, self._searcher.num_docs)).keys
 
     def restricts(self, allowed: Filter) -> bool:
         """Return whether `allowed` may keep any document out."""
@@ -220,11 +223,12 @@ class WordsIndex:
         ]
         return _QUERY.boolean_query(parts) if len(parts) > 1 else query
 
-    def _top(self, query: tantivy.Query, limit: int) -> list[Scored]:
+    def _top(self, query: tantivy.Query, limit: int) -> Found:
         searcher = self._searcher
         hits = searcher.search(query, limit, count=False).hits
         keys = searcher.fast_field_values("key", [address for _, address in hits])
-        return [Scored(int(key), score) for key, (score, _) in zip(keys, hits, strict=True)]  # type: ignore[arg-type]
+        scores = np.fromiter((score for score, _ in hits), np.float32, len(hits))
+        return Found(np.array(keys, np.int64), scores)
 
     def close(self) -> None:
         """Finish background merges and let the folder go; searches under way still end well."""

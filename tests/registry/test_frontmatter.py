@@ -1,3 +1,5 @@
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -134,8 +136,6 @@ def test_text_without_front_matter_is_all_body(text: str) -> None:
 
 @given(st.text(st.sampled_from("-\n\r:# abn\"'[]{}|>&*!\t\ufeff,?"), max_size=80))
 def test_any_text_is_read_or_refused(text: str) -> None:
-    read("---\n" + text)
-    try:
-        read("---\n" + text, strict=True)
-    except FrontMatterError as refusal:
-        assert refusal.message
+    found = read("---\n" + text)
+    with suppress(FrontMatterError):
+        assert read("---\n" + text, strict=True) == found

@@ -42,7 +42,7 @@ def keys(ranking: list[Fused]) -> list[int]:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_nothing_gives_nothing(mode: str) -> None:
-    assert fuse(signals([]), mode) == []
+    assert list(fuse(signals([]), mode)) == []
 
 
 @pytest.mark.parametrize(("mode", "order"), [("hybrid", [2, 1, 3]), ("keyword", [1, 2]), ("semantic", [3, 2])])

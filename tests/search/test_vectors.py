@@ -30,36 +30,36 @@ def filled(folder: Path, space: str = "model/16") -> VectorIndex:
 def test_the_nearest_come_first_with_their_cosine(tmp_path: Path) -> None:
     hits = filled(tmp_path).search(VECTORS[3:4], 5)
     expected = np.argsort(-(VECTORS @ VECTORS[3]))[:5] * 10
-    assert [hit.key for hit in hits] == expected.tolist()
-    assert hits[0].score == pytest.approx(1.0)
+    assert hits.keys.tolist() == expected.tolist()
+    assert hits.scores[0] == pytest.approx(1.0)
 
 
 def test_only_allowed_documents_are_found(tmp_path: Path) -> None:
     index = filled(tmp_path)
-    assert [hit.key for hit in index.search(VECTORS[3:4], 5, [40, 999])] == [40]
-    assert index.search(VECTORS[3:4], 5, []) == []
+    assert index.search(VECTORS[3:4], 5, np.array([40, 999])).keys.tolist() == [40]
+    assert index.search(VECTORS[3:4], 5, np.array([], np.int64)).keys.tolist() == []
 
 
 def test_an_empty_index_finds_nothing(tmp_path: Path) -> None:
-    assert VectorIndex(tmp_path / "v.faiss", "catalog", "s", 16).search(VECTORS[0:1], 5) == []
+    assert VectorIndex(tmp_path / "v.faiss", "catalog", "s", 16).search(VECTORS[0:1], 5).keys.tolist() == []
 
 
 def test_a_replaced_vector_takes_the_old_ones_place_and_a_removed_one_is_gone(tmp_path: Path) -> None:
     index = filled(tmp_path)
     index.apply([VectorPut(51, 30, VECTORS[4]), DocumentGone(52, 40)], 52)
-    assert [hit.key for hit in index.search(VECTORS[4:5], 1)] == [30]
+    assert index.search(VECTORS[4:5], 1).keys.tolist() == [30]
     assert (len(index), index.number) == (49, 52)
 
 
 def test_the_latest_of_several_changes_to_one_document_counts(tmp_path: Path) -> None:
     index = filled(tmp_path)
     index.apply([VectorPut(51, 30, VECTORS[4]), DocumentGone(52, 30), VectorPut(53, 30, VECTORS[9])], 53)
-    assert index.cosines(VECTORS[9:10], [30])[0] == pytest.approx(1.0)
+    assert index.cosines(VECTORS[9:10], np.array([30]))[0] == pytest.approx(1.0)
     assert len(index) == 50
 
 
 def test_cosines_of_unknown_documents_are_nan(tmp_path: Path) -> None:
-    cosines = filled(tmp_path).cosines(VECTORS[0:1], [0, 5, 10_000])
+    cosines = filled(tmp_path).cosines(VECTORS[0:1], np.array([0, 5, 10_000]))
     assert cosines[0] == pytest.approx(1.0)
     assert np.isnan(cosines[1:]).all()
 
@@ -68,7 +68,7 @@ def test_a_snapshot_restores_the_index(tmp_path: Path) -> None:
     filled(tmp_path).save()
     again = VectorIndex(tmp_path / "vectors.faiss", "catalog", "model/16", 16)
     assert (again.number, len(again), again.rebuilt_because) == (50, 50, None)
-    assert again.search(VECTORS[3:4], 1)[0].key == 30
+    assert again.search(VECTORS[3:4], 1).keys[0] == 30
 
 
 @pytest.mark.parametrize("position", [0, 40, 300, -1])

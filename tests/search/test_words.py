@@ -39,7 +39,7 @@ def words(tmp_path: Path) -> Iterator[WordsIndex]:
 
 
 def found(words: WordsIndex, text: str, allowed: Filter = ALL) -> list[int]:
-    return [hit.key for hit in words.search(words.terms(text), 10, allowed)]
+    return words.search(words.terms(text), 10, allowed).keys.tolist()
 
 
 def test_a_word_in_the_name_counts_more_than_one_in_the_body(words: WordsIndex) -> None:

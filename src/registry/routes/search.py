@@ -13,9 +13,8 @@ from registry.answers import (
     SearchBody,
     SearchData,
     resolve_data,
-    resolve_request,
     search_data,
-    search_request,
+    search_data_at_once,
 )
 from registry.envelope import Ok
 from registry.routes.parameters import ListPage, ReadyServices
@@ -25,9 +24,8 @@ from search.types import Mode
 
 async def _search(services: Services, body: SearchBody) -> Ok[SearchData]:
     # What answers from memory takes less time than a change of threads.
-    if services.engine.search.is_quick(search_request(body)):
-        return Ok(search_data(services, body))
-    return Ok(await to_thread.run_sync(search_data, services, body))
+    data = search_data_at_once(services, body)
+    return Ok(data if data is not None else await to_thread.run_sync(search_data, services, body))
 
 
 @post("/search", status_code=200, tags=["search"], role="user")
@@ -39,8 +37,6 @@ async def search(services: ReadyServices, data: JSONBody[SearchBody]) -> Ok[Sear
 @post("/resolve", status_code=200, tags=["search"], role="user")
 async def resolve(services: ReadyServices, data: JSONBody[ResolveBody]) -> Ok[ResolveData]:
     """Find the skills that fit an agent's prompt, and where to load them from."""
-    if services.engine.search.is_quick(resolve_request(data)):
-        return Ok(resolve_data(services, data))
     return Ok(await to_thread.run_sync(resolve_data, services, data))
 
 

@@ -53,10 +53,17 @@ def _skill_folders(folder: Path, depth: int) -> Iterator[Path]:
 def _folders_in(root: Path) -> list[Path]:
     try:
         with os.scandir(root) as listing:
-            names = sorted(entry.name for entry in listing if entry.is_dir())
+            names = sorted(entry.name for entry in listing if _is_folder(entry))
     except OSError:
         return []
     return [root / name for name in names if not _passed_over(name) and name != "node_modules"]
+
+
+def _is_folder(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link in a circle, or to where we may not look
+        return False
 
 
 def _listing(folder: Path) -> tuple[set[str], list[str]]:
