@@ -1,7 +1,7 @@
 """The `data` of the answers that are more than one record: the same whether asked over HTTP or on the command line."""
 
 import time
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -150,20 +150,27 @@ def _allowed(filters: SearchFilters) -> Filter:
     return Filter(tuple(groups), () if filters.enabled is False else (DISABLED,))
 
 
-def search_data(services: Services, body: SearchBody) -> SearchData:
+class Searched(NamedTuple):
+    """What a search found, and up to which change number that holds; None where it should be tried again."""
+
+    data: SearchData
+    holds_at: int | None
+
+
+def search_data(services: Services, body: SearchBody) -> Searched:
     """Search and return what was found. Raises SERVICE_UNAVAILABLE where only semantic search would do."""
     started = time.perf_counter()
     return _search_answer(services, body, _search(services, search_request(body)), started)
 
 
-def search_data_at_once(services: Services, body: SearchBody) -> SearchData | None:
+def search_data_at_once(services: Services, body: SearchBody) -> Searched | None:
     """Return what `search_data` would, or None where that has to wait for something."""
     started = time.perf_counter()
     results = services.engine.search.search_at_once(search_request(body))
     return None if results is None else _search_answer(services, body, results, started)
 
 
-def _search_answer(services: Services, body: SearchBody, results: Results, started: float) -> SearchData:
+def _search_answer(services: Services, body: SearchBody, results: Results, started: float) -> Searched:
     texts = _texts(services, results.hits, body.content)
     skills = [
         FoundSkill(
@@ -175,15 +182,16 @@ def _search_answer(services: Services, body: SearchBody, results: Results, start
         )
         for hit in results.hits
     ]
-    took = round((time.perf_counter() - started) * 1000, 3)
-    return SearchData(
+    complete = services.ready.is_set()
+    data = SearchData(
         query=body.query,
         mode=results.mode,
         count=len(skills),
-        took_ms=took,
-        warnings=results.warnings if services.ready.is_set() else [*results.warnings, STARTING],
+        took_ms=round((time.perf_counter() - started) * 1000, 3),
+        warnings=results.warnings if complete else [*results.warnings, STARTING],
         skills=skills,
     )
+    return Searched(data, results.number if complete and not results.warnings else None)
 
 
 def resolve_data(services: Services, body: ResolveBody) -> ResolveData:

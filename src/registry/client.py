@@ -106,7 +106,7 @@ class InProcess:
 
     def search(self, body: SearchBody) -> Answer:
         """Search."""
-        return self._answer(lambda: search_data(self.services, body))
+        return self._answer(lambda: search_data(self.services, body).data)
 
     def reindex(self, skill_id: str | None, *, force: bool, progress: Progress) -> Answer:
         """Reindex one skill or all, saying how far it is."""

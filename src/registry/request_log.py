@@ -70,6 +70,8 @@ class _Answered:
         await self._send(message)
 
     def log(self) -> None:
+        if not _log.isEnabledFor(logging.INFO):
+            return
         scope = self._scope
         path = scope["raw_path"].decode("latin-1")
         milliseconds = (time.perf_counter() - self._started) * 1000

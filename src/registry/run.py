@@ -3,6 +3,7 @@
 import functools
 import logging
 
+from registry.answer_cache import AnswerCache
 from registry.app import create_app
 from registry.data_dir import DataDirLock
 from registry.guard import Guard
@@ -71,7 +72,8 @@ def site(settings: Settings, worker: int = 0) -> Site:
     """Return the application with everything round it, over services of its own."""
     services = Services(settings, worker=worker)
     server = settings.server
-    guarded = Guard(create_app(services), server.host, server.allowed_hosts, server.allowed_origins)
+    app = AnswerCache(create_app(services), services.settled_number)
+    guarded = Guard(app, server.host, server.allowed_hosts, server.allowed_origins)
     return Site(RequestLog(guarded), services.drain)
 
 

@@ -130,6 +130,10 @@ class Services:
         """Say no to new traffic: `/readyz` answers 503 from now on."""
         self.draining = True
 
+    def settled_number(self) -> int | None:
+        """Return the change number searches see now, None while the first scan or a change is being taken up."""
+        return self.engine.search.number() if self.ready.is_set() else None
+
     def writable(self) -> bool:
         """Return whether state-changing requests are taken."""
         return not self.settings.server.read_only

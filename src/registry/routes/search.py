@@ -1,11 +1,12 @@
 """Finding skills: for people, and for agents."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from anyio import to_thread
-from litestar import get, post
+from litestar import Request, get, post
 from litestar.params import JSONBody, QueryParameter
 
+from registry import answer_cache
 from registry.answers import (
     ContentDetail,
     ResolveBody,
@@ -22,16 +23,22 @@ from registry.services import Services
 from search.types import Mode
 
 
-async def _search(services: Services, body: SearchBody) -> Ok[SearchData]:
+async def _search(scope: Any, services: Services, body: SearchBody) -> Ok[SearchData]:
     # What answers from memory takes less time than a change of threads.
-    data = search_data_at_once(services, body)
-    return Ok(data if data is not None else await to_thread.run_sync(search_data, services, body))
+    found = search_data_at_once(services, body)
+    if found is None:
+        found = await to_thread.run_sync(search_data, services, body)
+    if found.holds_at is not None:
+        answer_cache.keep(scope, found.holds_at)
+    return Ok(found.data)
 
 
 @post("/search", status_code=200, tags=["search"], role="user")
-async def search(services: ReadyServices, data: JSONBody[SearchBody]) -> Ok[SearchData]:
+async def search(
+    request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[SearchBody]
+) -> Ok[SearchData]:
     """Find the skills that fit a query, best first."""
-    return await _search(services, data)
+    return await _search(request.scope, services, data)
 
 
 @post("/resolve", status_code=200, tags=["search"], role="user")
@@ -42,6 +49,7 @@ async def resolve(services: ReadyServices, data: JSONBody[ResolveBody]) -> Ok[Re
 
 @get("/search", tags=["search"], role="user")
 async def search_by_query(
+    request: Request[Any, Any, Any],
     services: ReadyServices,
     page: ListPage,
     q: Annotated[str, QueryParameter(max_length=2000, pattern=r"\S", description="What to look for")],
@@ -50,7 +58,7 @@ async def search_by_query(
 ) -> Ok[SearchData]:
     """Find the skills that fit a query, best first."""
     body = SearchBody(query=q, limit=page.limit, offset=page.offset, mode=mode, content=content)
-    return await _search(services, body)
+    return await _search(request.scope, services, body)
 
 
 SEARCH = [search, search_by_query, resolve]
