@@ -71,7 +71,12 @@ def parts(engine: Engine, embedder: Embedder, queries: Sequence[str]) -> Figures
     figures["hybrid search, cached vector"] = median_ms(
         lambda query: engine.search.search(Request(query, allowed=ENABLED)), queries
     )
-    figures["sum of parts"] = figures["encoder"] + figures["faiss"] + figures["tantivy"]
+
+    def directly(query: str) -> None:
+        flat.search(embedder.queries([query]), 100)
+        words.search(words.terms(query), 100, Filter())
+
+    figures["parts in turn"] = median_ms(directly, queries)
     return figures
 
 
@@ -211,7 +216,7 @@ def ratios(result: dict[str, Any]) -> dict[str, tuple[float, str]]:
     """Return what is judged: each figure divided by its limit, and what is asked of it."""
     inner, http, limit = result["in process, ms"], result["http"], result["bare"]
     answer = {
-        "hybrid p50 over HTTP / sum of its parts": (http["hybrid p50"] / inner["sum of parts"], "<= 1.5"),
+        "hybrid p50 over HTTP / sum of its parts": (http["hybrid p50"] / inner["parts in turn"], "<= 1.5"),
         "words part, ms": (inner["tantivy"], "<= 0.3 at 4,000"),
         "second start, seconds": (http["second start, seconds"], "<= 2 at 10,000"),
         "RSS, MB": (http["RSS, MB"], "<= 450 at 10,000"),

@@ -7,6 +7,7 @@ catalog's change number, so an answer never outlives a change of a skill or of a
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
 from search.latest import Latest
@@ -42,9 +43,7 @@ class AnswerCache:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer from memory, or have the application answer."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-        elif scope["path"] == PATH and scope["method"] in ("GET", "POST"):
+        if scope["type"] == ScopeType.HTTP and scope["path"] == PATH and scope["method"] in ("GET", "POST"):
             await self._search(scope, receive, send)
         else:
             await self._app(scope, receive, send)
@@ -56,8 +55,8 @@ class AnswerCache:
             return
         varies = [header for header in scope["headers"] if header[0] in _VARIES]
         key = (scope["method"], scope["query_string"], first["body"], tuple(varies))
-        kept, number = self._answers.get(key), self._number()
-        if kept is not None and kept.number == number:
+        kept = self._answers.get(key)
+        if kept is not None and kept.number == self._number():
             for message in kept.messages:
                 await send(message.copy())
             return

@@ -11,6 +11,7 @@ from registry.catalog import Catalog, Place, Stored
 from registry.db import Transaction
 from registry.errors import Fault, conflict, not_found, skill_not_found, validation_error
 from registry.faults import find_faults
+from registry.frontmatter import FrontMatterError
 from registry.models import (
     RESERVED_IDS,
     Capabilities,
@@ -24,6 +25,7 @@ from registry.models import (
 from registry.skill_folder import (
     FileEntry,
     SkillFolder,
+    UnreadableSkill,
     fingerprint,
     list_files,
     open_file,
@@ -93,7 +95,10 @@ class LocalSkills:
             current = stored.skill
             if fingerprint(folder) != stored.fingerprint:  # changed by hand, and not yet seen by a scan
                 current = _skill(read_skill_folder(folder), skill_id, current.enabled, str(stored.folder))
-            update_skill_file(folder, _edits(sent), sent.get("content"))
+            try:
+                update_skill_file(folder, _edits(sent), sent.get("content"))
+            except (FrontMatterError, UnreadableSkill) as error:
+                raise validation_error(message=f"The skill's file cannot be changed so: {error}") from None
             return self._save(transaction, folder, _with(current, sent))
 
     def delete(self, skill_id: str, etags: Collection[str] | None) -> None:

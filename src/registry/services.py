@@ -1,6 +1,7 @@
 """Everything the service is made of, built once from the settings and handed to the handlers."""
 
 import asyncio
+import gc
 import logging
 import threading
 import time
@@ -118,6 +119,9 @@ class Services:
             _log.exception("starting failed half-way; what there is answers")
         finally:
             self.ready.set()
+            # What was made so far stays for good: the collector need not look at it again and again.
+            gc.collect()
+            gc.freeze()
 
     async def when_ready(self) -> "Services":
         """Return these services when the first scan is done, or when it takes too long to wait for."""
