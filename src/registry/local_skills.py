@@ -29,6 +29,7 @@ from registry.skill_folder import (
     fingerprint,
     list_files,
     open_file,
+    project_metadata,
     qualified_id,
     read_skill_folder,
     remove_skill_folder,
@@ -92,6 +93,7 @@ class LocalSkills:
         with self._catalog.database.write() as transaction:
             stored = self._catalog.expect(transaction, skill_id, etags)
             folder = self._folder(stored)
+            _check_not_elsewhere(folder, sent)
             current = stored.skill
             if fingerprint(folder) != stored.fingerprint:  # changed by hand, and not yet seen by a scan
                 current = _skill(read_skill_folder(folder), skill_id, current.enabled, str(stored.folder))
@@ -176,6 +178,13 @@ def _check_labels(sent: Mapping[str, Any]) -> None:
     ]
     if faults:
         raise validation_error(*faults)
+
+
+def _check_not_elsewhere(folder: Path, sent: Mapping[str, Any]) -> None:
+    """Refuse to change in SKILL.md what skill-project.toml, which counts before it, says too."""
+    elsewhere = project_metadata(folder, []).keys() & sent.keys()
+    if elsewhere:
+        raise validation_error(*(Fault(name, "is set in the skill's skill-project.toml") for name in sorted(elsewhere)))
 
 
 def _with(skill: Skill, sent: Mapping[str, Any]) -> Skill:

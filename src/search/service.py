@@ -11,7 +11,7 @@ from embeddings.base import Embedder, EmbeddingError, Matrix
 from search.follower import Follower
 from search.fuse import MINILM, Ranking, Signals, fuse
 from search.latest import Latest
-from search.text import fold, joined, sentences
+from search.text import fold, sentences
 from search.types import Documents, Filter, Found, Keys, MatchedBy, Mode, RanMode, Relevance
 from search.vectors import VectorIndex
 from search.words import WordsIndex
@@ -245,7 +245,7 @@ def _named(words: WordsIndex, folded: str, allowed: Filter) -> tuple[list[int], 
     """Return the documents whose name the query is, and those with a name that begins with it."""
     if not folded or len(folded) > _LONGEST_NAME:
         return [], []
-    exact = words.named(folded, _NAMED, allowed) or words.named(joined(folded), _NAMED, allowed)
+    exact = words.named(folded, _NAMED, allowed)
     long_enough = len(folded) >= _SHORTEST_PREFIX
     return exact, words.named_with_prefix(folded, _PREFIXED, allowed) if long_enough else []
 

@@ -16,8 +16,10 @@ from search.text import (
     QUERY_TERMS,
     RECIPE,
     document_analyzer,
+    fold,
     folded_names,
     indexed_text,
+    joined,
     query_analyzer,
     segmented,
 )
@@ -25,6 +27,7 @@ from search.types import DocumentGone, DocumentPut, Filter, Found, Keys
 
 _WRITER_MEMORY = 32_000_000
 _K1_PLUS_1 = 2.2
+NAME_FIELDS = ("id", "name", "joined_name")
 _QUERY = tantivy.Query
 _MUST, _MUST_NOT, _SHOULD = tantivy.Occur.Must, tantivy.Occur.MustNot, tantivy.Occur.Should
 
@@ -41,7 +44,8 @@ def _schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_unsigned_field("key", indexed=True, fast=True)
     builder.add_text_field("text", tokenizer_name="skill", index_option="freq")
-    builder.add_text_field("names", tokenizer_name="raw", index_option="basic")
+    for field in NAME_FIELDS:
+        builder.add_text_field(field, tokenizer_name="raw", index_option="basic")
     builder.add_text_field("labels", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("state", tokenizer_name="raw", index_option="basic", stored=True)
     return builder.build()
@@ -153,8 +157,10 @@ class WordsIndex:
         document = tantivy.Document()
         document.add_unsigned("key", change.document.key)
         document.add_text("text", indexed_text(change.document))
+        document.add_text("id", fold(change.document.id))
         for name in folded_names(change.document):
-            document.add_text("names", name)
+            document.add_text("name", name)
+            document.add_text("joined_name", joined(name))
         for label in change.document.labels:
             document.add_text("labels", label)
         return document
@@ -179,18 +185,27 @@ class WordsIndex:
         return self._top(self._restricted(_QUERY.boolean_query(wanted), allowed), limit)
 
     def named(self, folded: str, limit: int, allowed: Filter) -> list[int]:
-        """Return the keys of documents one of whose names folds to `folded`, ascending."""
-        if not folded or not self._searcher.doc_freq("names", folded):
+        """Return the keys of documents whose name is `folded`, ascending.
+
+        Those of which it is the id count before those of which it is a name, and these before those of which it is a
+        name but for the spaces: the first kind there is, is the answer.
+        """
+        for field, name in zip(NAME_FIELDS, (folded, folded, joined(folded)), strict=True):
+            if found := self._with_name(field, name, limit, allowed):
+                return found
+        return []
+
+    def _with_name(self, field: str, name: str, limit: int, allowed: Filter) -> list[int]:
+        if not self._searcher.doc_freq(field, name):
             return []
-        query = self._restricted(self._term("names", folded), allowed)
-        return sorted(self._top(query, limit).keys.tolist())
+        return sorted(self._top(self._restricted(self._term(field, name), allowed), limit).keys.tolist())
 
     def named_with_prefix(self, folded: str, limit: int, allowed: Filter) -> list[int]:
-        """Return the keys of documents with a longer name that begins with `folded`, shortest names first."""
-        names = [name for name, _ in self._searcher.terms_with_prefix("names", folded, limit=4 * limit)]
+        """Return the keys of documents with a name that begins with `folded`, shortest names first."""
+        names = [name for name, _ in self._searcher.terms_with_prefix("name", folded, limit=4 * limit)]
         keys: dict[int, None] = {}
-        for name in sorted((name for name in names if name != folded), key=len)[:limit]:
-            keys.update(dict.fromkeys(self.named(name, limit, allowed)))
+        for name in sorted(names, key=len)[:limit]:
+            keys.update(dict.fromkeys(self._with_name("name", name, limit, allowed)))
         return list(keys)[:limit]
 
     def keys(self, allowed: Filter) -> Keys:

@@ -64,7 +64,7 @@ def test_a_name_is_found_whatever_its_case_and_separators(words: WordsIndex, nam
 
 
 def test_a_prefix_finds_longer_names(words: WordsIndex) -> None:
-    assert words.named_with_prefix("pdf", 10, ALL) == [1]
+    assert words.named_with_prefix("pdf", 10, ALL) == [3, 1]
 
 
 def test_the_latest_change_of_a_document_counts(words: WordsIndex) -> None:

@@ -1,7 +1,7 @@
 """Skills as folders on disk: finding, reading, naming and writing them."""
 
 from registry.skill_folder.ids import qualified_id, suggest_id
-from registry.skill_folder.reading import SkillFolder, UnreadableSkill, read_skill_folder
+from registry.skill_folder.reading import SkillFolder, UnreadableSkill, project_metadata, read_skill_folder
 from registry.skill_folder.tree import (
     FileEntry,
     find_skill_folders,
@@ -25,6 +25,7 @@ __all__ = [
     "fingerprint",
     "list_files",
     "open_file",
+    "project_metadata",
     "qualified_id",
     "read_skill_folder",
     "remove_leftovers",

@@ -75,7 +75,7 @@ def read_skill_folder(folder: Path) -> SkillFolder:
     warnings += document.warnings
     fields = _without_controls(document.fields)
     metadata = _metadata(fields, warnings)
-    said = _Said((_project(folder, warnings), metadata, fields))
+    said = _Said((project_metadata(folder, warnings), metadata, fields))
     name = " ".join(said.text("name").split())
     return SkillFolder(
         name=_checked_name(name, folder, warnings),
@@ -175,8 +175,11 @@ def _metadata(fields: Mapping[str, Value], warnings: list[str]) -> dict[str, Any
     return {}
 
 
-def _project(folder: Path, warnings: list[str]) -> dict[str, Value]:
-    """Return the texts and lists of `[metadata]` in the skill's own skill-project.toml."""
+def project_metadata(folder: Path, warnings: list[str]) -> dict[str, Value]:
+    """Return the texts and lists of `[metadata]` in the skill's own skill-project.toml, which count before SKILL.md's.
+
+    What is wrong with the file is added to `warnings`.
+    """
     path = folder / PROJECT_FILE
     if path.is_symlink() or not path.is_file():
         return {}

@@ -1,0 +1,119 @@
+"""No regular expression of the service goes quadratic: texts of strangers reach most of them (check J15)."""
+
+import ast
+import itertools
+import re
+import signal
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import FrameType
+from typing import Any, NamedTuple
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src"
+LENGTH = 50_000
+GUARD_SECONDS = 1.0
+UNITS = (
+    *("a", "A", "0", " ", "\t", "\n", "\r\n", "-", "_", ".", ",", ":", "#", "*", "`", "(", ")", "[", "]", '"', "é"),
+    *("aA", "a ", "a-", "a.", "0.", "a\n", "---\n", " ---", "a: ", "- ", "[a](", "[a](b)", "`a*", "字", "(a", "a("),
+)
+FRAMES = (("", ""), ("", "\x00"), ("---\n", "!\n"), ("description: ", "\x00"), ("https://[", "]!"), ("a", "!a"))
+
+
+class Pattern(NamedTuple):
+    """A regular expression in the source and how it is used there."""
+
+    place: str
+    text: str | bytes
+    flags: int
+    uses: frozenset[str]
+
+
+def patterns_in(path: Path) -> Iterator[Pattern]:
+    """Find `re.compile(…)` and every `pattern=…`, which msgspec searches for, in a module."""
+    tree = ast.parse(path.read_text())
+    assigned = {
+        node.targets[0].id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    }
+    names = {id(value): name for name, value in assigned.items()}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        place = f"{path.relative_to(SOURCE)}:{node.lineno}"
+        if ast.unparse(node.func) == "re.compile":
+            flags = eval(ast.unparse(node.args[1]), {"re": re}) if len(node.args) > 1 else 0
+            yield Pattern(place, literal(node.args[0], assigned), flags, uses_of(names.get(id(node)), tree))
+        for keyword in node.keywords:
+            if keyword.arg == "pattern":
+                yield Pattern(place, literal(keyword.value, assigned), 0, frozenset({"search"}))
+
+
+def literal(node: ast.expr, assigned: dict[str, ast.expr]) -> str | bytes:
+    """Return the text of an expression that is a literal, or the name of one."""
+    value = ast.literal_eval(assigned[node.id] if isinstance(node, ast.Name) else node)
+    assert isinstance(value, str | bytes)
+    return value
+
+
+def uses_of(name: str | None, tree: ast.AST) -> frozenset[str]:
+    """Return which methods of the compiled expression a module calls."""
+    return frozenset(
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
+    )
+
+
+PATTERNS = tuple(found for path in sorted(SOURCE.rglob("*.py")) for found in patterns_in(path))
+
+
+@cache
+def adversaries() -> tuple[str, ...]:
+    """Return long repetitions between beginnings that match and ends that do not."""
+    pairs = itertools.product(UNITS, FRAMES)
+    return tuple(f"{start}{unit * (LENGTH // len(unit))}{end}" for unit, (start, end) in pairs)
+
+
+def give_up(number: int, frame: FrameType | None) -> None:
+    raise TimeoutError
+
+
+def run(compiled: re.Pattern[Any], use: str, text: str | bytes) -> None:
+    """Use the expression on a text to the end; TimeoutError when that takes too long."""
+    signal.setitimer(signal.ITIMER_REAL, GUARD_SECONDS)
+    try:
+        if use in {"sub", "subn"}:
+            compiled.sub(text[:0], text)
+        elif use == "finditer":
+            list(compiled.finditer(text))
+        else:
+            getattr(compiled, use)(text)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+@pytest.fixture(autouse=True)
+def alarm() -> Iterator[None]:
+    before = signal.signal(signal.SIGALRM, give_up)
+    yield
+    signal.signal(signal.SIGALRM, before)
+
+
+def test_the_expressions_are_found() -> None:
+    assert len(PATTERNS) > 40
+    assert all(pattern.uses for pattern in PATTERNS), [one.place for one in PATTERNS if not one.uses]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.place)
+def test_no_text_makes_it_slow(pattern: Pattern) -> None:
+    compiled = re.compile(pattern.text, pattern.flags)
+    for use, text in itertools.product(pattern.uses, adversaries()):
+        given = text.encode() if isinstance(pattern.text, bytes) else text
+        try:
+            run(compiled, use, given)
+        except TimeoutError:
+            pytest.fail(f"{use} takes more than {GUARD_SECONDS} s on {text[:30]!r} … {text[-10:]!r}")
