@@ -10,8 +10,10 @@ from litestar.params import QueryParameter
 from litestar.response import File
 
 from registry.envelope import Ok
+from registry.local_skills import SKILL_FILE
 from registry.markdown import render_markdown
-from registry.routes.parameters import ReadyServices, each, skill_id
+from registry.routes.parameters import ERRORS, ReadyServices, each, skill_id
+from registry.services import Services
 from registry.skill_folder import FileEntry
 
 _TEXT_TYPES = frozenset({"application/json", "application/xml", "application/javascript", "application/x-sh", None})
@@ -30,25 +32,28 @@ class SkillContent(msgspec.Struct, kw_only=True):
     content: str
 
 
-@get(each("/skills/{id}/content"), sync_to_thread=True, tags=["skills"], role="user")
-def get_content(request: Request[Any, Any, Any], services: ReadyServices, form: Form = "raw") -> Ok[SkillContent]:
+@get(each("/skills/{id}/content"), tags=["skills"], responses=ERRORS, role="user")
+async def get_content(request: Request[Any, Any, Any], services: ReadyServices, form: Form = "raw") -> Ok[SkillContent]:
     """Return a skill's SKILL.md, or its body as sanitised HTML."""
-    one = skill_id(request)
-    path = services.local.file(one, "SKILL.md")
+    return Ok(await to_thread.run_sync(_content, services, skill_id(request), form))
+
+
+def _content(services: Services, one: str, form: Literal["raw", "html"]) -> SkillContent:
+    path = services.local.file(one, SKILL_FILE)
     if form == "html":
         text = render_markdown(services.catalog.body(one))
     else:
         text = path.read_text(encoding="utf-8", errors="replace")
-    return Ok(SkillContent(path=services.catalog.get(one).skill_file or "", format=form, content=text))
+    return SkillContent(path=services.catalog.get(one).skill_file or "", format=form, content=text)
 
 
-@get(each("/skills/{id}/files"), sync_to_thread=True, tags=["skills"], role="user")
-def list_skill_files(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[list[FileEntry]]:
+@get(each("/skills/{id}/files"), tags=["skills"], responses=ERRORS, role="user")
+async def list_skill_files(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[list[FileEntry]]:
     """List a skill's files with their sizes in bytes."""
-    return Ok(services.local.files(skill_id(request)))
+    return Ok(await to_thread.run_sync(services.local.files, skill_id(request)))
 
 
-@get(each("/skills/{id}/files/{path:path}"), tags=["skills"], role="user")
+@get(each("/skills/{id}/files/{path:path}"), tags=["skills"], responses=ERRORS, role="user")
 async def get_skill_file(request: Request[Any, Any, Any], services: ReadyServices) -> File:
     """Return the bytes of one of a skill's files: text as plain text, anything else as a download."""
     name = str(request.path_params["path"]).removeprefix("/")

@@ -120,6 +120,7 @@ def openapi_config() -> OpenAPIConfig:
         title="Skill Registry",
         version=__version__,
         description="Finds the right skill for coding agents and people.",
+        use_handler_docstrings=True,
         render_plugins=[_SchemaPage(), JsonRenderPlugin()],
         openapi_router=Router(
             "/schema",

@@ -4,9 +4,29 @@ from typing import Any
 
 from litestar import Request
 from litestar.di import NamedDependency
+from litestar.openapi.datastructures import ResponseSpec
 
+from registry.envelope import Failure
 from registry.query import Page
 from registry.services import Services
+
+ERRORS = {
+    status: ResponseSpec(Failure, generate_examples=False, description=meaning)
+    for status, meaning in {
+        400: "A rule is broken; `details` says which",
+        403: "Refused: a foreign host or origin, or the service is read-only",
+        404: "There is no such skill, file or job",
+        405: "The route has no such method",
+        409: "It clashes with what exists",
+        412: "The record has changed since it was read",
+        413: "The body is too large",
+        415: "The body is not JSON",
+        500: "An unexpected fault; the log knows more under the request id",
+        503: "It cannot be done just now",
+        507: "The disk is full",
+    }.items()
+}
+"""The errors every route below `/api/v1` may answer with, for the API's document."""
 
 ReadyServices = NamedDependency[Services]
 """The services once the first scan is done, or has taken too long to wait for: the parameter `services`."""
@@ -21,8 +41,8 @@ ListPage = NamedDependency[Page]
 def each(path: str) -> list[str]:
     """Return the two paths of a route whose `{id}` may have a scope.
 
-    A handler of several paths that returns a Response must be async: Litestar 2.25 copies the handler for each path
-    and then takes one with `sync_to_thread` for a plain function, so that nobody awaits it.
+    A handler of several paths must be async: Litestar 2.25 copies the handler for each path and then takes one with
+    `sync_to_thread` for a plain function, so that nobody awaits it.
     """
     return [path.replace("{id}", "{id:str}"), path.replace("{id}", "{skill_scope:str}/{skill_name:str}")]
 

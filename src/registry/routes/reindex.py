@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from registry.envelope import Ok
 from registry.reindexing import ReindexJob
-from registry.routes.parameters import ReadyServices, each, skill_id
+from registry.routes.parameters import ERRORS, ReadyServices, each, skill_id
 from registry.services import Services
 from search.engine import Reindexed
 
@@ -42,7 +42,7 @@ def _reindex(
     return Response(Ok(services.reindexing.run(ids, force=force)), status_code=200)
 
 
-@post("/reindex", status_code=200, sync_to_thread=True, tags=["search"], role="manager")
+@post("/reindex", status_code=200, sync_to_thread=True, tags=["search"], responses=ERRORS, role="manager")
 def reindex_all(
     services: ReadyServices, data: JSONBody[ReindexBody], in_background: InBackground = False
 ) -> Response[Ok[Reindexed | JobStarted]]:
@@ -50,7 +50,7 @@ def reindex_all(
     return _reindex(services, data.skill_ids, data.force, in_background)
 
 
-@post(each("/reindex/{id}"), status_code=200, tags=["search"], role="manager")
+@post(each("/reindex/{id}"), status_code=200, tags=["search"], responses=ERRORS, role="manager")
 async def reindex_one(
     request: Request[Any, Any, Any],
     services: ReadyServices,
@@ -61,7 +61,7 @@ async def reindex_one(
     return await to_thread.run_sync(_reindex, services, [skill_id(request)], data.force, in_background)
 
 
-@get("/reindex/{job_id:str}", sync_to_thread=True, tags=["search"], role="manager")
+@get("/reindex/{job_id:str}", sync_to_thread=True, tags=["search"], responses=ERRORS, role="manager")
 def get_reindex_job(services: ReadyServices, job_id: FromPath[str]) -> Ok[ReindexJob]:
     """Return how far a reindexing is."""
     return Ok(services.reindexing.get(job_id))

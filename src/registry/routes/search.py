@@ -18,7 +18,7 @@ from registry.answers import (
     search_data_at_once,
 )
 from registry.envelope import Ok
-from registry.routes.parameters import ListPage, ReadyServices
+from registry.routes.parameters import ERRORS, ListPage, ReadyServices
 from registry.services import Services
 from search.types import Mode
 
@@ -33,7 +33,7 @@ async def _search(scope: Any, services: Services, body: SearchBody) -> Ok[Search
     return Ok(found.data)
 
 
-@post("/search", status_code=200, tags=["search"], role="user")
+@post("/search", status_code=200, tags=["search"], responses=ERRORS, role="user")
 async def search(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[SearchBody]
 ) -> Ok[SearchData]:
@@ -41,13 +41,13 @@ async def search(
     return await _search(request.scope, services, data)
 
 
-@post("/resolve", status_code=200, tags=["search"], role="user")
+@post("/resolve", status_code=200, tags=["search"], responses=ERRORS, role="user")
 async def resolve(services: ReadyServices, data: JSONBody[ResolveBody]) -> Ok[ResolveData]:
     """Find the skills that fit an agent's prompt, and where to load them from."""
     return Ok(await to_thread.run_sync(resolve_data, services, data))
 
 
-@get("/search", tags=["search"], role="user")
+@get("/search", tags=["search"], responses=ERRORS, role="user")
 async def search_by_query(
     request: Request[Any, Any, Any],
     services: ReadyServices,

@@ -9,7 +9,7 @@ from litestar.status_codes import HTTP_200_OK, HTTP_503_SERVICE_UNAVAILABLE
 from registry import __version__
 from registry.answers import StatusData, status_data
 from registry.envelope import Ok
-from registry.routes.parameters import RunningServices
+from registry.routes.parameters import ERRORS, RunningServices
 
 
 class Health(msgspec.Struct):
@@ -25,13 +25,13 @@ class Readiness(msgspec.Struct):
     status: Literal["ready", "draining"]
 
 
-@get("/healthz", sync_to_thread=False, tags=["service"])
+@get("/healthz", sync_to_thread=False, tags=["service"], responses=ERRORS)
 def healthz() -> Health:
     """Say that the process lives. Never waits for anything."""
     return Health("ok", __version__)
 
 
-@get("/readyz", sync_to_thread=False, tags=["service"])
+@get("/readyz", sync_to_thread=False, tags=["service"], responses=ERRORS)
 def readyz(running: RunningServices) -> Response[Readiness]:
     """Say whether to send requests here: 503 from the moment a stop is asked for."""
     if running.draining:
@@ -39,7 +39,7 @@ def readyz(running: RunningServices) -> Response[Readiness]:
     return Response(Readiness("ready"), status_code=HTTP_200_OK)
 
 
-@get("/status", sync_to_thread=True, tags=["service"])
+@get("/status", sync_to_thread=True, tags=["service"], responses=ERRORS)
 def status(running: RunningServices) -> Ok[StatusData]:
     """Return how the catalog and its indexes stand."""
     return Ok(status_data(running))

@@ -10,7 +10,7 @@ from litestar.params import JSONBody, QueryParameter
 from registry.conditions import if_match, not_modified
 from registry.envelope import Ok, Pagination
 from registry.models import Card, NewSkill, Skill, SkillChanges
-from registry.routes.parameters import ListPage, ReadyServices, each, skill_id
+from registry.routes.parameters import ERRORS, ListPage, ReadyServices, each, skill_id
 
 Enabled = Annotated[bool | None, QueryParameter(description="Only skills that are, or are not, enabled")]
 
@@ -22,7 +22,7 @@ class Deleted(msgspec.Struct, kw_only=True):
     message: str
 
 
-@get("/skills", sync_to_thread=False, tags=["skills"], role="user")
+@get("/skills", sync_to_thread=False, tags=["skills"], responses=ERRORS, role="user")
 def list_skills(
     request: Request[Any, Any, Any], services: ReadyServices, page: ListPage, enabled: Enabled = None
 ) -> Response[Ok[list[Card]]]:
@@ -33,14 +33,14 @@ def list_skills(
     return not_modified(request, answer, f'"{services.documents.number():x}"')
 
 
-@get(each("/skills/{id}"), sync_to_thread=False, tags=["skills"], role="user")
+@get(each("/skills/{id}"), sync_to_thread=False, tags=["skills"], responses=ERRORS, role="user")
 def get_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Response[Ok[Skill]]:
     """Return a skill in full."""
     skill = services.catalog.get(skill_id(request))
     return not_modified(request, Ok(skill), skill.etag)
 
 
-@post("/skills", sync_to_thread=True, tags=["skills"], role="manager")
+@post("/skills", sync_to_thread=True, tags=["skills"], responses=ERRORS, role="manager")
 def create_skill(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[NewSkill]
 ) -> Response[Ok[Skill]]:
@@ -51,7 +51,7 @@ def create_skill(
     return Response(Ok(skill), status_code=201, headers={"Location": location, "ETag": skill.etag})
 
 
-@put(each("/skills/{id}"), tags=["skills"], role="manager")
+@put(each("/skills/{id}"), tags=["skills"], responses=ERRORS, role="manager")
 async def update_skill(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[SkillChanges]
 ) -> Response[Ok[dict[str, Any]]]:
@@ -64,12 +64,12 @@ async def update_skill(
     return Response(Ok(changed), headers={"ETag": skill.etag})
 
 
-@delete(each("/skills/{id}"), status_code=200, sync_to_thread=True, tags=["skills"], role="manager")
-def delete_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[Deleted]:
+@delete(each("/skills/{id}"), status_code=200, tags=["skills"], responses=ERRORS, role="manager")
+async def delete_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[Deleted]:
     """Remove a skill with its folder."""
     one = skill_id(request)
-    services.local.delete(one, if_match(request))
-    services.engine.changed()
+    await to_thread.run_sync(services.local.delete, one, if_match(request))
+    await to_thread.run_sync(services.engine.changed)
     return Ok(Deleted(id=one, message=f"Skill '{one}' deleted"))
 
 
