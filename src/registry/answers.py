@@ -1,6 +1,8 @@
 """The `data` of the answers that are more than one record: the same whether asked over HTTP or on the command line."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Literal, NamedTuple
 
 import msgspec
@@ -166,7 +168,8 @@ def search_data(services: Services, body: SearchBody) -> Searched:
 def search_data_at_once(services: Services, body: SearchBody) -> Searched | None:
     """Return what `search_data` would, or None where that has to wait for something."""
     started = time.perf_counter()
-    results = services.engine.search.search_at_once(search_request(body))
+    with _insisting():
+        results = services.engine.search.search_at_once(search_request(body))
     return None if results is None else _search_answer(services, body, results, started)
 
 
@@ -220,11 +223,18 @@ def resolve_request(body: ResolveBody) -> Request:
     return search_request(SearchBody(query=body.prompt, limit=body.limit))
 
 
-def _search(services: Services, request: Request) -> Results:
+@contextmanager
+def _insisting() -> Iterator[None]:
+    """Say SERVICE_UNAVAILABLE where only semantic search would do and cannot be had."""
     try:
-        return services.engine.search.search(request)
+        yield
     except SemanticUnavailable as error:
         raise service_unavailable(str(error), retry_after=5) from None
+
+
+def _search(services: Services, request: Request) -> Results:
+    with _insisting():
+        return services.engine.search.search(request)
 
 
 def _texts(services: Services, hits: list[Hit], detail: ContentDetail) -> dict[int, str]:

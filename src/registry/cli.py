@@ -122,13 +122,18 @@ def serve(**flags: Any) -> None:
 @_settings_options(*_SHARED)
 def search(query: str, limit: int, mode: str, as_json: bool, server: str | None, **flags: Any) -> None:
     """Find the skills that fit QUERY, best first. Exit code 3: nothing fits."""
-    if not 1 <= len(query.strip()) <= 2000:
-        _stop("the query must be 1 to 2,000 characters", WRONG_USE)
+    if not 1 <= len(query.strip()) <= 2000 or not _is_unicode(query):
+        _stop("the query must be 1 to 2,000 characters of UTF-8 text", WRONG_USE)
     body = SearchBody(query=query, limit=limit, mode=cast(Mode, mode))
     found = _with_target(flags, server, lambda target: target.search(body))
     console.show(found, console.search_table, as_json=as_json)
     if not found["skills"]:
         sys.exit(NOTHING_FOUND)
+
+
+def _is_unicode(text: str) -> bool:
+    """Return whether an argument was valid in the terminal's encoding: Python stands surrogates in for other bytes."""
+    return not any("\ud800" <= sign <= "\udfff" for sign in text)
 
 
 @main.command()
@@ -158,7 +163,7 @@ def scan(as_json: bool, **flags: Any) -> None:
         with closing_services(settings, DataDirLock(settings.data_dir)) as services:
             report = services.scanner.reconcile()
             warnings = services.catalog.warnings()
-    except (DataDirInUse, DatabaseUnusable, EmbeddingUnavailable) as error:
+    except (DataDirInUse, DatabaseUnusable, EmbeddingUnavailable, OSError) as error:
         _stop(str(error))
     console.show(console.scan_answer(report, warnings), console.scan_tables, as_json=as_json)
 
@@ -178,5 +183,5 @@ def _with_target(flags: dict[str, Any], server: str | None, call: Callable[[Any]
     try:
         with open_target(settings, server) as target:
             return call(target)
-    except (CommandFailed, DatabaseUnusable, EmbeddingUnavailable) as error:
+    except (CommandFailed, DatabaseUnusable, EmbeddingUnavailable, OSError) as error:
         _stop(str(error))

@@ -72,7 +72,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         ("[server]\nprot = 80", (), ("server.prot", "server.port")),
         ("[server]\nport = 'x'", (), ("server.port", "registry.toml")),
         ("skills_dir = 5", (), ("skills_dir", "registry.toml")),
-        ("[embedding]\nprovider = 'magic'", (), ("embedding.provider", "magic")),
+        ("[log]\nformat = 'xml'", (), ("log.format", "xml")),
         ("[server", (), ("registry.toml", "cannot be read")),
         ("", ("--config", "absent.toml"), ("absent.toml",)),
     ],

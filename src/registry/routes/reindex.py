@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import msgspec
 from anyio import to_thread
 from litestar import Request, Response, get, post
+from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Meta
 
@@ -32,6 +33,12 @@ class JobStarted(msgspec.Struct):
     job_id: str
 
 
+_STARTED = {
+    **ERRORS,
+    202: ResponseSpec(Ok[JobStarted], generate_examples=False, description="The job has started"),
+}
+
+
 def _reindex(
     services: Services, ids: list[str] | None, force: bool, in_background: bool
 ) -> Response[Ok[Reindexed | JobStarted]]:
@@ -42,7 +49,7 @@ def _reindex(
     return Response(Ok(services.reindexing.run(ids, force=force)), status_code=200)
 
 
-@post("/reindex", status_code=200, sync_to_thread=True, tags=["search"], responses=ERRORS, role="manager")
+@post("/reindex", status_code=200, sync_to_thread=True, tags=["search"], responses=_STARTED, role="manager")
 def reindex_all(
     services: ReadyServices, data: JSONBody[ReindexBody], in_background: InBackground = False
 ) -> Response[Ok[Reindexed | JobStarted]]:
@@ -50,7 +57,7 @@ def reindex_all(
     return _reindex(services, data.skill_ids, data.force, in_background)
 
 
-@post(each("/reindex/{id}"), status_code=200, tags=["search"], responses=ERRORS, role="manager")
+@post(each("/reindex/{id}"), status_code=200, tags=["search"], responses=_STARTED, role="manager")
 async def reindex_one(
     request: Request[Any, Any, Any],
     services: ReadyServices,
