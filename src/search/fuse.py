@@ -7,6 +7,7 @@ it compares scores of different queries, so a query whose words are hardly match
 Weights trained for more signals (coverage, words of the name, term counts) did worse on sets they were not trained on.
 """
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple, overload
 
@@ -32,6 +33,8 @@ _BEST_OTHERS = 3  # hits that keep their place on the first page whatever prefix
 _RANDOM_PAIRS = 256  # documents compared with each other to measure the background
 _ENOUGH = 32  # fewer documents say nothing of the background
 
+_CALIBRATED_ON = 4000  # documents in the catalogs on which scores and bands were set
+
 _RELEVANCES: tuple[Relevance, ...] = ("low", "medium", "high", "keyword")
 _BY_WORDS = 3
 _KINDS: tuple[MatchedBy, ...] = ("name", "keyword", "semantic")
@@ -55,6 +58,7 @@ class Signals(NamedTuple):
     `words` is the BM25 score, 0 where the words index did not find it; `cosine` is NaN where there is no vector.
     `exact` and `prefix` say that a name of the candidate is the query, or begins with it. `ceiling` is the BM25
     score no document can exceed for the query, terms that are in no document included; 0 when it has no term.
+    `documents` is how many there are to find.
     """
 
     keys: NDArray[np.int64]
@@ -64,6 +68,7 @@ class Signals(NamedTuple):
     prefix: Flags
     ceiling: float
     background: Background = MINILM
+    documents: int = _CALIBRATED_ON
 
 
 class Fused(NamedTuple):
@@ -126,11 +131,12 @@ def fuse(signals: Signals, mode: RanMode) -> Ranking:
     z = _z(signals)
     coverage = (signals.words.astype(np.float64) / max(signals.ceiling, 1e-9)).clip(0, 1)
     evidence = _evidence(coverage, z, signals, mode)
+    certainty = evidence * _small_catalog(signals.documents)
     found = _found(signals, z, mode)
-    score = _with_names_up(_score(coverage, evidence, mode), found, signals)
+    score = _with_names_up(_score(coverage, certainty, mode), found, signals)
     order = np.lexsort((signals.keys, -score))
     order = order[found[order]]
-    bands = np.full(len(z), _BY_WORDS) if mode == "keyword" else _relevance(evidence, z, signals.exact)
+    bands = np.full(len(z), _BY_WORDS) if mode == "keyword" else _relevance(certainty, z, signals.exact)
     return Ranking(signals.keys[order], score[order], bands[order], _matched_by(signals, z, mode)[order])
 
 
@@ -148,6 +154,14 @@ def _evidence(coverage: Scores, z: Scores, signals: Signals, mode: RanMode) -> S
         return z
     words: Scores = coverage * np.sqrt(signals.ceiling)
     return words if mode == "keyword" else words + _Z_WEIGHT * z
+
+
+def _small_catalog(documents: int) -> float:
+    """Return what evidence is multiplied with before it is judged: words are rarer, so say more, among more documents.
+
+    A word in one of N documents has an idf of about ln N, and evidence grows with the square root of that.
+    """
+    return max(1.0, math.sqrt(math.log(_CALIBRATED_ON) / math.log(max(documents, 2))))
 
 
 def _score(coverage: Scores, evidence: Scores, mode: RanMode) -> Scores:

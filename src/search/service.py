@@ -196,6 +196,7 @@ class SearchService:
             prefix=np.isin(keys, prefixed),
             ceiling=words.ceiling(terms),
             background=index.background() if index else MINILM,
+            documents=len(words),
         )
 
     def _nearest(
