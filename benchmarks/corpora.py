@@ -1,4 +1,4 @@
-"""Catalogs of any size for benchmarks: real skills where a corpus is at hand, else made-up ones; copies are perturbed."""
+"""Catalogs of any size for benchmarks: of real skills where a corpus is at hand, and of perturbed copies."""
 
 import json
 import random
@@ -48,7 +48,7 @@ def entries(corpus: Path | None, seed: int = 1) -> list[Entry]:
 
 
 def grown(originals: Sequence[Entry], count: int, seed: int = 2) -> Iterator[tuple[int, Entry]]:
-    """Yield `count` skills with the index of their original: first the originals, then copies with other words in them."""
+    """Yield `count` skills with the index of their original: the originals, then copies with other words in them."""
     drawn = random.Random(seed)
     for number in range(count):
         index = number % len(originals)

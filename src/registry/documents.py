@@ -143,15 +143,28 @@ class CatalogDocuments:
             return sum(_put_vector(transaction, space, vector) for vector in vectors)
 
     def forget_vectors(self, space: str, keys: Sequence[int] | None = None) -> None:
-        """Mark the vectors of `space` (of some keys, or all) as made from no text, so that they are made again."""
+        """Make the vectors of `space` (of some keys, or all) stale; they answer until new ones take their place."""
         only = "" if keys is None else f" and key in ({_marks(keys)})"
         with self._database.write() as transaction:
             transaction.execute(f"update vectors set text_hash = '' where space = ?{only}", (space, *(keys or ())))
+            transaction.next_number()  # so that a process that embeds sees that there is something to do
+
+    def spaces(self) -> list[str]:
+        """Return the spaces there are vectors of: one step of the index for each, however many vectors there are."""
+        found, last = [], ""
+        while (
+            last := self._database.read("select min(space) from vectors where space > ?", (last,))[0][0]
+        ) is not None:
+            found.append(str(last))
+        return found
 
     def drop_other_spaces(self, spaces: Sequence[str]) -> int:
         """Delete the vectors of every space but `spaces`; return how many there were."""
+        others = sorted(set(self.spaces()) - set(spaces))
+        if not others:
+            return 0
         with self._database.write() as transaction:
-            return transaction.execute(f"delete from vectors where space not in ({_marks(spaces)})", spaces)
+            return transaction.execute(f"delete from vectors where space in ({_marks(others)})", others)
 
     def cards(self, keys: Sequence[int]) -> dict[int, tuple[str, bytes]]:
         """Return id and encoded card of each of these documents that is still there."""

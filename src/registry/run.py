@@ -13,6 +13,7 @@ from registry.request_log import RequestLog
 from registry.server import Site, serve
 from registry.services import Services
 from registry.settings import Settings
+from registry.skill_folder import remove_leftovers
 from registry.workers import serve_workers
 
 _log = logging.getLogger("registry")
@@ -36,6 +37,7 @@ def run(settings: Settings) -> int:
         listener = listen(settings.server.host, settings.server.port)
         lock.announce(listener.url)
         _warn(settings)
+        remove_leftovers(settings.skills_dir)  # before any worker makes a temporary folder of its own
         if settings.server.workers > 1:
             make_site = functools.partial(_worker_site, settings)
             return serve_workers(make_site, settings.server.workers, listener, settings.limits)

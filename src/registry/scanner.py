@@ -11,7 +11,7 @@ import watchfiles
 
 from registry.catalog import Catalog
 from registry.local_skills import SKILL_FILE, LocalSkills
-from registry.skill_folder import UnreadableSkill, find_skill_folders, fingerprint, remove_leftovers
+from registry.skill_folder import UnreadableSkill, find_skill_folders, fingerprint
 
 _log = logging.getLogger("registry")
 
@@ -107,7 +107,6 @@ class Scanner:
 
     def start(self) -> None:
         """Watch the directory from now on."""
-        remove_leftovers(self._local.root)
         self._thread = threading.Thread(target=self._watch, name="watcher", daemon=True)
         self._thread.start()
 

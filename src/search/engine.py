@@ -57,7 +57,8 @@ class Engine:
     """Search over `documents`, with index files in `folder`.
 
     Without an embedder search is by words. `previous` is an embedder with the space it filled before the settings
-    changed: it answers until the new space is complete, then its vectors are dropped and `on_complete` is called.
+    changed: it answers until the new space is complete, then its vectors are dropped. `on_complete` is called when the
+    space is complete for the first time.
     `indexing` is false in processes that leave the embedding to another one.
     """
 
@@ -77,6 +78,7 @@ class Engine:
         self._on_complete = on_complete
         self._reindexing: dict[tuple[bool, tuple[int, ...] | None], Future[Reindexed]] = {}
         self._lock = threading.Lock()
+        self._was_complete = False
         self.follower = Follower(documents, folder)
         self._target = self._semantic(embedder, text_space(embedder)) if embedder else None
         self._serving = self._target
@@ -123,9 +125,17 @@ class Engine:
         if self._serving is not target:
             self._serving = target
             self._follow()
-        if self._documents.drop_other_spaces([target.space]):
+        self._documents.drop_other_spaces([target.space])
+        if not self._was_complete:
+            self._was_complete = True
+            self._remove_other_snapshots(target)
             self._on_complete()
         self.follower.save()
+
+    def _remove_other_snapshots(self, kept: Semantic) -> None:
+        for path in self._folder.glob("vectors-*"):
+            if not path.name.startswith(kept.vectors.path.name):
+                path.unlink(missing_ok=True)
 
     def reindex(
         self, keys: Sequence[int] | None = None, *, force: bool = False, progress: Progress | None = None

@@ -45,6 +45,7 @@ class Indexer:
         self._stopped = threading.Event()
         self._changed = threading.Condition()
         self._failures = 0
+        self._settled_at = -1
         self.totals = Totals()
         self._thread = threading.Thread(target=self._run, name="indexer", daemon=True)
 
@@ -61,6 +62,7 @@ class Indexer:
 
     def wake(self) -> None:
         """Say that something may have become stale."""
+        self._settled_at = -1
         self._wake.set()
 
     def retry_refused(self) -> None:
@@ -94,6 +96,9 @@ class Indexer:
 
     def _round(self) -> bool:
         """Embed everything stale once; return whether there was anything."""
+        number = self._documents.number()
+        if number == self._settled_at:
+            return False
         after, progressed = 0, False
         while not self._stopped.is_set():
             stale = self._documents.stale(self._space, BATCH, after)
@@ -106,6 +111,7 @@ class Indexer:
                 self._embed(todo)
         if not self._stopped.is_set():
             self._on_complete()
+            self._settled_at = number
         return progressed
 
     def _embed(self, stale: Sequence[Stale]) -> None:

@@ -44,7 +44,7 @@ class VectorIndex:
 
     def __init__(self, path: Path, catalog_id: str, space: str, dim: int) -> None:
         self.space = space
-        self._path = path
+        self.path = path
         self._facts = {"catalog": catalog_id, "space": space, "dim": dim, "metric": "inner product"}
         self._dim = dim
         self._lock = threading.Lock()
@@ -55,12 +55,12 @@ class VectorIndex:
         self.rebuilt_because = self._load()
 
     def _load(self) -> str | None:
-        facts = integrity.read_sidecar(self._path)
+        facts = integrity.read_sidecar(self.path)
         if facts is None:
             return "there is no sound snapshot"
         if any(facts.get(name) != value for name, value in self._facts.items()):
             return "the snapshot is of another catalog or model"
-        stored: Any = faiss.read_index(str(self._path))
+        stored: Any = faiss.read_index(str(self.path))
         keys = faiss.vector_to_array(stored.id_map).astype(np.int64)
         index = faiss.clone_index(faiss.downcast_index(stored.index))
         self._view = _view(index, keys)
@@ -73,13 +73,13 @@ class VectorIndex:
             view, number = self._view, self.number
             if number == self._saved:
                 return
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = self._path.with_suffix(".tmp")
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = self.path.with_suffix(".tmp")
             mapped = faiss.IndexIDMap(faiss.IndexFlatIP(self._dim))
             mapped.add_with_ids(_stored(view.index), view.keys)
             faiss.write_index(mapped, str(temporary))
             facts = {**self._facts, "number": number, "count": len(view.keys)}
-            integrity.write_with_sidecar(temporary, self._path, facts)
+            integrity.write_with_sidecar(temporary, self.path, facts)
             self._saved = number
 
     def __len__(self) -> int:

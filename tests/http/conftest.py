@@ -15,4 +15,4 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         yield running
         status = running.status()
         assert (status["pending"], status["drift"]) == (0, 0)
-        assert not [job for job in running.data_dir.glob("**/.skill-registry-*")]
+        assert not list(running.skills_dir.glob(".skill-registry-*"))

@@ -31,6 +31,7 @@ def serving(folder: Path, url: str) -> Iterator[RunningServer]:
     write_skill(folder / "skills", "sql-review", "Review sql queries for slow joins.")
     arguments = ("--embedding-provider", "hosted", "--embedding-base-url", url, "--limits-embedding-total-seconds", "2")
     with RunningServer(folder, *arguments, env={"OPENAI_API_KEY": KEY}) as server:
+        server.wait_for(lambda: server.status()["status"] == "ok")
         yield server
 
 

@@ -54,8 +54,8 @@ def test_an_exact_name_or_id_is_first(server: RunningServer, cards: list[dict[st
     for card in sample:
         for name in (card["id"], card["name"]):
             first = server.search(written(name)[:2000], limit=1)["skills"][0]  # type: ignore[operator]
-            same = {folded(first["skill"]["id"]), folded(first["skill"]["name"]), folded(bare(first["skill"]["id"]))}
-            assert folded(name) in same, name
+            found_id, found_name = first["skill"]["id"], first["skill"]["name"]
+            assert folded(name) in {folded(found_id), folded(bare(found_id)), folded(found_name)}, name
             assert "name" in first["matched_by"]
 
 

@@ -78,8 +78,14 @@ def test_a_query_outside_the_rule_is_refused(server: RunningServer, query: objec
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("limit", 0), ("limit", -1), ("limit", "5"), ("limit", 1.0), ("limit", True), ("limit", 2**63), ("limit", 2**70)]
-    + [
+    [
+        ("limit", 0),
+        ("limit", -1),
+        ("limit", "5"),
+        ("limit", 1.0),
+        ("limit", True),
+        ("limit", 2**63),
+        ("limit", 2**70),
         ("offset", -1),
         ("mode", "magic"),
         ("min_score", 2),

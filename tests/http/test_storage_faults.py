@@ -54,6 +54,7 @@ def fill(folder: Path) -> Path:
 def test_a_full_disk_refuses_writes_and_nothing_else(small_disk: Path) -> None:
     write_skill(small_disk / "skills", "sql-review", "Review sql queries for slow joins.")
     with RunningServer(small_disk) as server:
+        assert server.found("slow joins") == ["sql-review"]
         filler = fill(server.data_dir)
         statuses = {}
         for number in range(40):
