@@ -19,8 +19,6 @@ _NATIVE_DIMENSIONS = {
     "text-embedding-3-large": 3072,
     "text-embedding-ada-002": 1536,
 }
-_FAILURES_TO_OPEN = 5
-_OPEN_SECONDS = 30.0
 # One request must fit in the total time-out, and in the provider's bound on tokens a request.
 _BATCH_TEXTS = 64
 _BATCH_CHARACTERS = 60_000
@@ -31,7 +29,7 @@ _MAX_CHARACTERS = 4_000
 class HostedEmbedder:
     """An Embedder over the openai SDK. Each request ends within `total_timeout`, its one retry included.
 
-    After five failures in a row, or when the provider asks for a pause, calls fail at once for a while.
+    After several failures in a row, or when the provider asks for a pause, calls fail at once for a while.
     Raises EmbeddingUnavailable, when made, for settings that cannot work.
     """
 
@@ -42,7 +40,7 @@ class HostedEmbedder:
         self.dim = _dimension(self.model, settings.dimension)
         self.space = f"hosted/{self.model}/{self.dim}"
         self._asked_dimension = settings.dimension
-        self._breaker = Breaker(_FAILURES_TO_OPEN, _OPEN_SECONDS, clock)
+        self._breaker = Breaker(settings.breaker_failures, settings.breaker_seconds, clock)
         self._calls = Calls(
             base_url=_base_url(settings.base_url),
             api_key=_api_key(settings.api_key),

@@ -17,7 +17,8 @@ class EmbeddingSettings:
 
     `cache_dir` keeps converted local models (about 25 MB each). `threads` are the local model's. The
     time-outs are seconds: `connect_timeout` to open a connection, `total_timeout` for one call with its
-    retry, or for the wait while another thread loads the local model. `api_key` and `base_url` may hold
+    retry, or for the wait while another thread loads the local model. After
+    `breaker_failures` in a row a hosted provider is left alone for `breaker_seconds`. `api_key` and `base_url` may hold
     secrets: they are not in the repr.
     """
 
@@ -30,3 +31,5 @@ class EmbeddingSettings:
     cache_dir: Path
     connect_timeout: float = 2.0
     total_timeout: float = 5.0
+    breaker_failures: int = 5
+    breaker_seconds: float = 30.0

@@ -1,6 +1,7 @@
 """Skills that are folders below the skills directory: the folder is what a skill is, the catalog follows it."""
 
 from collections.abc import Collection, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, cast
 
@@ -33,6 +34,8 @@ from registry.skill_folder import (
     qualified_id,
     read_skill_folder,
     remove_skill_folder,
+    removing_skill_folder,
+    restoring_skill_file,
     suggest_id,
     update_skill_file,
     write_skill_folder,
@@ -63,20 +66,20 @@ class LocalSkills:
             raise validation_error(Fault("id", "is reserved"))
         sent = {name: getattr(new, name) for name in _SAID}
         _check_labels(sent)
-        with self._catalog.database.write() as transaction:
-            if self._catalog.find(transaction, new.id):
-                raise conflict(f"Skill '{new.id}' already exists")
-            body = new.content or f"# {new.name}\n\n{new.description}\n"
-            try:
-                folder = write_skill_folder(self.root, new.id, _fields(new), body)
-            except FileExistsError:
-                raise conflict(f"The folder of skill '{new.id}' already exists") from None
-            try:
+        with ExitStack() as undo:
+            with self._catalog.database.write() as transaction:
+                if self._catalog.find(transaction, new.id):
+                    raise conflict(f"Skill '{new.id}' already exists")
+                body = new.content or f"# {new.name}\n\n{new.description}\n"
+                try:
+                    folder = write_skill_folder(self.root, new.id, _fields(new), body)
+                except FileExistsError:
+                    raise conflict(f"The folder of skill '{new.id}' already exists") from None
+                undo.callback(remove_skill_folder, self.root, folder)
                 read = _skill(read_skill_folder(folder), new.id, new.enabled, folder.name)
-                return self._save(transaction, folder, _with(read, sent))
-            except BaseException:
-                remove_skill_folder(self.root, folder)
-                raise
+                skill = self._save(transaction, folder, _with(read, sent))
+            undo.pop_all()  # committed
+            return skill
 
     def update(self, skill_id: str, changes: SkillChanges, etags: Collection[str] | None) -> Skill:
         """Change what was sent in the folder's SKILL.md and the record.
@@ -90,13 +93,14 @@ class LocalSkills:
         if not sent:
             raise validation_error(message="The body changes nothing: send at least one field")
         _check_labels(sent)
-        with self._catalog.database.write() as transaction:
+        with ExitStack() as undo, self._catalog.database.write() as transaction:
             stored = self._catalog.expect(transaction, skill_id, etags)
             folder = self._folder(stored)
             _check_not_elsewhere(folder, sent)
             current = stored.skill
             if fingerprint(folder) != stored.fingerprint:  # changed by hand, and not yet seen by a scan
                 current = _skill(read_skill_folder(folder), skill_id, current.enabled, str(stored.folder))
+            undo.enter_context(restoring_skill_file(folder))
             try:
                 update_skill_file(folder, _edits(sent), sent.get("content"))
             except (FrontMatterError, UnreadableSkill) as error:
@@ -105,10 +109,10 @@ class LocalSkills:
 
     def delete(self, skill_id: str, etags: Collection[str] | None) -> None:
         """Remove a skill's folder and record. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, CONFLICT."""
-        with self._catalog.database.write() as transaction:
+        with ExitStack() as undo, self._catalog.database.write() as transaction:
             stored = self._catalog.expect(transaction, skill_id, etags)
             try:
-                remove_skill_folder(self.root, self._folder(stored))
+                undo.enter_context(removing_skill_folder(self.root, self._folder(stored)))
             except FileNotFoundError:
                 pass  # removed by hand a moment ago: the record goes the same way
             except ValueError as error:

@@ -17,6 +17,7 @@ _log = logging.getLogger("registry")
 
 _FOLDERS_A_TRANSACTION = 100
 _DEBOUNCE_MILLISECONDS = 300
+_IDLE_MILLISECONDS = 500
 
 
 class ScanReport(msgspec.Struct, kw_only=True):
@@ -126,10 +127,18 @@ class Scanner:
                 self._reconcile_quietly()
 
     def _watch_until_stopped(self, root: Path) -> None:
-        for _ in watchfiles.watch(
-            root, stop_event=self._stopped, debounce=_DEBOUNCE_MILLISECONDS, ignore_permission_denied=True
-        ):
-            self._reconcile_quietly()
+        watch = watchfiles.watch(
+            root,
+            stop_event=self._stopped,
+            debounce=_DEBOUNCE_MILLISECONDS,
+            rust_timeout=_IDLE_MILLISECONDS,
+            yield_on_timeout=True,
+            ignore_permission_denied=True,
+        )
+        for turn, changes in enumerate(watch):
+            # The first turn comes when the watch stands, whatever has happened: what changed before it did is found.
+            if changes or turn == 0:
+                self._reconcile_quietly()
 
     def _reconcile_quietly(self) -> None:
         try:

@@ -110,10 +110,11 @@ class Services:
         try:
             if self._leader:
                 _log_report(self.scanner.reconcile())
-            self.engine.start()
-            self.engine.wait_until_embedded(_FIRST_VECTORS_SECONDS)
-            if self._leader:
                 self.scanner.start()
+            self.engine.start()
+            if self._embedder is not None and self._embedder.provider == "local":
+                self.engine.wait_until_embedded(_FIRST_VECTORS_SECONDS)
+            if self._leader:
                 self.reindexing.resume()
         except Exception:
             _log.exception("starting failed half-way; what there is answers")
@@ -168,6 +169,8 @@ def _embedding_settings(settings: Settings) -> EmbeddingSettings:
         cache_dir=settings.data_dir / "models",
         connect_timeout=limits.embedding_connect_seconds,
         total_timeout=limits.embedding_total_seconds,
+        breaker_failures=limits.embedding_breaker_failures,
+        breaker_seconds=limits.embedding_breaker_seconds,
     )
 
 

@@ -132,7 +132,6 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     ] = 30.0
     embedding_connect_seconds: Annotated[Seconds, Meta(description="time to connect to the hosted provider")] = 2.0
     embedding_total_seconds: Annotated[Seconds, Meta(description="time for one call to the hosted provider")] = 5.0
-    embedding_retries: Annotated[int, Meta(ge=0, le=10, description="repeats of a failed call")] = 1
     embedding_breaker_failures: Annotated[Positive, Meta(description="failures in a row that pause calling")] = 5
     embedding_breaker_seconds: Annotated[Seconds, Meta(description="length of that pause")] = 30.0
     search_fallback_seconds: Annotated[

@@ -1,5 +1,6 @@
 """Search as one piece: indexes, the thread that embeds, the query path, and their life together."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -15,6 +16,9 @@ from search.service import SearchService, Semantic
 from search.text import RECIPE
 from search.types import Documents
 from search.vectors import VectorIndex
+from search.words import IndexNotWritten
+
+_log = logging.getLogger("search")
 
 _STALLED_SECONDS = 60.0
 
@@ -107,13 +111,19 @@ class Engine:
 
     def start(self) -> None:
         """Bring the indexes up to date and begin to embed what is stale."""
-        self.follower.catch_up()
+        self.changed()
         if self.indexer:
             self.indexer.start()
 
     def changed(self) -> None:
-        """Make what was just committed findable by words, and have it embedded."""
-        self.follower.catch_up()
+        """Make what was just committed findable by words, and have it embedded.
+
+        What is committed stays so where the index cannot follow: the next search tries again, and says so.
+        """
+        try:
+            self.follower.catch_up()
+        except IndexNotWritten:
+            _log.exception("the latest changes cannot be found yet")
         if self.indexer:
             self.indexer.wake()
 

@@ -14,7 +14,7 @@ from search.latest import Latest
 from search.text import fold, sentences
 from search.types import Documents, Filter, Found, Keys, MatchedBy, Mode, RanMode, Relevance
 from search.vectors import VectorIndex
-from search.words import WordsIndex
+from search.words import IndexNotWritten, WordsIndex
 
 CANDIDATES = 50
 """How many documents each index contributes to the fusion, at least: 100 and 200 measured no better."""
@@ -114,7 +114,7 @@ class SearchService:
         semantic = self._semantic() if request.mode != "keyword" else None
         if semantic is not None and not self._embeds_at_once(semantic, _normal(request.query)):
             return None
-        return self._search(request, number)
+        return self._search(request, number, [])
 
     def _embeds_at_once(self, semantic: Semantic, query: str) -> bool:
         loaded = semantic.space in self._answering and semantic.embedder.provider == "local"
@@ -125,11 +125,16 @@ class SearchService:
 
         Raises SemanticUnavailable when the mode is `semantic` and the query cannot be embedded.
         """
-        return self._search(request, self._follower.catch_up())
-
-    def _search(self, request: Request, number: int) -> Results:
-        query = _normal(request.query)
         warnings: list[str] = []
+        try:
+            number = self._follower.catch_up()
+        except IndexNotWritten:
+            number = self._documents.number()
+            warnings.append("degraded: the latest changes cannot be indexed just now, and are not found")
+        return self._search(request, number, warnings)
+
+    def _search(self, request: Request, number: int, warnings: list[str]) -> Results:
+        query = _normal(request.query)
         semantic, vector = self._query_vector(query, request.mode, warnings)
         mode: RanMode = "keyword" if vector is None else "semantic" if request.mode == "semantic" else "hybrid"
         ranking = fuse(self._signals(request, query, mode, semantic.vectors if semantic else None, vector), mode)

@@ -1,5 +1,6 @@
 """The words index: BM25 over one weighted text field, exact names, prefixes and label filters, on tantivy."""
 
+import contextlib
 import importlib.metadata
 import math
 import shutil
@@ -49,6 +50,10 @@ def _schema() -> tantivy.Schema:
     builder.add_text_field("labels", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("state", tokenizer_name="raw", index_option="basic", stored=True)
     return builder.build()
+
+
+class IndexNotWritten(Exception):
+    """An index could not take over changes, for want of space perhaps; it still answers as of its last commit."""
 
 
 class WordsIndex:
@@ -138,20 +143,37 @@ class WordsIndex:
     def apply(self, changes: Sequence[DocumentPut | DocumentGone], number: int) -> None:
         """Take over `changes`, at most one a document; the index then stands at change `number`.
 
-        Durable and searchable on return.
+        Durable and searchable on return. Raises IndexNotWritten; the next call tries again.
         """
         with self._lock:
-            fresh = self._count == 0
-            for change in changes:
-                key = change.document.key if isinstance(change, DocumentPut) else change.key
-                if not fresh and key in self:
-                    # By query: deleting by the term of an unsigned field deletes nothing, in silence.
-                    self._writer.delete_documents_by_query(self._key_term(key))
-                    self._count -= 1
-                if isinstance(change, DocumentPut):
-                    self._writer.add_document(self._document(change))
-                    self._count += 1
-            self._commit(number)
+            if not hasattr(self, "_writer"):
+                self._recover()
+            try:
+                self._take(changes)
+                self._commit(number)
+            except (ValueError, OSError, AttributeError) as error:
+                self._recover()
+                raise IndexNotWritten(f"the words index could not be written: {error}") from error
+
+    def _take(self, changes: Sequence[DocumentPut | DocumentGone]) -> None:
+        fresh = self._count == 0
+        for change in changes:
+            key = change.document.key if isinstance(change, DocumentPut) else change.key
+            if not fresh and key in self:
+                # By query: deleting by the term of an unsigned field deletes nothing, in silence.
+                self._writer.delete_documents_by_query(self._key_term(key))
+                self._count -= 1
+            if isinstance(change, DocumentPut):
+                self._writer.add_document(self._document(change))
+                self._count += 1
+
+    def _recover(self) -> None:
+        """Go back to the last commit with a writer of its own: a failed one takes nothing any more."""
+        with contextlib.suppress(AttributeError):
+            del self._writer
+        with contextlib.suppress(ValueError, OSError):
+            self._start()
+            self._count = self._read_state().documents
 
     def _document(self, change: DocumentPut) -> tantivy.Document:
         document = tantivy.Document()

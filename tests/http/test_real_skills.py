@@ -47,8 +47,17 @@ def test_every_folder_is_taken_or_listed_with_its_reason(server: RunningServer, 
     assert all(card["name"] and card["description"] for card in cards)
 
 
-@pytest.mark.parametrize("written", [str, str.upper, str.title, lambda name: name.replace("-", "_"),
-                                     lambda name: name.replace("-", " "), lambda name: name.replace(" ", "-")])  # fmt: skip
+@pytest.mark.parametrize(
+    "written",
+    [
+        str,
+        str.upper,
+        str.title,
+        lambda name: name.replace("-", "_"),
+        lambda name: name.replace("-", " "),
+        lambda name: name.replace(" ", "-"),
+    ],
+)
 def test_an_exact_name_or_id_is_first(server: RunningServer, cards: list[dict[str, str]], written: object) -> None:
     sample = random.Random(7).sample(cards, 170)
     for card in sample:

@@ -13,6 +13,8 @@ from registry.skill_folder.tree import (
 from registry.skill_folder.writing import (
     remove_leftovers,
     remove_skill_folder,
+    removing_skill_folder,
+    restoring_skill_file,
     update_skill_file,
     write_skill_folder,
 )
@@ -30,6 +32,8 @@ __all__ = [
     "read_skill_folder",
     "remove_leftovers",
     "remove_skill_folder",
+    "removing_skill_folder",
+    "restoring_skill_file",
     "suggest_id",
     "tree_digest",
     "update_skill_file",

@@ -5,7 +5,8 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from registry.frontmatter_edit import patch, render, with_body
@@ -63,15 +64,50 @@ def update_skill_file(folder: Path, changes: Mapping[str, Value | None], body: s
     _sync_folder(path.parent)
 
 
+@contextmanager
+def restoring_skill_file(folder: Path) -> Iterator[None]:
+    """Put the SKILL.md back as it was when the block, or a commit that ends it, fails. Raises OSError."""
+    path = Path(os.path.realpath(folder / SKILL_FILE))
+    before, mode = path.read_bytes(), stat.S_IMODE(path.stat().st_mode)
+    try:
+        yield
+    except BaseException:
+        if path.read_bytes() != before:
+            temporary = _temporary(path.parent)
+            _write(temporary, before, mode)
+            temporary.replace(path)
+        raise
+
+
 def remove_skill_folder(root: Path, folder: Path) -> None:
-    """Remove a skill's folder; of a link in `root` only the link.
+    """Remove a skill's folder; of a link in `root` only the link. Raises as `removing_skill_folder` does."""
+    with removing_skill_folder(root, folder):
+        pass
+
+
+@contextmanager
+def removing_skill_folder(root: Path, folder: Path) -> Iterator[None]:
+    """Take a skill's folder away, of a link in `root` only the link, and bring it back when the block fails.
 
     Raises ValueError when it lies outside `root` or another skill lies within it, FileNotFoundError, OSError.
     """
-    if folder.is_symlink() and folder.parent == root:
-        folder.unlink()
-        _sync_folder(root)
-        return
+    linked = folder.is_symlink() and folder.parent == root
+    source = folder if linked else _removable(root, folder)
+    trash = _temporary(root, "trash-")
+    source.rename(trash)
+    _sync_folder(source.parent)
+    try:
+        yield
+    except BaseException:
+        trash.rename(source)
+        raise
+    if linked:
+        trash.unlink()
+    else:
+        shutil.rmtree(trash, ignore_errors=True)  # what stays goes with the leftovers
+
+
+def _removable(root: Path, folder: Path) -> Path:
     home, target = root.resolve(), folder.resolve(strict=True)
     if target == home or not target.is_relative_to(home):
         raise ValueError("the skill's folder lies outside the skills directory")
@@ -80,10 +116,7 @@ def remove_skill_folder(root: Path, folder: Path) -> None:
         raise ValueError(f"another skill lies within its folder: {within.relative_to(target).as_posix()}")
     if not os.path.lexists(target / SKILL_FILE):
         raise FileNotFoundError(f"the folder holds no {SKILL_FILE}")
-    trash = _temporary(root, "trash-")
-    target.rename(trash)
-    _sync_folder(target.parent)
-    shutil.rmtree(trash, ignore_errors=True)  # what stays goes with the leftovers
+    return target
 
 
 def remove_leftovers(root: Path) -> None:
