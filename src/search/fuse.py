@@ -188,6 +188,8 @@ def _with_names_up(score: Scores, found: Flags, signals: Signals) -> Scores:
     """
     stepped = score.round(6).clip(0, 1 - 2 * _STEP)
     named = signals.exact | signals.prefix
+    if not named.any():
+        return stepped
     others = np.sort(stepped[found & ~named])[::-1]
     room = max(_BEST_OTHERS, PAGE - int(named.sum()))
     if len(others) > room:

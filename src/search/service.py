@@ -1,6 +1,6 @@
 """The query path: a query becomes terms and a vector, both indexes answer, their answers are fused into hits."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import NamedTuple
@@ -27,6 +27,7 @@ _NAMED = 20
 _SHORTEST_PREFIX = 3
 _LONGEST_NAME = 100
 _CACHED_QUERIES = 4096
+_CACHED_CARDS = 4096
 _SHORT_QUERY = 200  # characters that the local model embeds in one or two milliseconds
 _EMBEDDING_THREADS = 4
 
@@ -96,6 +97,7 @@ class SearchService:
         self._vectors: Latest[tuple[str, str], Matrix] = Latest(_CACHED_QUERIES)
         self._allowed: tuple[tuple[int, Filter], Keys] | None = None
         self._answering: set[str] = set()
+        self._read_cards: tuple[int, dict[int, tuple[str, bytes]]] = (-1, {})
         self._threads = ThreadPoolExecutor(_EMBEDDING_THREADS, thread_name_prefix="embed-query")
 
     def number(self) -> int | None:
@@ -138,7 +140,7 @@ class SearchService:
         semantic, vector = self._query_vector(query, request.mode, warnings)
         mode: RanMode = "keyword" if vector is None else "semantic" if request.mode == "semantic" else "hybrid"
         ranking = fuse(self._signals(request, query, mode, semantic.vectors if semantic else None, vector), mode)
-        return Results(request.query, mode, self._page(ranking, request), warnings, number)
+        return Results(request.query, mode, self._page(ranking, request, number), warnings, number)
 
     def _query_vector(self, query: str, mode: Mode, warnings: list[str]) -> tuple[Semantic | None, Matrix | None]:
         semantic = self._semantic()
@@ -221,7 +223,7 @@ class SearchService:
             kept = self._allowed = (question, words.keys(allowed))
         return kept[1]
 
-    def _page(self, ranking: Ranking, request: Request) -> list[Hit]:
+    def _page(self, ranking: Ranking, request: Request, number: int) -> list[Hit]:
         """Return the hits of the page asked for; those with equal scores stand in order of id, across pages too."""
         count = ranking.at_least(request.min_score)
         start, end = request.offset, min(request.offset + request.limit, count)
@@ -233,7 +235,7 @@ class SearchService:
         while last < count and ranking.score(last) == ranking.score(last - 1):
             last += 1
         fused = ranking[first:last]
-        shown = self._documents.cards([one.key for one in fused])
+        shown = self._cards([one.key for one in fused], number)
         hits = [
             Hit(one.key, shown[one.key][0], one.score, one.relevance, one.matched_by, shown[one.key][1])
             for one in fused
@@ -241,6 +243,16 @@ class SearchService:
         ]
         hits.sort(key=lambda hit: (-hit.score, hit.id))
         return hits[start - first : end - first]
+
+    def _cards(self, keys: Sequence[int], number: int) -> Mapping[int, tuple[str, bytes]]:
+        """Return the cards of these documents, read once while the catalog stands at change `number`."""
+        at, known = self._read_cards
+        if at != number or len(known) > _CACHED_CARDS:
+            self._read_cards = (number, known := {})
+        missing = [key for key in keys if key not in known]
+        if missing:
+            known.update(self._documents.cards(missing))
+        return known
 
     def close(self) -> None:
         """Stop embedding queries."""

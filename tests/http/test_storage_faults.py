@@ -4,6 +4,8 @@ import contextlib
 import errno
 import os
 import random
+import secrets
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -15,6 +17,9 @@ from pathlib import Path
 import pytest
 
 from registry.db import APPLICATION_ID, Database
+from search.engine import Engine
+from search.service import Request
+from support.catalogs import SkillCatalog
 from support.servers import RunningServer, new_skill, write_skill
 
 KILLS = 15
@@ -111,3 +116,32 @@ def test_a_migration_that_is_killed_is_finished_by_the_next_start(tmp_path: Path
         assert database.read("select count(*) from counter") == [(1,)]
         database.close()
     whole.close()
+
+
+@pytest.fixture
+def tiny_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 600 KB for index files."""
+    folder = tmp_path / "indexes"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", folder], check=False).returncode:
+        pytest.skip("mounting a small disk needs root")
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=True)  # search has files of it mapped still
+
+
+def test_search_answers_while_its_index_cannot_be_written(tiny_disk: Path, catalog: SkillCatalog) -> None:
+    catalog.put("aardvark-care", "All about aardvarks")
+    engine = Engine(catalog.documents, tiny_disk, None)
+    engine.start()
+    catalog.put_many((f"bulk-{number}", secrets.token_hex(400), secrets.token_hex(2000)) for number in range(400))
+    filling = tiny_disk / "filling"
+    filling.write_bytes(bytes(shutil.disk_usage(tiny_disk).free))
+    engine.changed()
+    results = engine.search.search(Request("aardvarks"))
+    assert [hit.id for hit in results.hits] == ["aardvark-care"]
+    assert "degraded" in results.warnings[0]
+    filling.unlink()
+    subprocess.run(["mount", "-o", "remount,size=60m", tiny_disk], check=True)
+    assert engine.search.search(Request("aardvarks")).warnings == []
+    assert (engine.status().drift, len(engine.follower.words)) == (0, 401)
+    engine.close()
