@@ -2,7 +2,7 @@
 # ARGS is handed on: make serve ARGS='--port 9000', make test ARGS='tests/search -k words'.
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve test lint format bench docs vendor-check clean browser
+.PHONY: help install serve test lint format bench docs vendor-check clean programs
 
 BIN := .venv/bin
 ARGS ?=
@@ -15,7 +15,7 @@ install: .venv/installed ## make .venv with the command and the default local mo
 serve: install ## serve the example skills at http://localhost:8080
 	$(BIN)/skill-registry serve --skills-dir examples/skills --data-dir . $(ARGS)
 
-test: .venv/installed-dev browser ## run the tests
+test: .venv/installed-dev programs ## run the tests
 	$(BIN)/pytest -q $(ARGS)
 
 lint: .venv/installed-dev vendor-check ## check style, types and vendored files
@@ -60,11 +60,14 @@ clean: ## remove .venv and caches; data and indexes stay
 	$(BIN)/pip install --quiet --editable '.[dev,local,sentence-transformers]'
 	@touch $@
 
-# The tests of the pages drive a real browser.
-browser:
-	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \
+# The tests of the pages drive a real browser; those of a failing disk have strace fail its calls.
+programs:
+	@missing=; \
+	command -v chromium chromium-browser google-chrome >/dev/null || missing="chromium"; \
+	command -v strace >/dev/null || missing="$$missing strace"; \
+	[ -n "$$missing" ] || exit 0; \
 	if [ "$$(id -u)" = 0 ]; then as_root=env; else as_root=sudo; fi; \
 	for name in apt-get $$as_root; do command -v $$name >/dev/null && continue; \
-	  echo "The tests need chromium on the PATH: install it and run this again." >&2; exit 1; \
+	  echo "The tests need$$missing on the PATH: install it and run this again." >&2; exit 1; \
 	done; \
-	$$as_root apt-get update -qq && $$as_root apt-get install -qq -y --no-install-recommends chromium
+	$$as_root apt-get update -qq && $$as_root apt-get install -qq -y --no-install-recommends $$missing

@@ -43,7 +43,7 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    assert path, "the tests of the pages need chromium on the PATH: `make browser` installs it"
+    assert path, "the tests of the pages need chromium on the PATH: `make programs` installs it"
     with sync_playwright() as playwright:
         made = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield made

@@ -145,3 +145,22 @@ def test_search_answers_while_its_index_cannot_be_written(tiny_disk: Path, catal
     assert engine.search.search(Request("aardvarks")).warnings == []
     assert (engine.status().drift, len(engine.follower.words)) == (0, 401)
     engine.close()
+
+
+def test_a_write_that_cannot_be_made_durable_is_not_acknowledged(tmp_path: Path) -> None:
+    with RunningServer(tmp_path) as server:
+        assert server.api("POST", "/skills", json=new_skill("before-it")).status_code == 201
+        faults = "inject=fsync,fdatasync:error=EIO"
+        command = ["strace", "-f", "-qq", "-e", "trace=fsync,fdatasync", "-e", faults, "-o", "/dev/null", "-p"]
+        tracer = subprocess.Popen([*command, str(server.process.pid)])
+        server.wait_for(lambda: "TracerPid:\t0" not in Path(f"/proc/{server.process.pid}/status").read_text())
+        answer = server.api("POST", "/skills", json=new_skill("not-durable"))
+        assert answer.status_code in (500, 503, 507)
+        assert server.found("pdf forms") == ["before-it"]
+        tracer.terminate()
+        tracer.wait(30)
+        assert server.api("GET", "/skills/not-durable").status_code == 404
+        assert not (server.skills_dir / "not-durable").exists()
+        assert server.api("POST", "/skills", json=new_skill("not-durable")).status_code == 201
+        server.wait_for(lambda: set(server.found("pdf forms")) == {"before-it", "not-durable"})
+        assert server.status()["drift"] == 0
