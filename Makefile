@@ -63,7 +63,8 @@ clean: ## remove .venv and caches; data and indexes stay
 # The tests of the pages drive a real browser; those of a failing disk have strace fail its calls.
 programs:
 	@missing=; \
-	command -v chromium chromium-browser google-chrome >/dev/null || missing="chromium"; \
+	command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
+	command -v google-chrome >/dev/null || missing="chromium"; \
 	command -v strace >/dev/null || missing="$$missing strace"; \
 	[ -n "$$missing" ] || exit 0; \
 	if [ "$$(id -u)" = 0 ]; then as_root=env; else as_root=sudo; fi; \
