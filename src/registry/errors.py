@@ -137,11 +137,6 @@ def unsupported_media_type(message: str = "Send JSON with 'Content-Type: applica
     return RegistryError("UNSUPPORTED_MEDIA_TYPE", message)
 
 
-def rate_limited(retry_after: int) -> RegistryError:
-    """Return the error for too many requests; `retry_after` is in seconds."""
-    return RegistryError("RATE_LIMITED", "Too many requests", headers={"Retry-After": str(retry_after)})
-
-
 def headers_too_large(limit: int, count: int) -> RegistryError:
     """Return the error for headers above `limit` bytes in all or above `count` in number."""
     message = f"The headers are larger than {limit:,} bytes or more than {count}"

@@ -43,8 +43,8 @@ class Services:
     """The parts of one running service and their life.
 
     Opening takes the database and the index files; `begin` reads the skills directory and begins to embed;
-    `ready` is set when the first requests are worth answering. `leader` is false in the workers of a machine that
-    leave scanning and embedding to the first of them.
+    `ready` is set when the first requests are worth answering. `worker` is the process's number among those that
+    serve one data directory: all but the first leave scanning and embedding to it.
     """
 
     def __init__(self, settings: Settings, *, clock: Clock = now, worker: int = 0) -> None:

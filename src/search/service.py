@@ -119,8 +119,12 @@ class SearchService:
         return self._search(request, number, [])
 
     def _embeds_at_once(self, semantic: Semantic, query: str) -> bool:
-        loaded = semantic.space in self._answering and semantic.embedder.provider == "local"
-        return (loaded and len(query) <= _SHORT_QUERY) or self._vectors.get((semantic.space, query)) is not None
+        short = self._is_loaded(semantic) and len(query) <= _SHORT_QUERY
+        return short or self._vectors.get((semantic.space, query)) is not None
+
+    def _is_loaded(self, semantic: Semantic) -> bool:
+        """Return whether a local model embeds here that has answered before, so that it takes milliseconds."""
+        return semantic.embedder.provider == "local" and semantic.space in self._answering
 
     def search(self, request: Request) -> Results:
         """Return the best documents for a query, of what was committed when the search began.
@@ -160,8 +164,7 @@ class SearchService:
         known = self._vectors.get((semantic.space, query))
         if known is not None:
             return known
-        if semantic.embedder.provider == "local" and semantic.space in self._answering:
-            # A loaded local model takes milliseconds: waiting for another thread would cost more than it saves.
+        if self._is_loaded(semantic):  # waiting for another thread would cost more than it saves
             return self._keep(semantic.space, query, semantic.embedder.queries(sentences(query)))
         return self._embed_in_time(semantic, query)
 
