@@ -32,7 +32,8 @@ from embeddings.base import Matrix
 from registry.db import Database
 from registry.documents import CatalogDocuments
 from search.engine import Engine
-from search.service import Request
+from search.service import CANDIDATES, Request
+from search.text import sentences
 from search.types import Filter
 
 SEARCHES = 400
@@ -55,13 +56,14 @@ def median_ms(call: Callable[[str], object], queries: Sequence[str]) -> float:
 def parts(engine: Engine, embedder: Embedder, queries: Sequence[str]) -> Figures:
     """Return the medians of the parts called directly, and of whole searches in this process."""
     words, index = engine.follower.words, engine._target.vectors
-    vectors = {query: embedder.queries([query]) for query in queries}
+    # What a search asks of its parts: a vector of the query, and of each sentence where there are several.
+    vectors = {query: embedder.queries(sentences(query)) for query in queries}
     flat = index._view.index
     terms = {query: words.terms(query) for query in queries}
     figures = {
-        "encoder": median_ms(lambda query: embedder.queries([query]), queries),
-        "faiss": median_ms(lambda query: flat.search(vectors[query], 100), queries),
-        "tantivy": median_ms(lambda query: words.search(terms[query], 100, Filter()), queries),
+        "encoder": median_ms(lambda query: embedder.queries(sentences(query)), queries),
+        "faiss": median_ms(lambda query: flat.search(vectors[query], CANDIDATES), queries),
+        "tantivy": median_ms(lambda query: words.search(terms[query], CANDIDATES, Filter()), queries),
         "words search": median_ms(
             lambda query: engine.search.search(Request(query, mode="keyword", allowed=ENABLED)), queries
         ),
@@ -73,8 +75,8 @@ def parts(engine: Engine, embedder: Embedder, queries: Sequence[str]) -> Figures
     )
 
     def directly(query: str) -> None:
-        flat.search(embedder.queries([query]), 100)
-        words.search(words.terms(query), 100, Filter())
+        flat.search(embedder.queries(sentences(query)), CANDIDATES)
+        words.search(words.terms(query), CANDIDATES, Filter())
 
     figures["parts in turn"] = median_ms(directly, queries)
     return figures

@@ -132,7 +132,9 @@ class Catalog:
 
     def body(self, skill_id: str) -> str:
         """Return the text below a skill's front matter. Raises SKILL_NOT_FOUND."""
-        rows = self.database.read("select body from documents where id = ? and gone = 0", (skill_id,))
+        rows = self.database.read(
+            "select b.body from documents d join bodies b on b.key = d.key where d.id = ?", (skill_id,)
+        )
         if not rows:
             raise skill_not_found(skill_id)
         return str(rows[0][0])

@@ -11,7 +11,7 @@ from registry.models import Card
 from search.text import RECIPE, embedded_text, text_hash
 from search.types import Document, DocumentGone, DocumentPut, Embedded, Stale, VectorPut
 
-_DOCUMENT = "key, id, name, description, tags, capabilities, body, labels"
+_DOCUMENT = "key, id, name, description, tags, capabilities, labels"
 
 
 def labels(card: Card, scope: str | None) -> tuple[str, ...]:
@@ -32,8 +32,8 @@ def claim_key(transaction: Transaction, skill_id: str) -> int:
     if found:
         return int(found[0][0])
     sql = (
-        "insert into documents (id, gone, number, name, description, tags, capabilities, body, labels, text_hash, card)"
-        " values (?, 1, ?, '', '', '[]', '[]', '', '[]', '', '{}') returning key"
+        "insert into documents (id, gone, number, name, description, tags, capabilities, labels, text_hash, card)"
+        " values (?, 1, ?, '', '', '[]', '[]', '[]', '', '{}') returning key"
     )
     return int(transaction.read(sql, (skill_id, transaction.next_number()))[0][0])
 
@@ -44,7 +44,7 @@ def put_document(transaction: Transaction, key: int, card: Card, scope: str | No
     document = Document(key=key, id=card.id, name=card.name, description=card.description)
     encode = msgspec.json.encode
     transaction.execute(
-        "update documents set gone = 0, number = ?, name = ?, description = ?, tags = ?, capabilities = ?, body = ?,"
+        "update documents set gone = 0, number = ?, name = ?, description = ?, tags = ?, capabilities = ?,"
         " labels = ?, text_hash = ?, card = ? where key = ?",
         (
             number,
@@ -52,13 +52,13 @@ def put_document(transaction: Transaction, key: int, card: Card, scope: str | No
             card.description,
             encode(card.tags).decode(),
             encode(card.capabilities).decode(),
-            body,
             encode(labels(card, scope)).decode(),
             text_hash(embedded_text(document)),
             encode(card).decode(),
             key,
         ),
     )
+    transaction.execute("insert or replace into bodies values (?, ?)", (key, body))
     return number
 
 
@@ -66,10 +66,11 @@ def remove_document(transaction: Transaction, key: int) -> int:
     """Mark a document as gone, with its vectors; return the number of the change."""
     number = transaction.next_number()
     transaction.execute(
-        "update documents set gone = 1, number = ?, name = '', description = '', body = '', labels = '[]', card = '{}'"
+        "update documents set gone = 1, number = ?, name = '', description = '', labels = '[]', card = '{}'"
         " where key = ?",
         (number, key),
     )
+    transaction.execute("delete from bodies where key = ?", (key,))
     transaction.execute("delete from vectors where key = ?", (key,))
     return number
 
@@ -107,9 +108,12 @@ class CatalogDocuments:
 
     def document_changes(self, since: int, limit: int) -> Sequence[DocumentPut | DocumentGone]:
         """Return at most `limit` document changes numbered above `since`, in order; only the latest of each key."""
-        sql = f"select number, gone, {_DOCUMENT} from documents where number > ? order by number limit ?"
+        sql = (
+            f"select d.number, d.gone, b.body, {_prefixed(_DOCUMENT)} from documents d"
+            " left join bodies b on b.key = d.key where d.number > ? order by d.number limit ?"
+        )
         return [
-            DocumentGone(row[0], row[2]) if row[1] else DocumentPut(row[0], _document(row[2:]))
+            DocumentGone(row[0], row[3]) if row[1] else DocumentPut(row[0], _document(row[3:], row[2]))
             for row in self._database.read(sql, (since, limit))
         ]
 
@@ -173,7 +177,7 @@ class CatalogDocuments:
 
     def bodies(self, keys: Sequence[int]) -> dict[int, str]:
         """Return the text of each of these documents."""
-        sql = f"select key, body from documents where key in ({_marks(keys)})"
+        sql = f"select key, body from bodies where key in ({_marks(keys)})"
         return dict(self._database.read(sql, keys))
 
 
@@ -210,7 +214,7 @@ def _put_vector(transaction: Transaction, space: str, made: Embedded) -> int:
     return 1
 
 
-def _document(row: Row) -> Document:
+def _document(row: Row, body: str = "") -> Document:
     return Document(
         key=row[0],
         id=row[1],
@@ -218,6 +222,6 @@ def _document(row: Row) -> Document:
         description=row[3],
         tags=tuple(json.loads(row[4])),
         capabilities=tuple(json.loads(row[5])),
-        body=row[6],
-        labels=tuple(json.loads(row[7])),
+        body=body,
+        labels=tuple(json.loads(row[6])),
     )

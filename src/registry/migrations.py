@@ -34,15 +34,16 @@ _FIRST: Statements = (
         id text not null unique,
         gone integer not null,
         number integer not null,
+        text_hash text not null,
+        card text not null,
+        labels text not null,
         name text not null,
         description text not null,
         tags text not null,
-        capabilities text not null,
-        body text not null,
-        labels text not null,
-        text_hash text not null,
-        card text not null
+        capabilities text not null
     )""",
+    # Beside the documents: a row with a long text in it is slow to read even where only its card is wanted.
+    "create table bodies (key integer primary key references documents (key), body text not null)",
     "create unique index documents_by_number on documents (number)",
     """create table vectors (
         space text not null,

@@ -22,6 +22,7 @@ _LINGER_SECONDS = 2.0
 """How long a caller that still sends is listened to after a refusal, so that it can read the answer."""
 
 _LOGGED_URL_BYTES = 200
+_STATUS_LINE = b"HTTP/1.1 "
 
 
 class _Phase(NamedTuple):
@@ -49,8 +50,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start the first head's time."""
-        lingering = _LingeringTransport(cast(asyncio.Transport, transport), self.loop, lambda: self._in_body)
-        super().connection_made(cast(asyncio.Transport, lingering))
+        wrapped = _Transport(cast(asyncio.Transport, transport), self.loop, lambda: self._in_body)
+        super().connection_made(cast(asyncio.Transport, wrapped))
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -179,8 +180,11 @@ class LimitedProtocol(HttpToolsProtocol):
         self.transport.close()
 
 
-class _LingeringTransport:
-    """A transport whose `close` lets the caller finish reading.
+class _Transport:
+    """A transport that sends a head together with the body, and whose `close` lets the caller finish reading.
+
+    uvicorn writes head and body apart: two system calls, and a caller that wakes twice. So a head waits for the body
+    that comes in the same step of the event loop, and no longer.
 
     A socket closed while bytes are unread is reset, and the reset can overtake the answer. So with a body
     under way only our half is closed; the other ends with the caller, or after a while.
@@ -193,15 +197,31 @@ class _LingeringTransport:
         self._loop = loop
         self._is_unread = is_unread
         self._closing = False
-        self.write = transport.write
+        self._head = b""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        if self._head:
+            head, self._head = self._head, b""
+            self._transport.writelines((head, data))
+        elif data.startswith(_STATUS_LINE):
+            self._head = data
+            self._loop.call_soon(self._send_head)
+        else:
+            self._transport.write(data)
+
+    def _send_head(self) -> None:
+        if self._head:
+            head, self._head = self._head, b""
+            self._transport.write(head)
 
     def is_closing(self) -> bool:
         return self._closing or self._transport.is_closing()
 
     def close(self) -> None:
+        self._send_head()
         if self.is_closing():
             return
         if not self._is_unread():

@@ -129,7 +129,7 @@ def fuse(signals: Signals, mode: RanMode) -> Ranking:
     the three best others. Otherwise evidence decides, and key where scores are equal.
     """
     z = _z(signals)
-    coverage = (signals.words.astype(np.float64) / max(signals.ceiling, 1e-9)).clip(0, 1)
+    coverage: Scores = np.minimum(signals.words.astype(np.float64) / max(signals.ceiling, 1e-9), 1.0)
     evidence = _evidence(coverage, z, signals, mode)
     certainty = evidence * _small_catalog(signals.documents)
     found = _found(signals, z, mode)
@@ -168,7 +168,7 @@ def _score(coverage: Scores, evidence: Scores, mode: RanMode) -> Scores:
     """Return about how often a first hit with this evidence is right (a Hill curve); by words alone the coverage."""
     if mode == "keyword":
         return coverage
-    powered: Scores = evidence.clip(0) ** _STEEPNESS
+    powered: Scores = np.maximum(evidence, 0.0) ** _STEEPNESS
     return powered / (powered + _EVEN**_STEEPNESS)
 
 
@@ -186,7 +186,7 @@ def _with_names_up(score: Scores, found: Flags, signals: Signals) -> Scores:
 
     A prefix is lifted just above the best of the others that must leave the page to make room.
     """
-    stepped = score.round(6).clip(0, 1 - 2 * _STEP)
+    stepped = np.minimum(np.rint(score / _STEP) * _STEP, 1 - 2 * _STEP)
     named = signals.exact | signals.prefix
     if not named.any():
         return stepped

@@ -9,7 +9,7 @@ import numpy as np
 
 from embeddings.base import Embedder, EmbeddingError, Matrix
 from search.follower import Follower
-from search.fuse import MINILM, Ranking, Signals, fuse
+from search.fuse import MINILM, Flags, Ranking, Signals, fuse
 from search.latest import Latest
 from search.text import fold, sentences
 from search.types import Documents, Filter, Found, Keys, MatchedBy, Mode, RanMode, Relevance
@@ -195,15 +195,15 @@ class SearchService:
         by_words = words.search(terms, depth, allowed) if mode != "semantic" else Found.nothing()
         near = self._nearest(index, vector, depth, words, allowed)
         exact, prefixed = _named(words, fold(query), allowed)
-        keys = np.unique(np.concatenate((by_words.keys, near, np.array(exact + prefixed, np.int64))))
-        scores = np.zeros(len(keys), np.float32)
-        scores[np.searchsorted(keys, by_words.keys)] = by_words.scores
+        by_word = set(by_words.keys.tolist())
+        others = [key for key in dict.fromkeys((*near.tolist(), *exact, *prefixed)) if key not in by_word]
+        keys = np.concatenate((by_words.keys, np.array(others, np.int64)))
         return Signals(
             keys=keys,
-            words=scores,
+            words=np.concatenate((by_words.scores, np.zeros(len(others), np.float32))),
             cosine=index.cosines(vector, keys) if index and vector is not None else np.full(len(keys), np.nan),
-            exact=np.isin(keys, exact),
-            prefix=np.isin(keys, prefixed),
+            exact=_flags(keys, exact),
+            prefix=_flags(keys, prefixed),
             ceiling=words.ceiling(terms),
             background=index.background() if index else MINILM,
             documents=len(words),
@@ -260,6 +260,10 @@ class SearchService:
     def close(self) -> None:
         """Stop embedding queries."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _flags(keys: Keys, chosen: Sequence[int]) -> Flags:
+    return np.isin(keys, chosen) if chosen else np.zeros(len(keys), np.bool_)
 
 
 def _named(words: WordsIndex, folded: str, allowed: Filter) -> tuple[list[int], list[int]]:
