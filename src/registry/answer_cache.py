@@ -34,11 +34,16 @@ def keep(scope: Any, number: int) -> None:
 
 
 class AnswerCache:
-    """Wraps an ASGI application; `number` returns the catalog's latest change that searches see, or None."""
+    """Wraps an ASGI application; `number` returns the catalog's latest change that searches see, or None.
 
-    def __init__(self, app: ASGIApp, number: Callable[[], int | None]) -> None:
+    `admits` says whether a request may have an answer from memory; one that may not goes on to the application, which
+    says why.
+    """
+
+    def __init__(self, app: ASGIApp, number: Callable[[], int | None], admits: Callable[[HTTPScope], bool]) -> None:
         self._app = app
         self._number = number
+        self._admits = admits
         self._answers: Latest[_Key, _Kept] = Latest(_CAPACITY)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -56,7 +61,7 @@ class AnswerCache:
         varies = [header for header in scope["headers"] if header[0] in _VARIES]
         key = (scope["method"], scope["query_string"], first["body"], tuple(varies))
         kept = self._answers.get(key)
-        if kept is not None and kept.number == self._number():
+        if kept is not None and kept.number == self._number() and self._admits(scope):
             for message in kept.messages:
                 await send(message.copy())
             return

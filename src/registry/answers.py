@@ -87,13 +87,14 @@ class ResolveBody(msgspec.Struct, kw_only=True):
 
 
 class ResolvedSkill(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """One skill for an agent: where its SKILL.md is and, if asked for, what it says."""
+    """One skill for an agent: where its SKILL.md is, on this machine or at a URL path, and what it says if asked."""
 
     skill_id: str
     name: str
     description: str
     score: float
-    skill_md_path: str
+    skill_md_path: str | None = None
+    download_url: str | None = None
     content: str | None = None
 
 
@@ -114,7 +115,11 @@ class EmbeddingStatus(msgspec.Struct, kw_only=True):
 
 
 class StatusData(msgspec.Struct, kw_only=True):
-    """How the service is. `skipped` says which folders could not be read, and why; `warnings` what was untidy."""
+    """How the service is. `skipped` says which folders could not be read, and why; `warnings` what was untidy.
+
+    `issuer` says who gets a token without a credential: anybody, nobody, or callers on loopback; null where there are
+    no tokens.
+    """
 
     status: Literal["ok", "starting", "draining"]
     version: str
@@ -127,6 +132,7 @@ class StatusData(msgspec.Struct, kw_only=True):
     embedding: EmbeddingStatus
     generation: int
     writable: bool
+    issuer: Literal["open", "closed", "loopback"] | None
     skipped: dict[str, str]
     warnings: dict[str, list[str]]
 
@@ -204,14 +210,15 @@ def resolve_data(services: Services, body: ResolveBody) -> ResolveData:
     found = []
     for hit in results.hits:
         card = msgspec.json.decode(hit.payload, type=_CardStart)
-        path = services.local.root / (services.catalog.get(hit.id).skill_file or "")
+        skill = services.catalog.get(hit.id)
         found.append(
             ResolvedSkill(
                 skill_id=hit.id,
                 name=card.name,
                 description=card.description,
                 score=hit.score,
-                skill_md_path=str(path),
+                skill_md_path=str(services.local.root / (skill.skill_file or "")) if skill.installed else None,
+                download_url=None if skill.installed else f"/api/v1/skills/{hit.id}/content",
                 content=texts.get(hit.key),
             )
         )
@@ -244,8 +251,8 @@ def _texts(services: Services, hits: list[Hit], detail: ContentDetail) -> dict[i
     return bodies if detail == "full" else {key: body[:PREVIEW_CHARACTERS] for key, body in bodies.items()}
 
 
-def status_data(services: Services) -> StatusData:
-    """Return how the service is."""
+def status_data(services: Services, *, in_full: bool = True) -> StatusData:
+    """Return how the service is; only `in_full` says which folders were skipped or untidy."""
     engine = services.engine.status()
     state: Literal["ok", "starting", "draining"] = "ok" if services.ready.is_set() else "starting"
     return StatusData(
@@ -262,6 +269,7 @@ def status_data(services: Services) -> StatusData:
         ),
         generation=engine.generation,
         writable=services.writable(),
-        skipped=services.catalog.problems(),
-        warnings=services.catalog.warnings(),
+        issuer=None if services.settings.profile == "local" else services.registry.issuer.mode,
+        skipped=services.catalog.problems() if in_full else {},
+        warnings=services.catalog.warnings() if in_full else {},
     )

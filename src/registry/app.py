@@ -7,26 +7,28 @@ from typing import Any
 from anyio import to_thread
 from litestar import HttpMethod, Litestar, Request, Response, Router, route
 from litestar.config.compression import CompressionConfig
+from litestar.datastructures import State
 from litestar.di import Provide
-from litestar.handlers.base import BaseRouteHandler
 
 from registry.decoding import StrictRequest
 from registry.envelope import answer_exception
-from registry.errors import forbidden, not_found
+from registry.errors import not_found
 from registry.query import StrictQuery, page
+from registry.routes.admin import ADMINISTRATION
+from registry.routes.auth import AUTH
+from registry.routes.code import CODE_V1, EIGHT_OPERATIONS, VERSIONS
 from registry.routes.content import CONTENT
+from registry.routes.guards import refuse_changes, require_role
+from registry.routes.metrics import METRICS
 from registry.routes.pages import PAGES, openapi_config
 from registry.routes.reindex import REINDEX
-from registry.routes.search import SEARCH
+from registry.routes.search import SEARCH, search
 from registry.routes.service import PROBES, SERVICE
 from registry.routes.skills import SKILLS
 from registry.services import Services
 
 API_V1 = "/api/v1"
 COMPRESSED_FROM_BYTES = 1024
-
-_READING = frozenset({"GET", "HEAD", "OPTIONS"})
-_READ_OPERATIONS = frozenset({"search", "resolve"})
 
 
 @route(
@@ -45,23 +47,35 @@ def to_version_1(request: Request[Any, Any, Any]) -> Response[bytes]:
     return Response(b"", status_code=308, media_type="text/plain", headers={"Location": location})
 
 
-def _api_v1(handlers: Sequence[Any]) -> Router:
-    return Router(API_V1, route_handlers=list(handlers))
+_SKILL_ROUTES = [*SKILLS, *CONTENT, *SEARCH, *REINDEX]
 
-
-PROFILE_B: Sequence[Any] = [*PROBES, *PAGES, _api_v1([*SKILLS, *CONTENT, *SEARCH, *REINDEX, *SERVICE]), to_version_1]
+PROFILE_B: Sequence[Any] = [
+    *PROBES,
+    *PAGES,
+    Router(API_V1, route_handlers=[*_SKILL_ROUTES, *SERVICE], guards=[refuse_changes]),
+    to_version_1,
+]
 """The local profile: the routes below `/api/v1`, open to whoever reaches the port."""
 
+_GUARDED: dict[str, Any] = {"guards": [require_role, refuse_changes]}
 
-def _refuse_writes(request: Any, handler: BaseRouteHandler) -> None:
-    operation = str(handler.handler_name).rpartition(".")[2]
-    if request.method not in _READING and operation not in _READ_OPERATIONS:
-        raise forbidden("The service was started with --read-only: nothing can be changed")
+PROFILE_A: Sequence[Any] = [
+    *PROBES,
+    *PAGES,
+    Router("/auth", route_handlers=AUTH, **_GUARDED),
+    Router("/api/code/v1", route_handlers=CODE_V1, **_GUARDED),
+    Router("/v1", route_handlers=EIGHT_OPERATIONS, **_GUARDED),
+    Router("/api", route_handlers=[*SKILLS, search, *REINDEX, *SERVICE], **_GUARDED),
+    Router(API_V1, route_handlers=[*_SKILL_ROUTES, *VERSIONS, *SERVICE, *ADMINISTRATION], **_GUARDED),
+    Router("/", route_handlers=METRICS, **_GUARDED),
+]
+"""The registry profile: every route behind the guard, but for the probes, the pages and what is public."""
 
 
-def create_app(services: Services, handlers: Sequence[Any] = PROFILE_B) -> Litestar:
+def create_app(services: Services) -> Litestar:
     """Return the application over built services. Its life starts and closes them."""
     settings = services.settings
+    handlers = PROFILE_A if settings.profile == "registry" else PROFILE_B
 
     @asynccontextmanager
     async def life(_: Litestar) -> AsyncIterator[None]:
@@ -78,7 +92,7 @@ def create_app(services: Services, handlers: Sequence[Any] = PROFILE_B) -> Lites
             "running": Provide(lambda: services, sync_to_thread=False),
             "page": Provide(page, sync_to_thread=False),
         },
-        guards=[_refuse_writes] if settings.server.read_only else [],
+        state=State({"services": services}, deep_copy=False),
         exception_handlers={Exception: answer_exception},
         request_class=StrictRequest,
         before_request=StrictQuery(),

@@ -9,7 +9,7 @@ import msgspec
 from registry.db import Database, Row, Transaction
 from registry.documents import claim_key, put_document, remove_document
 from registry.errors import precondition_failed, skill_not_found
-from registry.models import Skill, SkillVersion, timestamp, version_parts
+from registry.models import Skill, SkillVersion, VersionItem, timestamp, version_parts
 
 Clock = Callable[[], datetime.datetime]
 
@@ -36,6 +36,10 @@ _STORED = (
     "select s.key, s.detail, s.enabled, s.created_at, s.updated_at, d.number, s.folder, s.fingerprint"
     " from skills s join documents d on d.key = s.key"
 )
+
+_VERSION = "s.id, v.version, v.description, v.created_at, v.changes"
+_VERSIONS = "from skills s join versions v on v.key = s.key"
+_NEWEST_FIRST = "order by v.major desc, v.minor desc, v.patch desc"
 
 
 class Catalog:
@@ -71,6 +75,13 @@ class Catalog:
         sql = "select folder, fingerprint from skills where folder is not null"
         return dict(self.database.read(sql))
 
+    def is_folder(self, skill_id: str) -> bool:
+        """Return whether a skill is a folder of the skills directory. Raises SKILL_NOT_FOUND."""
+        rows = self.database.read("select folder is not null from skills where id = ?", (skill_id,))
+        if not rows:
+            raise skill_not_found(skill_id)
+        return bool(rows[0][0])
+
     def cards(self, limit: int, offset: int, enabled: bool | None) -> tuple[list[bytes], int]:
         """Return one page of encoded cards, in order of creation, and how many skills there are in all."""
         where, wanted = ("", ()) if enabled is None else (" where s.enabled = ?", (int(enabled),))
@@ -85,6 +96,7 @@ class Catalog:
     def save(self, transaction: Transaction, skill: Skill, body: str, place: Place | None = None) -> Skill:
         """Create or replace a skill with its document and, where it is new, its version; return it as stored."""
         key = claim_key(transaction, skill.id)
+        transaction.touched.append(skill.id)
         now = timestamp(self._clock())
         before = transaction.read("select created_at, updated_at from skills where key = ?", (key,))
         created_at, touched_at = before[0] if before else (now, now)
@@ -93,7 +105,7 @@ class Catalog:
             created_at=created_at,
             updated_at=max(now, touched_at),  # the clock may have been set back
             timeout=skill.execution_timeout,
-            latest_version=skill.version,
+            latest_version=max([skill.version, *self.all_versions(transaction, key)], key=version_parts),
         )
         number = put_document(transaction, key, skill.card(), skill.scope, body)
         skill = msgspec.structs.replace(skill, etag=_etag(number))
@@ -115,18 +127,12 @@ class Catalog:
                 skill.updated_at,
             ),
         )
-        self._add_version(transaction, key, skill, now)
+        _insert_version(transaction, key, skill.version, skill.description, (), now)
         return skill
-
-    @staticmethod
-    def _add_version(transaction: Transaction, key: int, skill: Skill, now: str) -> None:
-        transaction.execute(
-            "insert into versions values (?, ?, ?, ?, ?, ?, '[]', ?) on conflict do nothing",
-            (key, skill.version, *version_parts(skill.version), skill.description, now),
-        )
 
     def delete(self, transaction: Transaction, key: int) -> None:
         """Remove a skill, its versions and its document."""
+        transaction.touched += [row[0] for row in transaction.read("select id from skills where key = ?", (key,))]
         transaction.execute("delete from skills where key = ?", (key,))
         remove_document(transaction, key)
 
@@ -139,25 +145,49 @@ class Catalog:
             raise skill_not_found(skill_id)
         return str(rows[0][0])
 
-    def versions(self, skill_id: str) -> list[SkillVersion]:
-        """Return a skill's versions, newest first. Raises SKILL_NOT_FOUND."""
+    def versions(self, skill_id: str, limit: int, offset: int) -> tuple[list[VersionItem], int]:
+        """Return one page of a skill's versions, newest first, and how many there are. Raises SKILL_NOT_FOUND."""
+        total = self.database.read(f"select count(*) {_VERSIONS} where s.id = ?", (skill_id,))[0][0]
+        if not total:  # a skill has at least one
+            raise skill_not_found(skill_id)
         rows = self.database.read(
-            "select s.id, v.version, v.description, v.changes, v.created_at from skills s"
-            " join versions v on v.key = s.key where s.id = ? order by major desc, minor desc, patch desc",
-            (skill_id,),
+            f"select {_VERSION} {_VERSIONS} where s.id = ? {_NEWEST_FIRST} limit ? offset ?", (skill_id, limit, offset)
+        )
+        return [
+            VersionItem(skill_id=row[0], version=row[1], description=row[2], created_at=row[3]) for row in rows
+        ], total
+
+    def version(self, skill_id: str, version: str) -> SkillVersion:
+        """Return one version of a skill. Raises SKILL_NOT_FOUND, which says whether it is the skill that is missing."""
+        rows = self.database.read(
+            f"select {_VERSION} {_VERSIONS} where s.id = ? and v.version = ?", (skill_id, version)
         )
         if not rows:
-            raise skill_not_found(skill_id)
-        return [
-            SkillVersion(
-                skill_id=row[0],
-                version=row[1],
-                description=row[2],
-                changes=msgspec.json.decode(row[3], type=list[str]),
-                created_at=row[4],
-            )
-            for row in rows
-        ]
+            self.get(skill_id)
+            raise skill_not_found(skill_id, version)
+        skill_id, number, description, created_at, changes = rows[0]
+        return SkillVersion(
+            skill_id=skill_id,
+            version=number,
+            description=description,
+            created_at=created_at,
+            changes=msgspec.json.decode(changes, type=list[str]),
+        )
+
+    def all_versions(self, transaction: Transaction, key: int) -> list[str]:
+        """Return a skill's versions, newest first."""
+        sql = f"select v.version {_VERSIONS} where v.key = ? {_NEWEST_FIRST}"
+        return [row[0] for row in transaction.read(sql, (key,))]
+
+    def add_version(
+        self, transaction: Transaction, key: int, version: str, description: str, changes: Sequence[str]
+    ) -> None:
+        """Add a version to a skill, unless it has it already."""
+        _insert_version(transaction, key, version, description, changes, timestamp(self._clock()))
+
+    def delete_version(self, transaction: Transaction, key: int, version: str) -> None:
+        """Take a version from a skill."""
+        transaction.execute("delete from versions where key = ? and version = ?", (key, version))
 
     def set_problems(self, transaction: Transaction, problems: dict[str, str]) -> None:
         """Keep which folders could not be read and why, in place of what was kept before."""
@@ -179,6 +209,15 @@ class Catalog:
     def count(self) -> int:
         """Return how many skills there are."""
         return int(self.database.read("select count(*) from skills")[0][0])
+
+
+def _insert_version(
+    transaction: Transaction, key: int, version: str, description: str, changes: Sequence[str], at: str
+) -> None:
+    transaction.execute(
+        "insert into versions values (?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
+        (key, version, *version_parts(version), description, msgspec.json.encode(changes).decode(), at),
+    )
 
 
 def _one(rows: Sequence[Row], skill_id: str) -> Stored:

@@ -3,7 +3,7 @@
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,11 @@ class DatabaseUnusable(Exception):
 
 
 class Transaction:
-    """One open write transaction."""
+    """One open write transaction. `touched` collects the ids of what it changes, for the audit log."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        self.touched: list[str] = []
 
     def execute(self, sql: str, parameters: Parameters = ()) -> int:
         """Run a statement and return how many rows it changed."""
@@ -52,12 +53,13 @@ class Database:
 
     Reads run on a connection of the calling thread and see the last commit. Writes run one at a time, each a
     `BEGIN IMMEDIATE` transaction; a lock held by another process is waited for `busy_seconds`, then
-    sqlite3.OperationalError is raised.
+    sqlite3.OperationalError is raised. `before_commit` is called with every transaction that is about to commit.
     """
 
     def __init__(self, path: Path, busy_seconds: float = 5.0) -> None:
         self.path = path
         self._busy_seconds = busy_seconds
+        self.before_commit: Callable[[Transaction], None] = lambda transaction: None
         self._local = threading.local()
         self._open: list[sqlite_utils.Database] = []
         self._lock = threading.Lock()
@@ -98,6 +100,7 @@ class Database:
         """Run the block in a transaction: committed durably when it ends, rolled back when it raises."""
         with self._lock, _transaction(self._writer) as transaction:
             yield transaction
+            self.before_commit(transaction)
 
     def backup(self, target: Path) -> None:
         """Write a consistent copy of the database to `target` while others go on reading and writing."""

@@ -143,6 +143,16 @@ def headers_too_large(limit: int, count: int) -> RegistryError:
     return RegistryError("HEADERS_TOO_LARGE", message, headers={"Connection": "close"})
 
 
+def rate_limited(message: str, retry_after: int) -> RegistryError:
+    """Return the error for a caller who asks too often; `retry_after` is in seconds."""
+    return RegistryError("RATE_LIMITED", message, headers={"Retry-After": str(retry_after)})
+
+
+def invalid_token(message: str) -> RegistryError:
+    """Return the error of `/auth/verify` for a token that is not valid, or not any more."""
+    return RegistryError("INVALID_TOKEN", message, headers={"WWW-Authenticate": "Bearer"})
+
+
 def internal_error(request_id: str) -> RegistryError:
     """Return the error for anything unexpected: what happened is in the log under the request id."""
     return RegistryError("INTERNAL_ERROR", f"Something went wrong here (request {request_id})")

@@ -38,17 +38,25 @@ class Guard:
     """Wraps an ASGI application; refusals are the FORBIDDEN envelope.
 
     Args:
-        app: What to protect. bind: The address or name the service listens on. On a wildcard address,
-        addresses are allowed hosts: a page
+        app: What to protect.
+        bind: The address or name the service listens on. On a wildcard address, addresses are allowed hosts: a page
             cannot point an address elsewhere, as it can a name.
         allowed_hosts: Names and addresses, without port, that are hosts of ours besides the loopback ones.
         allowed_origins: Origins whose pages may do everything; `*` lets pages of any origin read.
+        any_host: Whether any name is a host of ours: where every request needs a credential, names guard nothing.
     """
 
     def __init__(
-        self, app: ASGIApp, bind: str, allowed_hosts: Sequence[str] = (), allowed_origins: Sequence[str] = ()
+        self,
+        app: ASGIApp,
+        bind: str,
+        allowed_hosts: Sequence[str] = (),
+        allowed_origins: Sequence[str] = (),
+        *,
+        any_host: bool = False,
     ) -> None:
         self._app = app
+        self._any_host = any_host
         self._any_address = bind in _ANY_ADDRESS
         self._hosts = {_bare(host) for host in (*allowed_hosts, bind, "localhost")} - _ANY_ADDRESS
         self._origins = frozenset(origin.lower() for origin in allowed_origins)
@@ -76,10 +84,10 @@ class Guard:
         return None
 
     def _is_our_host(self, hosts: list[str]) -> bool:
-        if len(hosts) != 1 or (match := _HOST.fullmatch(hosts[0])) is None:
+        host = _host_of(hosts[0]) if len(hosts) == 1 else None
+        if host is None:
             return False
-        host = _bare(match[1])
-        if host in self._hosts:
+        if host in self._hosts or self._any_host:
             return True
         try:
             address = ipaddress.ip_address(host)
@@ -127,6 +135,22 @@ class Guard:
             await send(message)
 
         return send_with_cors
+
+
+def is_loopback_host(host: str) -> bool:
+    """Return whether a `Host` value, with or without port, or a bind address, is this machine to itself."""
+    bare = host if ":" in host and not host.startswith("[") and host.count(":") > 1 else _host_of(host)
+    if bare is None:
+        return False
+    try:
+        return bare == "localhost" or ipaddress.ip_address(bare).is_loopback
+    except ValueError:
+        return False
+
+
+def _host_of(value: str) -> str | None:
+    match = _HOST.fullmatch(value.lower())
+    return _bare(match[1]) if match else None
 
 
 def _caller(headers: Iterable[tuple[bytes, bytes]]) -> _Caller:

@@ -6,23 +6,13 @@ from pathlib import Path
 from typing import Any, cast
 
 import msgspec
-from msgspec import UNSET
 
 from registry.catalog import Catalog, Place, Stored
 from registry.db import Transaction
 from registry.errors import Fault, conflict, not_found, skill_not_found, validation_error
-from registry.faults import find_faults
 from registry.frontmatter import FrontMatterError
-from registry.models import (
-    RESERVED_IDS,
-    Capabilities,
-    NewSkill,
-    Skill,
-    SkillChanges,
-    SourceType,
-    Tags,
-    split_labels,
-)
+from registry.models import RESERVED_IDS, NewSkill, Skill, SkillChanges, SourceType, split_labels
+from registry.skill_changes import default_body, said, sent_changes, with_sent
 from registry.skill_folder import (
     FileEntry,
     SkillFolder,
@@ -43,8 +33,7 @@ from registry.skill_folder import (
 
 SKILL_FILE = "SKILL.md"
 
-_SAID = ("name", "description", "version", "author", "tags", "capabilities", "editable", "enabled")
-"""What a create body says of a skill that is kept to the letter, beside what is written into the folder."""
+_OWN_FILE = "is the SKILL.md of the skill's own folder: leave it out"
 
 _IN_METADATA = ("source_url", "source_type", "source_branch", "execution_timeout", "memory_limit_mb")
 
@@ -62,22 +51,20 @@ class LocalSkills:
 
     def create(self, new: NewSkill) -> Skill:
         """Write a folder for a new skill and record it. Raises CONFLICT where the id or its folder exists."""
-        if new.id in RESERVED_IDS:
-            raise validation_error(Fault("id", "is reserved"))
-        sent = {name: getattr(new, name) for name in _SAID}
-        _check_labels(sent)
+        sent = said(new)
+        if new.skill_file is not None:
+            raise validation_error(Fault("skill_file", _OWN_FILE))
         with ExitStack() as undo:
             with self._catalog.database.write() as transaction:
                 if self._catalog.find(transaction, new.id):
                     raise conflict(f"Skill '{new.id}' already exists")
-                body = new.content or f"# {new.name}\n\n{new.description}\n"
                 try:
-                    folder = write_skill_folder(self.root, new.id, _fields(new), body)
+                    folder = write_skill_folder(self.root, new.id, _fields(new), default_body(new))
                 except FileExistsError:
                     raise conflict(f"The folder of skill '{new.id}' already exists") from None
                 undo.callback(remove_skill_folder, self.root, folder)
                 read = _skill(read_skill_folder(folder), new.id, new.enabled, folder.name)
-                skill = self._save(transaction, folder, _with(read, sent))
+                skill = self._save(transaction, folder, with_sent(read, sent))
             undo.pop_all()  # committed
             return skill
 
@@ -86,26 +73,29 @@ class LocalSkills:
 
         Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, VALIDATION_ERROR where nothing, or another id, was sent.
         """
-        sent = {name: getattr(changes, name) for name in changes.__struct_fields__}
-        sent = {name: value for name, value in sent.items() if value is not UNSET}
-        if sent.pop("id", skill_id) != skill_id:
-            raise validation_error(Fault("id", "must be the id in the path"))
-        if not sent:
-            raise validation_error(message="The body changes nothing: send at least one field")
-        _check_labels(sent)
+        sent = sent_changes(changes, skill_id)
         with ExitStack() as undo, self._catalog.database.write() as transaction:
             stored = self._catalog.expect(transaction, skill_id, etags)
-            folder = self._folder(stored)
-            _check_not_elsewhere(folder, sent)
-            current = stored.skill
-            if fingerprint(folder) != stored.fingerprint:  # changed by hand, and not yet seen by a scan
-                current = _skill(read_skill_folder(folder), skill_id, current.enabled, str(stored.folder))
-            undo.enter_context(restoring_skill_file(folder))
-            try:
-                update_skill_file(folder, _edits(sent), sent.get("content"))
-            except (FrontMatterError, UnreadableSkill) as error:
-                raise validation_error(message=f"The skill's file cannot be changed so: {error}") from None
-            return self._save(transaction, folder, _with(current, sent))
+            return self._change(transaction, undo, stored, sent)
+
+    def set_version(self, transaction: Transaction, undo: ExitStack, stored: Stored, version: str) -> None:
+        """Make `version` the skill's current one; `undo` restores the folder unless the transaction commits."""
+        self._change(transaction, undo, stored, {"version": version})
+
+    def _change(self, transaction: Transaction, undo: ExitStack, stored: Stored, sent: Mapping[str, Any]) -> Skill:
+        folder = self._folder(stored)
+        if sent.get("skill_file", stored.skill.skill_file) != stored.skill.skill_file:
+            raise validation_error(Fault("skill_file", _OWN_FILE))
+        _check_not_elsewhere(folder, sent)
+        current = stored.skill
+        if fingerprint(folder) != stored.fingerprint:  # changed by hand, and not yet seen by a scan
+            current = _skill(read_skill_folder(folder), current.id, current.enabled, str(stored.folder))
+        undo.enter_context(restoring_skill_file(folder))
+        try:
+            update_skill_file(folder, _edits(sent), sent.get("content"))
+        except (FrontMatterError, UnreadableSkill) as error:
+            raise validation_error(message=f"The skill's file cannot be changed so: {error}") from None
+        return self._save(transaction, folder, with_sent(current, sent))
 
     def delete(self, skill_id: str, etags: Collection[str] | None) -> None:
         """Remove a skill's folder and record. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, CONFLICT."""
@@ -133,6 +123,10 @@ class LocalSkills:
         except OSError:
             raise not_found(f"File of skill '{skill_id}'") from None
 
+    def text(self, skill_id: str) -> str:
+        """Return a skill's SKILL.md as it is. Raises SKILL_NOT_FOUND, NOT_FOUND."""
+        return self.file(skill_id, SKILL_FILE).read_text(encoding="utf-8", errors="replace")
+
     def _known_folder(self, skill_id: str) -> Path:
         with_folder = self._catalog.database.read("select folder from skills where id = ?", (skill_id,))
         if not with_folder:
@@ -140,7 +134,9 @@ class LocalSkills:
         return self.root / str(with_folder[0][0])
 
     def _folder(self, stored: Stored) -> Path:
-        return self.root / cast(str, stored.folder)
+        if stored.folder is None:  # a record took the folder's place a moment ago
+            raise skill_not_found(stored.skill.id)
+        return self.root / stored.folder
 
     def take(self, transaction: Transaction, folder: Path) -> None:
         """Record a folder found by a scan as it is now. Raises UnreadableSkill."""
@@ -172,31 +168,11 @@ class LocalSkills:
         return self._catalog.save(transaction, skill, read.body, Place(place, seen))
 
 
-def _check_labels(sent: Mapping[str, Any]) -> None:
-    """Check the single tags and capabilities, also of the form that is one comma-separated string."""
-    faults = [
-        fault
-        for name, kind in (("tags", Tags), ("capabilities", Capabilities))
-        if name in sent
-        for fault in find_faults(split_labels(sent[name]), kind, name)
-    ]
-    if faults:
-        raise validation_error(*faults)
-
-
 def _check_not_elsewhere(folder: Path, sent: Mapping[str, Any]) -> None:
     """Refuse to change in SKILL.md what skill-project.toml, which counts before it, says too."""
     elsewhere = project_metadata(folder, []).keys() & sent.keys()
     if elsewhere:
         raise validation_error(*(Fault(name, "is set in the skill's skill-project.toml") for name in sorted(elsewhere)))
-
-
-def _with(skill: Skill, sent: Mapping[str, Any]) -> Skill:
-    values = {name: value for name, value in sent.items() if name != "content"}
-    values |= {name: split_labels(values[name]) for name in ("tags", "capabilities") if name in values}
-    if values.get("source_type", "") is None:
-        values["source_type"] = "local"
-    return msgspec.structs.replace(skill, **values)
 
 
 def _fields(new: NewSkill) -> dict[str, Any]:
@@ -215,7 +191,7 @@ def _edits(sent: Mapping[str, Any]) -> dict[str, Any]:
     """Return which keys of the front matter change, and to what; None takes a key out."""
     edits: dict[str, Any] = {}
     for name, value in sent.items():
-        if name in ("content", "enabled"):
+        if name in ("content", "enabled", "skill_file"):
             continue
         if name == "description":
             edits[name] = value

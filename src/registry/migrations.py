@@ -62,6 +62,37 @@ _FIRST: Statements = (
         progress text not null,
         created_at text not null
     )""",
+    """create table users (
+        name text primary key,
+        role text not null,
+        scope text not null,
+        password_hash text not null,
+        created_at text not null,
+        updated_at text not null
+    )""",
+    """create table api_keys (
+        id text primary key,
+        name text not null,
+        role text not null,
+        scope text,
+        secret_hash text not null,
+        created_at text not null,
+        last_used_at text,
+        revoked_at text
+    )""",
+    "create table revoked_tokens (id text primary key, expires_at integer not null)",
+    "create table ended_tokens (subject text primary key, until integer not null)",
+    """create table audit (
+        number integer primary key autoincrement,
+        at text not null,
+        request_id text not null,
+        actor text not null,
+        role text not null,
+        client text not null,
+        action text not null,
+        target text not null,
+        detail text not null
+    )""",
 )
 
 MIGRATIONS: tuple[Statements, ...] = (_FIRST,)

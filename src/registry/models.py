@@ -62,6 +62,19 @@ MemoryLimit = Annotated[int, Meta(ge=32, le=2048, extra={"rule": "must be 32 to 
 Url = Annotated[
     str, Meta(max_length=2048, pattern=_ONE_LINE, extra={"rule": "must be one line of at most 2,048 characters"})
 ]
+SkillFile = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=500,
+        pattern=_ONE_LINE,
+        extra={"rule": "must be a path of 1 to 500 characters below the skills directory"},
+    ),
+]
+VersionNote = Annotated[
+    str, Meta(min_length=1, max_length=500, extra={"rule": "must be 1 to 500 characters", "multiline": True})
+]
+VersionNotes = Annotated[list[VersionNote], Meta(max_length=100, extra={"rule": "must be at most 100"})]
 SourceType = Literal["git", "local", "http", "zip"]
 
 Tags = Annotated[list[Tag], Meta(max_length=20, extra={"rule": "must be at most 20"})]
@@ -85,6 +98,7 @@ class NewSkill(msgspec.Struct, kw_only=True, forbid_unknown_fields=False):
     editable: bool = False
     execution_timeout: ExecutionTimeout | None = None
     memory_limit_mb: MemoryLimit | None = None
+    skill_file: SkillFile | None = None
     content: Content | None = None
 
 
@@ -105,6 +119,7 @@ class SkillChanges(msgspec.Struct, kw_only=True):
     editable: bool | UnsetType = UNSET
     execution_timeout: ExecutionTimeout | None | UnsetType = UNSET
     memory_limit_mb: MemoryLimit | None | UnsetType = UNSET
+    skill_file: SkillFile | None | UnsetType = UNSET
     content: Content | UnsetType = UNSET
 
 
@@ -165,14 +180,27 @@ class Skill(msgspec.Struct, kw_only=True):
         return Card(**{name: getattr(self, name) for name in Card.__struct_fields__ if name != "findings"})
 
 
-class SkillVersion(msgspec.Struct, kw_only=True):
-    """One version of a skill."""
+class NewVersion(msgspec.Struct, kw_only=True):
+    """The body that creates a version of a skill; without a description it has the skill's."""
+
+    version: Version
+    description: VersionNote | None = None
+    changes: VersionNotes = msgspec.field(default_factory=list)
+
+
+class VersionItem(msgspec.Struct, kw_only=True):
+    """A version as it stands in a list."""
 
     skill_id: str
     version: str
     description: str
-    changes: list[str]
     created_at: str
+
+
+class SkillVersion(VersionItem, kw_only=True):
+    """One version of a skill, with what changed in it."""
+
+    changes: list[str]
 
 
 def split_labels(value: list[str] | str) -> list[str]:
@@ -190,6 +218,11 @@ def version_parts(version: str) -> tuple[int, int, int]:
 def timestamp(moment: datetime.datetime) -> str:
     """Return a moment as `YYYY-MM-DDTHH:MM:SS.sssZ`."""
     return moment.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+
+
+def timestamp_of(seconds: int) -> str:
+    """Return a moment given in seconds since 1970 as `YYYY-MM-DDTHH:MM:SS.sssZ`."""
+    return timestamp(datetime.datetime.fromtimestamp(seconds, datetime.UTC))
 
 
 def now() -> datetime.datetime:

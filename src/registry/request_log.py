@@ -6,6 +6,7 @@ as it was sent, percent-encoded, and without the query, which may hold what nobo
 
 import logging
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from litestar.enums import ScopeType
@@ -20,6 +21,13 @@ _failures = logging.getLogger("registry.errors")
 
 API = "/api/v1"
 _API_VERSION = (b"x-api-version", b"v1")
+_MORE_HEADERS = "more_headers"
+
+
+def add_headers(scope: Any, headers: Mapping[str, str]) -> None:
+    """Add headers to whatever answer a request will get."""
+    encoded = [(name.lower().encode("ascii"), value.encode("latin-1")) for name, value in headers.items()]
+    scope["state"].setdefault(_MORE_HEADERS, []).extend(encoded)
 
 
 class RequestLog:
@@ -63,6 +71,7 @@ class _Answered:
             self.status = message["status"]
             message["headers"] = [
                 *message["headers"],
+                *self._scope["state"].get(_MORE_HEADERS, ()),
                 *identifying_headers(self._scope["path"], self.request_id),
             ]
         elif message["type"] == "http.response.body":

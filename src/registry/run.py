@@ -3,12 +3,18 @@
 import functools
 import logging
 
+from litestar.types import ASGIApp
+
 from registry.answer_cache import AnswerCache
 from registry.app import create_app
+from registry.auth.access import signing_keys
+from registry.auth.issuing import issuer_mode
+from registry.auth.secret import WeakSecret
 from registry.data_dir import DataDirLock
-from registry.guard import Guard
+from registry.guard import Guard, is_loopback_host
 from registry.listening import ListenError, listen
 from registry.logs import configure_logging
+from registry.metrics import MeasuredApp
 from registry.request_log import RequestLog
 from registry.server import Site, serve
 from registry.services import Services
@@ -17,8 +23,6 @@ from registry.skill_folder import remove_leftovers
 from registry.workers import serve_workers
 
 _log = logging.getLogger("registry")
-
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class StartError(Exception):
@@ -34,6 +38,7 @@ def run(settings: Settings) -> int:
     configure_logging(settings.log.format, settings.log.level)
     lock = DataDirLock(settings.data_dir)
     try:
+        _check_secret(settings)
         listener = listen(settings.server.host, settings.server.port)
         lock.announce(listener.url)
         _warn(settings)
@@ -55,18 +60,42 @@ def check(settings: Settings) -> None:
             raise StartError("Registry is enabled but blob storage is not configured: set s3.bucket or blobs.dir")
         if settings.registry_index.url is None:
             raise StartError("Registry is enabled but the registry index is not configured: set registryIndex.url")
+        raise StartError("registry mode (--enable-registry) is not part of this release: use --profile registry")
+
+
+def _check_secret(settings: Settings) -> None:
+    """Raise StartError where no token could be signed safely; the secret is made here, before there are workers."""
     if settings.profile == "registry":
-        raise StartError(
-            "the profile 'registry' is not part of this release: without its tokens and roles nothing is served"
-        )
+        try:
+            signing_keys(settings)
+        except (WeakSecret, OSError) as error:
+            raise StartError(str(error)) from None
 
 
 def _warn(settings: Settings) -> None:
-    if settings.server.host not in _LOOPBACK:
+    elsewhere = not is_loopback_host(settings.server.host)
+    if settings.profile == "registry":
+        _warn_of_issuer(settings, elsewhere=elsewhere)
+    elif elsewhere:
         _log.warning(
             "listening on %s with no authentication: whoever reaches the port can change the skills; put a proxy with "
-            "authentication before it, or use --read-only",
+            "authentication before it, or use --profile registry or --read-only",
             settings.server.host,
+        )
+
+
+def _warn_of_issuer(settings: Settings, *, elsewhere: bool) -> None:
+    mode = issuer_mode(settings)
+    if mode == "open" and elsewhere:
+        host = settings.server.host
+        _log.warning("auth.issuer is open on %s: whoever reaches the port can be an administrator", host)
+    elif mode in {"open", "loopback"}:
+        _log.warning("programs on this machine get any token for the asking; auth.issuer = closed ends that")
+    else:
+        _log.warning(
+            "tokens are issued for a credential only; the first one is made with: "
+            "skill-registry keys create --role admin --data-dir %s",
+            settings.data_dir,
         )
 
 
@@ -74,8 +103,11 @@ def site(settings: Settings, worker: int = 0) -> Site:
     """Return the application with everything round it, over services of its own."""
     services = Services(settings, worker=worker)
     server = settings.server
-    app = AnswerCache(create_app(services), services.settled_number)
-    guarded = Guard(app, server.host, server.allowed_hosts, server.allowed_origins)
+    app: ASGIApp = AnswerCache(create_app(services), services.settled_number, services.admits_reading)
+    if settings.profile == "registry":
+        app = MeasuredApp(app, services.registry.metrics)
+    any_host = settings.profile == "registry" and not is_loopback_host(server.host) and not server.allowed_hosts
+    guarded = Guard(app, server.host, server.allowed_hosts, server.allowed_origins, any_host=any_host)
     return Site(RequestLog(guarded), services.drain)
 
 

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import faiss
 import msgspec
@@ -14,11 +15,15 @@ from embeddings import Embedder, EmbeddingSettings, EmbeddingUnavailable, choose
 from registry.catalog import Catalog, Clock
 from registry.db import Database
 from registry.documents import CatalogDocuments
+from registry.errors import RegistryError
 from registry.local_skills import LocalSkills
 from registry.models import now
+from registry.record_skills import RecordSkills
+from registry.registry_profile import RegistryProfile
 from registry.reindexing import Reindexing
 from registry.scanner import Scanner, ScanReport
 from registry.settings import Settings
+from registry.versions import Versions
 from search.engine import Engine, text_space
 
 _log = logging.getLogger("registry")
@@ -61,6 +66,8 @@ class Services:
         self.documents = CatalogDocuments(self.database)
         self.catalog = Catalog(self.database, clock)
         self.local = LocalSkills(settings.skills_dir.resolve(), self.catalog)
+        self.records = RecordSkills(settings.skills_dir.resolve(), self.catalog)
+        self.versions = Versions(self.catalog, lambda stored: self._home(folder=stored.folder is not None).set_version)
         self._embedder = choose(_embedding_settings(settings))
         self.engine = Engine(
             self.documents,
@@ -71,8 +78,44 @@ class Services:
             indexing=self._leader,
             on_complete=self._keep_serving,
         )
+        self._registry: RegistryProfile | None = None
+        if settings.profile == "registry":
+            self._registry = RegistryProfile(settings, self.database, self.engine, clock)
         self.reindexing = Reindexing(self.database, self.engine, clock)
         self.scanner = Scanner(self.local, self.catalog, self.engine.changed)
+
+    def searched(self, mode: str, seconds: float) -> None:
+        """Count a search where there is somebody to read the figures."""
+        if self._registry is not None:
+            self._registry.metrics.searched(mode, seconds)
+
+    def admits_reading(self, scope: Any) -> bool:
+        """Return whether a request may have what a `user` may read; who may is counted, as at the guard."""
+        if self._registry is None:
+            return True
+        try:
+            self._registry.access.admit(scope, "user", "read")
+        except RegistryError:
+            return False
+        return True
+
+    @property
+    def registry(self) -> RegistryProfile:
+        """What only the registry profile has. Raises RuntimeError in the local one."""
+        if self._registry is None:
+            raise RuntimeError("the local profile has no tokens and roles")
+        return self._registry
+
+    def new_home(self) -> LocalSkills | RecordSkills:
+        """Return where skills are created: as folders in the local profile, as records in the registry profile."""
+        return self._home(folder=self.settings.profile == "local")
+
+    def home_of(self, skill_id: str) -> LocalSkills | RecordSkills:
+        """Return what changes and reads this skill. Raises SKILL_NOT_FOUND."""
+        return self._home(folder=self.catalog.is_folder(skill_id))
+
+    def _home(self, *, folder: bool) -> LocalSkills | RecordSkills:
+        return self.local if folder else self.records
 
     def _previous(self) -> tuple[Embedder, str] | None:
         """Return the embedder that filled the space in use before the settings changed, if it can still be had."""
@@ -149,6 +192,8 @@ class Services:
             self._starting.join()
         self.scanner.stop()
         self.engine.close()
+        if self._registry is not None:
+            self._registry.close()
         self.database.close()
 
 

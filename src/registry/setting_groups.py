@@ -62,6 +62,23 @@ class RegistryMode(msgspec.Struct, frozen=True, kw_only=True):
     ] = False
 
 
+class Auth(msgspec.Struct, frozen=True, kw_only=True):
+    """Who gets in, in the registry profile."""
+
+    secret: Annotated[
+        Secret | None, Meta(description="secret that signs tokens, 32 bytes or more; default: made once, in data_dir")
+    ] = None
+    previous_secret: Annotated[
+        Secret | None, Meta(description="the secret before: its tokens stay valid while it is set")
+    ] = None
+    issuer: Annotated[
+        Literal["open", "closed"] | None,
+        Meta(description="open: anybody gets any token; default: open on loopback only, and only to callers there"),
+    ] = None
+    token_lifetime: Annotated[int, Meta(ge=60, le=31_536_000, description="seconds a token is valid")] = 86_400
+    anonymous_read: Annotated[bool, Meta(description="let callers without a credential read and search")] = False
+
+
 class S3(msgspec.Struct, frozen=True, kw_only=True):
     """The object store of published packages."""
 
@@ -137,3 +154,14 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     search_fallback_seconds: Annotated[
         Seconds, Meta(description="time a search waits for the query's vector before it goes on with words")
     ] = 1.5
+    token_body_bytes: Annotated[Positive, Meta(description="largest body of a request for a token")] = 4 << 10
+    token_failures: Annotated[
+        Positive, Meta(description="failures to get a token an address has in 5 minutes (registry profile)")
+    ] = 10
+    reads_per_minute: Annotated[Positive, Meta(description="reads a caller has in a minute (registry profile)")] = 3000
+    writes_per_minute: Annotated[Positive, Meta(description="changes a caller has in a minute (registry profile)")] = (
+        300
+    )
+    publishes_per_minute: Annotated[
+        Positive, Meta(description="publishes a caller has in a minute (registry profile)")
+    ] = 30

@@ -22,6 +22,7 @@ from msgspec import Meta, field
 
 from registry.setting_groups import (
     S3,
+    Auth,
     Blobs,
     Database,
     Embedding,
@@ -64,6 +65,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     server: Server = Server()
     registry: RegistryMode = RegistryMode()
     database: Database = Database()
+    auth: Auth = Auth()
     embedding: Embedding = Embedding()
     s3: S3 = S3()
     registry_index: RegistryIndex = field(default=RegistryIndex(), name="registryIndex")

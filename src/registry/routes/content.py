@@ -10,7 +10,6 @@ from litestar.params import QueryParameter
 from litestar.response import File
 
 from registry.envelope import Ok
-from registry.local_skills import SKILL_FILE
 from registry.markdown import render_markdown
 from registry.routes.parameters import ERRORS, ReadyServices, each, skill_id
 from registry.services import Services
@@ -39,25 +38,23 @@ async def get_content(request: Request[Any, Any, Any], services: ReadyServices, 
 
 
 def _content(services: Services, one: str, form: Literal["raw", "html"]) -> SkillContent:
-    path = services.local.file(one, SKILL_FILE)
-    if form == "html":
-        text = render_markdown(services.catalog.body(one))
-    else:
-        text = path.read_text(encoding="utf-8", errors="replace")
+    text = render_markdown(services.catalog.body(one)) if form == "html" else services.home_of(one).text(one)
     return SkillContent(path=services.catalog.get(one).skill_file or "", format=form, content=text)
 
 
 @get(each("/skills/{id}/files"), tags=["skills"], responses=ERRORS, role="user")
 async def list_skill_files(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[list[FileEntry]]:
     """List a skill's files with their sizes in bytes."""
-    return Ok(await to_thread.run_sync(services.local.files, skill_id(request)))
+    one = skill_id(request)
+    return Ok(await to_thread.run_sync(services.home_of(one).files, one))
 
 
 @get(each("/skills/{id}/files/{path:path}"), tags=["skills"], responses=ERRORS, role="user")
 async def get_skill_file(request: Request[Any, Any, Any], services: ReadyServices) -> File:
     """Return the bytes of one of a skill's files: text as plain text, anything else as a download."""
     name = str(request.path_params["path"]).removeprefix("/")
-    path = await to_thread.run_sync(services.local.file, skill_id(request), name)
+    one = skill_id(request)
+    path = await to_thread.run_sync(services.home_of(one).file, one, name)
     kind, _ = mimetypes.guess_type(path.name)
     is_text = kind in _TEXT_TYPES or str(kind).startswith("text/")
     return File(

@@ -14,13 +14,15 @@ ERRORS = {
     status: ResponseSpec(Failure, generate_examples=False, description=meaning)
     for status, meaning in {
         400: "A rule is broken; `details` says which",
-        403: "Refused: a foreign host or origin, or the service is read-only",
+        401: "There is no valid credential (registry profile)",
+        403: "Refused: the role, a foreign host or origin, or the service is read-only",
         404: "There is no such skill, file or job",
         405: "The route has no such method",
         409: "It clashes with what exists",
         412: "The record has changed since it was read",
         413: "The body is too large",
         415: "The body is not JSON",
+        429: "Too many requests (registry profile)",
         500: "An unexpected fault; the log knows more under the request id",
         503: "It cannot be done just now",
         507: "The disk is full",

@@ -28,12 +28,13 @@ async def _search(scope: Any, services: Services, body: SearchBody) -> Ok[Search
     found = search_data_at_once(services, body)
     if found is None:
         found = await to_thread.run_sync(search_data, services, body)
+    services.searched(found.data.mode, found.data.took_ms / 1000)
     if found.holds_at is not None:
         answer_cache.keep(scope, found.holds_at)
     return Ok(found.data)
 
 
-@post("/search", status_code=200, tags=["search"], responses=ERRORS, role="user")
+@post("/search", status_code=200, tags=["search"], responses=ERRORS, role="user", changes=False)
 async def search(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[SearchBody]
 ) -> Ok[SearchData]:
@@ -41,7 +42,7 @@ async def search(
     return await _search(request.scope, services, data)
 
 
-@post("/resolve", status_code=200, tags=["search"], responses=ERRORS, role="user")
+@post("/resolve", status_code=200, tags=["search"], responses=ERRORS, role="user", changes=False)
 async def resolve(services: ReadyServices, data: JSONBody[ResolveBody]) -> Ok[ResolveData]:
     """Find the skills that fit an agent's prompt, and where to load them from."""
     return Ok(await to_thread.run_sync(resolve_data, services, data))

@@ -1,15 +1,18 @@
 """How the service is: its probes and its status."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
-from litestar import Response, get
+from litestar import Request, Response, get
 from litestar.status_codes import HTTP_200_OK, HTTP_503_SERVICE_UNAVAILABLE
 
 from registry import __version__
 from registry.answers import StatusData, status_data
+from registry.auth.roles import PUBLIC
 from registry.envelope import Ok
+from registry.errors import RegistryError
 from registry.routes.parameters import ERRORS, RunningServices
+from registry.services import Services
 
 
 class Health(msgspec.Struct):
@@ -25,13 +28,13 @@ class Readiness(msgspec.Struct):
     status: Literal["ready", "draining"]
 
 
-@get("/healthz", sync_to_thread=False, tags=["service"], responses=ERRORS)
+@get("/healthz", sync_to_thread=False, tags=["service"], responses=ERRORS, role=PUBLIC)
 def healthz() -> Health:
     """Say that the process lives. Never waits for anything."""
     return Health("ok", __version__)
 
 
-@get("/readyz", sync_to_thread=False, tags=["service"], responses=ERRORS)
+@get("/readyz", sync_to_thread=False, tags=["service"], responses=ERRORS, role=PUBLIC)
 def readyz(running: RunningServices) -> Response[Readiness]:
     """Say whether to send requests here: 503 from the moment a stop is asked for."""
     if running.draining:
@@ -39,10 +42,20 @@ def readyz(running: RunningServices) -> Response[Readiness]:
     return Response(Readiness("ready"), status_code=HTTP_200_OK)
 
 
-@get("/status", sync_to_thread=True, tags=["service"], responses=ERRORS)
-def status(running: RunningServices) -> Ok[StatusData]:
-    """Return how the catalog and its indexes stand."""
-    return Ok(status_data(running))
+@get("/status", sync_to_thread=True, tags=["service"], responses=ERRORS, role=PUBLIC)
+def status(request: Request[Any, Any, Any], running: RunningServices) -> Ok[StatusData]:
+    """Return how the catalog and its indexes stand; to strangers of a registry without names of folders."""
+    return Ok(status_data(running, in_full=_may_see_all(request, running)))
+
+
+def _may_see_all(request: Request[Any, Any, Any], running: Services) -> bool:
+    if running.settings.profile == "local":
+        return True
+    try:
+        principal = running.registry.access.identify(request.scope["headers"])
+    except RegistryError:
+        return False
+    return principal is not None
 
 
 PROBES = [healthz, readyz]

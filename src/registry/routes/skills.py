@@ -44,8 +44,8 @@ def get_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Respo
 def create_skill(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[NewSkill]
 ) -> Response[Ok[Skill]]:
-    """Create a skill: a folder with a SKILL.md below the skills directory."""
-    skill = services.local.create(data)
+    """Create a skill: in the local profile a folder with a SKILL.md, in the registry profile a record."""
+    skill = services.new_home().create(data)
     services.engine.changed()
     location = f"{request.url.path.rstrip('/')}/{skill.id}"
     return Response(Ok(skill), status_code=201, headers={"Location": location, "ETag": skill.etag})
@@ -56,7 +56,8 @@ async def update_skill(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[SkillChanges]
 ) -> Response[Ok[dict[str, Any]]]:
     """Change what is sent; return the id, the changed fields and when."""
-    skill = await to_thread.run_sync(services.local.update, skill_id(request), data, if_match(request))
+    one = skill_id(request)
+    skill = await to_thread.run_sync(services.home_of(one).update, one, data, if_match(request))
     await to_thread.run_sync(services.engine.changed)
     sent = [name for name in data.__struct_fields__ if getattr(data, name) is not msgspec.UNSET]
     names = dict.fromkeys(("id", *sent, "updated_at"))
@@ -66,9 +67,9 @@ async def update_skill(
 
 @delete(each("/skills/{id}"), status_code=200, tags=["skills"], responses=ERRORS, role="manager")
 async def delete_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[Deleted]:
-    """Remove a skill with its folder."""
+    """Remove a skill with its folder and versions."""
     one = skill_id(request)
-    await to_thread.run_sync(services.local.delete, one, if_match(request))
+    await to_thread.run_sync(services.home_of(one).delete, one, if_match(request))
     await to_thread.run_sync(services.engine.changed)
     return Ok(Deleted(id=one, message=f"Skill '{one}' deleted"))
 

@@ -1,0 +1,145 @@
+"""The gate of the registry profile: who a request is from, whether it may pass, and how often."""
+
+import logging
+import sqlite3
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from typing import Any
+
+from registry.audit import Audit
+from registry.auth.keys import ApiKey, ApiKeys
+from registry.auth.limiting import Rate, RateLimiter
+from registry.auth.revocations import Revocations
+from registry.auth.roles import Principal, includes
+from registry.auth.secret import check_secret, kept_secret
+from registry.auth.tokens import Claims, TokenInvalid, Tokens
+from registry.auth.users import Users
+from registry.db import Database
+from registry.errors import forbidden, rate_limited, unauthorized
+from registry.request_log import add_headers
+from registry.settings import Settings
+
+_log = logging.getLogger("registry.auth")
+
+Headers = Iterable[tuple[bytes, bytes]]
+
+_NO_CREDENTIAL = "Authentication is required: send 'Authorization: Bearer <token>' or 'x-api-key: <key>'"
+_MALFORMED = "The Authorization header must be 'Bearer <token>', with one space, and be sent once"
+_ANONYMOUS = Principal(name="anonymous", role="user")
+_PRINCIPAL = "principal"
+
+
+class Access:
+    """Knows tokens, users and keys, and decides on every request. Safe to use from several threads.
+
+    Raises WeakSecret where the secret that is configured, or kept, must not sign anything.
+    """
+
+    def __init__(self, settings: Settings, database: Database, clock: Callable[[], datetime]) -> None:
+        auth = settings.auth
+        self.tokens = Tokens(signing_keys(settings), auth.token_lifetime, clock)
+        self.revocations = Revocations(database, clock)
+        self.users = Users(database, clock, self.revocations)
+        self.keys = ApiKeys(database, clock)
+        self.limiter = RateLimiter(settings.limits)
+        self.audit = Audit(database, clock)
+        self._anonymous_read = auth.anonymous_read
+        self._notes = ThreadPoolExecutor(1, thread_name_prefix="key-use")
+
+    def identify(self, headers: Headers) -> Principal | None:
+        """Return who sends these headers, None where there is no credential. Raises UNAUTHORIZED for a bad one."""
+        bearers = [value for name, value in headers if name == b"authorization"]
+        keys = [value for name, value in headers if name == b"x-api-key"]
+        if not bearers and not keys:
+            return None
+        if len(bearers) > 1 or len(keys) > 1:
+            raise unauthorized("A credential was sent more than once")
+        with_key = _of_key(self._check_key(keys[0])) if keys else None
+        return self._of_token(bearers[0]) if bearers else with_key
+
+    def _check_key(self, value: bytes) -> ApiKey:
+        key = self.keys.check(value.decode("latin-1")) if len(value) <= 256 else None
+        if key is None:
+            raise unauthorized("The API key is not valid")
+        if self.keys.note_use(key.id):
+            self._notes.submit(self._write_use, key.id)
+        return key
+
+    def _write_use(self, key_id: str) -> None:
+        try:
+            self.keys.write_use(key_id)
+        except sqlite3.Error as error:
+            _log.warning("the use of API key %s could not be noted: %s", key_id, error)
+
+    def _of_token(self, header: bytes) -> Principal:
+        try:
+            claims = self.read_bearer(header)
+        except TokenInvalid as error:
+            raise unauthorized(str(error)) from None
+        return Principal(
+            name=claims.sub,
+            role=claims.role,
+            scope=claims.scope,
+            user=claims.sub,
+            token_id=claims.jti,
+            expires_at=claims.exp,
+        )
+
+    def read_bearer(self, header: bytes) -> Claims:
+        """Return the claims of an `Authorization` header. Raises TokenInvalid, TokenExpired."""
+        scheme, _, token = header.decode("latin-1").partition(" ")
+        if scheme.lower() != "bearer" or not token or token != token.strip() or " " in token:
+            raise TokenInvalid(_MALFORMED)
+        claims = self.tokens.read(token)
+        if self.revocations.has_ended(claims.jti, claims.sub, claims.iat):
+            raise TokenInvalid("The token was revoked")
+        return claims
+
+    def admit(self, scope: Any, role: str, rate: Rate) -> Principal:
+        """Return who makes a request that needs `role`. Raises UNAUTHORIZED, RATE_LIMITED, FORBIDDEN.
+
+        The caller is counted, and the answer will say what is left.
+        """
+        principal = self.identify(scope["headers"])
+        if principal is None:
+            if not (self._anonymous_read and role == "user"):
+                raise unauthorized(_NO_CREDENTIAL)
+            principal = _ANONYMOUS
+        caller = principal.name if principal is not _ANONYMOUS else f"address {client_address(scope)}"
+        quota = self.limiter.count(caller, rate)
+        add_headers(scope, quota.headers())
+        if quota.is_exceeded:
+            raise rate_limited("Too many requests in this minute", quota.reset_seconds)
+        if not includes(principal.role, role):
+            raise forbidden(f"This needs the role '{role}'; yours is '{principal.role}'")
+        scope["state"][_PRINCIPAL] = principal
+        return principal
+
+    def close(self) -> None:
+        """Finish what is left to write down."""
+        self._notes.shutdown()
+
+
+def signing_keys(settings: Settings) -> list[bytes]:
+    """Return the secret that signs tokens, and the one before where it still counts. Raises WeakSecret, OSError."""
+    current, before = settings.auth.secret, settings.auth.previous_secret
+    keys = [check_secret(current.reveal(), "auth.secret") if current else kept_secret(settings.data_dir)]
+    if before:
+        keys.append(check_secret(before.reveal(), "auth.previous_secret"))
+    return keys
+
+
+def principal_of(scope: Any) -> Principal:
+    """Return who makes the request: known once the guard has admitted it."""
+    principal: Principal = scope["state"][_PRINCIPAL]
+    return principal
+
+
+def client_address(scope: Any) -> str:
+    """Return the address a request comes from, `-` where there is none."""
+    return str(scope["client"][0]) if scope.get("client") else "-"
+
+
+def _of_key(key: ApiKey) -> Principal:
+    return Principal(name=f"key-{key.id}", role=key.role, scope=key.scope)

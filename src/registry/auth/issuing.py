@@ -1,0 +1,140 @@
+"""How tokens are issued: for a credential, or, on loopback, for the asking (the contract's section 3)."""
+
+import ipaddress
+from collections.abc import Iterable
+from typing import Annotated, Literal, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from registry.auth.access import Access
+from registry.auth.roles import Principal, Role, Username, includes, scope_of
+from registry.errors import Fault, RegistryError, forbidden, rate_limited, unauthorized, validation_error
+from registry.guard import is_loopback_host
+from registry.models import timestamp_of
+from registry.settings import Settings
+
+DEFAULT_USER = "dev-user"
+
+Issuer = Literal["open", "closed", "loopback"]
+
+_PROXY_HEADERS = (b"forwarded", b"via")
+_CLOSED = (
+    "Tokens are issued for a credential only: send an x-api-key, a bearer token, or username and password "
+    "(an operator makes the first key with 'skill-registry keys create --role admin')"
+)
+
+
+class TokenRequest(msgspec.Struct, kw_only=True):
+    """The body that asks for a token: a role, and who to be; or a username and a password."""
+
+    role: Role | None = None
+    username: Username | None = None
+    password: Annotated[str, Meta(min_length=1, max_length=1024)] | None = None
+
+
+class TokenData(msgspec.Struct, kw_only=True):
+    """A token. `expires_in` is in seconds."""
+
+    token: str
+    expires_at: str
+    role: Role
+    token_type: Literal["Bearer"] = "Bearer"  # noqa: S105 - the name of a scheme
+    expires_in: int
+
+
+class Caller(NamedTuple):
+    """Where a request for a token comes from."""
+
+    headers: Iterable[tuple[bytes, bytes]]
+    address: str
+    request_id: str
+
+
+def issuer_mode(settings: Settings) -> Issuer:
+    """Return to whom tokens are issued without a credential: to all, to none, or to callers on loopback."""
+    if settings.auth.issuer is not None:
+        return settings.auth.issuer
+    return "loopback" if is_loopback_host(settings.server.host) else "closed"
+
+
+class TokenIssuer:
+    """Issues tokens. Role and scope come from the caller's credential; the request may only ask for less."""
+
+    def __init__(self, access: Access, mode: Issuer) -> None:
+        self._access = access
+        self.mode = mode
+
+    def issue(self, wanted: TokenRequest, caller: Caller) -> TokenData:
+        """Return a token. Raises UNAUTHORIZED, FORBIDDEN, RATE_LIMITED, VALIDATION_ERROR."""
+        failures = self._access.limiter.failures(caller.address)
+        try:
+            principal = self._access.identify(caller.headers)
+            if principal is None:
+                if failures.is_exceeded:
+                    raise rate_limited("Too many failures to get a token from this address", failures.reset_seconds)
+                principal = self._without_header(wanted, caller)
+        except RegistryError as error:
+            if error.code == "UNAUTHORIZED":
+                self._access.limiter.count_failure(caller.address)
+                if failures.is_exceeded:
+                    raise rate_limited(
+                        "Too many failures to get a token from this address", failures.reset_seconds
+                    ) from None
+            raise
+        return self._issued(principal, wanted, caller)
+
+    def _without_header(self, wanted: TokenRequest, caller: Caller) -> Principal:
+        if wanted.password is not None:
+            if wanted.username is None:
+                raise validation_error(Fault("username", "is required with a password"))
+            user = self._access.users.check(wanted.username, wanted.password)
+            if user is None:
+                raise unauthorized("The username or the password is wrong")
+            return Principal(name=user.name, role=user.role, scope=user.scope, user=user.name)
+        if not self._is_open_to(caller):
+            raise unauthorized(_CLOSED)
+        if wanted.role is None:
+            raise validation_error(Fault("role", "is required"))
+        subject = wanted.username or DEFAULT_USER
+        return Principal(name=subject, role=wanted.role, scope=scope_of(subject), user=subject)
+
+    def _is_open_to(self, caller: Caller) -> bool:
+        if self.mode != "loopback":
+            return self.mode == "open"
+        hosts = [value for name, value in caller.headers if name == b"host"]
+        proxied = any(name in _PROXY_HEADERS or name.startswith(b"x-forwarded") for name, _ in caller.headers)
+        here = len(hosts) == 1 and is_loopback_host(hosts[0].decode("latin-1"))
+        return here and not proxied and _is_loopback(caller.address)
+
+    def _issued(self, principal: Principal, wanted: TokenRequest, caller: Caller) -> TokenData:
+        role = wanted.role or principal.role
+        if not includes(principal.role, role):
+            raise forbidden(f"A token may have at most the role of the credential, '{principal.role}'")
+        subject = wanted.username or principal.name
+        if subject != principal.name and principal.role != "admin" and scope_of(subject) != principal.scope:
+            raise forbidden("The username is outside the scope of the credential")
+        if principal.scope is None and role != "user" and principal.role != "admin":
+            raise forbidden("The API key has no scope, so it can only have tokens of the role 'user'")
+        scope = principal.scope if subject == principal.name else scope_of(subject)
+        ended = self._access.revocations.ended_until(subject)
+        token, claims = self._access.tokens.issue(subject, role, scope, after=ended)
+        if role != "user":
+            self._access.audit.note(
+                "issue token",
+                f"{role} token {claims.jti} for {subject}",
+                actor=principal.name,
+                role=principal.role,
+                request_id=caller.request_id,
+                client=caller.address,
+            )
+        return TokenData(
+            token=token, expires_at=timestamp_of(claims.exp), role=role, expires_in=self._access.tokens.lifetime
+        )
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False

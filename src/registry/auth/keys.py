@@ -1,0 +1,159 @@
+"""API keys, for programs: `sk_<id>_<secret>`, shown once; what is kept is the SHA-256 of the secret.
+
+The secret is 32 random bytes, so a fast hash is enough: nobody can try them all.
+"""
+
+import datetime
+import hashlib
+import hmac
+import re
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from registry.auth.roles import Role, Segment
+from registry.db import Database, Row
+from registry.errors import not_found
+from registry.models import timestamp
+
+_KEY = re.compile(r"sk_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
+_USE_NOTED_EVERY = 60.0
+_COLUMNS = "id, name, role, scope, created_at, last_used_at, revoked_at"
+
+KeyName = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=100,
+        pattern=r"^[^\x00-\x1f\x7f]*$(?!\n)",
+        extra={"rule": "must be one line of 1 to 100 characters"},
+    ),
+]
+
+
+class ApiKey(msgspec.Struct, kw_only=True):
+    """A key as it is shown: never with its secret."""
+
+    id: str
+    name: str
+    role: Role
+    scope: str | None
+    created_at: str
+    last_used_at: str | None
+    revoked_at: str | None
+
+
+class NewKey(msgspec.Struct, kw_only=True):
+    """The body that makes a key. Without a scope it cannot publish."""
+
+    name: KeyName
+    role: Role = "user"
+    scope: Segment | None = None
+
+
+class MadeKey(ApiKey, kw_only=True):
+    """A new key with its text, which is shown this once."""
+
+    key: str
+
+
+class ApiKeys:
+    """Makes, checks and revokes keys, for every process on the database at once."""
+
+    def __init__(self, database: Database, clock: Callable[[], datetime.datetime]) -> None:
+        self._database = database
+        self._clock = clock
+        self._noted: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def create(self, new: NewKey) -> MadeKey:
+        """Make a key."""
+        key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+        at = timestamp(self._clock())
+        with self._database.write() as transaction:
+            transaction.execute(
+                "insert into api_keys (id, name, role, scope, secret_hash, created_at) values (?, ?, ?, ?, ?, ?)",
+                (key_id, new.name, new.role, new.scope, _hash(secret), at),
+            )
+            transaction.touched.append(key_id)
+        return MadeKey(
+            id=key_id,
+            name=new.name,
+            role=new.role,
+            scope=new.scope,
+            created_at=at,
+            last_used_at=None,
+            revoked_at=None,
+            key=f"sk_{key_id}_{secret}",
+        )
+
+    def check(self, text: str) -> ApiKey | None:
+        """Return the key that `text` is, or None where it is none, or a revoked one."""
+        parts = _KEY.fullmatch(text)
+        if parts is None:
+            return None
+        rows = self._database.read(f"select secret_hash, {_COLUMNS} from api_keys where id = ?", (parts[1],))
+        known = rows[0][0] if rows else ""
+        if not hmac.compare_digest(known.encode(), _hash(parts[2]).encode()) or not rows:
+            return None
+        key = _api_key(rows[0][1:])
+        return None if key.revoked_at else key
+
+    def note_use(self, key_id: str) -> bool:
+        """Return whether the use of a key should be written down now: once a minute is enough."""
+        now = time.monotonic()
+        with self._lock:
+            if now - self._noted.get(key_id, -_USE_NOTED_EVERY) < _USE_NOTED_EVERY:
+                return False
+            self._noted[key_id] = now
+            return True
+
+    def write_use(self, key_id: str) -> None:
+        """Write down that a key was used now."""
+        with self._database.write() as transaction:
+            transaction.execute("update api_keys set last_used_at = ? where id = ?", (timestamp(self._clock()), key_id))
+
+    def revoke(self, key_id: str) -> ApiKey:
+        """Revoke a key for good. Raises NOT_FOUND."""
+        with self._database.write() as transaction:
+            rows = transaction.read(
+                f"update api_keys set revoked_at = coalesce(revoked_at, ?) where id = ? returning {_COLUMNS}",
+                (timestamp(self._clock()), key_id),
+            )
+            if not rows:
+                raise not_found(f"API key '{key_id}'")
+            transaction.touched.append(key_id)
+        return _api_key(rows[0])
+
+    def list(self, limit: int, offset: int) -> tuple[list[ApiKey], int]:
+        """Return one page of the keys, oldest first, and how many there are."""
+        rows = self._database.read(
+            f"select {_COLUMNS} from api_keys order by created_at, id limit ? offset ?", (limit, offset)
+        )
+        return [_api_key(row) for row in rows], int(self._database.read("select count(*) from api_keys")[0][0])
+
+    def has_admin(self) -> bool:
+        """Return whether there is a key, not revoked, that may do everything."""
+        return bool(self._database.read("select 1 from api_keys where role = 'admin' and revoked_at is null limit 1"))
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _api_key(row: Row) -> ApiKey:
+    key_id, name, role, scope, created_at, last_used_at, revoked_at = row
+    return ApiKey(
+        id=key_id,
+        name=name,
+        role=role,
+        scope=scope,
+        created_at=created_at,
+        last_used_at=last_used_at,
+        revoked_at=revoked_at,
+    )

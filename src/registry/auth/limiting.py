@@ -1,0 +1,66 @@
+"""Rate limits: how many requests a caller may make in a minute, and how often an address may fail to get a token."""
+
+import math
+import time
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+from limits.storage import MemoryStorage
+
+from registry.setting_groups import Limits
+
+Rate = Literal["read", "write", "publish"]
+
+_MINUTE = 60
+_FAILURE_SECONDS = 5 * _MINUTE
+
+
+class Quota(NamedTuple):
+    """What a caller has left: of `limit` requests a window, `remaining`, and the seconds until all are back."""
+
+    limit: int
+    remaining: int
+    reset_seconds: int
+
+    def headers(self) -> Mapping[str, str]:
+        """Return the `RateLimit` header fields (draft-ietf-httpapi-ratelimit-headers-06)."""
+        return {
+            "RateLimit-Limit": str(self.limit),
+            "RateLimit-Remaining": str(max(self.remaining, 0)),
+            "RateLimit-Reset": str(self.reset_seconds),
+        }
+
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether the request that was counted last is one too many."""
+        return self.remaining < 0
+
+
+class RateLimiter:
+    """Counts requests in fixed windows, in this process: with several, each allows as many."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._counts = MemoryStorage()
+        self._limits: Mapping[Rate, int] = {
+            "read": limits.reads_per_minute,
+            "write": limits.writes_per_minute,
+            "publish": limits.publishes_per_minute,
+        }
+        self._failures = limits.token_failures
+
+    def count(self, caller: str, rate: Rate) -> Quota:
+        """Count a request and return what is left."""
+        key, limit = f"{rate}/{caller}", self._limits[rate]
+        return Quota(limit, limit - self._counts.incr(key, _MINUTE), self._seconds_left(key))
+
+    def failures(self, address: str) -> Quota:
+        """Return how many more failures to get a token an address has; none is left when it is exceeded."""
+        key = f"token/{address}"
+        return Quota(self._failures, self._failures - 1 - self._counts.get(key), self._seconds_left(key))
+
+    def count_failure(self, address: str) -> None:
+        """Count a failure to get a token."""
+        self._counts.incr(f"token/{address}", _FAILURE_SECONDS)
+
+    def _seconds_left(self, key: str) -> int:
+        return max(1, math.ceil(self._counts.get_expiry(key) - time.time()))

@@ -1,0 +1,42 @@
+"""Tokens that ended before their time: single ones, and all that were issued to a name up to a moment."""
+
+import datetime
+from collections.abc import Callable
+
+from registry.auth.tokens import Claims
+from registry.db import Database, Transaction
+
+
+class Revocations:
+    """Ends tokens, for every process on the database at once."""
+
+    def __init__(self, database: Database, clock: Callable[[], datetime.datetime]) -> None:
+        self._database = database
+        self._clock = clock
+
+    def _now(self) -> int:
+        return int(self._clock().timestamp())
+
+    def end(self, claims: Claims) -> None:
+        """End one token; what has expired meanwhile is forgotten."""
+        with self._database.write() as transaction:
+            transaction.execute("delete from revoked_tokens where expires_at < ?", (self._now(),))
+            transaction.execute("insert or ignore into revoked_tokens values (?, ?)", (claims.jti, claims.exp))
+
+    def end_all_of(self, transaction: Transaction, subject: str) -> None:
+        """End every token issued to `subject` up to now."""
+        transaction.touched.append(subject)
+        transaction.execute("insert or replace into ended_tokens values (?, ?)", (subject, self._now()))
+
+    def ended_until(self, subject: str) -> int:
+        """Return the second up to which tokens of `subject` were ended, 0 where none were."""
+        rows = self._database.read("select until from ended_tokens where subject = ?", (subject,))
+        return int(rows[0][0]) if rows else 0
+
+    def has_ended(self, token_id: str, subject: str, issued_at: int) -> bool:
+        """Return whether a token was ended."""
+        sql = (
+            "select exists (select 1 from revoked_tokens where id = ?)"
+            " or exists (select 1 from ended_tokens where subject = ? and until >= ?)"
+        )
+        return bool(self._database.read(sql, (token_id, subject, issued_at))[0][0])

@@ -1,0 +1,110 @@
+"""Bearer tokens: JSON Web Tokens signed with HS256 (RFC 7519, and RFC 8725 on what to refuse)."""
+
+import datetime
+import secrets
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
+import jwt
+import msgspec
+from msgspec import Meta
+
+from registry.auth.roles import Role, Segment, Subject, scope_of
+from registry.decoding import decode
+from registry.errors import RegistryError
+from search.latest import Latest
+
+Clock = Callable[[], datetime.datetime]
+
+ISSUER = "skill-registry"
+LONGEST = 4096
+"""Bytes of a token that is looked at at all."""
+
+_ALGORITHM = "HS256"
+_LEEWAY_SECONDS = 30  # by which another machine's clock may be ahead
+_KNOWN_TOKENS = 4096
+
+_Moment = Annotated[int, Meta(ge=0, le=2**53)]
+
+
+class TokenInvalid(Exception):
+    """Not a token of ours, or not one any more."""
+
+
+class TokenExpired(TokenInvalid):
+    """A token of ours whose time is over."""
+
+
+class Claims(msgspec.Struct, frozen=True):
+    """What a token says: who (`sub`), with which role, where it may publish (`scope`), since and until when."""
+
+    sub: Subject
+    scope: Segment
+    role: Role
+    iat: _Moment
+    exp: _Moment
+    iss: str = ISSUER
+    jti: str = ""
+
+
+class Tokens:
+    """Signs tokens with the first of `keys`, reads those signed with any of them; `lifetime` is in seconds."""
+
+    def __init__(self, keys: Sequence[bytes], lifetime: int, clock: Clock) -> None:
+        self._keys = tuple(keys)
+        self.lifetime = lifetime
+        self._clock = clock
+        self._signatures = jwt.PyJWS(algorithms=[_ALGORITHM], options={"enforce_minimum_key_length": True})
+        self._known: Latest[str, Claims] = Latest(_KNOWN_TOKENS)
+
+    def issue(self, subject: str, role: Role, scope: str | None = None, *, after: int = 0) -> tuple[str, Claims]:
+        """Return a new token and its claims; it counts as issued later than the second `after`."""
+        issued = max(self._now(), after + 1)
+        claims = Claims(
+            sub=subject,
+            scope=scope or scope_of(subject),
+            role=role,
+            iat=issued,
+            exp=self._now() + self.lifetime,
+            iss=ISSUER,
+            jti=secrets.token_urlsafe(16),
+        )
+        return self._signatures.encode(msgspec.json.encode(claims), self._keys[0], _ALGORITHM), claims
+
+    def read(self, token: str) -> Claims:
+        """Return what a token says. Raises TokenExpired, TokenInvalid.
+
+        Expiry is exact, by the clock of this server; only the moment of issue may be up to 30 s ahead of it.
+        """
+        claims = self._known.get(token)
+        if claims is None:
+            claims = self._verified(token)
+            self._known.put(token, claims)
+        now = self._now()
+        if claims.exp <= now:
+            raise TokenExpired("The token has expired")
+        if claims.iat > now + _LEEWAY_SECONDS:
+            raise TokenInvalid("The token is from the future")
+        return claims
+
+    def _verified(self, token: str) -> Claims:
+        if len(token) > LONGEST or not token.isascii():
+            raise TokenInvalid("The token is not valid")
+        for key in self._keys:
+            try:
+                signed = self._signatures.decode_complete(token, key, algorithms=[_ALGORITHM])
+                break
+            except jwt.PyJWTError:
+                continue
+        else:
+            raise TokenInvalid("The token is not valid")
+        try:
+            claims = decode(signed["payload"], Claims)
+        except RegistryError:
+            raise TokenInvalid("The token is not valid") from None
+        if claims.iss != ISSUER:
+            raise TokenInvalid("The token is not valid")
+        return claims
+
+    def _now(self) -> int:
+        return int(self._clock().timestamp())

@@ -1,0 +1,113 @@
+"""Figures for Prometheus: requests, searches, the index, jobs. Each process has its own, and says which it is."""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from litestar.enums import ScopeType
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
+from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from registry.answer_cache import PATH
+from registry.db import Database
+from search.engine import Engine
+
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+
+
+class Metrics:
+    """Counts what passes through one process; `engine` and `database` are asked when somebody reads the figures."""
+
+    def __init__(self, engine: Engine, database: Database) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # when a counter began tells nobody anything, and doubles what is sent
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "skill_registry_requests",
+            "Requests answered.",
+            ("method", "route", "status"),
+            registry=self._registry,
+        )
+        self._seconds = Histogram(
+            "skill_registry_request_seconds",
+            "Time until a request was answered.",
+            ("method", "route"),
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+        self._searches = Counter(
+            "skill_registry_searches", "Searches run, by what ranked them.", ("mode",), registry=self._registry
+        )
+        self._search_seconds = Histogram(
+            "skill_registry_search_seconds", "Time of a search.", ("mode",), buckets=_SECONDS, registry=self._registry
+        )
+        self._registry.register(_State(engine, database))
+
+    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request; `route` is the template of its path, never the path itself."""
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(method, route).observe(seconds)
+
+    def searched(self, mode: str, seconds: float) -> None:
+        """Count a search that was run; answers from memory are requests, not searches."""
+        self._searches.labels(mode).inc()
+        self._search_seconds.labels(mode).observe(seconds)
+
+    def exposition(self) -> bytes:
+        """Return the figures in Prometheus's text format 0.0.4."""
+        return generate_latest(self._registry)
+
+
+class _State(Collector):
+    """How the index and the jobs stand at the moment of reading."""
+
+    def __init__(self, engine: Engine, database: Database) -> None:
+        self._engine = engine
+        self._database = database
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        status = self._engine.status()
+        for name, meaning, value in (
+            ("indexed", "Skills with a current vector.", status.indexed),
+            ("pending", "Skills whose text is still to be embedded.", status.pending),
+            ("drift", "Documents by which an index differs from the catalog.", status.drift),
+            ("generation", "The change number searches see.", status.generation),
+        ):
+            yield GaugeMetricFamily(f"skill_registry_index_{name}", meaning, value=value)
+        jobs = GaugeMetricFamily("skill_registry_jobs", "Jobs, by kind and state.", labels=("kind", "state"))
+        for kind, state, count in self._database.read("select kind, state, count(*) from jobs group by kind, state"):
+            jobs.add_metric((kind, state), count)
+        yield jobs
+
+
+class MeasuredApp:
+    """Wraps an ASGI application: counts every request it answers."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._clock = clock
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != ScopeType.HTTP:
+            await self._app(scope, receive, send)
+            return
+        started, status = self._clock(), 500
+
+        async def send_and_note(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_and_note)
+        finally:
+            self._metrics.answered(scope["method"], _route(scope), status, self._clock() - started)
+
+
+def _route(scope: Any) -> str:
+    # Answers from memory never reach the router, which would have named the template.
+    return str(scope.get("path_template") or (PATH if scope["path"] == PATH else "none"))

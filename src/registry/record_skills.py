@@ -1,0 +1,89 @@
+"""Skills that are records only: made through the API, with no folder behind them."""
+
+from collections.abc import Collection
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, cast
+
+from registry.catalog import Catalog, Stored
+from registry.db import Transaction
+from registry.errors import Fault, conflict, not_found, validation_error
+from registry.models import NewSkill, Skill, SkillChanges
+from registry.skill_changes import default_body, said, sent_changes, with_sent
+from registry.skill_folder import FileEntry, open_file
+
+SOURCE = "registry"
+
+_MORE = ("source_url", "source_type", "source_branch", "execution_timeout", "memory_limit_mb", "skill_file")
+
+
+class RecordSkills:
+    """Creates, changes and removes records. `files_root` is where a record's `skill_file` is looked for."""
+
+    def __init__(self, files_root: Path, catalog: Catalog) -> None:
+        self._files_root = files_root
+        self._catalog = catalog
+
+    def create(self, new: NewSkill) -> Skill:
+        """Record a new skill. Raises CONFLICT where the id exists, VALIDATION_ERROR."""
+        sent = said(new) | {name: getattr(new, name) for name in _MORE}
+        body = new.content or self._file_text(sent) or default_body(new)
+        blank = Skill(id=new.id, name=new.name, description=new.description, version=new.version)
+        blank.source, blank.installed = SOURCE, False
+        with self._catalog.database.write() as transaction:
+            if self._catalog.find(transaction, new.id):
+                raise conflict(f"Skill '{new.id}' already exists")
+            return self._catalog.save(transaction, with_sent(blank, sent), body)
+
+    def update(self, skill_id: str, changes: SkillChanges, etags: Collection[str] | None) -> Skill:
+        """Change what was sent. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, VALIDATION_ERROR."""
+        sent = sent_changes(changes, skill_id)
+        body = sent.get("content") or self._file_text(sent)
+        with self._catalog.database.write() as transaction:
+            stored = self._catalog.expect(transaction, skill_id, etags)
+            return self._catalog.save(transaction, with_sent(stored.skill, sent), body or self._body(stored))
+
+    def delete(self, skill_id: str, etags: Collection[str] | None) -> None:
+        """Remove a record with its versions. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED."""
+        with self._catalog.database.write() as transaction:
+            self._catalog.delete(transaction, self._catalog.expect(transaction, skill_id, etags).key)
+
+    def set_version(self, transaction: Transaction, undo: ExitStack, stored: Stored, version: str) -> None:
+        """Make `version` the skill's current one; there is nothing to undo beyond the transaction."""
+        self._catalog.save(transaction, with_sent(stored.skill, {"version": version}), self._body(stored))
+
+    def files(self, skill_id: str) -> list[FileEntry]:
+        """Return no files. Raises SKILL_NOT_FOUND."""
+        self._catalog.get(skill_id)
+        return []
+
+    def file(self, skill_id: str, path: str) -> Path:
+        """Raise NOT_FOUND: a record has no files; SKILL_NOT_FOUND where there is no such skill."""
+        self._catalog.get(skill_id)
+        raise not_found(f"File of skill '{skill_id}'")
+
+    def text(self, skill_id: str) -> str:
+        """Return what the record says beyond its fields. Raises SKILL_NOT_FOUND."""
+        return self._catalog.body(skill_id)
+
+    def _body(self, stored: Stored) -> str:
+        return self._catalog.body(stored.skill.id)
+
+    def _file_text(self, sent: dict[str, Any]) -> str | None:
+        """Return the text of the file that was named, if one was. Raises VALIDATION_ERROR."""
+        name = cast("str | None", sent.get("skill_file"))
+        if name is None:
+            return None
+        try:
+            path = open_file(self._files_root, name)
+            if path.stat().st_size <= _LARGEST_FILE:
+                return path.read_text(encoding="utf-8", errors="replace")
+            problem = f"must be a file of at most {_LARGEST_FILE:,} bytes"
+        except OSError:
+            problem = "must exist below the skills directory and be readable"
+        except ValueError as error:
+            problem = str(error).replace("the skill's folder", "the skills directory")
+        raise validation_error(Fault("skill_file", problem))
+
+
+_LARGEST_FILE = 1 << 20

@@ -1,0 +1,59 @@
+"""Router-level guards: what a handler declares (`role`, `rate`, `changes`) is enforced where its router carries one.
+
+A handler that declares no role needs `admin`; one that declares nothing else changes something unless its method is a
+reading one.
+"""
+
+from typing import Any
+
+from litestar.connection import ASGIConnection
+from litestar.handlers.base import BaseRouteHandler
+
+from registry.auth.access import client_address
+from registry.auth.limiting import Rate
+from registry.auth.roles import PUBLIC
+from registry.errors import forbidden
+from registry.request_id import request_id_of
+from registry.services import Services
+
+Connection = ASGIConnection[Any, Any, Any, Any]
+
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def changes(method: str, handler: BaseRouteHandler) -> bool:
+    """Return whether a request with this method to this handler may change anything."""
+    return bool(handler.opt.get("changes", method not in _READING))
+
+
+def rate_of(method: str, handler: BaseRouteHandler) -> Rate:
+    """Return which of a caller's allowances a request uses."""
+    rate: Rate = handler.opt.get("rate") or ("write" if changes(method, handler) else "read")
+    return rate
+
+
+async def require_role(connection: Connection, handler: BaseRouteHandler) -> None:
+    """Let a request pass whose credential has the handler's role, and have what it changes written down."""
+    role = handler.opt.get("role", "admin")
+    if role == PUBLIC:
+        return
+    scope: Any = connection.scope
+    services: Services = connection.app.state.services
+    access = services.registry.access
+    principal = access.admit(scope, role, rate_of(scope["method"], handler))
+    if changes(scope["method"], handler):
+        access.audit.begin(
+            request_id=request_id_of(scope),
+            actor=principal.name,
+            role=principal.role,
+            client=client_address(scope),
+            action=f"{scope['method']} {scope['path_template']}",
+            target=scope["raw_path"].decode("latin-1"),
+        )
+
+
+async def refuse_changes(connection: Connection, handler: BaseRouteHandler) -> None:
+    """Refuse what may change something while the service is read-only."""
+    services: Services = connection.app.state.services
+    if services.settings.server.read_only and changes(connection.scope["method"], handler):  # type: ignore[typeddict-item]
+        raise forbidden("The service was started with --read-only: nothing can be changed")
