@@ -47,10 +47,11 @@ class Target(Protocol):
 class Server:
     """A running server, over HTTP."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, api_key: str | None = None) -> None:
         if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
             raise CommandFailed(f"--server {url}: not an http(s) URL, such as http://localhost:8080")
         self._base = url.rstrip("/")
+        self._credential = _credential(api_key)
 
     def search(self, body: SearchBody) -> Answer:
         """Search."""
@@ -77,7 +78,7 @@ class Server:
             f"{self._base}/api/v1{path}",
             method=method,
             data=None if body is None else msgspec.json.encode(body),
-            headers={"Content-Type": "application/json", "Accept": "application/json"},
+            headers={"Content-Type": "application/json", "Accept": "application/json", **self._credential},
         )
         try:
             with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as answer:  # noqa: S310
@@ -89,6 +90,13 @@ class Server:
             reason = getattr(error, "reason", error)
             message = f"{self._base} does not answer as a skill registry ({reason}): is it running?"
             raise CommandFailed(message) from None
+
+
+def _credential(api_key: str | None) -> dict[str, str]:
+    """Return the header that carries an API key, or a token in its place."""
+    if api_key is None:
+        return {}
+    return {"x-api-key": api_key} if api_key.startswith("sk_") else {"Authorization": f"Bearer {api_key}"}
 
 
 def _message(error: urllib.error.HTTPError) -> str:
@@ -129,8 +137,9 @@ class InProcess:
 @contextmanager
 def open_target(settings: Settings, server: str | None) -> Iterator[Target]:
     """Yield the server at `server`, else the one that runs on the data directory, else the directory itself."""
+    api_key = settings.client.api_key.reveal() if settings.client.api_key else None
     if server:
-        yield Server(server)
+        yield Server(server, api_key)
         return
     if not _is_catalog(settings):
         raise CommandFailed(
@@ -142,7 +151,7 @@ def open_target(settings: Settings, server: str | None) -> Iterator[Target]:
     except DataDirInUse as running:
         if running.url is None:
             raise CommandFailed(str(running)) from None
-        yield Server(running.url)
+        yield Server(running.url, api_key)
         return
     with closing_services(settings, lock) as services:
         services.engine.start()

@@ -1,7 +1,7 @@
 """What the command prints: tables for people, JSON for programs, a bar for what takes long."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -39,7 +39,7 @@ def search_table(answer: Answer) -> Iterator[Table | str]:
         skill = hit["skill"]
         score = f"{hit['score']:.2f} {hit['relevance']}"
         shown = _shortened(skill["description"], 160)
-        cells = (_printable(skill["id"]), skill["version"], ", ".join(hit["matched_by"]), shown)
+        cells = (printable(skill["id"]), skill["version"], ", ".join(hit["matched_by"]), shown)
         table.add_row(score, *map(escape, cells))
     yield table
     yield f"{answer['count']} by {answer['mode']} search in {answer['took_ms']:.1f} ms"
@@ -78,8 +78,16 @@ def _problems(title: str, reasons: Mapping[str, str]) -> Iterator[Table | str]:
     if reasons:
         table = _table(title, "Why")
         for place, reason in reasons.items():
-            table.add_row(escape(_printable(place)), escape(_shortened(reason, 300)))
+            table.add_row(escape(printable(place)), escape(_shortened(reason, 300)))
         yield table
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """Return a table of texts, none of which can steer the terminal."""
+    made = _table(*columns)
+    for row in rows:
+        made.add_row(*(escape(printable(cell)) for cell in row))
+    return made
 
 
 def _table(*columns: str) -> Table:
@@ -89,13 +97,13 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Return a text that cannot steer the terminal: skills are anybody's words."""
     return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
 
 
 def _shortened(text: str, length: int) -> str:
-    line = _printable(" ".join(text.split()))
+    line = printable(" ".join(text.split()))
     return line if len(line) <= length else f"{line[: length - 1]}…"
 
 

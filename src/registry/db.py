@@ -155,6 +155,7 @@ def _create(path: Path) -> None:
     """Make the file whole under another name first: a crash half-way never leaves one that is refused later."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{path.name}.new-{os.getpid()}")
+    temporary.touch(mode=0o600)  # it may hold what nobody else should read; the files beside it get the same mode
     connection = sqlite3.connect(temporary, isolation_level=None)
     try:
         connection.execute(f"pragma application_id = {APPLICATION_ID}")

@@ -79,6 +79,12 @@ class Auth(msgspec.Struct, frozen=True, kw_only=True):
     anonymous_read: Annotated[bool, Meta(description="let callers without a credential read and search")] = False
 
 
+class Client(msgspec.Struct, frozen=True, kw_only=True):
+    """How the commands speak to a server."""
+
+    api_key: Annotated[Secret | None, Meta(description="API key, or token, that commands send to a server")] = None
+
+
 class S3(msgspec.Struct, frozen=True, kw_only=True):
     """The object store of published packages."""
 

@@ -24,6 +24,7 @@ from registry.setting_groups import (
     S3,
     Auth,
     Blobs,
+    Client,
     Database,
     Embedding,
     Limits,
@@ -66,6 +67,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     registry: RegistryMode = RegistryMode()
     database: Database = Database()
     auth: Auth = Auth()
+    client: Client = Client()
     embedding: Embedding = Embedding()
     s3: S3 = S3()
     registry_index: RegistryIndex = field(default=RegistryIndex(), name="registryIndex")

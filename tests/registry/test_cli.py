@@ -1,46 +1,16 @@
 """The command: what it prints, how it ends, and where it finds a catalog."""
 
-import json
-import os
 import re
 import socket
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from registry.cli import main
 from registry.settings import SETTINGS
-from support.servers import COMMAND, RunningServer, write_skill
-
-WORDS_ONLY = {"SKILL_REGISTRY_EMBEDDING_PROVIDER": "none"}
-
-
-class Done:
-    """One finished command."""
-
-    def __init__(self, folder: Path, *args: str, **env: str) -> None:
-        plain = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI", "SKILL_"))}
-        whole = plain | WORDS_ONLY | env
-        done = subprocess.run(
-            [COMMAND, *args], cwd=folder, env=whole, capture_output=True, text=True, timeout=60, check=False
-        )
-        self.code, self.out, self.error = done.returncode, done.stdout, done.stderr
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-    def complains(self, code: int, *words: str) -> None:
-        """Assert that it failed with one line that says these words."""
-        assert self.code == code, self.error
-        assert self.out == ""
-        assert self.error.count("\n") == 1, self.error
-        assert self.error.startswith("skill-registry: ")
-        for word in words:
-            assert word in self.error
+from support.commands import Done
+from support.servers import RunningServer, write_skill
 
 
 @pytest.fixture(scope="module")
