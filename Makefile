@@ -31,7 +31,7 @@ bench: .venv/installed-dev ## measure speed beside its own limit
 	$(BIN)/python benchmarks/latency.py $(ARGS)
 
 docs: .venv/installed-dev ## write the generated parts of the documentation anew
-	$(BIN)/cog -r README.md
+	$(BIN)/cog -I tests -r README.md docs/http-registry.md
 
 vendor-check: ## check that vendored files are those their projects published
 	@cd ui/vendor && sha256sum --check --strict --quiet checksums.txt
@@ -60,12 +60,12 @@ clean: ## remove .venv and caches; data and indexes stay
 	$(BIN)/pip install --quiet --editable '.[dev,local,sentence-transformers]'
 	@touch $@
 
-# The tests of the pages drive a real browser; those of a failing disk have strace fail its calls.
+# The tests of the pages drive a real browser; those of a failing disk have strace fail its calls; the tour uses curl.
 programs:
 	@missing=; \
 	command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
 	command -v google-chrome >/dev/null || missing="chromium"; \
-	command -v strace >/dev/null || missing="$$missing strace"; \
+	for name in curl strace; do command -v $$name >/dev/null || missing="$$missing $$name"; done; \
 	[ -n "$$missing" ] || exit 0; \
 	if [ "$$(id -u)" = 0 ]; then as_root=env; else as_root=sudo; fi; \
 	for name in apt-get $$as_root; do command -v $$name >/dev/null && continue; \

@@ -185,13 +185,14 @@ def _read_password(*, from_stdin: bool) -> str:
 @click.command()
 @click.option("--user", "subject", default="dev-user", show_default=True, help="Who it is for: a word or SCOPE/NAME.")
 @_role
+@click.option("--lifetime", type=click.IntRange(1), help="Seconds it is valid; default: auth.token_lifetime.")
 @_local_options
-def token(subject: str, role: str, as_json: bool, **flags: Any) -> None:
+def token(subject: str, role: str, lifetime: int | None, as_json: bool, **flags: Any) -> None:
     """Sign a token with the secret of this registry."""
     with _database(flags) as (settings, database):
         subject = convert(subject, Username, field="--user")
         after = Revocations(database, now).ended_until(subject)
-        tokens = Tokens(signing_keys(settings), settings.auth.token_lifetime, now)
+        tokens = Tokens(signing_keys(settings), lifetime or settings.auth.token_lifetime, now)
         signed, claims = tokens.issue(subject, cast(Role, role), after=after)
     if as_json:
         answer = {"token": signed, "role": role, "expires_at": timestamp_of(claims.exp)}
