@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from registry import __version__
 from registry.errors import service_unavailable
+from registry.origins import Origin
 from registry.services import Services
 from search.service import Hit, Request, Results, SemanticUnavailable
 from search.types import Filter, MatchedBy, Mode, RanMode, Relevance
@@ -87,13 +88,15 @@ class ResolveBody(msgspec.Struct, kw_only=True):
 
 
 class ResolvedSkill(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """One skill for an agent: where its SKILL.md is, on this machine or at a URL path, and what it says if asked."""
+    """One skill for an agent: where its SKILL.md is on this machine, at a URL path, or in its source."""
 
     skill_id: str
     name: str
     description: str
     score: float
     skill_md_path: str | None = None
+    source: str | None = None
+    origin: Origin | None = None
     download_url: str | None = None
     content: str | None = None
 
@@ -211,17 +214,20 @@ def resolve_data(services: Services, body: ResolveBody) -> ResolveData:
     for hit in results.hits:
         card = msgspec.json.decode(hit.payload, type=_CardStart)
         skill = services.catalog.get(hit.id)
-        found.append(
-            ResolvedSkill(
-                skill_id=hit.id,
-                name=card.name,
-                description=card.description,
-                score=hit.score,
-                skill_md_path=str(services.local.root / (skill.skill_file or "")) if skill.installed else None,
-                download_url=None if skill.installed else f"/api/v1/skills/{hit.id}/content",
-                content=texts.get(hit.key),
-            )
+        resolved = ResolvedSkill(
+            skill_id=hit.id,
+            name=card.name,
+            description=card.description,
+            score=hit.score,
+            content=texts.get(hit.key),
         )
+        if skill.installed:
+            resolved.skill_md_path = str(services.local.root / (skill.skill_file or ""))
+        elif (listed := services.sources.advertised(hit.key)) is None:
+            resolved.download_url = f"/api/v1/skills/{hit.id}/content"
+        else:
+            resolved.source, resolved.origin, resolved.download_url = skill.source, listed.origin, listed.download_url
+        found.append(resolved)
     return ResolveData(query=body.prompt, results=found)
 
 

@@ -25,6 +25,7 @@ from registry.routes.reindex import REINDEX
 from registry.routes.search import SEARCH, search
 from registry.routes.service import PROBES, SERVICE
 from registry.routes.skills import SKILLS
+from registry.routes.sources import SOURCES
 from registry.services import Services
 
 API_V1 = "/api/v1"
@@ -52,7 +53,7 @@ _SKILL_ROUTES = [*SKILLS, *CONTENT, *SEARCH, *REINDEX]
 PROFILE_B: Sequence[Any] = [
     *PROBES,
     *PAGES,
-    Router(API_V1, route_handlers=[*_SKILL_ROUTES, *SERVICE], guards=[refuse_changes]),
+    Router(API_V1, route_handlers=[*_SKILL_ROUTES, *SOURCES, *SERVICE], guards=[refuse_changes]),
     to_version_1,
 ]
 """The local profile: the routes below `/api/v1`, open to whoever reaches the port."""

@@ -8,7 +8,7 @@ import msgspec
 
 from registry.db import Database, Row, Transaction
 from registry.documents import claim_key, put_document, remove_document
-from registry.errors import precondition_failed, skill_not_found
+from registry.errors import conflict, precondition_failed, skill_not_found
 from registry.models import Skill, SkillVersion, VersionItem, timestamp, version_parts
 
 Clock = Callable[[], datetime.datetime]
@@ -30,10 +30,11 @@ class Stored(NamedTuple):
     skill: Skill
     folder: str | None
     fingerprint: str | None
+    advertised: bool
 
 
 _STORED = (
-    "select s.key, s.detail, s.enabled, s.created_at, s.updated_at, d.number, s.folder, s.fingerprint"
+    "select s.key, s.detail, s.enabled, s.created_at, s.updated_at, d.number, s.folder, s.fingerprint, s.advertised"
     " from skills s join documents d on d.key = s.key"
 )
 
@@ -64,8 +65,14 @@ class Catalog:
         return _stored(rows[0]) if rows else None
 
     def expect(self, transaction: Transaction, skill_id: str, etags: Collection[str] | None) -> Stored:
-        """Return the skill to be changed. Raises SKILL_NOT_FOUND; PRECONDITION_FAILED where `etags` lack its own."""
+        """Return the skill to be changed.
+
+        Raises SKILL_NOT_FOUND; CONFLICT where it is only advertised by a source; PRECONDITION_FAILED where `etags` lack
+        its own.
+        """
         stored = _one(transaction.read(f"{_STORED} where s.id = ?", (skill_id,)), skill_id)
+        if stored.advertised:
+            raise conflict(f"Skill '{skill_id}' is not installed: only its source can change it")
         if etags is not None and ANY_ETAG not in etags and stored.skill.etag not in etags:
             raise precondition_failed()
         return stored
@@ -83,8 +90,9 @@ class Catalog:
         return bool(rows[0][0])
 
     def cards(self, limit: int, offset: int, enabled: bool | None) -> tuple[list[bytes], int]:
-        """Return one page of encoded cards, in order of creation, and how many skills there are in all."""
-        where, wanted = ("", ()) if enabled is None else (" where s.enabled = ?", (int(enabled),))
+        """Return one page of encoded cards of our own skills, oldest first, and how many there are in all."""
+        where = " where s.advertised = 0" + ("" if enabled is None else " and s.enabled = ?")
+        wanted = () if enabled is None else (int(enabled),)
         total = self.database.read(f"select count(*) from skills s{where}", wanted)[0][0]
         rows = self.database.read(
             f"select d.card from skills s join documents d on d.key = s.key{where} order by s.sequence, s.id"
@@ -93,8 +101,19 @@ class Catalog:
         )
         return [row[0].encode() for row in rows], total
 
-    def save(self, transaction: Transaction, skill: Skill, body: str, place: Place | None = None) -> Skill:
-        """Create or replace a skill with its document and, where it is new, its version; return it as stored."""
+    def save(
+        self,
+        transaction: Transaction,
+        skill: Skill,
+        body: str,
+        place: Place | None = None,
+        *,
+        advertised: bool = False,
+    ) -> Skill:
+        """Create or replace a skill with its document and, where it is new, its version; return it as stored.
+
+        One that is `advertised` is a source's: it is found and read like any other, but not listed and not changed.
+        """
         key = claim_key(transaction, skill.id)
         transaction.touched.append(skill.id)
         now = timestamp(self._clock())
@@ -111,14 +130,16 @@ class Catalog:
         skill = msgspec.structs.replace(skill, etag=_etag(number))
         folder, fingerprint = place or (None, None)
         transaction.execute(
-            "insert into skills values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (key) do update set"
-            " enabled = excluded.enabled, source = excluded.source, folder = excluded.folder,"
-            " fingerprint = excluded.fingerprint, detail = excluded.detail, updated_at = excluded.updated_at",
+            "insert into skills values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (key) do update set"
+            " enabled = excluded.enabled, advertised = excluded.advertised, source = excluded.source,"
+            " folder = excluded.folder, fingerprint = excluded.fingerprint,"
+            " detail = excluded.detail, updated_at = excluded.updated_at",
             (
                 key,
                 skill.id,
                 number,
                 int(skill.enabled),
+                int(advertised),
                 skill.source,
                 folder,
                 fingerprint,
@@ -199,16 +220,16 @@ class Catalog:
         return dict(self.database.read("select path, reason from scan_problems order by path"))
 
     def warnings(self) -> dict[str, list[str]]:
-        """Return what was amiss with skills that were read all the same, by id."""
+        """Return what was amiss with our own skills that were read all the same, by id."""
         sql = (
             "select id, json_extract(detail, '$.warnings') from skills"
-            " where json_extract(detail, '$.warnings') <> '[]' order by id"
+            " where advertised = 0 and json_extract(detail, '$.warnings') <> '[]' order by id"
         )
         return {row[0]: msgspec.json.decode(row[1], type=list[str]) for row in self.database.read(sql)}
 
     def count(self) -> int:
-        """Return how many skills there are."""
-        return int(self.database.read("select count(*) from skills")[0][0])
+        """Return how many skills are our own: installed, or kept as records."""
+        return int(self.database.read("select count(*) from skills where advertised = 0")[0][0])
 
 
 def _insert_version(
@@ -227,11 +248,11 @@ def _one(rows: Sequence[Row], skill_id: str) -> Stored:
 
 
 def _stored(row: Row) -> Stored:
-    key, detail, enabled, created_at, updated_at, number, folder, fingerprint = row
+    key, detail, enabled, created_at, updated_at, number, folder, fingerprint, advertised = row
     skill = msgspec.json.decode(detail, type=Skill)
     skill.enabled, skill.created_at, skill.updated_at = bool(enabled), created_at, updated_at
     skill.etag = _etag(number)
-    return Stored(key, skill, folder, fingerprint)
+    return Stored(key, skill, folder, fingerprint, bool(advertised))
 
 
 def _etag(number: int) -> str:

@@ -16,6 +16,7 @@ from registry.data_dir import DataDirInUse, DataDirLock
 from registry.errors import RegistryError
 from registry.services import Services
 from registry.settings import Settings
+from registry.sources.entry import SourceEntry
 
 Progress = Callable[[int, int], None]
 Answer = dict[str, Any]
@@ -43,6 +44,22 @@ class Target(Protocol):
         """Return how the service is."""
         ...
 
+    def sources(self) -> list[Answer]:
+        """Return the sources."""
+        ...
+
+    def add_source(self, source: SourceEntry) -> Answer:
+        """Add a source and return it."""
+        ...
+
+    def remove_source(self, name: str) -> Answer:
+        """Remove a source."""
+        ...
+
+    def refresh_sources(self) -> list[Answer]:
+        """Read every source anew and return the sources."""
+        ...
+
 
 class Server:
     """A running server, over HTTP."""
@@ -55,7 +72,8 @@ class Server:
 
     def search(self, body: SearchBody) -> Answer:
         """Search."""
-        return self._call("POST", "/search", msgspec.to_builtins(body))
+        answer: Answer = self._call("POST", "/search", msgspec.to_builtins(body))
+        return answer
 
     def reindex(self, skill_id: str | None, *, force: bool, progress: Progress) -> Answer:
         """Reindex one skill or all, saying how far it is."""
@@ -71,9 +89,30 @@ class Server:
 
     def status(self) -> Answer:
         """Return how the service is."""
-        return self._call("GET", "/status")
+        answer: Answer = self._call("GET", "/status")
+        return answer
 
-    def _call(self, method: str, path: str, body: object = None) -> Answer:
+    def sources(self) -> list[Answer]:
+        """Return the sources."""
+        found: list[Answer] = self._call("GET", "/registry/sources")
+        return found
+
+    def add_source(self, source: SourceEntry) -> Answer:
+        """Add a source and return it."""
+        answer: Answer = self._call("POST", "/registry/sources", msgspec.to_builtins(source))
+        return answer
+
+    def remove_source(self, name: str) -> Answer:
+        """Remove a source."""
+        answer: Answer = self._call("DELETE", f"/registry/sources/{quote(name, safe='')}")
+        return answer
+
+    def refresh_sources(self) -> list[Answer]:
+        """Read every source anew and return the sources."""
+        self._call("POST", "/registry/refresh")
+        return self.sources()
+
+    def _call(self, method: str, path: str, body: object = None) -> Any:
         request = urllib.request.Request(  # noqa: S310 - the scheme was checked
             f"{self._base}/api/v1{path}",
             method=method,
@@ -82,8 +121,7 @@ class Server:
         )
         try:
             with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as answer:  # noqa: S310
-                data: Answer = msgspec.json.decode(answer.read())["data"]
-                return data
+                return msgspec.json.decode(answer.read())["data"]
         except urllib.error.HTTPError as error:
             raise CommandFailed(_message(error)) from None
         except (OSError, msgspec.DecodeError, KeyError) as error:
@@ -114,24 +152,46 @@ class InProcess:
 
     def search(self, body: SearchBody) -> Answer:
         """Search."""
-        return self._answer(lambda: search_data(self.services, body).data)
+        answer: Answer = self._answer(lambda: search_data(self.services, body).data)
+        return answer
 
     def reindex(self, skill_id: str | None, *, force: bool, progress: Progress) -> Answer:
         """Reindex one skill or all, saying how far it is."""
         keys = [skill_id] if skill_id else None
-        return self._answer(lambda: self.services.reindexing.run(keys, force=force, progress=progress))
+        answer: Answer = self._answer(lambda: self.services.reindexing.run(keys, force=force, progress=progress))
+        return answer
 
     def status(self) -> Answer:
         """Return how the service is."""
-        return self._answer(lambda: status_data(self.services))
+        answer: Answer = self._answer(lambda: status_data(self.services))
+        return answer
+
+    def sources(self) -> list[Answer]:
+        """Return the sources."""
+        found: list[Answer] = self._answer(self.services.sources.list)
+        return found
+
+    def add_source(self, source: SourceEntry) -> Answer:
+        """Add a source and return it."""
+        answer: Answer = self._answer(lambda: self.services.sources.add(source))
+        return answer
+
+    def remove_source(self, name: str) -> Answer:
+        """Remove a source."""
+        self._answer(lambda: self.services.sources.remove(name))
+        return {"name": name, "message": f"Source '{name}' removed"}
+
+    def refresh_sources(self) -> list[Answer]:
+        """Read every source anew and return the sources."""
+        self._answer(self.services.sources.refresh)
+        return self.sources()
 
     @staticmethod
-    def _answer(call: Callable[[], object]) -> Answer:
+    def _answer(call: Callable[[], object]) -> Any:
         try:
-            answer: Answer = msgspec.json.decode(msgspec.json.encode(call()))
+            return msgspec.json.decode(msgspec.json.encode(call()))
         except RegistryError as error:
             raise CommandFailed(error.message) from None
-        return answer
 
 
 @contextmanager

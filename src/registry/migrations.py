@@ -12,6 +12,7 @@ _FIRST: Statements = (
         id text not null unique,
         sequence integer not null,
         enabled integer not null,
+        advertised integer not null,
         source text not null,
         folder text unique,
         fingerprint text,
@@ -19,7 +20,7 @@ _FIRST: Statements = (
         created_at text not null,
         updated_at text not null
     )""",
-    "create index skills_in_order on skills (sequence)",
+    "create index skills_in_order on skills (advertised, sequence)",
     """create table versions (
         key integer not null references skills (key) on delete cascade,
         version text not null,
@@ -54,6 +55,24 @@ _FIRST: Statements = (
         primary key (space, key)
     ) without rowid""",
     "create unique index vectors_by_number on vectors (space, number)",
+    "create table sources (name text primary key, entry text not null)",
+    """create table source_states (
+        name text primary key,
+        entry text not null,
+        mark text not null,
+        last_tried text not null,
+        last_refreshed text,
+        error text,
+        warnings text not null
+    )""",
+    """create table advertised (
+        key integer primary key references skills (key) on delete cascade,
+        source text not null,
+        id text not null,
+        hash text not null,
+        record text not null,
+        unique (source, id)
+    )""",
     """create table scan_problems (path text primary key, reason text not null)""",
     """create table jobs (
         id text primary key,

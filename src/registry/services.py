@@ -23,6 +23,7 @@ from registry.registry_profile import RegistryProfile
 from registry.reindexing import Reindexing
 from registry.scanner import Scanner, ScanReport
 from registry.settings import Settings
+from registry.sources.service import Sources
 from registry.versions import Versions
 from search.engine import Engine, text_space
 
@@ -83,6 +84,7 @@ class Services:
             self._registry = RegistryProfile(settings, self.database, self.engine, clock)
         self.reindexing = Reindexing(self.database, self.engine, clock)
         self.scanner = Scanner(self.local, self.catalog, self.engine.changed)
+        self.sources = Sources(settings, self.database, self.catalog, clock, self.engine.changed)
 
     def searched(self, mode: str, seconds: float) -> None:
         """Count a search where there is somebody to read the figures."""
@@ -159,6 +161,7 @@ class Services:
                 self.engine.wait_until_embedded(_FIRST_VECTORS_SECONDS)
             if self._leader:
                 self.reindexing.resume()
+                self.sources.start()
         except Exception:
             _log.exception("starting failed half-way; what there is answers")
         finally:
@@ -191,6 +194,7 @@ class Services:
         if self._starting is not None:
             self._starting.join()
         self.scanner.stop()
+        self.sources.stop()
         self.engine.close()
         if self._registry is not None:
             self._registry.close()

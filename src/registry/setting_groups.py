@@ -17,6 +17,7 @@ from registry.setting_types import (
     HttpUrl,
     Origin,
     Positive,
+    ReachableHost,
     Seconds,
     Secret,
     SqliteUrl,
@@ -132,6 +133,18 @@ class Embedding(msgspec.Struct, frozen=True, kw_only=True):
     threads: Annotated[int, Meta(ge=1, le=256, description="threads of the local model in each process")] = 1
 
 
+class Outbound(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be fetched from."""
+
+    allowed_hosts: Annotated[
+        tuple[ReachableHost, ...],
+        Meta(
+            description="hosts, host:port and networks fetched from though they are not public",
+            extra={"flag": "--outbound-allowed-host"},
+        ),
+    ] = ()
+
+
 class Log(msgspec.Struct, frozen=True, kw_only=True):
     """What is logged, and how."""
 
@@ -171,3 +184,13 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     publishes_per_minute: Annotated[
         Positive, Meta(description="publishes a caller has in a minute (registry profile)")
     ] = 30
+    git_seconds: Annotated[Seconds, Meta(description="time for one operation of git")] = 60.0
+    git_bytes: Annotated[Positive, Meta(description="most that is fetched, and written, of one repository")] = 100 << 20
+    download_seconds: Annotated[Seconds, Meta(description="time for one document or file fetched over HTTP")] = 30.0
+    download_bytes: Annotated[Positive, Meta(description="largest file fetched over HTTP")] = 25 << 20
+    source_wait_seconds: Annotated[
+        Seconds, Meta(description="time a refresh waits for slow sources before it answers without them")
+    ] = 10.0
+    source_refresh_seconds: Annotated[Seconds, Meta(description="age at which what a source lists is read again")] = (
+        3600.0
+    )

@@ -77,6 +77,13 @@ Origin = Annotated[
     str,
     Meta(pattern=r"\A(\*|https?://[^/\s,@?#*]+)\Z", title="an origin such as https://example.org, or * alone"),
 ]
+ReachableHost = Annotated[
+    str,
+    Meta(
+        pattern=r"\A([A-Za-z0-9._-]+(:[0-9]{1,5})?|\[[0-9A-Fa-f.:]+\](:[0-9]{1,5})?|[0-9A-Fa-f.:]+/[0-9]{1,3})\Z",
+        title="a host, host:port or network such as 10.1.0.0/16",
+    ),
+]
 Dimension = Annotated[int, Meta(ge=1, le=65_536)]
 Positive = Annotated[int, Meta(ge=1, le=1 << 30)]
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
@@ -94,12 +101,16 @@ def kind(type_: Any) -> type:
 def convert(raw: object, type_: Any) -> Any:
     """Return `raw` as a value of `type_`: a text as the number, switch, path or list it stands for.
 
+    A list is comma-separated; one of tables is JSON.
+
     Raises msgspec.ValidationError, whose message may repeat the value.
     """
     if isinstance(raw, Path):
         raw = str(raw)
     if not isinstance(raw, str):
         return msgspec.convert(raw, type_, dec_hook=_from_text)
+    if kind(type_) is tuple and raw.lstrip().startswith("[{"):
+        return msgspec.json.decode(raw, type=type_)
     if kind(type_) is tuple:
         return msgspec.convert([part.strip() for part in raw.split(",") if part.strip()], type_)
     return msgspec.convert(raw, type_, strict=False, dec_hook=_from_text)

@@ -20,6 +20,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 import msgspec
 from msgspec import Meta, field
 
+from registry.outbound.addresses import AddressPolicy
 from registry.setting_groups import (
     S3,
     Auth,
@@ -29,11 +30,13 @@ from registry.setting_groups import (
     Embedding,
     Limits,
     Log,
+    Outbound,
     RegistryIndex,
     RegistryMode,
     Server,
 )
 from registry.setting_types import Secret, convert, expected, kind
+from registry.sources.entry import ConfiguredSource
 
 ENVIRONMENT_PREFIX = "SKILL_REGISTRY_"
 CONFIG_VARIABLE = "SKILL_REGISTRY_CONFIG"
@@ -72,6 +75,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     s3: S3 = S3()
     registry_index: RegistryIndex = field(default=RegistryIndex(), name="registryIndex")
     blobs: Blobs = Blobs()
+    outbound: Outbound = Outbound()
+    sources: Annotated[
+        tuple[ConfiguredSource, ...],
+        Meta(
+            description="where skills are advertised: [[sources]] tables with name, type (git, http or local), url or "
+            "path, and perhaps branch and priority",
+            title="tables with name, type (git, http or local), url or path, and perhaps branch and priority",
+            extra={"flag": None},
+        ),
+    ] = ()
     log: Log = Log()
     limits: Limits = Limits()
 
@@ -84,7 +97,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Setting(NamedTuple):
-    """One row of the configuration table. A secret has no flag: command lines are there for all to see."""
+    """One row of the configuration table.
+
+    A secret has no flag: command lines are there for all to see. Nor have tables, which do not fit in one.
+    """
 
     key: str
     environment: str
@@ -115,7 +131,7 @@ def _settings(group: type[msgspec.Struct], prefix: str) -> Iterator[Setting]:
             yield from _settings(one.type, f"{key}.")
             continue
         meta = one.type.__metadata__[-1]
-        flag = (meta.extra or {}).get("flag") or "--" + _separated(key.removeprefix("server."), "-").lower()
+        flag = (meta.extra or {}).get("flag", "--" + _separated(key.removeprefix("server."), "-").lower())
         yield Setting(
             key=key,
             environment=ENVIRONMENT_PREFIX + _separated(key, "_").upper(),
@@ -215,7 +231,7 @@ def _value(setting: Setting, given: _Given | None) -> object:
     try:
         return convert(given.raw, setting.annotation)
     except (msgspec.ValidationError, RuntimeError):
-        shown = "" if issubclass(setting.type, Secret) else f" = {given.raw!r:.200}"
+        shown = "" if setting.flag is None or issubclass(setting.type, Secret) else f" = {given.raw!r:.200}"
         message = f"{setting.key}{shown} (from {given.origin}): expected {setting.expected}"
     raise SettingsError(message)
 
@@ -234,6 +250,13 @@ def _check(settings: Settings, given: Mapping[str, _Given]) -> None:
     origins = settings.server.allowed_origins
     if "*" in origins and len(origins) > 1:
         raise SettingsError("server.allowed_origins: * opens reads to all and stands alone, without other origins")
+    try:
+        AddressPolicy(settings.outbound.allowed_hosts)
+    except ValueError as error:
+        raise SettingsError(f"outbound.allowed_hosts: {error}") from None
+    names = [source.name for source in settings.sources]
+    if len(set(names)) < len(names):
+        raise SettingsError("sources: two have the same name")
     if not settings.registry.enabled:
         return
     if settings.profile == "local" and "profile" in given:

@@ -1,0 +1,163 @@
+"""Reading a source anew: over git, over HTTP, or from a folder; and fetching one origin for whoever installs it."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urljoin, urlsplit
+
+from registry.git import Git
+from registry.origins import GitOrigin, GitRef, HttpOrigin, LocalOrigin, Origin, ZipOrigin
+from registry.outbound import Answer, Outbound, OutboundError, Validators, shown
+from registry.skill_folder.tree import TEMPORARY_PREFIX
+from registry.sources.entry import Listing, SourceEntry
+from registry.sources.marketplace import (
+    MAX_DOCUMENT_BYTES,
+    PLACES,
+    UnreadableDocument,
+    parse_document,
+    remote_listing,
+)
+from registry.sources.tree import read_tree
+
+
+class Read(NamedTuple):
+    """What a source lists now; `mark` names that state, so that what has not changed is not read again."""
+
+    mark: str
+    listing: Listing
+
+
+class Fetched(NamedTuple):
+    """An origin on disk: a folder with its commit, or one file without."""
+
+    commit: str | None
+    path: Path
+
+
+class Fetcher:
+    """Reads sources, keeping what it fetched below `folder`, and fetches origins.
+
+    Args:
+        outbound: For HTTP.
+        git: For repositories.
+        folder: A folder of ours; a source has a folder of its name in it.
+        download_bytes: The largest file fetched over HTTP.
+        download_seconds: How long that may take.
+    """
+
+    def __init__(
+        self, outbound: Outbound, git: Git, folder: Path, *, download_bytes: int, download_seconds: float
+    ) -> None:
+        self._outbound = outbound
+        self._git = git
+        self._folder = folder
+        self._download_bytes = download_bytes
+        self._download_seconds = download_seconds
+
+    def read(self, source: SourceEntry, mark: str) -> Read | None:
+        """Return what a source lists, or None where its state is still that of `mark`.
+
+        Raises OutboundError, UnreadableDocument, OSError.
+        """
+        if source.type == "git":
+            return self._read_git(source, mark)
+        if source.type == "http":
+            return self._read_http(source, mark)
+        root = Path(str(source.path)).expanduser().absolute()
+        return Read("", read_tree(root, lambda place: LocalOrigin(path=str(root / place))))
+
+    def _read_git(self, source: SourceEntry, mark: str) -> Read | None:
+        ref = GitRef(branch=source.branch) if source.branch else None
+        origin = GitOrigin(url=str(source.url), ref=ref)
+        commit = self._git.latest(origin)
+        home = self._folder / source.name
+        if commit == mark and (home / commit).is_dir():
+            return None
+        home.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=TEMPORARY_PREFIX, dir=home) as folder:
+            # Named after the source, since a skill in the root of its repository is named after its folder.
+            fetched = self._git.fetch(origin, Path(folder) / "tree" / source.name)
+            _replace(Path(folder) / "tree", home / fetched.commit)
+        for other in home.iterdir():
+            if other.name != fetched.commit and not other.name.startswith(TEMPORARY_PREFIX):
+                shutil.rmtree(other, ignore_errors=True)
+        url = without_credentials(str(source.url))
+        return Read(
+            fetched.commit,
+            read_tree(
+                home / fetched.commit / source.name,
+                lambda place: GitOrigin(url=url, ref=ref, subdir=None if place == "." else place),
+            ),
+        )
+
+    def _read_http(self, source: SourceEntry, mark: str) -> Read | None:
+        kept = self._folder / source.name / "marketplace.json"
+        answer = self._document(str(source.url), _validators(mark) if kept.is_file() else Validators())
+        if answer.body is None:
+            return None
+        listing = remote_listing(parse_document(answer.body), _absolute_to(answer.url))
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_bytes(answer.body)
+        return Read(json.dumps(answer.validators), listing)
+
+    def _document(self, url: str, known: Validators) -> Answer:
+        """Return the document at a URL, or at one of the usual places below it."""
+        problem: Exception | None = None
+        for place in _places(url):
+            try:
+                answer = self._outbound.get(
+                    place, limit=MAX_DOCUMENT_BYTES, seconds=self._download_seconds, known=known
+                )
+                if answer.body is not None:
+                    parse_document(answer.body)
+            except (OutboundError, UnreadableDocument) as error:
+                problem = problem or error
+            else:
+                return answer
+        raise problem or OutboundError(f"{shown(url)} has no marketplace document")
+
+    def fetch(self, origin: Origin, into: Path) -> Fetched:
+        """Fetch an origin: a repository to the folder `into`, a file behind a URL to the file `into`; neither exists.
+
+        Raises OutboundError, ValueError for an origin that is not elsewhere, OSError.
+        """
+        if isinstance(origin, GitOrigin):
+            return Fetched(*self._git.fetch(origin, into))
+        if not isinstance(origin, HttpOrigin | ZipOrigin):
+            raise ValueError("only origins behind a URL are fetched")
+        self._outbound.download(origin.url, into, limit=self._download_bytes, seconds=self._download_seconds)
+        return Fetched(None, into)
+
+    def forget(self, name: str) -> None:
+        """Remove what was kept of a source."""
+        shutil.rmtree(self._folder / name, ignore_errors=True)
+
+
+def _replace(new: Path, place: Path) -> None:
+    if place.exists():
+        shutil.rmtree(place)
+    new.rename(place)
+
+
+def _places(url: str) -> list[str]:
+    parts = urlsplit(url)
+    if parts.query or parts.path.endswith((".json", "/marketplace")):
+        return [url]
+    return [f"{url.rstrip('/')}/{place}" for place in PLACES]
+
+
+def _absolute_to(base: str) -> Callable[[str], str]:
+    return lambda url: urljoin(base, url)
+
+
+def _validators(mark: str) -> Validators:
+    return Validators(*json.loads(mark)) if mark else Validators()
+
+
+def without_credentials(url: str) -> str:
+    """Return a URL that may be kept and answered."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

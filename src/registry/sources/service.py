@@ -1,0 +1,272 @@
+"""The sources of one running service: which there are, what each lists, and keeping that fresh."""
+
+import datetime
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from registry.catalog import Catalog, Clock
+from registry.db import Database
+from registry.errors import conflict, not_found
+from registry.git import Git
+from registry.models import timestamp
+from registry.outbound import AddressPolicy, Outbound, shown
+from registry.settings import Settings
+from registry.sources.entry import LOCAL, Listed, SourceEntry
+from registry.sources.fetching import Fetcher
+from registry.sources.marketplace import claude_document
+from registry.sources.refreshing import Outcome, Refreshing
+from registry.sources.store import SourceStore
+
+_log = logging.getLogger("registry")
+
+_LOOK_SECONDS = 30.0
+
+
+class SourceData(msgspec.Struct, kw_only=True):
+    """A source in answers. `skills` is how many it lists; `error` says why the last refresh failed."""
+
+    name: str
+    type: Literal["git", "http", "local"]
+    url: str | None
+    path: str | None
+    branch: str | None
+    priority: int
+    skills: int
+    last_refreshed: str | None
+    error: str | None
+    warnings: list[str]
+    configured: bool
+
+
+class SourceSkills(msgspec.Struct, kw_only=True):
+    """The cards of what one source lists."""
+
+    source_name: str
+    skills: list[msgspec.Raw]
+    count: int
+
+
+class SourceFault(msgspec.Struct, kw_only=True):
+    """Why a source could not be read the last time."""
+
+    source_name: str
+    message: str
+
+
+class AllSkills(msgspec.Struct, kw_only=True):
+    """What every source lists; of one that fails what it listed before."""
+
+    sources: list[SourceSkills]
+    total_skills: int
+    total_sources: int
+    errors: list[SourceFault]
+
+
+class MarketplaceSkill(msgspec.Struct, kw_only=True):
+    """A skill in the flat form of a marketplace document; its id is the one it has within the source."""
+
+    id: str
+    name: str
+    description: str
+    version: str
+    author: str
+    tags: list[str]
+    capabilities: list[str]
+    download_url: str | None
+
+
+class Marketplace(msgspec.Struct, kw_only=True):
+    """A source as a marketplace document in the flat form."""
+
+    version: str = "1.0"
+    skills: list[MarketplaceSkill]
+
+
+class Sources:
+    """The skills directory, the sources of the configuration and those added while running.
+
+    Args:
+        settings: Names the configured sources, the limits and what may be reached.
+        catalog: Where what is listed becomes searchable.
+        clock: Tells the time.
+        on_change: Called after the catalog has changed.
+    """
+
+    def __init__(
+        self, settings: Settings, database: Database, catalog: Catalog, clock: Clock, on_change: Callable[[], None]
+    ) -> None:
+        limits = settings.limits
+        policy = AddressPolicy(settings.outbound.allowed_hosts)
+        self._settings = settings
+        self._clock = clock
+        self._catalog = catalog
+        self._store = SourceStore(database, catalog, clock)
+        self.fetcher = Fetcher(
+            Outbound(policy),
+            Git(policy, limits.git_seconds, limits.git_bytes),
+            settings.data_dir / "sources",
+            download_bytes=limits.download_bytes,
+            download_seconds=limits.download_seconds,
+        )
+        self._on_change = on_change
+        self._refreshing = Refreshing(self.fetcher, self._keep)
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def entries(self) -> list[SourceEntry]:
+        """Return the sources that are asked, by priority; a configured one counts before an added one of its name."""
+        found: dict[str, SourceEntry] = {source.name: source for source in self._store.added()}
+        found |= {source.name: source for source in self._settings.sources}
+        return sorted(found.values(), key=lambda source: (source.priority, source.name))
+
+    def _entry(self, name: str) -> SourceEntry:
+        found = next((source for source in self.entries() if source.name == name), None)
+        if found is None:
+            raise not_found(f"Source '{name[:64]}'")
+        return found
+
+    def list(self) -> list[SourceData]:
+        """Return every source, the skills directory first."""
+        counts = self._store.counts()
+        return [self._local(), *(self._data(source, counts.get(source.name, 0)) for source in self.entries())]
+
+    def _local(self) -> SourceData:
+        return SourceData(
+            name=LOCAL,
+            type="local",
+            url=None,
+            path=str(self._settings.skills_dir),
+            branch=None,
+            priority=0,
+            skills=self._catalog.count(),
+            last_refreshed=None,
+            error=None,
+            warnings=[],
+            configured=True,
+        )
+
+    def _data(self, source: SourceEntry, count: int) -> SourceData:
+        state = self._store.state(source)
+        return SourceData(
+            name=source.name,
+            type=source.type,
+            url=shown(source.url) if source.url else None,
+            path=source.path,
+            branch=source.branch,
+            priority=source.priority,
+            skills=count,
+            last_refreshed=state.last_refreshed,
+            error=self._late(source) or state.error,
+            warnings=state.warnings,
+            configured=self._is_configured(source.name),
+        )
+
+    def _late(self, source: SourceEntry) -> str | None:
+        wait = self._settings.limits.source_wait_seconds
+        late = self._refreshing.waited(source) >= wait
+        return f"it has not answered for {wait:g} s; what it listed before is shown" if late else None
+
+    def _is_configured(self, name: str) -> bool:
+        return any(source.name == name for source in self._settings.sources)
+
+    def add(self, source: SourceEntry) -> SourceData:
+        """Add a source and read it. Raises CONFLICT where one of its name exists."""
+        if self._is_configured(source.name):
+            raise conflict(f"Source '{source.name}' already exists")
+        self._store.add(source)
+        self._refresh([source], self._settings.limits.source_wait_seconds)
+        return self._data(source, self._store.counts().get(source.name, 0))
+
+    def remove(self, name: str) -> None:
+        """Remove an added source and what it listed. Raises NOT_FOUND; CONFLICT for one of the configuration."""
+        if name == LOCAL or self._is_configured(name):
+            raise conflict(f"Source '{name}' is set in the configuration and can only be removed there")
+        self._entry(name)
+        self._store.remove(name)
+        self.fetcher.forget(name)
+        self._on_change()
+
+    def skills(self, name: str) -> SourceSkills:
+        """Return what one source lists. Raises NOT_FOUND."""
+        cards = self._store.local_cards() if name == LOCAL else self._store.cards(self._entry(name).name)
+        return SourceSkills(source_name=name, skills=[msgspec.Raw(card) for card in cards], count=len(cards))
+
+    def all_skills(self) -> AllSkills:
+        """Return what every source lists, and which could not be read the last time."""
+        sources = self.list()
+        listed = [self.skills(source.name) for source in sources]
+        return AllSkills(
+            sources=listed,
+            total_skills=sum(one.count for one in listed),
+            total_sources=len(listed),
+            errors=[SourceFault(source_name=one.name, message=one.error) for one in sources if one.error],
+        )
+
+    def _listed(self, name: str) -> Sequence[Listed]:
+        return self._store.local_listed() if name == LOCAL else self._store.listed(self._entry(name).name)
+
+    def marketplace(self, name: str) -> Marketplace:
+        """Return a source as a marketplace document in the flat form. Raises NOT_FOUND."""
+        fields = MarketplaceSkill.__struct_fields__
+        return Marketplace(
+            skills=[MarketplaceSkill(**{key: getattr(one, key) for key in fields}) for one in self._listed(name)]
+        )
+
+    def claude_marketplace(self, name: str) -> dict[str, Any]:
+        """Return a source as a plugin marketplace of Claude Code. Raises NOT_FOUND."""
+        return claude_document(name, self._listed(name))
+
+    def advertised(self, key: int) -> Listed | None:
+        """Return the skill of a document as its source lists it, or None where it is installed."""
+        return self._store.find(key)
+
+    def refresh(self) -> None:
+        """Read every source anew; those that are slow are read to the end in the background."""
+        self._refresh(self.entries(), self._settings.limits.source_wait_seconds)
+
+    def _refresh(self, sources: Sequence[SourceEntry], wait_seconds: float) -> None:
+        marks = [(source, self._store.state(source).mark) for source in sources]
+        self._refreshing.refresh(marks, wait_seconds)
+
+    def _keep(self, source: SourceEntry, mark: str, outcome: Outcome) -> None:
+        if source not in self.entries():
+            return  # removed, or changed, while it was being read
+        if isinstance(outcome, str):
+            _log.warning("source %s: %s", source.name, outcome)
+            self._store.failed(source, outcome)
+        elif outcome is None:
+            self._store.unchanged(source, mark)
+        else:
+            self._store.keep(source, outcome.mark, outcome.listing)
+            self._on_change()
+
+    def start(self) -> None:
+        """Forget what is no source any more, and read from now on every source whose list is old."""
+        for gone in self._store.keep_only(source.name for source in self.entries()):
+            self.fetcher.forget(gone)
+        self._thread = threading.Thread(target=self._look, name="source ages", daemon=True)
+        self._thread.start()
+
+    def _look(self) -> None:
+        while True:
+            try:
+                self._refresh([source for source in self.entries() if self._is_old(source)], wait_seconds=0)
+            except Exception:
+                _log.exception("the sources cannot be read; it is tried again later")
+            if self._stopped.wait(_LOOK_SECONDS):
+                return
+
+    def _is_old(self, source: SourceEntry) -> bool:
+        age = datetime.timedelta(seconds=self._settings.limits.source_refresh_seconds)
+        return self._store.state(source).last_tried <= timestamp(self._clock() - age)
+
+    def stop(self) -> None:
+        """Stop reading: what is under way counts for nothing."""
+        self._stopped.set()
+        self._refreshing.stop()
+        if self._thread is not None:
+            self._thread.join()
