@@ -1,5 +1,6 @@
 """Skills that are folders below the skills directory: the folder is what a skill is, the catalog follows it."""
 
+import itertools
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -156,7 +157,7 @@ class LocalSkills:
         if bare in RESERVED_IDS:
             bare = f"{bare}-skill"
         qualified = qualified_id(folder, self.root, bare)
-        candidates = [bare, qualified, *(f"{qualified}-{number}" for number in range(2, 10_000))]
+        candidates = itertools.chain((bare, qualified), (f"{qualified}-{number}" for number in itertools.count(2)))
         return next(one for one in candidates if not self._catalog.find(transaction, one))
 
     def _save(self, transaction: Transaction, folder: Path, skill: Skill) -> Skill:

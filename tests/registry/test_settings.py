@@ -200,3 +200,47 @@ def test_registry_mode_implies_its_profile() -> None:
     flags = {"registry.enabled": True, "blobs.dir": "b", "registryIndex.url": "git@git.example:index.git"}
     assert load_settings(flags, {}).profile == "registry"
     assert not load_settings({"profile": "registry"}, {}).registry.enabled
+
+
+def source_tables(folder: Path, *tables: str) -> Path:
+    path = folder / "sources.toml"
+    path.write_text("".join(f"[[sources]]\n{table}\n" for table in tables))
+    return path
+
+
+def test_sources_are_tables_or_json(folder: Path) -> None:
+    path = source_tables(folder, 'name = "acme"\ntype = "git"\nurl = "https://acme.example/s"\nbranch = "main"')
+    assert [(one.name, one.branch, one.priority) for one in load_settings({}, {}, path).sources] == [
+        ("acme", "main", 100)
+    ]
+    environ = {"SKILL_REGISTRY_SOURCES": '[{"name": "near", "type": "local", "path": "skills", "priority": 1}]'}
+    assert [(one.name, one.path) for one in load_settings({}, environ).sources] == [("near", "skills")]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        'name = "a"',
+        'name = "a"\ntype = "git"',
+        'name = "local"\ntype = "git"\nurl = "https://u:canary@acme.example/s"',
+        'name = "a"\ntype = "git"\nurl = "https://u:canary@acme.example/s"\nbrnach = "main"',
+        'name = "a"\ntype = "git"\nurl = "ssh://u:canary@acme.example/s"',
+        'name = "a"\ntype = "zip"\nurl = "https://u:canary@acme.example/s.zip"',
+    ],
+)
+def test_a_wrong_source_is_told_without_its_credentials(folder: Path, table: str) -> None:
+    told = refusal({}, {}, source_tables(folder, table))
+    assert "sources" in told
+    assert "canary" not in told
+
+
+def test_two_sources_of_one_name_are_refused(folder: Path) -> None:
+    table = 'name = "a"\ntype = "git"\nurl = "https://acme.example/s"'
+    assert "same name" in refusal({}, {}, source_tables(folder, table, table))
+
+
+@pytest.mark.parametrize("host", ["10.0.0.0/99", "https://a.example", "a b", "10.0.0.0/8/8"])
+def test_what_may_be_fetched_from_is_hosts_and_networks(host: str) -> None:
+    assert "outbound.allowed_hosts" in refusal({"outbound.allowed_hosts": (host,)}, {})
+    allowed = ("git.internal", "git.internal:8443", "[fd00::1]:80", "10.0.0.0/8", "fd00::/8")
+    assert load_settings({"outbound.allowed_hosts": allowed}, {}).outbound.allowed_hosts == allowed

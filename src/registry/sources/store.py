@@ -1,6 +1,7 @@
 """What sources list, in the catalog: added sources, how each stands, and its skills with their documents."""
 
 import hashlib
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import cast
 
@@ -114,7 +115,7 @@ class SourceStore:
 
     def _free_id(self, transaction: Transaction, wanted: str) -> str:
         """Return the id, with a number where a local skill in a folder of the source's name has it already."""
-        candidates = (wanted, *(f"{wanted}-{number}" for number in range(2, 10_000)))
+        candidates = itertools.chain((wanted,), (f"{wanted}-{number}" for number in itertools.count(2)))
         return next(one for one in candidates if not self._catalog.find(transaction, one))
 
     def unchanged(self, source: SourceEntry, mark: str) -> None:

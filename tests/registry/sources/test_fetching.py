@@ -1,0 +1,118 @@
+"""Reading sources from real servers, and fetching origins for whoever installs them."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from registry.git import Git
+from registry.origins import GitOrigin, GitRef, LocalOrigin, ZipOrigin
+from registry.outbound import AddressPolicy, Outbound, OutboundError
+from registry.sources.entry import SourceEntry
+from registry.sources.fetching import Fetcher
+from registry.sources.marketplace import UnreadableDocument
+from support.git_server import GitServer
+from support.web_server import WebServer, reply
+
+SKILL = "---\nname: pdf\ndescription: Fill in pdf forms.\n---\n# Body\n"
+DOCUMENT = json.dumps({"skills": [{"id": "pdf", "download_url": "pdf.zip"}]}).encode()
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[GitServer]:
+    with GitServer(tmp_path / "hub") as server:
+        yield server
+
+
+@pytest.fixture
+def web() -> Iterator[WebServer]:
+    with WebServer() as server:
+        yield server
+
+
+def fetcher(tmp_path: Path, **limits: Any) -> Fetcher:
+    policy = AddressPolicy(["127.0.0.1"])
+    limits = {"download_bytes": 1000, "download_seconds": 5.0} | limits
+    return Fetcher(Outbound(policy), Git(policy), tmp_path / "kept", **limits)
+
+
+def git_source(hub: GitServer, user: str = "") -> SourceEntry:
+    return SourceEntry(name="hub", type="git", url=hub.url("skills", user), branch="main")
+
+
+def test_a_repository_is_read_once_a_commit(hub: GitServer, tmp_path: Path) -> None:
+    repository, reader = hub.repository("skills"), fetcher(tmp_path)
+    first = repository.commit({"skills/pdf/SKILL.md": SKILL})
+    read = reader.read(git_source(hub), "")
+    assert read is not None
+    assert read.mark == first
+    assert reader.read(git_source(hub), first) is None
+    second = repository.commit({"csv/SKILL.md": SKILL})
+    again = reader.read(git_source(hub), first)
+    assert again is not None
+    assert [skill.id for skill in again.listing.skills] == ["csv", "pdf"]
+    assert [path.name for path in (tmp_path / "kept/hub").iterdir()] == [second]
+
+
+def test_where_a_skill_lies_is_told_without_credentials(hub: GitServer, tmp_path: Path) -> None:
+    hub.repository("skills").commit({"skills/pdf/SKILL.md": SKILL})
+    read = fetcher(tmp_path).read(git_source(hub, "ada:canary@"), "")
+    assert read is not None
+    expected = GitOrigin(url=hub.url("skills"), ref=GitRef(branch="main"), subdir="skills/pdf")
+    assert [skill.origin for skill in read.listing.skills] == [expected]
+
+
+def test_a_repository_that_is_one_skill_has_the_name_of_the_source(hub: GitServer, tmp_path: Path) -> None:
+    hub.repository("skills").commit({"SKILL.md": SKILL})
+    read = fetcher(tmp_path).read(git_source(hub), "")
+    assert read is not None
+    assert [skill.id for skill in read.listing.skills] == ["hub"]
+
+
+@pytest.mark.parametrize("place", ["/.claude-plugin/marketplace.json", "/marketplace.json"])
+def test_a_document_is_looked_for_below_a_url(web: WebServer, tmp_path: Path, place: str) -> None:
+    web.answers[place] = reply(DOCUMENT, ETag='"one"')
+    source = SourceEntry(name="web", type="http", url=f"{web.url}/")
+    read = fetcher(tmp_path).read(source, "")
+    assert read is not None
+    base = f"{web.url}{place}".removesuffix("marketplace.json")
+    assert [skill.origin for skill in read.listing.skills] == [ZipOrigin(url=f"{base}pdf.zip")]
+    web.answers[place] = reply(b"", 304)
+    assert fetcher(tmp_path).read(source, read.mark) is None
+
+
+@pytest.mark.parametrize("path", ["/list.json", "/api/v1/registry/sources/local/marketplace", "/m?format=claude"])
+def test_a_document_may_be_the_url_itself(web: WebServer, tmp_path: Path, path: str) -> None:
+    web.answers[path] = reply(DOCUMENT)
+    read = fetcher(tmp_path).read(SourceEntry(name="web", type="http", url=f"{web.url}{path}"), "")
+    assert read is not None
+    assert [skill.id for skill in read.listing.skills] == ["pdf"]
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"x" * (11 << 20)])
+def test_what_is_no_document_is_told(web: WebServer, tmp_path: Path, body: bytes) -> None:
+    web.answers["/list.json"] = reply(body)
+    with pytest.raises((OutboundError, UnreadableDocument)):
+        fetcher(tmp_path).read(SourceEntry(name="web", type="http", url=f"{web.url}/list.json"), "")
+    assert not (tmp_path / "kept/web").exists()
+
+
+def test_origins_are_fetched(hub: GitServer, web: WebServer, tmp_path: Path) -> None:
+    commit = hub.repository("skills").commit({"skills/pdf/SKILL.md": SKILL})
+    web.answers["/pdf.zip"] = reply(b"zip")
+    origins = fetcher(tmp_path)
+    folder = origins.fetch(GitOrigin(url=hub.url("skills"), subdir="skills/pdf"), tmp_path / "folder")
+    assert folder == (commit, tmp_path / "folder/skills/pdf")
+    assert (folder.path / "SKILL.md").read_text() == SKILL
+    assert origins.fetch(ZipOrigin(url=f"{web.url}/pdf.zip"), tmp_path / "file").path.read_bytes() == b"zip"
+    with pytest.raises(ValueError, match="behind a URL"):
+        origins.fetch(LocalOrigin(path="/etc"), tmp_path / "local")
+
+
+def test_a_file_over_the_limit_is_not_fetched(web: WebServer, tmp_path: Path) -> None:
+    web.answers["/pdf.zip"] = reply(b"x" * 1001)
+    with pytest.raises(OutboundError, match="larger"):
+        fetcher(tmp_path).fetch(ZipOrigin(url=f"{web.url}/pdf.zip"), tmp_path / "file")
+    assert not (tmp_path / "file").exists()

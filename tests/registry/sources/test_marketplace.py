@@ -1,0 +1,133 @@
+"""Marketplace documents: both forms, read from strangers and written for clients."""
+
+import json
+from typing import Any
+from urllib.parse import urljoin
+
+import pytest
+
+from registry.origins import GitOrigin, GitRef, ZipOrigin
+from registry.sources.entry import Listed, Listing
+from registry.sources.marketplace import UnreadableDocument, claude_document, parse_document, remote_listing
+
+BASE = "https://market.example/m/marketplace.json"
+HASH = "0123456789abcdef0123456789abcdef01234567"
+
+
+def listing(document: Any) -> Listing:
+    data = document if isinstance(document, bytes) else json.dumps(document).encode()
+    return remote_listing(parse_document(data), lambda url: urljoin(BASE, url))
+
+
+def plugin(source: Any, **fields: Any) -> Listing:
+    entry = {"name": "pdf", "source": source, "description": "Fills in forms.", **fields}
+    return listing({"name": "market", "owner": {"name": "Ada"}, "plugins": [entry]})
+
+
+def test_the_flat_form_is_read() -> None:
+    entry = {"id": "pdf", "name": "PDF", "description": "Forms.", "version": "1.2.0", "tags": "a, b", "author": "Ada"}
+    (skill,) = listing({"version": "1.0", "skills": [entry | {"download_url": "/pdf.zip"}]}).skills
+    assert (skill.id, skill.name, skill.version, skill.tags, skill.author) == ("pdf", "PDF", "1.2.0", ["a", "b"], "Ada")
+    assert skill.origin == ZipOrigin(url="https://market.example/pdf.zip")
+    assert listing({"success": True, "data": {"skills": [entry]}}).skills[0].id == "pdf"
+
+
+@pytest.mark.parametrize(
+    ("source", "origin"),
+    [
+        ({"source": "github", "repo": "acme/pdf"}, GitOrigin(url="https://github.com/acme/pdf")),
+        (
+            {"source": "url", "url": "https://git.example/pdf.git", "ref": "dev"},
+            GitOrigin(url="https://git.example/pdf.git", ref=GitRef(branch="dev")),
+        ),
+        (
+            {"source": "git-subdir", "url": "https://git.example/pdf", "path": "./skills/pdf", "sha": HASH},
+            GitOrigin(url="https://git.example/pdf", ref=GitRef(commit=HASH), subdir="skills/pdf"),
+        ),
+        ({"source": "archive", "url": "https://e.org/pdf.zip"}, ZipOrigin(url="https://e.org/pdf.zip")),
+    ],
+)
+def test_plugins_say_where_they_lie(source: dict[str, str], origin: GitOrigin | ZipOrigin) -> None:
+    (skill,) = plugin(source, author={"name": "Ada"}, keywords=["forms"], category="office").skills
+    assert (skill.origin, skill.author, skill.tags) == (origin, "Ada", ["forms", "office"])
+
+
+def test_a_plugin_of_several_skills_is_several() -> None:
+    found = plugin({"source": "github", "repo": "acme/office"}, skills=["./skills/xlsx", "./skills/docx", "./"])
+    origins = {skill.id: skill.origin.subdir for skill in found.skills if isinstance(skill.origin, GitOrigin)}
+    assert origins == {"xlsx": "skills/xlsx", "docx": "skills/docx", "pdf": None}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        *("./pdf", "../../etc", {}, {"source": "npm", "package": "x"}, {"source": "command", "command": "rm"}),
+        *({"source": "github", "repo": "file:///etc"}, {"source": "url", "url": "ext::sh -c x"}, {"source": "archive"}),
+        {"source": "url", "url": "ssh://-oProxyCommand=x"},
+        {"source": "github", "repo": "a/b", "ref": "--upload-pack=touch X"},
+        {"source": "git-subdir", "url": "https://e.org/a", "path": "../../etc"},
+        {"source": "url", "url": "http://127.1/a"},
+    ],
+)
+def test_a_plugin_that_lies_nowhere_good_is_left_out_and_told(source: Any) -> None:
+    found = plugin(source)
+    assert found.skills == []
+    assert len(found.warnings) == 1
+    assert "pdf" in found.warnings[0]
+
+
+@pytest.mark.parametrize("skill_id", ["../x", "a b", "A", "", "x" * 65, "a/b/c", "pdf\n", "päd", 5, None])
+def test_a_name_that_is_no_id_is_left_out_and_the_others_stay(skill_id: Any) -> None:
+    found = listing({"skills": [{"id": skill_id}, {"id": "good"}]})
+    assert [skill.id for skill in found.skills] == ["good"]
+    assert len(found.warnings) == 1
+
+
+def test_words_of_strangers_are_bounded() -> None:
+    entry = {"id": "pdf", "name": "P" * 500, "description": "a\x1b[2Jb\nc" + "d" * 5000, "version": "latest"}
+    (skill,) = listing({"skills": [entry | {"tags": ["t" * 99] * 99}]}).skills
+    assert (len(skill.name), len(skill.description), skill.version) == (100, 1024, "1.0.0")
+    assert skill.description.startswith("a [2Jb c")
+    assert skill.tags == ["t" * 50]
+
+
+def test_the_first_of_an_id_counts() -> None:
+    found = listing({"skills": [{"id": "pdf", "name": "first"}, {"id": "pdf", "name": "second"}]})
+    assert [skill.name for skill in found.skills] == ["first"]
+    assert "1 entries repeat" in found.warnings[0]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(b"", b"[]", b"null", b"{}", b"<html>", b"\xff\xfe", b'{"skills": 5}', b'{"plugins": {}}'),
+        *(b"[" * 100_000, b'{"data":' * 100_000, b'{"skills": [', b'{"data": {}}'),
+    ],
+)
+def test_what_is_no_document_is_told(data: bytes) -> None:
+    with pytest.raises(UnreadableDocument):
+        parse_document(data)
+
+
+@pytest.mark.parametrize("depth", [100, 50_000])
+def test_an_entry_nested_deep_does_no_harm(depth: int) -> None:
+    deep = b'{"skills": [{"id": "a", "x": ' + b"[" * depth + b"]" * depth + b"}]}"
+    if depth > 1000:
+        with pytest.raises(UnreadableDocument):
+            listing(deep)
+    else:
+        assert [skill.id for skill in listing(deep).skills] == ["a"]
+
+
+def test_what_is_written_for_claude_code_can_be_read_back() -> None:
+    origins = {
+        "a": GitOrigin(url="https://e.org/r", ref=GitRef(branch="main"), subdir="skills/a"),
+        "b": GitOrigin(url="https://e.org/r"),
+        "c": ZipOrigin(url="https://e.org/c.zip"),
+        "nowhere": None,
+    }
+    skills = [Listed(id=name, name=name, description="d", origin=origin) for name, origin in origins.items()]
+    document = claude_document("my_source", skills)
+    assert document["name"] == "my-source"
+    found = {skill.id: skill.origin for skill in listing(document).skills}
+    assert found == {name: origin for name, origin in origins.items() if origin}

@@ -1,0 +1,82 @@
+"""Many sources read at once: one that hangs or fails keeps nobody waiting."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from registry.git import Git
+from registry.outbound import AddressPolicy, Outbound
+from registry.sources.entry import SourceEntry
+from registry.sources.fetching import Fetcher, Read
+from registry.sources.refreshing import Outcome, Refreshing
+from support import web_server
+from support.web_server import WebServer, reply
+
+
+class Kept:
+    """What was taken over, by source."""
+
+    def __init__(self) -> None:
+        self.outcomes: dict[str, list[Outcome]] = {}
+        self.threads: set[str] = set()
+
+    def __call__(self, source: SourceEntry, mark: str, outcome: Outcome) -> None:
+        self.outcomes.setdefault(source.name, []).append(outcome)
+        self.threads.add(threading.current_thread().name)
+
+
+@pytest.fixture
+def web() -> Iterator[WebServer]:
+    with WebServer({"/good.json": reply(b'{"skills": []}'), "/hangs.json": web_server.silence}) as server:
+        yield server
+
+
+@pytest.fixture
+def kept() -> Kept:
+    return Kept()
+
+
+@pytest.fixture
+def refreshing(tmp_path: Path, kept: Kept) -> Iterator[Refreshing]:
+    policy = AddressPolicy(["127.0.0.1"])
+    fetcher = Fetcher(Outbound(policy), Git(policy), tmp_path, download_bytes=1000, download_seconds=30)
+    made = Refreshing(fetcher, kept)
+    yield made
+    made.stop()
+
+
+def source(web: WebServer, name: str) -> tuple[SourceEntry, str]:
+    return SourceEntry(name=name, type="http", url=f"{web.url}/{name}.json"), ""
+
+
+def test_one_that_hangs_keeps_nobody_waiting(web: WebServer, kept: Kept, refreshing: Refreshing) -> None:
+    refreshing.refresh([source(web, "hangs"), source(web, "good"), source(web, "absent")], 1.0)
+    assert set(kept.outcomes) == {"good", "absent"}
+    assert isinstance(kept.outcomes["good"][0], Read)
+    assert "404" in str(kept.outcomes["absent"][0])
+    assert refreshing.waited(source(web, "hangs")[0]) >= 1.0
+    assert refreshing.waited(source(web, "good")[0]) == 0.0
+
+
+def test_what_is_being_read_is_not_read_twice(web: WebServer, kept: Kept, refreshing: Refreshing) -> None:
+    refreshing.refresh([source(web, "hangs")], 0.2)
+    refreshing.refresh([source(web, "hangs")], 0.2)
+    assert [path for path, _ in web.requests] == ["/hangs.json"]
+    refreshing.refresh([source(web, "good")], 10)
+    refreshing.refresh([source(web, "good")], 10)
+    assert len(kept.outcomes["good"]) == 2
+
+
+def test_one_thread_takes_everything_over(web: WebServer, kept: Kept, refreshing: Refreshing) -> None:
+    names = [f"missing-{number}" for number in range(20)]
+    refreshing.refresh([source(web, name) for name in names], 30)
+    assert set(kept.outcomes) == set(names)
+    assert kept.threads == {"sources"}
+
+
+def test_a_stop_waits_for_nothing_that_hangs(web: WebServer, kept: Kept, refreshing: Refreshing) -> None:
+    refreshing.refresh([source(web, "hangs")], 0.1)
+    refreshing.stop()
+    assert kept.outcomes == {}

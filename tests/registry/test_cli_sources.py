@@ -1,0 +1,85 @@
+"""`skill-registry sources`: on a data directory, and through the server that runs on it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.commands import Done
+from support.git_server import GitServer
+from support.servers import RunningServer, write_skill
+
+SKILL = "---\nname: pdf\ndescription: Fill in pdf forms.\n---\n"
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[GitServer]:
+    with GitServer(tmp_path / "hub") as server:
+        server.repository("skills").commit({"pdf/SKILL.md": SKILL})
+        yield server
+
+
+@pytest.fixture
+def folder(tmp_path: Path, hub: GitServer) -> Path:
+    write_skill(tmp_path / "skills", "local-skill", "A skill of this machine.")
+    write_skill(tmp_path / "elsewhere", "csv", "Clean csv files.")
+    (tmp_path / "registry.toml").write_text(f'data_dir = "data"\n[outbound]\nallowed_hosts = ["{hub.host}"]\n')
+    assert Done(tmp_path, "scan").code == 0
+    return tmp_path
+
+
+def test_a_repository_is_added_searched_refreshed_and_removed(folder: Path, hub: GitServer) -> None:
+    added = Done(folder, "sources", "add", "hub", hub.url("skills", "ada:canary@"), "--json")
+    assert (added.code, added.json["sources"][0]["skills"]) == (0, 1)
+    assert "canary" not in added.out + added.error
+    assert Done(folder, "search", "pdf forms", "--json").json["skills"][0]["skill"]["id"] == "hub/pdf"
+    assert [one["skills"] for one in Done(folder, "sources", "refresh", "--json").json["sources"]] == [1, 1]
+    assert Done(folder, "sources", "remove", "hub").code == 0
+    assert [one["name"] for one in Done(folder, "sources", "list", "--json").json["sources"]] == ["local"]
+
+
+def test_a_folder_is_told_by_its_path(folder: Path) -> None:
+    done = Done(folder, "sources", "add", "near", "elsewhere")
+    assert (done.code, done.error) == (0, "")
+    near = Done(folder, "sources", "list", "--json").json["sources"][1]
+    assert (near["type"], near["path"], near["skills"]) == ("local", str(folder / "elsewhere"), 1)
+    assert "near" in Done(folder, "sources", "list").out
+
+
+def test_what_is_amiss_is_shown(folder: Path, hub: GitServer) -> None:
+    Done(folder, "sources", "add", "broken", hub.url("absent"))
+    assert "broken:" in Done(folder, "sources", "list").out
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("local", "https://example.org/a"),
+        ("../x", "https://example.org/a"),
+        ("x", "http://127.1/a"),
+        ("x", "ext::sh -c x", "--type", "git"),
+        ("x", "https://example.org/a", "--branch=--upload-pack=touch"),
+        ("x", "https://example.org/a", "--type", "http", "--branch", "main"),
+    ],
+)
+def test_what_is_no_source_is_wrong_use(folder: Path, args: tuple[str, ...]) -> None:
+    Done(folder, "sources", "add", *args).complains(2, "cannot be a source")
+
+
+def test_an_unknown_source_cannot_be_removed(folder: Path) -> None:
+    Done(folder, "sources", "remove", "absent").complains(1, "absent")
+    Done(folder, "sources", "remove", "local").complains(1, "configuration")
+
+
+def test_a_running_server_is_spoken_to(tmp_path: Path, hub: GitServer) -> None:
+    with RunningServer(tmp_path, "--outbound-allowed-host", hub.host) as server:
+        data = ("--data-dir", str(server.data_dir))
+        assert Done(tmp_path, "sources", "add", "hub", hub.url("skills"), *data).code == 0
+        assert server.found("pdf") == ["hub/pdf"]
+        assert [one["skills"] for one in Done(tmp_path, "sources", "refresh", "--json", *data).json["sources"]] == [
+            0,
+            1,
+        ]
+        Done(tmp_path, "sources", "add", "hub", hub.url("skills"), *data).complains(1, "already exists")
+        assert Done(tmp_path, "sources", "remove", "hub", "--server", server.url).code == 0
+        assert server.found("pdf") == []
