@@ -12,7 +12,7 @@ from registry.git import Git, GitError
 from registry.origins import GitOrigin, GitRef
 from registry.outbound import AddressPolicy, OutboundError
 from support.git_server import GitServer, Repository
-from support.web_server import WebServer
+from support.web_server import WebServer, reply
 
 
 @pytest.fixture
@@ -160,6 +160,22 @@ def test_redirects_are_not_followed(hub: GitServer, skills: Repository) -> None:
         hub.before = elsewhere
         with pytest.raises(GitError):
             git(hub).latest(GitOrigin(url=hub.url("skills")))
+        assert inner.connections == 0
+
+
+def test_a_plain_file_server_cannot_send_git_elsewhere(skills: Repository, tmp_path: Path) -> None:
+    head = skills.git("rev-parse", "HEAD")
+    with WebServer() as outer, WebServer() as inner:
+        outer.answers |= {
+            "/r/info/refs?service=git-upload-pack": reply(f"{head}\trefs/heads/main\n".encode()),
+            "/r/HEAD": reply(b"ref: refs/heads/main\n"),
+            "/r/objects/info/http-alternates": reply(f"{inner.url}/objects\n".encode()),
+            "/r/objects/info/alternates": reply(f"{inner.url}/objects\n".encode()),
+        }
+        policy = AddressPolicy([outer.host])
+        with pytest.raises(GitError):
+            Git(policy).fetch(GitOrigin(url=f"{outer.url}/r"), tmp_path / "out")
+        assert outer.connections > 1
         assert inner.connections == 0
 
 

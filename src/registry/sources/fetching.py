@@ -131,6 +131,11 @@ class Fetcher:
         self._outbound.download(origin.url, into, limit=self._download_bytes, seconds=self._download_seconds)
         return Fetched(None, into)
 
+    def tidy(self) -> None:
+        """Remove what a process that was killed has left half-fetched."""
+        for left in self._folder.glob(f"*/{TEMPORARY_PREFIX}*"):
+            shutil.rmtree(left, ignore_errors=True)
+
     def forget(self, name: str) -> None:
         """Remove what was kept of a source."""
         shutil.rmtree(self._folder / name, ignore_errors=True)

@@ -255,7 +255,7 @@ def claude_document(source: str, skills: Sequence[Listed]) -> dict[str, Any]:
 
 
 def _plugin_source(origin: Origin | None) -> dict[str, str] | None:
-    if isinstance(origin, ZipOrigin):
+    if isinstance(origin, ZipOrigin) and origin.url.lower().startswith("https://"):  # Claude Code takes no other
         return {"source": "archive", "url": origin.url}
     if not isinstance(origin, GitOrigin):
         return None

@@ -23,6 +23,8 @@ from registry.sources.store import SourceStore
 
 _log = logging.getLogger("registry")
 
+MAX_SOURCES = 100
+
 _LOOK_SECONDS = 30.0
 
 
@@ -177,6 +179,8 @@ class Sources:
         """Add a source and read it. Raises CONFLICT where one of its name exists."""
         if self._is_configured(source.name):
             raise conflict(f"Source '{source.name}' already exists")
+        if len(self.entries()) >= MAX_SOURCES:
+            raise conflict(f"There are {MAX_SOURCES} sources already, and each is read in a thread of its own")
         self._store.add(source)
         self._refresh([source], self._settings.limits.source_wait_seconds)
         return self._data(source, self._store.counts().get(source.name, 0))
@@ -246,6 +250,7 @@ class Sources:
 
     def start(self) -> None:
         """Forget what is no source any more, and read from now on every source whose list is old."""
+        self.fetcher.tidy()
         for gone in self._store.keep_only(source.name for source in self.entries()):
             self.fetcher.forget(gone)
         self._thread = threading.Thread(target=self._look, name="source ages", daemon=True)
