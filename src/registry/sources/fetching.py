@@ -5,11 +5,11 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from registry.git import Git
-from registry.origins import GitOrigin, GitRef, HttpOrigin, LocalOrigin, Origin, ZipOrigin
+from registry.origins import GitOrigin, GitRef, HttpOrigin, Origin, ZipOrigin, parse_origin
 from registry.outbound import Answer, Outbound, OutboundError, Validators, shown
 from registry.skill_folder.tree import TEMPORARY_PREFIX
 from registry.sources.entry import Listing, SourceEntry
@@ -67,7 +67,7 @@ class Fetcher:
         if source.type == "http":
             return self._read_http(source, mark)
         root = Path(str(source.path)).expanduser().absolute()
-        return Read("", read_tree(root, lambda place: LocalOrigin(path=str(root / place))))
+        return Read("", read_tree(root, lambda place: parse_origin({"type": "local", "path": str(root / place)})))
 
     def _read_git(self, source: SourceEntry, mark: str) -> Read | None:
         ref = GitRef(branch=source.branch) if source.branch else None
@@ -84,13 +84,12 @@ class Fetcher:
         for other in home.iterdir():
             if other.name != fetched.commit and not other.name.startswith(TEMPORARY_PREFIX):
                 shutil.rmtree(other, ignore_errors=True)
-        url = without_credentials(str(source.url))
+        known: dict[str, Any] = {"type": "git", "url": without_credentials(str(source.url))}
+        known |= {"ref": {"branch": source.branch}} if source.branch else {}
+        tree = home / fetched.commit / source.name
         return Read(
             fetched.commit,
-            read_tree(
-                home / fetched.commit / source.name,
-                lambda place: GitOrigin(url=url, ref=ref, subdir=None if place == "." else place),
-            ),
+            read_tree(tree, lambda place: parse_origin(known if place == "." else known | {"subdir": place})),
         )
 
     def _read_http(self, source: SourceEntry, mark: str) -> Read | None:

@@ -22,6 +22,7 @@ PLACES = (".claude-plugin/marketplace.json", "marketplace.json")
 
 MAX_DOCUMENT_BYTES = 10 << 20
 MAX_ENTRIES = 10_000
+MAX_FOLDERS = 200
 MAX_WARNINGS = 20
 
 _NOT_TEXT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
@@ -68,7 +69,7 @@ class Plugin(msgspec.Struct, kw_only=True):
 
     def folders(self) -> list[str]:
         """Return the folders of the plugin's skills, below the plugin's own; `.` is the plugin itself."""
-        return [self.skills] if isinstance(self.skills, str) else self.skills
+        return [self.skills] if isinstance(self.skills, str) else self.skills[:MAX_FOLDERS]
 
 
 class FlatSkill(msgspec.Struct, kw_only=True):
@@ -146,10 +147,18 @@ def remote_listing(document: Document, absolute: Callable[[str], str]) -> Listin
 
 def with_left_out(listing: Listing, name: str, read: Callable[[], list[Listed]]) -> None:
     """Add what `read` returns, or a warning where an entry breaks a rule."""
+    if len(listing.skills) >= MAX_ENTRIES:
+        return
     try:
         listing.skills += read()
     except (RegistryError, ValueError) as error:
-        listing.warnings.append(f"'{_NOT_TEXT.sub(' ', name)[:64]}' was left out: {str(error)[:200]}")
+        left_out(listing, name, str(error)[:200])
+
+
+def left_out(listing: Listing, name: str, reason: str) -> None:
+    """Tell that something was left out; of very many, that is told of some."""
+    if len(listing.warnings) < MAX_WARNINGS:
+        listing.warnings.append(f"'{plain(name, 100)}' was left out: {reason}")
 
 
 def without_repeats(listing: Listing) -> Listing:
@@ -157,7 +166,7 @@ def without_repeats(listing: Listing) -> Listing:
     kept = {skill.id: skill for skill in reversed(listing.skills)}
     repeated = len(listing.skills) - len(kept)
     if repeated:
-        listing.warnings.append(f"{repeated} entries repeat an id and were left out")
+        listing.warnings.insert(0, f"{repeated} entries repeat an id and were left out")
     return Listing(skills=sorted(kept.values(), key=lambda skill: skill.id), warnings=listing.warnings[:MAX_WARNINGS])
 
 

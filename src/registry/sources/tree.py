@@ -1,5 +1,6 @@
 """What a folder of skills lists: a checkout of a repository, or a folder of this machine."""
 
+import itertools
 import os
 import posixpath
 import re
@@ -8,8 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
+from registry.errors import RegistryError
 from registry.origins import Origin
 from registry.skill_folder import UnreadableSkill, find_skill_folders, qualified_id, read_skill_folder, suggest_id
 from registry.skill_folder.tree import SKILL_FILE
@@ -23,6 +23,7 @@ from registry.sources.marketplace import (
     UnreadableDocument,
     checked,
     flat_skill,
+    left_out,
     parse_document,
     remote_skills,
     with_left_out,
@@ -30,7 +31,10 @@ from registry.sources.marketplace import (
 )
 
 OriginOf = Callable[[str], Origin]
-"""Returns where the skill in a folder of the tree comes from, given the folder below the root; `.` is the root."""
+"""Returns where the skill in a folder of the tree comes from, given the folder below the root; `.` is the root.
+
+Raises RegistryError where the folder's name cannot stand in an origin.
+"""
 
 _DEFAULT_VERSION = "1.0.0"
 _WHOLE_URL = re.compile(r"https?://", re.IGNORECASE)
@@ -78,27 +82,36 @@ def _document(root: Path, listing: Listing) -> Document | None:
 
 def _named_places(root: Path, document: Document, listing: Listing) -> Iterator[_Place]:
     """Yield the folders a document names; plugins that lie elsewhere go straight to the listing."""
+    walked: set[Path] = set()
+    for plugin, path in itertools.islice(_named_paths(document, listing), MAX_ENTRIES):
+        folder = _below(root, path)
+        if folder is None:
+            left_out(listing, plugin.name, "it names no folder of this source")
+        elif folder not in walked:
+            walked.add(folder)
+            yield from (_Place(found, plugin) for found in _skill_folders(folder))
+    wanted = {skill.id for skill in document.skills if not skill.download_url}
+    yield from (_Place(folder, None) for folder in _skill_folders(root) if wanted and folder.name.lower() in wanted)
+
+
+def _named_paths(document: Document, listing: Listing) -> Iterator[tuple[Plugin, str]]:
     for plugin in document.plugins:
         if not isinstance(plugin.source, str):
             with_left_out(listing, plugin.name, partial(remote_skills, plugin))
             continue
         home = posixpath.join(document.plugin_root, plugin.source)
-        for path in plugin.folders() or ["."]:
-            folder = _below(root, posixpath.join(home, path))
-            if folder is None:
-                listing.warnings.append(f"'{plugin.name[:64]}' was left out: it names no folder of this source")
-            else:
-                yield from (_Place(found, plugin) for found in _skill_folders(folder))
-    wanted = {skill.id for skill in document.skills if not skill.download_url}
-    yield from (_Place(folder, None) for folder in _skill_folders(root) if wanted and folder.name.lower() in wanted)
+        yield from ((plugin, posixpath.join(home, path)) for path in plugin.folders() or ["."])
 
 
 def _below(root: Path, path: str) -> Path | None:
     """Return a folder below the root, if the path leads to one; it may have links that stay below."""
-    if "\0" in path or posixpath.isabs(path):
+    if posixpath.isabs(path):
         return None
-    folder = Path(os.path.realpath(root / path))
-    return folder if folder.is_relative_to(os.path.realpath(root)) and folder.is_dir() else None
+    try:
+        folder = Path(os.path.realpath(root / path))
+        return folder if folder.is_relative_to(os.path.realpath(root)) and folder.is_dir() else None
+    except (OSError, ValueError):  # a name too long, or none at all
+        return None
 
 
 def _skill_folders(folder: Path) -> Iterator[Path]:
@@ -119,11 +132,11 @@ def _read(root: Path, places: list[_Place], origin_of: OriginOf, listing: Listin
         relative = folder.relative_to(home).as_posix()
         try:
             skill = _skill(root if folder == home else folder, home, place.plugin, taken)
-        except (UnreadableSkill, OSError, msgspec.ValidationError) as error:
-            reason = error.reason if isinstance(error, UnreadableSkill) else "it cannot be read"
-            listing.warnings.append(f"{relative[:100]} was left out: {reason}")
+            skill.origin = origin_of(relative)
+        except (UnreadableSkill, OSError, ValueError, RegistryError) as error:
+            reason = error.reason if isinstance(error, UnreadableSkill) else "it cannot be read, or not be named"
+            left_out(listing, relative, reason)
             continue
-        skill.origin = origin_of(relative)
         taken.add(skill.id)
         listing.skills.append(skill)
     return without_repeats(listing)

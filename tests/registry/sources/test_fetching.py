@@ -1,10 +1,12 @@
 """Reading sources from real servers, and fetching origins for whoever installs them."""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from registry.git import Git
@@ -62,6 +64,20 @@ def test_where_a_skill_lies_is_told_without_credentials(hub: GitServer, tmp_path
     assert read is not None
     expected = GitOrigin(url=hub.url("skills"), ref=GitRef(branch="main"), subdir="skills/pdf")
     assert [skill.origin for skill in read.listing.skills] == [expected]
+
+
+def test_a_folder_that_cannot_be_named_is_left_out(hub: GitServer, tmp_path: Path) -> None:
+    repository = hub.repository("skills")
+    for name in (b"b\xffd", b"a\\b", b"x\x1b[2J"):
+        folder = repository.folder / os.fsdecode(name)
+        folder.mkdir()
+        (folder / "SKILL.md").write_text(SKILL)
+    repository.commit({"good/SKILL.md": SKILL})
+    read = fetcher(tmp_path).read(git_source(hub), "")
+    assert read is not None
+    assert [skill.id for skill in read.listing.skills] == ["good"]
+    assert len(msgspec.json.encode(read.listing)) < 2000
+    assert len(read.listing.warnings) == 3
 
 
 def test_a_repository_that_is_one_skill_has_the_name_of_the_source(hub: GitServer, tmp_path: Path) -> None:

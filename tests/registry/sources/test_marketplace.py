@@ -83,6 +83,16 @@ def test_a_name_that_is_no_id_is_left_out_and_the_others_stay(skill_id: Any) -> 
     assert len(found.warnings) == 1
 
 
+def test_a_document_of_very_many_entries_is_bounded() -> None:
+    source = {"source": "github", "repo": "acme/x"}
+    names = [f"./s/{number}" for number in range(500)]
+    plugins = [{"name": f"p{number}", "source": source, "skills": names} for number in range(60)]
+    bad = [{"name": f"bad{number}", "source": "./x"} for number in range(500)]
+    found = listing({"plugins": bad + plugins})
+    assert len(found.skills) <= 200
+    assert len(found.warnings) == 20
+
+
 def test_words_of_strangers_are_bounded() -> None:
     entry = {"id": "pdf", "name": "P" * 500, "description": "a\x1b[2Jb\nc" + "d" * 5000, "version": "latest"}
     (skill,) = listing({"skills": [entry | {"tags": ["t" * 99] * 99}]}).skills
