@@ -158,7 +158,9 @@ class _Run:
         self._limit = limit
         self._where = shown(str(target.url))
         pinned = ",".join(f"[{one}]" if ":" in one else one for one in addresses)
-        self._settings = _HARDENED | {"http.curloptResolve": f"{target.host}:{target.port}:{pinned}"}
+        self._settings = dict(_HARDENED)
+        if ":" not in target.host:  # an IPv6 address is its own pin
+            self._settings["http.curloptResolve"] = f"{target.host}:{target.port}:{pinned}"
 
     def __call__(self, *arguments: str) -> str:
         """Return what a command prints. Raises GitError."""

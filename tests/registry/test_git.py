@@ -1,6 +1,7 @@
 """Git against real repositories behind a real server: what is fetched, what is refused, what is never run."""
 
 import os
+import socket
 import stat
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
@@ -146,6 +147,16 @@ def test_the_address_that_was_checked_is_the_one_connected_to(hub: GitServer, sk
     policy = AddressPolicy(["127.0.0.1/32"], lambda host, port: ["127.0.0.1"])
     origin = GitOrigin(url=f"http://nowhere.invalid:{port}/skills/.git")
     assert Git(policy).latest(origin) == skills.git("rev-parse", "HEAD")
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="this machine has no IPv6")
+def test_an_address_of_version_6_is_reached(tmp_path: Path) -> None:
+    with GitServer(tmp_path / "hub", "::1") as hub:
+        commit = hub.repository("skills").commit({"pdf/SKILL.md": "first"})
+        policy = AddressPolicy(["::1/128"], lambda host, port: ["::1"])
+        port = hub.host.rpartition(":")[2]
+        for host in ("[::1]", "[0:0::1]", "six.invalid"):
+            assert Git(policy).latest(GitOrigin(url=f"http://{host}:{port}/skills/.git")) == commit
 
 
 def test_redirects_are_not_followed(hub: GitServer, skills: Repository) -> None:

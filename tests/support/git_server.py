@@ -1,6 +1,7 @@
 """Real git repositories behind a real HTTP server on loopback: `git http-backend`, as public hosts run it."""
 
 import os
+import socket
 import subprocess
 import threading
 from collections.abc import Callable, Mapping
@@ -49,17 +50,18 @@ class GitServer:
     `paths` are those asked for, `authorizations` the header sent with each.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, address: str = "127.0.0.1") -> None:
         self.folder = folder
         self.paths: list[str] = []
         self.authorizations: list[str | None] = []
         self.before: Callable[[BaseHTTPRequestHandler], bool] = lambda request: False
         self.stopping = threading.Event()
         handler = type("Handler", (_Handler,), {"owner": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        server = type("Server", (ThreadingHTTPServer,), {"address_family": socket.getaddrinfo(address, None)[0][0]})
+        self._server = server((address, 0), handler)
         self._server.daemon_threads = True
         self._server.block_on_close = False
-        self.host = f"127.0.0.1:{self._server.server_address[1]}"
+        self.host = f"{f'[{address}]' if ':' in address else address}:{self._server.server_address[1]}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
         self._thread.start()
 
