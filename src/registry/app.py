@@ -67,7 +67,7 @@ PROFILE_A: Sequence[Any] = [
     Router("/api/code/v1", route_handlers=CODE_V1, **_GUARDED),
     Router("/v1", route_handlers=EIGHT_OPERATIONS, **_GUARDED),
     Router("/api", route_handlers=[*SKILLS, search, *REINDEX, *SERVICE], **_GUARDED),
-    Router(API_V1, route_handlers=[*_SKILL_ROUTES, *VERSIONS, *SERVICE, *ADMINISTRATION], **_GUARDED),
+    Router(API_V1, route_handlers=[*_SKILL_ROUTES, *SOURCES, *VERSIONS, *SERVICE, *ADMINISTRATION], **_GUARDED),
     Router("/", route_handlers=METRICS, **_GUARDED),
 ]
 """The registry profile: every route behind the guard, but for the probes, the pages and what is public."""

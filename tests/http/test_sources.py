@@ -121,8 +121,10 @@ def test_what_is_not_installed_can_be_read_and_not_changed(world: World) -> None
     assert (skill["installed"], skill["source"], skill["source_type"]) == (False, "hub", "git")
     for method, body in (("PUT", {"description": "Something else."}), ("DELETE", None)):
         assert world.server.api(method, "/skills/hub/pdf", json=body).status_code == 409
-    for path in ("content", "files", "files/SKILL.md", "files/../../../data/skill-registry.db"):
-        assert world.server.api("GET", f"/skills/hub/pdf/{path}").status_code == 404
+    assert world.get("/skills/hub/pdf/content")["content"] == "# pdf\n"
+    assert world.get("/skills/hub/pdf/files") == []
+    for path in ("SKILL.md", "../../../data/skill-registry.db"):
+        assert world.server.api("GET", f"/skills/hub/pdf/files/{path}").status_code == 404
 
 
 def test_agents_are_told_where_a_skill_can_be_had(world: World) -> None:

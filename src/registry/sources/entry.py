@@ -12,8 +12,10 @@ from registry.outbound import OutboundError, parse_url
 LOCAL = "local"
 """The name of the source that is the skills directory."""
 
-RESERVED_NAMES = frozenset({LOCAL, "registry"})
-"""Names of sources of our own: the skills directory, and what is published here."""
+REGISTRY = "registry"
+"""The name of the source that is the records kept here."""
+
+RESERVED_NAMES = frozenset({LOCAL, REGISTRY})
 
 Priority = Annotated[int, Meta(ge=0, le=1000, extra={"rule": "must be a whole number from 0 to 1000"})]
 SourceKind = Literal["git", "http", "local"]

@@ -45,13 +45,12 @@ class Refreshing:
         self._keeper: threading.Thread | None = None
 
     def refresh(self, sources: Sequence[tuple[SourceEntry, str]], wait_seconds: float) -> None:
-        """Read sources, each with the mark of the state that is known, and wait for them; what is late goes on alone.
+        """Read sources, each with the mark of the state that is known, and wait for each as long as it may take.
 
-        A source that is being read already is not read twice.
+        What is late goes on alone. A source that is being read already is not read twice.
         """
-        deadline = time.monotonic() + wait_seconds
         for one in [self._start(source, mark) for source, mark in sources]:
-            one.done.wait(max(0.0, deadline - time.monotonic()))
+            one.done.wait(max(0.0, one.started_at + wait_seconds - time.monotonic()))
 
     def _start(self, source: SourceEntry, mark: str) -> Refresh:
         with self._lock:

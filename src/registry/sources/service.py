@@ -15,7 +15,7 @@ from registry.git import Git
 from registry.models import timestamp
 from registry.outbound import AddressPolicy, Outbound, shown
 from registry.settings import Settings
-from registry.sources.entry import LOCAL, Listed, SourceEntry
+from registry.sources.entry import LOCAL, REGISTRY, Listed, SourceEntry
 from registry.sources.fetching import Fetcher
 from registry.sources.marketplace import claude_document
 from registry.sources.refreshing import Outcome, Refreshing
@@ -105,7 +105,6 @@ class Sources:
         policy = AddressPolicy(settings.outbound.allowed_hosts)
         self._settings = settings
         self._clock = clock
-        self._catalog = catalog
         self._store = SourceStore(database, catalog, clock)
         self.fetcher = Fetcher(
             Outbound(policy),
@@ -134,17 +133,23 @@ class Sources:
     def list(self) -> list[SourceData]:
         """Return every source, the skills directory first."""
         counts = self._store.counts()
-        return [self._local(), *(self._data(source, counts.get(source.name, 0)) for source in self.entries())]
+        own = [self._own(name, counts.get(name, 0)) for name in self._own_names()]
+        return [*own, *(self._data(source, counts.get(source.name, 0)) for source in self.entries())]
 
-    def _local(self) -> SourceData:
+    def _own_names(self) -> Sequence[str]:
+        """Return the sources that are our own; records made through the API are those of the registry profile."""
+        return (LOCAL,) if self._settings.profile == "local" else (LOCAL, REGISTRY)
+
+    def _own(self, name: str, count: int) -> SourceData:
+        here = name == LOCAL and self._settings.profile == "local"  # callers elsewhere are told no path of ours
         return SourceData(
-            name=LOCAL,
+            name=name,
             type="local",
             url=None,
-            path=str(self._settings.skills_dir),
+            path=str(self._settings.skills_dir) if here else None,
             branch=None,
             priority=0,
-            skills=self._catalog.count(),
+            skills=count,
             last_refreshed=None,
             error=None,
             warnings=[],
@@ -187,7 +192,7 @@ class Sources:
 
     def remove(self, name: str) -> None:
         """Remove an added source and what it listed. Raises NOT_FOUND; CONFLICT for one of the configuration."""
-        if name == LOCAL or self._is_configured(name):
+        if name in self._own_names() or self._is_configured(name):
             raise conflict(f"Source '{name}' is set in the configuration and can only be removed there")
         self._entry(name)
         self._store.remove(name)
@@ -196,7 +201,8 @@ class Sources:
 
     def skills(self, name: str) -> SourceSkills:
         """Return what one source lists. Raises NOT_FOUND."""
-        cards = self._store.local_cards() if name == LOCAL else self._store.cards(self._entry(name).name)
+        own = name in self._own_names()
+        cards = self._store.own_cards(name) if own else self._store.cards(self._entry(name).name)
         return SourceSkills(source_name=name, skills=[msgspec.Raw(card) for card in cards], count=len(cards))
 
     def all_skills(self) -> AllSkills:
@@ -211,7 +217,9 @@ class Sources:
         )
 
     def _listed(self, name: str) -> Sequence[Listed]:
-        return self._store.local_listed() if name == LOCAL else self._store.listed(self._entry(name).name)
+        if name in self._own_names():
+            return self._store.own_listed(name)
+        return self._store.listed(self._entry(name).name)
 
     def marketplace(self, name: str) -> Marketplace:
         """Return a source as a marketplace document in the flat form. Raises NOT_FOUND."""

@@ -152,19 +152,23 @@ class SourceStore:
         sql = "select d.card from advertised a join documents d on d.key = a.key where a.source = ? order by a.id"
         return [row[0].encode() for row in self._database.read(sql, (name,))]
 
-    def local_cards(self) -> list[bytes]:
-        """Return the encoded cards of the installed skills, in order of id."""
-        sql = "select d.card from skills s join documents d on d.key = s.key where s.installed = 1 order by s.id"
-        return [row[0].encode() for row in self._database.read(sql)]
+    def own_cards(self, name: str) -> list[bytes]:
+        """Return the encoded cards of a source of our own, in order of id."""
+        sql = (
+            "select d.card from skills s join documents d on d.key = s.key"
+            " where s.advertised = 0 and s.source = ? order by s.id"
+        )
+        return [row[0].encode() for row in self._database.read(sql, (name,))]
 
     def listed(self, name: str) -> list[Listed]:
         """Return what a source lists, in order of id, without the texts."""
         rows = self._database.read("select record from advertised where source = ? order by id", (name,))
         return [msgspec.json.decode(row[0], type=Listed) for row in rows]
 
-    def local_listed(self) -> list[Listed]:
-        """Return the installed skills as a source would list them."""
-        rows = self._database.read("select detail from skills where installed = 1 order by id")
+    def own_listed(self, name: str) -> list[Listed]:
+        """Return the skills of a source of our own as another would list them."""
+        sql = "select detail from skills where advertised = 0 and source = ? order by id"
+        rows = self._database.read(sql, (name,))
         skills = (msgspec.json.decode(row[0], type=Skill) for row in rows)
         return [
             Listed(**{name: getattr(skill, name) for name in Listed.__struct_fields__ if hasattr(skill, name)})
@@ -173,7 +177,7 @@ class SourceStore:
 
     def counts(self) -> dict[str, int]:
         """Return how many skills each source lists; those with none are left out."""
-        return dict(self._database.read("select source, count(*) from advertised group by source"))
+        return dict(self._database.read("select source, count(*) from skills group by source"))
 
     def find(self, key: int) -> Listed | None:
         """Return the skill with this key as its source lists it, or None where it is installed."""
