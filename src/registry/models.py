@@ -77,6 +77,31 @@ VersionNote = Annotated[
 VersionNotes = Annotated[list[VersionNote], Meta(max_length=100, extra={"rule": "must be at most 100"})]
 SourceType = Literal["git", "local", "http", "zip"]
 
+SkillId = Annotated[
+    str,
+    Meta(
+        pattern=r"^([a-z0-9]([a-z0-9_-]{0,78}[a-z0-9])?/)?[a-z0-9]([a-z0-9_-]{0,78}[a-z0-9])?$(?!\n)",
+        extra={"rule": "must be an id of a-z, 0-9, '-' and '_', or scope/id"},
+    ),
+]
+"""Any skill's id, wherever the skill comes from; `NewSkillId` is the narrower rule for those made over HTTP."""
+
+SourceName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$(?!\n)",
+        extra={"rule": "must be 1 to 64 letters, digits, '.', '-' or '_', beginning with a letter or digit"},
+    ),
+]
+Group = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$(?!\n)",
+        extra={"rule": "each must be 1 to 50 letters, digits, '.', '-' or '_', beginning with a letter or digit"},
+    ),
+]
+Groups = Annotated[list[Group], Meta(max_length=20, extra={"rule": "must be at most 20"})]
+
 Tags = Annotated[list[Tag], Meta(max_length=20, extra={"rule": "must be at most 20"})]
 Capabilities = Annotated[list[Capability], Meta(max_length=20, extra={"rule": "must be at most 20"})]
 

@@ -29,6 +29,7 @@ from registry.setting_groups import (
     Embedding,
     Limits,
     Log,
+    Project,
     RegistryIndex,
     RegistryMode,
     Server,
@@ -68,6 +69,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     database: Database = Database()
     auth: Auth = Auth()
     client: Client = Client()
+    project: Project = Project()
     embedding: Embedding = Embedding()
     s3: S3 = S3()
     registry_index: RegistryIndex = field(default=RegistryIndex(), name="registryIndex")

@@ -10,16 +10,9 @@ from litestar.params import JSONBody, QueryParameter
 from registry.conditions import if_match, not_modified
 from registry.envelope import Ok, Pagination
 from registry.models import Card, NewSkill, Skill, SkillChanges
-from registry.routes.parameters import ERRORS, ListPage, ReadyServices, each, skill_id
+from registry.routes.parameters import ERRORS, Deleted, ListPage, ReadyServices, each, skill_id
 
 Enabled = Annotated[bool | None, QueryParameter(description="Only skills that are, or are not, enabled")]
-
-
-class Deleted(msgspec.Struct, kw_only=True):
-    """What was deleted."""
-
-    id: str
-    message: str
 
 
 @get("/skills", sync_to_thread=False, tags=["skills"], responses=ERRORS, role="user")
