@@ -10,6 +10,7 @@ from embeddings import EmbeddingUnavailable
 from registry import __version__, console
 from registry.answers import SearchBody
 from registry.cli_accounts import keys, token, users
+from registry.cli_project import generate_mdc, lock, verify
 from registry.client import closing_services
 from registry.command import (
     NOTHING_FOUND,
@@ -130,5 +131,5 @@ def status(as_json: bool, server: str | None, **flags: Any) -> None:
     console.show(answer, console.status_tables, as_json=as_json)
 
 
-for one in (keys, users, token):
+for one in (lock, verify, generate_mdc, keys, users, token):
     main.add_command(one)

@@ -12,8 +12,12 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from registry.answers import SearchBody, search_data, status_data
+from registry.catalog import Catalog
 from registry.data_dir import DataDirInUse, DataDirLock
+from registry.db import Database
 from registry.errors import RegistryError
+from registry.models import now
+from registry.project import generate_mdc
 from registry.services import Services
 from registry.settings import Settings
 
@@ -41,6 +45,10 @@ class Target(Protocol):
 
     def status(self) -> Answer:
         """Return how the service is."""
+        ...
+
+    def generate_mdc(self) -> Answer:
+        """Write the project's rule file for editors."""
         ...
 
 
@@ -72,6 +80,10 @@ class Server:
     def status(self) -> Answer:
         """Return how the service is."""
         return self._call("GET", "/status")
+
+    def generate_mdc(self) -> Answer:
+        """Write the rule file of the server's project."""
+        return self._call("POST", "/manifest/generate-mdc", {})
 
     def _call(self, method: str, path: str, body: object = None) -> Answer:
         request = urllib.request.Request(  # noqa: S310 - the scheme was checked
@@ -125,6 +137,11 @@ class InProcess:
         """Return how the service is."""
         return self._answer(lambda: status_data(self.services))
 
+    def generate_mdc(self) -> Answer:
+        """Write the project's rule file for editors, of the skills directory as it is."""
+        self.services.scanner.reconcile()
+        return self._answer(lambda: generate_mdc(self.services, write=True))
+
     @staticmethod
     def _answer(call: Callable[[], object]) -> Answer:
         try:
@@ -135,8 +152,11 @@ class InProcess:
 
 
 @contextmanager
-def open_target(settings: Settings, server: str | None) -> Iterator[Target]:
-    """Yield the server at `server`, else the one that runs on the data directory, else the directory itself."""
+def open_target(settings: Settings, server: str | None, *, searching: bool = True) -> Iterator[Target]:
+    """Yield the server at `server`, else the one that runs on the data directory, else the directory itself.
+
+    With `searching` the directory's indexes are brought up to date first.
+    """
     api_key = settings.client.api_key.reveal() if settings.client.api_key else None
     if server:
         yield Server(server, api_key)
@@ -154,10 +174,28 @@ def open_target(settings: Settings, server: str | None) -> Iterator[Target]:
         yield Server(running.url, api_key)
         return
     with closing_services(settings, lock) as services:
-        services.engine.start()
-        services.engine.wait_until_embedded(_TIMEOUT_SECONDS)
-        services.ready.set()
+        if searching:
+            services.engine.start()
+            services.engine.wait_until_embedded(_TIMEOUT_SECONDS)
+            services.ready.set()
         yield InProcess(services)
+
+
+@contextmanager
+def open_catalog(settings: Settings) -> Iterator[Catalog]:
+    """Yield the catalog of the skills directory: scanned now, or as the server that runs on it has it."""
+    try:
+        lock = DataDirLock(settings.data_dir)
+    except DataDirInUse:
+        database = Database(settings.database_path)
+        try:
+            yield Catalog(database, now)
+        finally:
+            database.close()
+        return
+    with closing_services(settings, lock) as services:
+        services.scanner.reconcile()
+        yield services.catalog
 
 
 @contextmanager

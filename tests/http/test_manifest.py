@@ -1,5 +1,6 @@
 """The manifest over HTTP: the project's skills listed, added, changed, removed; the project; the rule file."""
 
+import subprocess
 import threading
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from support.servers import RunningServer, write_skill
+from support.servers import COMMAND, RunningServer, write_skill
 
 GIT = {"type": "git", "url": "https://example.org/tea.git", "ref": {"tag": "v1"}, "subdir": "skills/tea"}
 
@@ -224,6 +225,19 @@ def test_the_rule_file_is_written_below_the_project(tmp_path: Path) -> None:
     assert written == shown
     assert (tmp_path / ".cursor/rules/skills.mdc").read_text() == written["content"]
     assert "## documents\n\n- **pdf-forms** (`pdf-forms` 1.0.0, `skills/pdf-forms/SKILL.md`)" in written["content"]
+
+
+def test_the_command_writes_the_rule_file_with_and_without_a_server(tmp_path: Path) -> None:
+    write_skill(tmp_path / "skills", "pdf-forms", "Fill in pdf forms.")
+    (tmp_path / "registry.toml").write_text('data_dir = "data"\nembedding.provider = "none"\n')
+    path = tmp_path / ".cursor/rules/skills.mdc"
+    with RunningServer(tmp_path):
+        subprocess.run([COMMAND, "generate-mdc"], cwd=tmp_path, check=True)
+        first = path.read_text()
+    path.unlink()
+    done = subprocess.run([COMMAND, "generate-mdc"], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert path.read_text() == first
+    assert done.stdout == "1 skills in .cursor/rules/skills.mdc\n"
 
 
 def test_the_rule_file_is_not_written_out_of_the_project(tmp_path: Path) -> None:
