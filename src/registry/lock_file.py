@@ -3,7 +3,6 @@
 TOML, one table a skill in order of id, without times or names of machines: equal skills give equal bytes.
 """
 
-import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
@@ -17,6 +16,7 @@ from registry.errors import RegistryError
 from registry.faults import convert
 from registry.models import SkillId, Version
 from registry.origins import Commit, Origin
+from registry.toml_text import load_toml
 
 LOCK_FILE = "skills.lock"
 
@@ -63,7 +63,7 @@ def write_lock(path: Path, entries: Iterable[LockedSkill]) -> None:
         data = text.encode()
     except UnicodeEncodeError:
         raise LockFileError(f"{path.name} cannot be written: the name of a skill's folder is not UTF-8") from None
-    _parsed(text, path.name)
+    _parsed(data, path.name)
     with only_writer(path):
         replace_file(path, data)
 
@@ -75,11 +75,10 @@ def read_lock(path: Path) -> list[LockedSkill]:
     if not path.is_file():
         raise LockFileError(f"{path.name} is not a regular file")
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise LockFileError(f"{path.name} cannot be read: {reason}") from None
-    return _parsed(text, path.name)
+        data = path.read_bytes()
+    except OSError as error:
+        raise LockFileError(f"{path.name} cannot be read: {error.strerror}") from None
+    return _parsed(data, path.name)
 
 
 def _text(skills: Sequence[LockedSkill]) -> str:
@@ -104,11 +103,11 @@ def _inline(values: dict[str, object]) -> tomlkit.items.InlineTable:
     return table
 
 
-def _parsed(text: str, name: str) -> list[LockedSkill]:
+def _parsed(data: bytes, name: str) -> list[LockedSkill]:
     try:
-        lock = convert(tomllib.loads(text), _Lock)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise LockFileError(f"{name} is not TOML: {error}") from None
+        lock = convert(load_toml(data), _Lock)
+    except ValueError as error:
+        raise LockFileError(f"{name} {error}") from None
     except RegistryError as error:
         raise LockFileError(f"{name} is not a lock: {error.message}") from None
     for what in ("id", "path"):

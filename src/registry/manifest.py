@@ -14,17 +14,17 @@ A dependency without a version is wanted in any, one without an origin from any 
 nobody's business here: it is neither checked nor lost.
 """
 
-import tomllib
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, field
 
-from registry.errors import Fault, RegistryError, validation_error
+from registry.errors import Fault, validation_error
 from registry.faults import find_faults
 from registry.models import Groups, SkillId, Version
 from registry.origins import Origin
+from registry.toml_text import load_toml
 
 MAX_BYTES = 256 * 1024
 
@@ -105,23 +105,12 @@ def parse_manifest(data: bytes, name: str) -> Manifest:
 
 def parse_toml(data: bytes, name: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
     """Return a file's tables. Raises VALIDATION_ERROR that says where it is not TOML."""
-    if len(data) > MAX_BYTES:
-        raise _unreadable(name, f"is larger than {MAX_BYTES:,} bytes")
     try:
-        return tomllib.loads(data.decode("utf-8"), parse_float=parse_float)
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise _unreadable(name, f"is not UTF-8 text (at line {line})") from None
-    except tomllib.TOMLDecodeError as error:
-        last = data.count(b"\n") + 1
-        reason = str(error).replace("(at end of document)", f"(at line {last}, the end of the file)")
-        raise _unreadable(name, f"is not TOML: {reason[-_SHOWN_CHARACTERS:]}") from None
-    except RecursionError:
-        raise _unreadable(name, "is nested too deep") from None
-
-
-def _unreadable(name: str, message: str) -> RegistryError:
-    return validation_error(Fault(name, message))
+        if len(data) > MAX_BYTES:
+            raise ValueError(f"is larger than {MAX_BYTES:,} bytes")
+        return load_toml(data, parse_float)
+    except ValueError as error:
+        raise validation_error(Fault(name, str(error)[-_SHOWN_CHARACTERS:])) from None
 
 
 def _bad_ids(table: dict[str, Any]) -> list[Fault]:

@@ -156,6 +156,8 @@ def test_every_layout_can_be_changed(manifest: ManifestFile, layout: str) -> Non
         (b"a = 1\na = 2\n", "line 2"),
         (b"x = " + b"[" * 100_000, "nested"),
         (b"#" * 300_000, "larger"),
+        (b"x = 1\na" + b".a" * 100_000 + b" = 1", "line 2"),
+        (b"\xef\xbb\xbfa = 1", "line 1"),
     ],
 )
 def test_a_file_that_is_not_toml_is_refused_and_never_overwritten(
