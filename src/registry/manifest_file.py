@@ -1,6 +1,7 @@
 """The project's skill-project.toml as a file: read as often as asked, changed by one writer at a time."""
 
 import errno
+import logging
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -12,11 +13,13 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from registry.atomic_files import only_writer, replace_file
-from registry.errors import Fault, conflict, not_found, service_unavailable, validation_error
+from registry.errors import Fault, RegistryError, conflict, not_found, service_unavailable, validation_error
 from registry.manifest import MAX_BYTES, Dependency, Manifest, parse_manifest, without_said
 from registry.manifest_edit import put_dependency, remove_dependency
 from registry.models import Groups, SkillId, SourceName, Version
 from registry.origins import Origin, SourceOrigin
+
+_log = logging.getLogger("registry")
 
 _UNWRITABLE = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.EISDIR})
 
@@ -95,6 +98,15 @@ class ManifestFile:
             return remove_dependency(text, skill_id, self.path.name)
 
         self._edit(edit)
+
+    def discard(self, skill_id: str) -> None:
+        """Take a dependency out if it is there; where the file does not let itself be changed, the log says so."""
+        try:
+            manifest = self.read()
+            if manifest is not None and skill_id in manifest.dependencies:
+                self.remove(skill_id)
+        except (RegistryError, OSError) as error:
+            _log.warning("skill %s was removed, its entry in the manifest may not be: %s", skill_id, error)
 
     def _edit(self, edit: Callable[[str, Manifest], str]) -> None:
         with refusing_unwritable(self.path.name):

@@ -40,15 +40,16 @@ class ListedSkill(NamedTuple):
 def render_mdc(skills: Iterable[ListedSkill]) -> str:
     """Return the rule file for these skills: by category, then by id; equal skills give equal text.
 
-    A skill's category is `category` in its metadata, else its first tag.
+    A skill's category is `category` in its metadata, else its first tag, in upper or lower case.
     """
-    categories: dict[str, list[ListedSkill]] = defaultdict(list)
-    for listed in skills:
-        categories[_category(listed.skill)].append(listed)
+    categories: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for listed in sorted(skills, key=lambda one: one.skill.id):
+        category = _category(listed.skill)
+        categories[category.casefold()].append((category, _line(listed)))
     parts = [FRONT_MATTER, _INTRODUCTION]
-    for category in sorted(categories, key=lambda name: (name == _OTHER, name)):
-        parts.append(f"\n## {category}\n\n")
-        parts += [_line(listed) for listed in sorted(categories[category], key=lambda one: one.skill.id)]
+    for name in sorted(categories, key=lambda name: (name == _OTHER.casefold(), name)):
+        spellings, lines = zip(*categories[name], strict=True)
+        parts += [f"\n## {min(spellings)}\n\n", *lines]
     return "".join(parts)
 
 

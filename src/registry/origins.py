@@ -50,6 +50,10 @@ class GitRef(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     tag: GitName | None = None
     commit: Commit | None = None
 
+    def __post_init__(self) -> None:
+        if [self.branch, self.tag, self.commit].count(None) != 2:
+            raise ValueError("must name one of branch, tag and commit")
+
 
 class GitOrigin(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, tag_field="type", tag="git"):
     """A folder of a git repository."""

@@ -118,6 +118,8 @@ def test_every_fault_of_a_body_is_told_at_once(server: RunningServer) -> None:
         {"type": "git", "url": "https://user:secret@example.org/a.git"},
         {"type": "git", "url": "https://example.org/a.git", "ref": {"branch": "--upload-pack=x"}},
         {"type": "local", "path": "a\n[dependencies]"},
+        {"type": "git", "url": "https://example.org/a.git", "ref": {"branch": "main", "tag": "v1"}},
+        {"type": "git", "url": "https://example.org/a.git", "ref": {}},
         {"type": "local", "path": ""},
         {"url": "https://example.org/"},
         "tea",
@@ -194,6 +196,18 @@ def test_a_broken_file_is_told_and_left_alone(tmp_path: Path) -> None:
             assert "line 2" in answer.json()["error"]["message"]
             assert str(tmp_path) not in answer.text
         assert server.manifest.read_text() == "a = 1\n[broken"
+
+
+def test_a_deleted_skill_leaves_the_manifest_too(tmp_path: Path) -> None:
+    for name in ("pdf-forms", "sql-review"):
+        write_skill(tmp_path / "skills", name, "A skill like any other.")
+    with RunningServer(tmp_path) as server:
+        server.manifest.write_text('[dependencies]\npdf-forms = "1.0.0"\ntea = "1.0.0"\n')
+        assert server.api("DELETE", "/skills/pdf-forms").status_code == 200
+        assert dependencies(server) == {"tea": "1.0.0"}
+        server.manifest.write_text("[broken")
+        assert server.api("DELETE", "/skills/sql-review").status_code == 200
+        assert server.manifest.read_text() == "[broken"
 
 
 def test_the_project_tells_what_is_installed(tmp_path: Path) -> None:

@@ -66,6 +66,18 @@ def test_skills_stand_by_category_and_then_by_id() -> None:
     assert "- **pdf-a** (`pdf-a` 1.2.0, `skills/pdf-a/SKILL.md`): Fill in forms.\n" in text
 
 
+def test_a_category_is_one_however_it_is_spelled() -> None:
+    text = rendered(skill("a", tags=["Data"]), skill("b", tags=["data"]), skill("c", tags=["other"]), skill("d"))
+    assert re.findall(r"^## .*|`[a-z-]+` 1", text, re.MULTILINE) == [
+        "## Data",
+        "`a` 1",
+        "`b` 1",
+        "## Other",
+        "`c` 1",
+        "`d` 1",
+    ]
+
+
 def test_equal_skills_give_equal_text() -> None:
     assert rendered(skill("a"), skill("b")) == rendered(skill("b"), skill("a"))
     assert rendered().startswith("---\nalwaysApply: true\n---\n")

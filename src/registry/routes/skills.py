@@ -60,10 +60,12 @@ async def update_skill(
 
 @delete(each("/skills/{id}"), status_code=200, tags=["skills"], responses=ERRORS, role="manager")
 async def delete_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[Deleted]:
-    """Remove a skill with its folder and versions."""
+    """Remove a skill with its folder and versions, in the local profile also its entry in the manifest."""
     one = skill_id(request)
     await to_thread.run_sync(services.home_of(one).delete, one, if_match(request))
     await to_thread.run_sync(services.engine.changed)
+    if services.settings.profile == "local":
+        await to_thread.run_sync(services.manifest.discard, one)
     return Ok(Deleted(id=one, message=f"Skill '{one}' deleted"))
 
 
