@@ -60,12 +60,13 @@ clean: ## remove .venv and caches; data and indexes stay
 	$(BIN)/pip install --quiet --editable '.[dev,local,sentence-transformers]'
 	@touch $@
 
-# The tests of the pages drive a real browser; those of a failing disk have strace fail its calls; the tour uses curl.
+# The tests of the pages drive a real browser; those of a failing disk have strace fail its calls; the tour uses curl;
+# packages are packed by zip.
 programs:
 	@missing=; \
 	command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
 	command -v google-chrome >/dev/null || missing="chromium"; \
-	for name in curl strace; do command -v $$name >/dev/null || missing="$$missing $$name"; done; \
+	for name in curl strace zip; do command -v $$name >/dev/null || missing="$$missing $$name"; done; \
 	[ -n "$$missing" ] || exit 0; \
 	if [ "$$(id -u)" = 0 ]; then as_root=env; else as_root=sudo; fi; \
 	for name in apt-get $$as_root; do command -v $$name >/dev/null && continue; \

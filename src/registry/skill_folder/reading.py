@@ -75,7 +75,7 @@ def read_skill_folder(folder: Path) -> SkillFolder:
     warnings += document.warnings
     fields = _without_controls(document.fields)
     metadata = _metadata(fields, warnings)
-    said = _Said((project_metadata(folder, warnings), metadata, fields))
+    said = Said((project_metadata(folder, warnings), metadata, fields))
     name = " ".join(said.text("name").split())
     return SkillFolder(
         name=_checked_name(name, folder, warnings),
@@ -98,13 +98,14 @@ def read_skill_folder(folder: Path) -> SkillFolder:
     )
 
 
-class _Said:
+class Said:
     """What several sources say of a field; the first that says anything counts."""
 
     def __init__(self, sources: tuple[Mapping[str, Value], ...]) -> None:
         self._sources = sources
 
     def text(self, key: str) -> str:
+        """Return what is said of a field as one text, empty where nothing is."""
         return next((text for source in self._sources if (text := _plain(source.get(key, "")))), "")
 
 
@@ -212,7 +213,7 @@ def _checked_name(name: str, folder: Path, warnings: list[str]) -> str:
     return name
 
 
-def _description(said: _Said, body: str, warnings: list[str]) -> str:
+def _description(said: Said, body: str, warnings: list[str]) -> str:
     description = said.text("description")
     if not description:
         description = first_paragraph(body)[:_MAX_DESCRIPTION]
