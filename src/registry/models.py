@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from registry.findings import Risk, SkillFindings
+
 _ONE_LINE = r"^[^\x00-\x1f\x7f]*$(?!\n)"
 
 RESERVED_IDS = frozenset({"upgrade", "install", "versions", "search"})
@@ -149,7 +151,7 @@ class SkillChanges(msgspec.Struct, kw_only=True):
 
 
 class Card(msgspec.Struct, kw_only=True):
-    """A skill as it stands in lists and search results. `findings` is null where nothing has looked for any."""
+    """A skill as it stands in lists and search results. `findings` is its risk, null where nothing has looked."""
 
     id: str
     name: str
@@ -164,7 +166,7 @@ class Card(msgspec.Struct, kw_only=True):
     installed: bool
     source: str
     license: str | None
-    findings: None = None
+    findings: Risk | None = None
 
 
 class Skill(msgspec.Struct, kw_only=True):
@@ -199,10 +201,12 @@ class Skill(msgspec.Struct, kw_only=True):
     latest_version: str = ""
     etag: str = ""
     warnings: list[str] = msgspec.field(default_factory=list)
+    findings: SkillFindings | None = None
 
     def card(self) -> Card:
         """Return the skill as it stands in a list."""
-        return Card(**{name: getattr(self, name) for name in Card.__struct_fields__ if name != "findings"})
+        same = {name: getattr(self, name) for name in Card.__struct_fields__ if name != "findings"}
+        return Card(**same, findings=self.findings.risk if self.findings else None)
 
 
 class NewVersion(msgspec.Struct, kw_only=True):
