@@ -15,9 +15,10 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
-from registry.packages import PackageRefused, read_zip
+from registry.packages import PackageRefused, peek, read_zip
 
 SKILL = b"---\nname: pdf-forms\ndescription: Fills the fields of PDF forms.\n---\n\n# PDF forms\n"
 FILES = {
@@ -120,6 +121,8 @@ def mutated(good: bytes, dice: random.Random) -> bytes:
 def outcome(data: bytes, folder: Path) -> str:
     """Read a package and return `taken`, or the first rule it was refused for; raises what should not be raised."""
     staged = folder / "staged"
+    with suppress(PackageRefused):
+        peek(io.BytesIO(data))
     try:
         read_zip(io.BytesIO(data), staged)
         shutil.rmtree(staged)

@@ -24,7 +24,9 @@ _MAX_A_RULE = 3
 _MAX_MATCHES = 100
 _MAX_FINDINGS = 100
 _BINARY_SNIFF = 8 * 1024
-_PROSE = frozenset({".md", ".mdx", ".markdown", ".txt", ".rst", ""})
+_PROSE = frozenset({".md", ".mdx", ".markdown", ".txt", ".rst", ".toml", ""})
+_TEXTS = _PROSE | frozenset({".sh", ".bash", ".zsh", ".py", ".js", ".mjs", ".ts", ".ps1", ".bat", ".cmd", ".rb", ".pl"})
+"""What is read as text even where it holds NUL: shells pass over that, and PowerShell reads UTF-16."""
 _CONTINUED = re.compile(r"\\\r?\n")
 _INVISIBLE = re.compile(
     r"[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\u3164\ufe00-\ufe0e\ufeff\uffa0\U000e0000-\U000e01ef]"
@@ -48,13 +50,17 @@ def scan_files(folder: Path, paths: Iterable[str]) -> list[Finding]:
     for path in paths:
         most = min(MAX_FILE, left)
         data = _head(folder / path, most + 1)
-        if b"\0" in data[:_BINARY_SNIFF]:
+        if b"\0" in data[:_BINARY_SNIFF] and _suffix(path) not in _TEXTS:
             continue
         if len(data) > most:
             findings.append(_unread(path))
         left -= len(data[:most])
-        findings += scan_text(path, data[:most].decode("utf-8", "replace"))
+        findings += scan_text(path, data[:most].replace(b"\0", b"").decode("utf-8", "replace"))
     return sorted(findings, key=lambda finding: -RISKS.index(finding.severity))[:_MAX_FINDINGS]
+
+
+def _suffix(path: str) -> str:
+    return PurePosixPath(path).suffix.lower()
 
 
 def _head(path: Path, length: int) -> bytes:
@@ -67,7 +73,7 @@ def _head(path: Path, length: int) -> bytes:
 
 def scan_text(file: str, text: str) -> list[Finding]:
     """Return what the rules find in the text of a file, in order of line; at most three findings a rule."""
-    prose = PurePosixPath(file).suffix.lower() in _PROSE
+    prose = _suffix(file) in _PROSE
     joined = _CONTINUED.sub(lambda broken: " " * len(broken[0]), text)  # a command over several lines is one
     return sorted(_found(file, joined, text, prose), key=lambda finding: finding.line or 0)
 

@@ -34,8 +34,11 @@ HIDDEN_TEXT = (
         id="confusable-name",
         severity="medium",
         message="the name mixes Latin with Cyrillic or Greek letters that look alike (UTS 39)",
-        pattern=r"(?m)^name:[^\n]{0,100}?(?:[A-Za-z][\u0370-\u03ff\u0400-\u052f]|[\u0370-\u03ff\u0400-\u052f][A-Za-z])",
-        hints=("name:",),
+        pattern=(
+            r"(?m)^[ \t]{0,8}name[ \t]{0,4}[:=][^\n]{0,100}?"
+            r"(?:[A-Za-z][\u0370-\u03ff\u0400-\u052f]|[\u0370-\u03ff\u0400-\u052f][A-Za-z])"
+        ),
+        hints=("name:", "name =", "name="),
         prose=True,
     ),
 )

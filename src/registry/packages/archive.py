@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 from registry.packages.limits import Limits
-from registry.packages.refusal import deceptive, malformed, too_large
+from registry.packages.refusal import malformed, unsafe
 from registry.packages.tree import check_tree
 from registry.packages.zip_records import STORED, STREAMED, Header, LocalHeader, read_directory, read_local
 
@@ -44,9 +44,9 @@ class Archive:
             crc = zlib.crc32(chunk, crc)
             yield chunk
         if left:
-            raise deceptive("lying-size", "an entry's content is not of the size the archive says", name)
+            raise unsafe("lying-size", "an entry's content is not of the size the archive says", name)
         if crc != header.crc:
-            raise deceptive("checksum", "an entry's content does not have the checksum the archive says", name)
+            raise unsafe("checksum", "an entry's content does not have the checksum the archive says", name)
 
 
 def _check_ratio(headers: list[Header], limits: Limits) -> None:
@@ -54,7 +54,7 @@ def _check_ratio(headers: list[Header], limits: Limits) -> None:
     sizes.append(("", sum(one[1] for one in sizes), sum(one[2] for one in sizes)))
     for name, packed, size in sizes:
         if size > limits.ratio_bytes and size > limits.ratio * packed:
-            raise too_large("ratio", f"more than {limits.ratio} times as much comes out as was packed", name or None)
+            raise unsafe("ratio", f"more than {limits.ratio} times as much comes out as was packed", name or None)
 
 
 def _members(file: BinaryIO, headers: list[Header], end: int) -> Iterator[tuple[str, _Member]]:
@@ -65,26 +65,26 @@ def _members(file: BinaryIO, headers: list[Header], end: int) -> Iterator[tuple[
     for header, following in zip(ordered, ends, strict=False):  # without any entry there is still the end
         if header.start != expected:
             reason = "overlap" if header.start < expected else "have other bytes before or between them"
-            raise deceptive("archive-overlap", f"entries {reason}", header.text)
+            raise unsafe("archive-overlap", f"entries {reason}", header.text)
         local = read_local(file, header, following)
         expected = local.data + header.packed
         if expected > following:
-            raise deceptive("archive-overlap", "an entry reaches into the next one", header.text)
+            raise unsafe("archive-overlap", "an entry reaches into the next one", header.text)
         _check_same(header, local)
         if header.flags & STREAMED:
             expected = _checked_descriptor(file, header, expected, following)
         yield header.text, _Member(header, local.data)
     if expected != end:
-        raise deceptive("archive-gap", "there are other bytes between the entries and the central directory")
+        raise unsafe("archive-gap", "there are other bytes between the entries and the central directory")
 
 
 def _check_same(header: Header, local: LocalHeader) -> None:
     if (local.name, local.flags, local.method) != (header.name, header.flags, header.method):
-        raise deceptive("archive-headers", "an entry has two different names, methods or flags", header.text)
+        raise unsafe("archive-headers", "an entry has two different names, methods or flags", header.text)
     pairs = zip((local.crc, local.packed, local.size), (header.crc, header.packed, header.size), strict=True)
     later = (0,) if header.flags & STREAMED else ()
     if any(here != there and here not in later for here, there in pairs):
-        raise deceptive("archive-headers", "an entry has two different sizes or checksums", header.text)
+        raise unsafe("archive-headers", "an entry has two different sizes or checksums", header.text)
 
 
 def _checked_descriptor(file: BinaryIO, header: Header, start: int, end: int) -> int:
@@ -95,7 +95,7 @@ def _checked_descriptor(file: BinaryIO, header: Header, start: int, end: int) ->
     for expected in (b"PK\7\x08" + record, record):
         if data[: len(expected)] == expected and end - start == len(expected):
             return end
-    raise deceptive("lying-size", "what follows an entry's data tells of another size or checksum", header.text)
+    raise unsafe("lying-size", "what follows an entry's data tells of another size or checksum", header.text)
 
 
 def _content(file: BinaryIO, member: _Member) -> Iterator[bytes]:
@@ -123,7 +123,7 @@ def _content(file: BinaryIO, member: _Member) -> Iterator[bytes]:
         elif not pending and not left:
             break
     if allowed and (not inflater.eof or left or inflater.unused_data):
-        raise deceptive("lying-size", "an entry's data ends before or after the archive says", member.header.text)
+        raise unsafe("lying-size", "an entry's data ends before or after the archive says", member.header.text)
 
 
 def _next(file: BinaryIO, at: int, left: int) -> bytes:

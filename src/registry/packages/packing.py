@@ -16,23 +16,19 @@ _LEVEL = 9
 
 
 def pack(folder: Path, file: BinaryIO, limits: Limits = DEFAULT_LIMITS) -> None:
-    """Write a folder's files into a zip, in order of path, with fixed times and modes of 0644 or 0755.
+    """Write a folder's files into a zip, in order of name in each folder, with fixed times and modes of 0644 or 0755.
 
     The same tree gives the same bytes with the same zlib. Folders have no entries of their own. `file` is open for
     writing and seekable. Raises PackageRefused where the folder breaks a rule of packages, OSError.
     """
     source = SourceFolder(folder, limits)
-    contents: dict[str, tuple[Entry, bytes]] = {}
-
-    def keep(entry: Entry, chunks: Iterator[bytes]) -> None:
-        if not entry.is_folder:
-            contents[entry.name] = entry, b"".join(chunks)
-
-    source.each(keep)
     with zipfile.ZipFile(file, "w") as archive:
-        for name in sorted(contents, key=str.encode):
-            entry, data = contents[name]
-            archive.writestr(_info(entry), data, zipfile.ZIP_DEFLATED, _LEVEL)
+        source.each(lambda entry, chunks: _write(archive, entry, chunks))
+
+
+def _write(archive: zipfile.ZipFile, entry: Entry, chunks: Iterator[bytes]) -> None:
+    if not entry.is_folder:
+        archive.writestr(_info(entry), b"".join(chunks), zipfile.ZIP_DEFLATED, _LEVEL)
 
 
 def _info(entry: Entry) -> zipfile.ZipInfo:

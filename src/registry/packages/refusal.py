@@ -33,13 +33,8 @@ def malformed(message: str, file: str | None = None) -> PackageRefused:
     return PackageRefused([structure_error("archive-malformed", message, file)])
 
 
-def deceptive(rule: str, message: str, file: str | None = None) -> PackageRefused:
-    """Return the refusal of an archive that says one thing in one place and another elsewhere."""
-    return PackageRefused([security_issue(rule, message, file)])
-
-
-def too_large(rule: str, message: str, file: str | None = None) -> PackageRefused:
-    """Return the refusal of a package beyond a limit."""
+def unsafe(rule: str, message: str, file: str | None = None) -> PackageRefused:
+    """Return the refusal of what deceives or overwhelms: it says two things, hides one, or is too large."""
     return PackageRefused([security_issue(rule, message, file)])
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from registry.packages.limits import Limits
 from registry.packages.paths import MAX_DEPTH
-from registry.packages.refusal import PackageRefused, deceptive, structure_error
+from registry.packages.refusal import PackageRefused, structure_error, unsafe
 from registry.packages.tree import Entry, check_tree
 from registry.skill_folder.tree import TEMPORARY_PREFIX
 
@@ -92,7 +92,7 @@ def _content(found: _Found) -> Iterator[bytes]:
 
 
 def _changed(name: str) -> PackageRefused:
-    return deceptive("changed", "it was changed while it was being read", name)
+    return unsafe("changed", "it was changed while it was being read", name)
 
 
 def _unreadable_file(name: str) -> PackageRefused:

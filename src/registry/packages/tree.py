@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from registry.findings import Finding
 from registry.packages.limits import Limits
-from registry.packages.paths import path_faults
-from registry.packages.refusal import PackageRefused, security_issue, structure_error, too_large
+from registry.packages.paths import MAX_DEPTH, path_faults
+from registry.packages.refusal import PackageRefused, security_issue, structure_error, unsafe
 
 _MAX_FAULTS = 50
 
@@ -58,7 +58,7 @@ def check_tree(entries: Iterable[Entry], limits: Limits) -> None:
 
 def too_many_entries(limits: Limits) -> PackageRefused:
     """Return the refusal of more entries than are allowed."""
-    return too_large("too-many-entries", f"there are more than {limits.entries:,} entries")
+    return unsafe("too-many-entries", f"there are more than {limits.entries:,} entries")
 
 
 def _kind_faults(entry: Entry) -> list[Finding]:
@@ -82,7 +82,7 @@ def _clashes(entry: Entry, known: dict[str, str]) -> list[Finding]:
     `known` has the name as written, with `/` at the end of a folder's, by what a file system without case and with
     normalised names makes of it; a folder that is only implied has a second `/`.
     """
-    parts = entry.name.removesuffix("/").split("/")[: 2 * 16]
+    parts = entry.name.removesuffix("/").split("/")[: MAX_DEPTH + 1]
     for depth in range(1, len(parts)):
         folder = "/".join(parts[:depth]) + "/"
         before = known.setdefault(_folded(folder), folder + "/")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 from registry.packages.limits import Limits
-from registry.packages.refusal import PackageRefused, deceptive, malformed, too_large
+from registry.packages.refusal import PackageRefused, malformed, unsafe
 from registry.packages.tree import Entry, too_many_entries
 
 STORED, DEFLATED = 0, 8
@@ -74,20 +74,20 @@ def read_directory(file: BinaryIO, limits: Limits) -> Directory:
     """Return the central directory, its number of entries checked before it is read. Raises PackageRefused."""
     size = file.seek(0, 2)
     if size > limits.archive_bytes:
-        raise too_large("archive-too-large", f"the archive is larger than {limits.archive_bytes:,} bytes")
+        raise unsafe("archive-too-large", f"the archive is larger than {limits.archive_bytes:,} bytes")
     end, (_, disk, first_disk, here, count, length, start, _) = _end_record(file, size)
     if disk or first_disk or here != count:
-        raise deceptive("archive-headers", "the archive says that it is one of several parts")
+        raise unsafe("archive-headers", "the archive says that it is one of several parts")
     if 0xFFFF in (here, count) or 0xFFFFFFFF in (length, start):
         raise _zip64()
     if count > limits.entries:
         raise too_many_entries(limits)
     if start + length != end:
-        raise deceptive("archive-gap", "the central directory does not end where the end record begins")
+        raise unsafe("archive-gap", "the central directory does not end where the end record begins")
     data = _read_at(file, start, length)
     headers = list(_headers(data))
     if len(headers) != count:
-        raise deceptive("archive-headers", f"the archive says it has {count} entries and has {len(headers)}")
+        raise unsafe("archive-headers", f"the archive says it has {count} entries and has {len(headers)}")
     return Directory(headers, start)
 
 
@@ -105,7 +105,7 @@ def _end_record(file: BinaryIO, size: int) -> tuple[int, tuple[bytes, int, int, 
             return at, values
     head = _read_at(file, 0, min(size, 4))
     if head in (b"PK\3\4", b"PK\5\6"):
-        raise deceptive("archive-trailing", "the archive is cut short, or has a comment or other bytes after its end")
+        raise unsafe("archive-trailing", "the archive is cut short, or has a comment or other bytes after its end")
     raise malformed("the file is not a zip archive, or has bytes before it")
 
 
@@ -124,7 +124,7 @@ def _headers(data: bytes) -> Iterator[Header]:
         if at > len(data):
             raise malformed("the central directory is damaged")
         if comment_length or disk:
-            raise deceptive("archive-headers", "an entry has a comment or lies in another part", header.text)
+            raise unsafe("archive-headers", "an entry has a comment or lies in another part", header.text)
         _check_header(header)
         check_extra(extra, header)
         yield header
@@ -132,31 +132,31 @@ def _headers(data: bytes) -> Iterator[Header]:
 
 def _check_header(header: Header) -> None:
     if header.flags & _ENCRYPTED:
-        raise deceptive("encrypted", "an entry is encrypted", header.text)
+        raise unsafe("encrypted", "an entry is encrypted", header.text)
     if header.method not in (STORED, DEFLATED):
-        raise deceptive("compression-method", "an entry is neither stored nor deflated", header.text)
+        raise unsafe("compression-method", "an entry is neither stored nor deflated", header.text)
     if header.flags & ~_ALLOWED_FLAGS:
-        raise deceptive("archive-headers", "an entry has flags that packages do not use", header.text)
+        raise unsafe("archive-headers", "an entry has flags that packages do not use", header.text)
     if 0xFFFFFFFF in (header.packed, header.size, header.start):
         raise _zip64(header.text)
     if header.method == STORED and header.packed != header.size:
-        raise deceptive("lying-size", "an entry that is stored has two different sizes", header.text)
+        raise unsafe("lying-size", "an entry that is stored has two different sizes", header.text)
     if header.attributes & _FOLDER_ATTRIBUTE and not header.name.endswith(b"/"):
-        raise deceptive("kind-mismatch", "an entry is a file by its name and a folder by its attributes", header.text)
+        raise unsafe("kind-mismatch", "an entry is a file by its name and a folder by its attributes", header.text)
 
 
 def read_local(file: BinaryIO, header: Header, end: int) -> LocalHeader:
     """Return the local header of an entry, all of it before `end`. Raises PackageRefused."""
     if header.start + _LOCAL.size > end:
-        raise deceptive("archive-overlap", "an entry begins where there is no room for it", header.text)
+        raise unsafe("archive-overlap", "an entry begins where there is no room for it", header.text)
     fields = _LOCAL.unpack(_read_at(file, header.start, _LOCAL.size))
     if fields[0] != b"PK\3\4":
-        raise deceptive("archive-headers", "an entry does not begin where the directory says", header.text)
+        raise unsafe("archive-headers", "an entry does not begin where the directory says", header.text)
     flags, method, (crc, packed, size) = fields[2], fields[3], fields[6:9]
     name_length, extra_length = fields[9:]
     names = header.start + _LOCAL.size
     if names + name_length + extra_length > end:
-        raise deceptive("archive-overlap", "an entry reaches beyond its end", header.text)
+        raise unsafe("archive-overlap", "an entry reaches beyond its end", header.text)
     rest = _read_at(file, names, name_length + extra_length)
     check_extra(rest[name_length:], header)
     return LocalHeader(rest[:name_length], flags, method, crc, packed, size, names + name_length + extra_length)
@@ -174,17 +174,15 @@ def check_extra(extra: bytes, header: Header) -> None:
         if at > len(extra):
             raise malformed("an extra field is damaged", header.text)
         if kind == _ZIP64:
-            raise deceptive(
-                "archive-zip64", "an entry uses zip64, which no package within the limits needs", header.text
-            )
+            raise unsafe("archive-zip64", "an entry uses zip64, which no package within the limits needs", header.text)
         if kind == _UNICODE_PATH:
             if named or value[5:] != header.name:
-                raise deceptive("archive-headers", "an entry has a second name in an extra field", header.text)
+                raise unsafe("archive-headers", "an entry has a second name in an extra field", header.text)
             named = True
 
 
 def _zip64(name: str | None = None) -> PackageRefused:
-    return deceptive("archive-zip64", "the archive uses zip64, which no package within the limits needs", name)
+    return unsafe("archive-zip64", "the archive uses zip64, which no package within the limits needs", name)
 
 
 def _read_at(file: BinaryIO, start: int, length: int) -> bytes:
