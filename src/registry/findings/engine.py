@@ -6,10 +6,12 @@ from functools import cache
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
+import msgspec
+
 from registry.findings.finding import RISKS, Finding, SkillFindings, risk
 from registry.findings.rule import Rule
 from registry.findings.rules import RULES
-from registry.skill_folder.tree import list_files
+from registry.skill_folder.tree import SKILL_FILE, list_files
 
 _Span = tuple[int, int]
 """Where something begins and ends in a text."""
@@ -36,6 +38,13 @@ _INVISIBLE = re.compile(
 def scan_folder(folder: Path) -> SkillFindings:
     """Look into the texts of a skill's own files. Raises OSError when the folder cannot be listed."""
     findings = scan_files(folder, [entry.path for entry in list_files(folder)])
+    return SkillFindings(risk=risk(findings), engine=ENGINE, findings=findings)
+
+
+def scan_record(name: str, description: str, body: str) -> SkillFindings:
+    """Look into a skill that is a record without files; lines are those of its body."""
+    said = scan_text(SKILL_FILE, f"name: {name}\n{description}")
+    findings = [*(msgspec.structs.replace(one, line=None) for one in said), *scan_text(SKILL_FILE, body)]
     return SkillFindings(risk=risk(findings), engine=ENGINE, findings=findings)
 
 
