@@ -1,8 +1,8 @@
 """What a package says of itself, read strictly: SKILL.md by the Agent Skills format, and skill-project.toml.
 
-A field is taken from skill-project.toml, else from `metadata`, else from the front matter, else a default. Agents read
-the front matter and people what the registry shows, so where the two files name or describe the skill differently the
-package is refused.
+A field is taken from skill-project.toml, else from `metadata`, else from the front matter, else a default. Name and
+description must stand in the front matter, since agents read them there and people what the registry shows: a package
+that says something else elsewhere is refused, as is one with two versions in its two files.
 """
 
 import re
@@ -55,14 +55,14 @@ def read_statement(skill_file: bytes, project_file: bytes | None) -> Statement:
     metadata = fields.get("metadata", {})
     faults = [] if isinstance(metadata, dict) else [_fault("metadata", "must be a mapping")]
     sources = (project, metadata if isinstance(metadata, dict) else {}, fields)
-    faults += _disagreements(project, Said(sources[1:]), fields)
     said = Said(sources)
-    full_name = _text(project.get("id")) or _text(fields.get("name"))
-    scope, _, name = full_name.rpartition("/")
     version = said.text("version") or _DEFAULT_VERSION
-    description = said.text("description")
+    description = _text(fields.get("description")).strip()
+    full_name = _text(fields.get("name")) and (_text(project.get("id")) or _text(fields.get("name")))
+    scope, _, name = full_name.rpartition("/")
     faults += _name_faults(name, scope, full_name)
     faults += _description_faults(description)
+    faults += _disagreements(*sources)
     faults += [_fault("version", fault.message) for fault in find_faults(version, Version, "version")]
     if faults:
         raise PackageRefused(faults)
@@ -118,21 +118,26 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) or (isinstance(value, list) and all(isinstance(item, str) for item in value))
 
 
-def _disagreements(project: Mapping[str, Value], skill: Said, fields: Mapping[str, Value]) -> list[Finding]:
-    stated = (
-        ("id", "name", _text(fields.get("name")).rpartition("/")[2]),
-        ("version", "version", skill.text("version")),
-        ("description", "description", skill.text("description")),
+def _disagreements(
+    project: Mapping[str, Value], metadata: Mapping[str, Value], fields: Mapping[str, Value]
+) -> list[Finding]:
+    """Tell where the same thing is said twice and differs; which version counts within SKILL.md is settled, though."""
+    description = _text(fields.get("description"))
+    pairs = (
+        ("name", _bare(_text(project.get("id"))), _bare(_text(fields.get("name"))), PROJECT_FILE),
+        ("version", _text(project.get("version")), Said((metadata, fields)).text("version"), PROJECT_FILE),
+        ("description", _text(project.get("description")), description, PROJECT_FILE),
+        ("description", Said((metadata,)).text("description"), description, SKILL_FILE),
     )
     return [
-        _fault(field, f"{SKILL_FILE} says something else", PROJECT_FILE)
-        for key, field, here in stated
-        if here and (there := _text(project.get(key)).strip()) and _bare(there, key) != here
+        _fault(field, "something else is said of it in the front matter", file)
+        for field, there, here, file in pairs
+        if here and there and there.strip() != here.strip()
     ]
 
 
-def _bare(text: str, key: str) -> str:
-    return text.rpartition("/")[2] if key == "id" else text
+def _bare(name: str) -> str:
+    return name.rpartition("/")[2]
 
 
 def _text(value: Value | None) -> str:

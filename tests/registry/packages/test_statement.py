@@ -57,6 +57,13 @@ def test_files_that_disagree_are_refused(toml: bytes, rule: str) -> None:
     assert rules(skill_file(f"{SAID}\nversion: 1.0.0"), toml) == {rule}
 
 
+def test_agents_and_people_are_told_the_same() -> None:
+    assert rules(skill_file(f"{SAID}\nmetadata:\n  description: Another one, for people.")) == {"skill-description"}
+    assert rules(skill_file("description: Fills in forms."), project(id="pdf-forms")) == {"skill-name"}
+    assert rules(skill_file("name: pdf-forms"), project(description="Fills in forms.")) == {"skill-description"}
+    assert said(toml=project(description="Fills the fields of PDF forms.")).name == "pdf-forms"
+
+
 @pytest.mark.parametrize("name", ["a", "7zip", "a-b-1", "a" * 64])
 def test_a_name_of_the_format_is_taken(name: str) -> None:
     assert read_statement(skill_file(SAID.replace("pdf-forms", name)), None).name == name
