@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from registry.atomic_files import TEMPORARY_PREFIX
 from registry.packages.limits import Limits
 from registry.packages.paths import MAX_DEPTH
 from registry.packages.refusal import PackageRefused, structure_error, unsafe
 from registry.packages.tree import Entry, check_tree
-from registry.skill_folder.tree import TEMPORARY_PREFIX
 
 _CHUNK = 64 * 1024
 

@@ -6,7 +6,6 @@ that says something else elsewhere is refused, as is one with two versions in it
 """
 
 import re
-import tomllib
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +18,7 @@ from registry.models import Author, Capability, Tag, Version, split_labels
 from registry.packages.refusal import PackageRefused, quality_warning, structure_error
 from registry.skill_folder.reading import PROJECT_FILE, Said
 from registry.skill_folder.tree import SKILL_FILE
+from registry.toml_text import load_toml
 from registry.yaml_text import Value
 
 MAX_SKILL_FILE = 1024 * 1024
@@ -101,16 +101,15 @@ def _project(data: bytes | None) -> dict[str, Value]:
     """Return the texts and lists of `[metadata]`. Raises PackageRefused where the file is not TOML."""
     try:
         if data is not None and len(data) > MAX_PROJECT_FILE:
-            raise ValueError(f"it is larger than {MAX_PROJECT_FILE:,} bytes")
-        table: Any = tomllib.loads((data or b"").decode("utf-8")).get("metadata", {})
+            raise ValueError(f"is larger than {MAX_PROJECT_FILE:,} bytes")
+        table = load_toml(data or b"").get("metadata", {})
         if not isinstance(table, dict):
-            raise ValueError("metadata is not a table")
+            raise ValueError("has a metadata that is not a table")
         for name in ("id", "name", "version", "description"):
             if not isinstance(table.get(name, ""), str):
-                raise ValueError(f"metadata.{name} is not a string")
-    except (ValueError, RecursionError) as error:
-        reason = str(error) if not isinstance(error, RecursionError) else "it is nested too deep"
-        raise PackageRefused([structure_error("project-file", reason, PROJECT_FILE)]) from None
+                raise ValueError(f"has a metadata.{name} that is not a string")
+    except ValueError as error:
+        raise PackageRefused([structure_error("project-file", f"the file {error}", PROJECT_FILE)]) from None
     return {key: value for key, value in table.items() if _is_text(value)}
 
 

@@ -134,6 +134,7 @@ def test_what_is_not_text_is_refused() -> None:
     "toml",
     [
         b"[metadata",
+        b"a" + b".a" * 30_000 + b" = 1",
         b"\xff",
         b"a = " + b"[" * 5000,
         b"#" * 70_000,
