@@ -61,12 +61,12 @@ clean: ## remove .venv and caches; data and indexes stay
 	@touch $@
 
 # The tests of the pages drive a real browser; those of a failing disk have strace fail its calls; the tour uses curl;
-# those of https make a certificate with openssl.
+# those of https make a certificate with openssl; packages are packed by zip.
 programs:
 	@missing=; \
 	command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
 	command -v google-chrome >/dev/null || missing="chromium"; \
-	for name in curl strace openssl; do command -v $$name >/dev/null || missing="$$missing $$name"; done; \
+	for name in curl openssl strace zip; do command -v $$name >/dev/null || missing="$$missing $$name"; done; \
 	[ -n "$$missing" ] || exit 0; \
 	if [ "$$(id -u)" = 0 ]; then as_root=env; else as_root=sudo; fi; \
 	for name in apt-get $$as_root; do command -v $$name >/dev/null && continue; \

@@ -1,5 +1,6 @@
 """How fast search answers, and how near that is to what the machine allows.
 
+    python benchmarks/latency.py --auth [--json OUT]
     python benchmarks/latency.py [--corpus corpus.jsonl] [--queries queries.jsonl] [--sizes 1000 10000] [--json OUT]
 
 Every figure stands beside its own limit, measured in the same run: the parts called directly (encoder, flat FAISS,
@@ -26,6 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 import corpora
+import guard_cost
 import load
 from embeddings import Embedder, EmbeddingSettings, choose
 from embeddings.base import Matrix
@@ -242,14 +244,31 @@ def show(result: dict[str, Any]) -> None:
     Console(width=110).print(table)
 
 
+def measure_guard(results: Path | None) -> None:
+    """Measure, print and keep what the guard costs."""
+    with tempfile.TemporaryDirectory() as name:
+        found = guard_cost.measure(Path(name), Served)
+    table = Table("route", *found, title="throughput with the guard / without (asked: > 0.9)")
+    for route in next(iter(found.values())):
+        table.add_row(route, *(f"{ratios[route]:.2f}" for ratios in found.values()))
+    Console(width=110).print(table)
+    if results:
+        kept = {"command": " ".join([Path(sys.executable).name, *sys.argv]), "with the guard / without": found}
+        results.write_text(json.dumps(kept, indent=2) + "\n")
+
+
 def main() -> None:
     """Measure every size asked for."""
     parser = argparse.ArgumentParser(description="Measure the speed of search beside its own limits.")
     parser.add_argument("--corpus", type=Path, help="corpus.jsonl of real skills; made-up ones without it")
     parser.add_argument("--queries", type=Path, help="queries.jsonl; descriptions of skills without it")
     parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 4000, 10_000])
+    parser.add_argument("--auth", action="store_true", help="measure what the guard of the registry profile costs")
     parser.add_argument("--json", type=Path, help="file for the results")
     arguments = parser.parse_args()
+    if arguments.auth:
+        measure_guard(arguments.json)
+        return
     faiss.omp_set_num_threads(1)
     models = Path(tempfile.gettempdir()) / "skill-registry-models"
     embedder = choose(EmbeddingSettings(provider="local", cache_dir=models))

@@ -56,7 +56,7 @@ def test_every_setting_is_documented() -> None:
 
 
 def test_every_command_is_documented() -> None:
-    told = set(re.findall(r"^skill-registry (\w+)  ", README, re.MULTILINE))
+    told = set(re.findall(r"^skill-registry ([\w-]+)  ", README, re.MULTILINE))
     assert told == set(main.commands)
 
 

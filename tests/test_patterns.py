@@ -32,7 +32,7 @@ class Pattern(NamedTuple):
 
 
 def patterns_in(path: Path) -> Iterator[Pattern]:
-    """Find `re.compile(…)` and every `pattern=…`, which msgspec searches for, in a module."""
+    """Find `re.compile(…)` and every `pattern=…` in a module: a content rule's, or one msgspec searches for."""
     tree = ast.parse(path.read_text())
     assigned = {
         node.targets[0].id: node.value
@@ -44,12 +44,14 @@ def patterns_in(path: Path) -> Iterator[Pattern]:
         if not isinstance(node, ast.Call):
             continue
         place = f"{path.relative_to(SOURCE)}:{node.lineno}"
-        if ast.unparse(node.func) == "re.compile":
+        called = ast.unparse(node.func)
+        if called == "re.compile" and not ast.unparse(node.args[0]).endswith(".pattern"):
             flags = eval(ast.unparse(node.args[1]), {"re": re}) if len(node.args) > 1 else 0
             yield Pattern(place, literal(node.args[0], assigned), flags, uses_of(names.get(id(node)), tree))
+        use = "finditer" if called == "Rule" else "search"
         for keyword in node.keywords:
             if keyword.arg == "pattern":
-                yield Pattern(place, literal(keyword.value, assigned), 0, frozenset({"search"}))
+                yield Pattern(place, literal(keyword.value, assigned), 0, frozenset({use}))
 
 
 def literal(node: ast.expr, assigned: dict[str, ast.expr]) -> str | bytes:

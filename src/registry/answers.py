@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from registry import __version__
 from registry.errors import service_unavailable
+from registry.findings import RISKS, Risk
 from registry.origins import Origin
 from registry.services import Services
 from search.service import Hit, Request, Results, SemanticUnavailable
@@ -36,7 +37,10 @@ ContentDetail = Literal["none", "preview", "full"]
 
 
 class SearchFilters(msgspec.Struct, kw_only=True):
-    """Which skills may be found: those with all of the tags and capabilities, and every other value given."""
+    """Which skills may be found: those with all of the tags and capabilities, and every other value given.
+
+    `max_risk` admits skills whose findings are no graver; where nothing has looked for any, a skill is not admitted.
+    """
 
     tags: list[Label] = msgspec.field(default_factory=list)
     capabilities: list[Label] = msgspec.field(default_factory=list)
@@ -44,6 +48,7 @@ class SearchFilters(msgspec.Struct, kw_only=True):
     scope: Label | None = None
     installed: bool | None = None
     enabled: bool | None = None
+    max_risk: Risk | None = None
 
 
 class SearchBody(msgspec.Struct, kw_only=True):
@@ -152,12 +157,14 @@ def search_request(body: SearchBody) -> Request:
 
 
 def _allowed(filters: SearchFilters) -> Filter:
-    groups = [(f"tag:{tag.casefold()}",) for tag in filters.tags]
+    groups: list[tuple[str, ...]] = [(f"tag:{tag.casefold()}",) for tag in filters.tags]
     groups += [(f"capability:{capability.casefold()}",) for capability in filters.capabilities]
     for name in ("source", "scope", "installed", "enabled"):
         value = getattr(filters, name)
         if value is not None:
             groups.append((f"{name}:{str(value).lower() if isinstance(value, bool) else value}",))
+    if filters.max_risk is not None:
+        groups.append(tuple(f"risk:{risk}" for risk in RISKS[: RISKS.index(filters.max_risk) + 1]))
     return Filter(tuple(groups), () if filters.enabled is False else (DISABLED,))
 
 

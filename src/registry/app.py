@@ -19,6 +19,7 @@ from registry.routes.auth import AUTH
 from registry.routes.code import CODE_V1, EIGHT_OPERATIONS, VERSIONS
 from registry.routes.content import CONTENT
 from registry.routes.guards import refuse_changes, require_role
+from registry.routes.manifest import MANIFEST
 from registry.routes.metrics import METRICS
 from registry.routes.pages import PAGES, openapi_config
 from registry.routes.reindex import REINDEX
@@ -53,12 +54,12 @@ _SKILL_ROUTES = [*SKILLS, *CONTENT, *SEARCH, *REINDEX]
 PROFILE_B: Sequence[Any] = [
     *PROBES,
     *PAGES,
-    Router(API_V1, route_handlers=[*_SKILL_ROUTES, *SOURCES, *SERVICE], guards=[refuse_changes]),
+    Router(API_V1, route_handlers=[*_SKILL_ROUTES, *SOURCES, *MANIFEST, *SERVICE], guards=[refuse_changes]),
     to_version_1,
 ]
 """The local profile: the routes below `/api/v1`, open to whoever reaches the port."""
 
-_GUARDED: dict[str, Any] = {"guards": [require_role, refuse_changes]}
+_GUARDED: dict[str, Any] = {"guards": [require_role]}
 
 PROFILE_A: Sequence[Any] = [
     *PROBES,

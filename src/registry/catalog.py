@@ -89,6 +89,17 @@ class Catalog:
             raise skill_not_found(skill_id)
         return bool(rows[0][0])
 
+    def installed(self) -> list[Stored]:
+        """Return every skill that is a folder below the skills directory, in order of id."""
+        rows = self.database.read(f"{_STORED} where s.folder is not null order by s.id")
+        return [_stored(row) for row in rows]
+
+    def installed_version(self, skill_id: str) -> str | None:
+        """Return the version of a skill that is a folder below the skills directory; None where there is none."""
+        sql = "select json_extract(detail, '$.version') from skills where id = ? and folder is not null"
+        rows = self.database.read(sql, (skill_id,))
+        return str(rows[0][0]) if rows else None
+
     def cards(self, limit: int, offset: int, enabled: bool | None) -> tuple[list[bytes], int]:
         """Return one page of encoded cards of our own skills, oldest first, and how many there are in all."""
         where = " where s.advertised = 0" + ("" if enabled is None else " and s.enabled = ?")

@@ -72,7 +72,7 @@ def create_key(name: str, role: str, scope: str | None, as_json: bool, **flags: 
     """Make an API key and print it: it is shown this once."""
     with _database(flags) as (_, database):
         new = convert({"name": name, "role": role, "scope": scope}, NewKey)
-        made = ApiKeys(database, now).create(new)
+        made = _keys(database).create(new)
     console.show(msgspec.to_builtins(made), console.facts_table, as_json=as_json)
 
 
@@ -81,7 +81,7 @@ def create_key(name: str, role: str, scope: str | None, as_json: bool, **flags: 
 def list_keys(as_json: bool, **flags: Any) -> None:
     """List the API keys, without their secrets."""
     with _database(flags) as (_, database):
-        found, _ = ApiKeys(database, now).list(_ALL, 0)
+        found, _ = _keys(database).list(_ALL, 0)
     console.show({"keys": [msgspec.to_builtins(key) for key in found]}, _keys_table, as_json=as_json)
 
 
@@ -91,7 +91,7 @@ def list_keys(as_json: bool, **flags: Any) -> None:
 def revoke_key(key_id: str, as_json: bool, **flags: Any) -> None:
     """Revoke the API key KEY_ID for good."""
     with _database(flags) as (_, database):
-        revoked = ApiKeys(database, now).revoke(key_id)
+        revoked = _keys(database).revoke(key_id)
     console.show(msgspec.to_builtins(revoked), console.facts_table, as_json=as_json)
 
 
@@ -169,6 +169,10 @@ def remove_user(name: str, as_json: bool, **flags: Any) -> None:
 def _users_table(answer: console.Answer) -> Iterator[Table | str]:
     columns, fields = ("Name", "Role", "Scope", "Added"), ("name", "role", "scope", "created_at")
     yield console.table(columns, ([user[field] for field in fields] for user in answer["users"]))
+
+
+def _keys(database: Database) -> ApiKeys:
+    return ApiKeys(database, now, Revocations(database, now))
 
 
 def _users(database: Database) -> Users:

@@ -12,8 +12,12 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from registry.answers import SearchBody, search_data, status_data
+from registry.catalog import Catalog
 from registry.data_dir import DataDirInUse, DataDirLock
+from registry.db import Database
 from registry.errors import RegistryError
+from registry.models import now
+from registry.project import generate_mdc
 from registry.services import Services
 from registry.settings import Settings
 from registry.sources.entry import SourceEntry
@@ -58,6 +62,10 @@ class Target(Protocol):
 
     def refresh_sources(self) -> list[Answer]:
         """Read every source anew and return the sources."""
+        ...
+
+    def generate_mdc(self) -> Answer:
+        """Write the project's rule file for editors."""
         ...
 
 
@@ -111,6 +119,11 @@ class Server:
         """Read every source anew and return the sources."""
         self._call("POST", "/registry/refresh")
         return self.sources()
+
+    def generate_mdc(self) -> Answer:
+        """Write the rule file of the server's project."""
+        answer: Answer = self._call("POST", "/manifest/generate-mdc", {})
+        return answer
 
     def _call(self, method: str, path: str, body: object = None) -> Any:
         request = urllib.request.Request(  # noqa: S310 - the scheme was checked
@@ -186,6 +199,12 @@ class InProcess:
         self._answer(self.services.sources.refresh)
         return self.sources()
 
+    def generate_mdc(self) -> Answer:
+        """Write the project's rule file for editors, of the skills directory as it is."""
+        self.services.scanner.reconcile()
+        answer: Answer = self._answer(lambda: generate_mdc(self.services, write=True))
+        return answer
+
     @staticmethod
     def _answer(call: Callable[[], object]) -> Any:
         try:
@@ -195,8 +214,11 @@ class InProcess:
 
 
 @contextmanager
-def open_target(settings: Settings, server: str | None) -> Iterator[Target]:
-    """Yield the server at `server`, else the one that runs on the data directory, else the directory itself."""
+def open_target(settings: Settings, server: str | None, *, searching: bool = True) -> Iterator[Target]:
+    """Yield the server at `server`, else the one that runs on the data directory, else the directory itself.
+
+    With `searching` the directory's indexes are brought up to date first.
+    """
     api_key = settings.client.api_key.reveal() if settings.client.api_key else None
     if server:
         yield Server(server, api_key)
@@ -214,10 +236,28 @@ def open_target(settings: Settings, server: str | None) -> Iterator[Target]:
         yield Server(running.url, api_key)
         return
     with closing_services(settings, lock) as services:
-        services.engine.start()
-        services.engine.wait_until_embedded(_TIMEOUT_SECONDS)
-        services.ready.set()
+        if searching:
+            services.engine.start()
+            services.engine.wait_until_embedded(_TIMEOUT_SECONDS)
+            services.ready.set()
         yield InProcess(services)
+
+
+@contextmanager
+def open_catalog(settings: Settings) -> Iterator[Catalog]:
+    """Yield the catalog of the skills directory: scanned now, or as the server that runs on it has it."""
+    try:
+        lock = DataDirLock(settings.data_dir)
+    except DataDirInUse:
+        database = Database(settings.database_path)
+        try:
+            yield Catalog(database, now)
+        finally:
+            database.close()
+        return
+    with closing_services(settings, lock) as services:
+        services.scanner.reconcile()
+        yield services.catalog
 
 
 @contextmanager

@@ -81,11 +81,13 @@ def stop(message: str, code: int = FAILED) -> NoReturn:
     sys.exit(code)
 
 
-def with_target(flags: dict[str, Any], server: str | None, call: Callable[[Any], Any]) -> Any:
-    """Return what `call` makes of the catalog the flags lead to."""
+def with_target(
+    flags: dict[str, Any], server: str | None, call: Callable[[Any], Any], *, searching: bool = True
+) -> Any:
+    """Return what `call` makes of the catalog the flags lead to; `searching` says whether it needs the indexes."""
     settings = load(flags)
     try:
-        with open_target(settings, server) as target:
+        with open_target(settings, server, searching=searching) as target:
             return call(target)
     except (CommandFailed, DatabaseUnusable, EmbeddingUnavailable, OSError) as error:
         stop(str(error))

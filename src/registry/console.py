@@ -12,7 +12,9 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from registry.lock_file import LockedSkill
 from registry.scanner import ScanReport
+from registry.verify import Difference
 
 Answer = Mapping[str, Any]
 
@@ -72,6 +74,23 @@ def scan_tables(answer: Answer) -> Iterator[Table | str]:
     yield from facts_table(answer)
     yield from _problems("Skipped", answer["skipped"])
     yield from _problems("Untidy", {key: "; ".join(value) for key, value in answer["warnings"].items()})
+
+
+def verify_answer(locked: Sequence[LockedSkill], found: Sequence[Difference]) -> Answer:
+    """Return how the skills directory differs from the lock as one answer."""
+    return {"skills": len(locked), "differences": msgspec.to_builtins(found)}
+
+
+def verify_tables(answer: Answer) -> Iterator[Table | str]:
+    """Yield each difference between the skills directory and the lock, or that there is none."""
+    differing = answer["differences"]
+    yield from _problems("Differs", {one["path"]: f"{one['kind']}: {one['message']}" for one in differing})
+    yield f"Differences from the lock of {answer['skills']} skills: {len(differing)}"
+
+
+def mdc_table(answer: Answer) -> Iterator[Table | str]:
+    """Yield where the rule file is and how many skills it lists."""
+    yield f"{answer['skills_count']} skills in {answer['path']}"
 
 
 def _problems(title: str, reasons: Mapping[str, str]) -> Iterator[Table | str]:

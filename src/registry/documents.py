@@ -23,6 +23,7 @@ def labels(card: Card, scope: str | None) -> tuple[str, ...]:
         *((f"scope:{scope}",) if scope else ()),
         f"installed:{str(card.installed).lower()}",
         f"enabled:{str(card.enabled).lower()}",
+        *((f"risk:{card.findings}",) if card.findings else ()),
     )
 
 

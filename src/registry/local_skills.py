@@ -11,6 +11,7 @@ import msgspec
 from registry.catalog import Catalog, Place, Stored
 from registry.db import Transaction
 from registry.errors import Fault, conflict, not_found, skill_not_found, validation_error
+from registry.findings.engine import ENGINE, scan_folder
 from registry.frontmatter import FrontMatterError
 from registry.models import RESERVED_IDS, NewSkill, Skill, SkillChanges, SourceType, split_labels
 from registry.skill_changes import default_body, said, sent_changes, with_sent
@@ -89,7 +90,7 @@ class LocalSkills:
             raise validation_error(Fault("skill_file", _OWN_FILE))
         _check_not_elsewhere(folder, sent)
         current = stored.skill
-        if fingerprint(folder) != stored.fingerprint:  # changed by hand, and not yet seen by a scan
+        if seen_now(folder) != stored.fingerprint:  # changed by hand, and not yet seen by a scan
             current = _skill(read_skill_folder(folder), current.id, current.enabled, str(stored.folder))
         undo.enter_context(restoring_skill_file(folder))
         try:
@@ -143,13 +144,14 @@ class LocalSkills:
         """Record a folder found by a scan as it is now. Raises UnreadableSkill."""
         place = folder.relative_to(self.root).as_posix()
         known = self._catalog.find_at(transaction, place)
-        seen = fingerprint(folder)
+        seen = seen_now(folder)
         if known is not None and known.fingerprint == seen:
             return  # a write route was quicker than the scan
         read = read_skill_folder(folder)
         skill_id = known.skill.id if known else self._free_id(transaction, folder, read)
         enabled = known.skill.enabled if known else True
-        self._catalog.save(transaction, _skill(read, skill_id, enabled, place), read.body, Place(place, seen))
+        skill = msgspec.structs.replace(_skill(read, skill_id, enabled, place), findings=scan_folder(folder))
+        self._catalog.save(transaction, skill, read.body, Place(place, seen))
 
     def _free_id(self, transaction: Transaction, folder: Path, read: SkillFolder) -> str:
         """Return the folder's id: the bare one, else one qualified by the folder above, else with a number."""
@@ -163,10 +165,16 @@ class LocalSkills:
     def _save(self, transaction: Transaction, folder: Path, skill: Skill) -> Skill:
         """Record a folder as it now is; `skill` has the fields as the caller sent them, to the letter."""
         place = folder.relative_to(self.root).as_posix()
-        seen = fingerprint(folder)
+        seen = seen_now(folder)
         read = read_skill_folder(folder)
-        skill = msgspec.structs.replace(skill, metadata=read.metadata, digest=read.digest, warnings=read.warnings)
+        found = {"digest": read.digest, "warnings": read.warnings, "findings": scan_folder(folder)}
+        skill = msgspec.structs.replace(skill, metadata=read.metadata, **found)
         return self._catalog.save(transaction, skill, read.body, Place(place, seen))
+
+
+def seen_now(folder: Path) -> str:
+    """Return a folder's fingerprint and the version of the content rules: when either changes, it is read again."""
+    return f"{ENGINE}-{fingerprint(folder)}"
 
 
 def _check_not_elsewhere(folder: Path, sent: Mapping[str, Any]) -> None:

@@ -1,11 +1,8 @@
 """Figures for Prometheus: requests, searches, the index, jobs. Each process has its own, and says which it is."""
 
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from litestar.enums import ScopeType
-from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
@@ -43,11 +40,21 @@ class Metrics:
             "skill_registry_search_seconds", "Time of a search.", ("mode",), buckets=_SECONDS, registry=self._registry
         )
         self._registry.register(_State(engine, database))
+        self._known: dict[tuple[str, str, int], tuple[Callable[[], None], Callable[[float], None]]] = {}
 
-    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request; `route` is the template of its path, never the path itself."""
-        self._requests.labels(method, route, str(status)).inc()
-        self._seconds.labels(method, route).observe(seconds)
+    def answered(self, scope: Any, status: int, seconds: float) -> None:
+        """Count a request by the template of its path, never by the path itself."""
+        method, route = scope["method"], _route(scope)
+        key = (method, route, status)
+        known = self._known.get(key)
+        if known is None:  # finding a figure by its labels costs more than counting
+            known = self._known[key] = (
+                self._requests.labels(method, route, str(status)).inc,
+                self._seconds.labels(method, route).observe,
+            )
+        count, observe = known
+        count()
+        observe(seconds)
 
     def searched(self, mode: str, seconds: float) -> None:
         """Count a search that was run; answers from memory are requests, not searches."""
@@ -79,33 +86,6 @@ class _State(Collector):
         for kind, state, count in self._database.read("select kind, state, count(*) from jobs group by kind, state"):
             jobs.add_metric((kind, state), count)
         yield jobs
-
-
-class MeasuredApp:
-    """Wraps an ASGI application: counts every request it answers."""
-
-    def __init__(self, app: ASGIApp, metrics: Metrics, clock: Callable[[], float] = time.perf_counter) -> None:
-        self._app = app
-        self._metrics = metrics
-        self._clock = clock
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
-        if scope["type"] != ScopeType.HTTP:
-            await self._app(scope, receive, send)
-            return
-        started, status = self._clock(), 500
-
-        async def send_and_note(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        try:
-            await self._app(scope, receive, send_and_note)
-        finally:
-            self._metrics.answered(scope["method"], _route(scope), status, self._clock() - started)
 
 
 def _route(scope: Any) -> str:

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from registry.findings import Risk, SkillFindings
+
 _ONE_LINE = r"^[^\x00-\x1f\x7f]*$(?!\n)"
 
 RESERVED_IDS = frozenset({"upgrade", "install", "versions", "search"})
@@ -77,6 +79,31 @@ VersionNote = Annotated[
 VersionNotes = Annotated[list[VersionNote], Meta(max_length=100, extra={"rule": "must be at most 100"})]
 SourceType = Literal["git", "local", "http", "zip"]
 
+SkillId = Annotated[
+    str,
+    Meta(
+        pattern=r"^([a-z0-9]([a-z0-9_-]{0,78}[a-z0-9])?/)?[a-z0-9]([a-z0-9_-]{0,78}[a-z0-9])?$(?!\n)",
+        extra={"rule": "must be an id of a-z, 0-9, '-' and '_', or scope/id"},
+    ),
+]
+"""Any skill's id, wherever the skill comes from; `NewSkillId` is the narrower rule for those made over HTTP."""
+
+SourceName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?$(?!\n)",
+        extra={"rule": "must be 1 to 64 of a-z, 0-9, '-' and '_', beginning and ending with a letter or digit"},
+    ),
+]
+Group = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$(?!\n)",
+        extra={"rule": "each must be 1 to 50 letters, digits, '.', '-' or '_', beginning with a letter or digit"},
+    ),
+]
+Groups = Annotated[list[Group], Meta(max_length=20, extra={"rule": "must be at most 20"})]
+
 Tags = Annotated[list[Tag], Meta(max_length=20, extra={"rule": "must be at most 20"})]
 Capabilities = Annotated[list[Capability], Meta(max_length=20, extra={"rule": "must be at most 20"})]
 
@@ -124,7 +151,7 @@ class SkillChanges(msgspec.Struct, kw_only=True):
 
 
 class Card(msgspec.Struct, kw_only=True):
-    """A skill as it stands in lists and search results. `findings` is null where nothing has looked for any."""
+    """A skill as it stands in lists and search results. `findings` is its risk, null where nothing has looked."""
 
     id: str
     name: str
@@ -139,7 +166,7 @@ class Card(msgspec.Struct, kw_only=True):
     installed: bool
     source: str
     license: str | None
-    findings: None = None
+    findings: Risk | None = None
 
 
 class Skill(msgspec.Struct, kw_only=True):
@@ -174,10 +201,12 @@ class Skill(msgspec.Struct, kw_only=True):
     latest_version: str = ""
     etag: str = ""
     warnings: list[str] = msgspec.field(default_factory=list)
+    findings: SkillFindings | None = None
 
     def card(self) -> Card:
         """Return the skill as it stands in a list."""
-        return Card(**{name: getattr(self, name) for name in Card.__struct_fields__ if name != "findings"})
+        same = {name: getattr(self, name) for name in Card.__struct_fields__ if name != "findings"}
+        return Card(**same, findings=self.findings.risk if self.findings else None)
 
 
 class NewVersion(msgspec.Struct, kw_only=True):

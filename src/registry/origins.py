@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from registry.errors import Fault, RegistryError, validation_error
 from registry.faults import convert
-from registry.models import Version
+from registry.models import SkillId, SourceName, Version
 from registry.outbound.addresses import OutboundError, parse_url
 
 BranchName = Annotated[
@@ -45,6 +45,15 @@ HttpUrl = Annotated[
         extra={"rule": "must be an http:// or https:// URL"},
     ),
 ]
+WebUrl = Annotated[
+    str,
+    Meta(
+        pattern=r"^[hH][tT][tT][pP][sS]?://(?![^/?#]*@)[\x21-\x7e]{1,2000}$(?!\n)",
+        extra={"rule": "must be an http:// or https:// URL without user name and password"},
+    ),
+]
+"""What others may be shown: where skills come from stands in manifests and lock files."""
+
 LocalPath = Annotated[
     str,
     Meta(
@@ -52,21 +61,6 @@ LocalPath = Annotated[
         extra={"rule": "must be a path of at most 1,000 characters"},
     ),
 ]
-SourceName = Annotated[
-    str,
-    Meta(
-        pattern=r"^[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?$(?!\n)",
-        extra={"rule": "must be 1 to 64 of a-z, 0-9, '-' and '_', beginning and ending with a letter or digit"},
-    ),
-]
-SkillReference = Annotated[
-    str,
-    Meta(
-        pattern=r"^[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?(?:/[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?)?$(?!\n)",
-        extra={"rule": "must be the id of a skill, such as pdf or acme/pdf"},
-    ),
-]
-
 _NAME = re.compile(r"([a-z0-9][a-z0-9_-]{0,63}(?:/[a-z0-9][a-z0-9_-]{0,63})?)(?:@(.{0,100}))?")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://|:)")
 _SSH = re.compile(r"[A-Za-z0-9._-]{1,100}@[A-Za-z0-9._-]{1,200}:.{0,1000}")
@@ -95,7 +89,7 @@ class GitRef(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
 class GitOrigin(msgspec.Struct, kw_only=True, frozen=True, tag_field="type", tag="git", omit_defaults=True):
     """A folder of a git repository; without a `ref` on the branch the repository names itself."""
 
-    url: HttpUrl
+    url: WebUrl
     ref: GitRef | None = None
     subdir: Subdirectory | None = None
 
@@ -110,20 +104,20 @@ class LocalOrigin(msgspec.Struct, kw_only=True, frozen=True, tag_field="type", t
 class HttpOrigin(msgspec.Struct, kw_only=True, frozen=True, tag_field="type", tag="http", omit_defaults=True):
     """A package behind a URL."""
 
-    url: HttpUrl
+    url: WebUrl
 
 
 class ZipOrigin(msgspec.Struct, kw_only=True, frozen=True, tag_field="type", tag="zip", omit_defaults=True):
     """A zip package behind a URL."""
 
-    url: HttpUrl
+    url: WebUrl
 
 
 class SourceOrigin(msgspec.Struct, kw_only=True, frozen=True, tag_field="type", tag="source", omit_defaults=True):
     """A skill of a configured source; without `source` of the only one that has it."""
 
-    skill: SkillReference
     source: SourceName | None = None
+    skill: SkillId
     version: Version | None = None
 
 

@@ -5,9 +5,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
+
 from registry.catalog import Catalog, Stored
 from registry.db import Transaction
 from registry.errors import Fault, conflict, not_found, validation_error
+from registry.findings.engine import scan_record
 from registry.models import NewSkill, Skill, SkillChanges
 from registry.skill_changes import default_body, said, sent_changes, with_sent
 from registry.skill_folder import FileEntry, open_file
@@ -33,7 +36,7 @@ class RecordSkills:
         with self._catalog.database.write() as transaction:
             if self._catalog.find(transaction, new.id):
                 raise conflict(f"Skill '{new.id}' already exists")
-            return self._catalog.save(transaction, with_sent(blank, sent), body)
+            return self._save(transaction, with_sent(blank, sent), body)
 
     def update(self, skill_id: str, changes: SkillChanges, etags: Collection[str] | None) -> Skill:
         """Change what was sent. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, VALIDATION_ERROR."""
@@ -41,7 +44,7 @@ class RecordSkills:
         body = sent.get("content") or self._file_text(sent)
         with self._catalog.database.write() as transaction:
             stored = self._catalog.expect(transaction, skill_id, etags)
-            return self._catalog.save(transaction, with_sent(stored.skill, sent), body or self._body(stored))
+            return self._save(transaction, with_sent(stored.skill, sent), body or self._body(stored))
 
     def delete(self, skill_id: str, etags: Collection[str] | None) -> None:
         """Remove a record with its versions. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED."""
@@ -65,6 +68,10 @@ class RecordSkills:
     def text(self, skill_id: str) -> str:
         """Return what the record says beyond its fields. Raises SKILL_NOT_FOUND."""
         return self._catalog.body(skill_id)
+
+    def _save(self, transaction: Transaction, skill: Skill, body: str) -> Skill:
+        found = scan_record(skill.name, skill.description, body)
+        return self._catalog.save(transaction, msgspec.structs.replace(skill, findings=found), body)
 
     def _body(self, stored: Stored) -> str:
         return self._catalog.body(stored.skill.id)

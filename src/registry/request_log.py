@@ -6,7 +6,7 @@ as it was sent, percent-encoded, and without the query, which may hold what nobo
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from litestar.enums import ScopeType
@@ -24,17 +24,20 @@ _API_VERSION = (b"x-api-version", b"v1")
 _MORE_HEADERS = "more_headers"
 
 
-def add_headers(scope: Any, headers: Mapping[str, str]) -> None:
-    """Add headers to whatever answer a request will get."""
-    encoded = [(name.lower().encode("ascii"), value.encode("latin-1")) for name, value in headers.items()]
-    scope["state"].setdefault(_MORE_HEADERS, []).extend(encoded)
+def set_headers(scope: Any, headers: Sequence[tuple[bytes, bytes]]) -> None:
+    """Have whatever answer a request will get carry these headers, besides its own."""
+    scope["state"][_MORE_HEADERS] = headers
 
 
 class RequestLog:
-    """Wraps an ASGI application: gives each request an id, logs it, and answers what was let through."""
+    """Wraps an ASGI application: gives each request an id, logs it, and answers what was let through.
 
-    def __init__(self, app: ASGIApp) -> None:
+    `on_answer` is told the scope, the status and the seconds of every request.
+    """
+
+    def __init__(self, app: ASGIApp, on_answer: Callable[[Any, int, float], None] | None = None) -> None:
         self._app = app
+        self._on_answer = on_answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -51,6 +54,8 @@ class RequestLog:
             await send_answer(answered.send, error_answer(errors.internal_error(answered.request_id)))
         finally:
             answered.log()
+            if self._on_answer is not None:
+                self._on_answer(scope, answered.status, answered.seconds())
 
 
 class _Answered:
@@ -78,12 +83,15 @@ class _Answered:
             self._size += len(message["body"])
         await self._send(message)
 
+    def seconds(self) -> float:
+        return time.perf_counter() - self._started
+
     def log(self) -> None:
         if not _log.isEnabledFor(logging.INFO):
             return
         scope = self._scope
         path = scope["raw_path"].decode("latin-1")
-        milliseconds = (time.perf_counter() - self._started) * 1000
+        milliseconds = self.seconds() * 1000
         log_request(self.request_id, scope["method"], path, self.status, milliseconds, self._size, scope["client"])
 
 

@@ -3,8 +3,6 @@
 import functools
 import logging
 
-from litestar.types import ASGIApp
-
 from registry.answer_cache import AnswerCache
 from registry.app import create_app
 from registry.auth.access import signing_keys
@@ -14,7 +12,6 @@ from registry.data_dir import DataDirLock
 from registry.guard import Guard, is_loopback_host
 from registry.listening import ListenError, listen
 from registry.logs import configure_logging
-from registry.metrics import MeasuredApp
 from registry.request_log import RequestLog
 from registry.server import Site, serve
 from registry.services import Services
@@ -103,12 +100,11 @@ def site(settings: Settings, worker: int = 0) -> Site:
     """Return the application with everything round it, over services of its own."""
     services = Services(settings, worker=worker)
     server = settings.server
-    app: ASGIApp = AnswerCache(create_app(services), services.settled_number, services.admits_reading)
-    if settings.profile == "registry":
-        app = MeasuredApp(app, services.registry.metrics)
+    app = AnswerCache(create_app(services), services.settled_number, services.admits_reading)
     any_host = settings.profile == "registry" and not is_loopback_host(server.host) and not server.allowed_hosts
     guarded = Guard(app, server.host, server.allowed_hosts, server.allowed_origins, any_host=any_host)
-    return Site(RequestLog(guarded), services.drain)
+    on_answer = services.registry.metrics.answered if settings.profile == "registry" else None
+    return Site(RequestLog(guarded, on_answer), services.drain)
 
 
 def _worker_site(settings: Settings, worker: int) -> Site:

@@ -10,8 +10,8 @@ import msgspec
 import watchfiles
 
 from registry.catalog import Catalog
-from registry.local_skills import SKILL_FILE, LocalSkills
-from registry.skill_folder import UnreadableSkill, find_skill_folders, fingerprint
+from registry.local_skills import SKILL_FILE, LocalSkills, seen_now
+from registry.skill_folder import UnreadableSkill, find_skill_folders
 
 _log = logging.getLogger("registry")
 
@@ -63,7 +63,7 @@ class Scanner:
         for folder in sorted(find_skill_folders(self._local.root)):
             place = folder.relative_to(self._local.root).as_posix()
             try:
-                found[place] = fingerprint(folder)
+                found[place] = seen_now(folder)
             except UnreadableSkill as problem:
                 report.skipped[place] = problem.reason
             except OSError as problem:

@@ -17,6 +17,7 @@ from registry.db import Database
 from registry.documents import CatalogDocuments
 from registry.errors import RegistryError
 from registry.local_skills import LocalSkills
+from registry.manifest_file import ManifestFile
 from registry.models import now
 from registry.record_skills import RecordSkills
 from registry.registry_profile import RegistryProfile
@@ -69,6 +70,7 @@ class Services:
         self.local = LocalSkills(settings.skills_dir.resolve(), self.catalog)
         self.records = RecordSkills(settings.skills_dir.resolve(), self.catalog)
         self.versions = Versions(self.catalog, lambda stored: self._home(folder=stored.folder is not None).set_version)
+        self.manifest = ManifestFile(settings.project.file)
         self._embedder = choose(_embedding_settings(settings))
         self.engine = Engine(
             self.documents,

@@ -117,6 +117,14 @@ class Database(msgspec.Struct, frozen=True, kw_only=True):
     url: Annotated[SqliteUrl | None, Meta(description="sqlite:///FILE; default: skill-registry.db in data_dir")] = None
 
 
+class Project(msgspec.Struct, frozen=True, kw_only=True):
+    """The project that uses the skills."""
+
+    file: Annotated[Path, Meta(description="the project's manifest; skills.lock and .cursor/ are beside it")] = Path(
+        "skill-project.toml"
+    )
+
+
 class Embedding(msgspec.Struct, frozen=True, kw_only=True):
     """How texts become vectors."""
 

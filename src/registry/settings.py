@@ -31,6 +31,7 @@ from registry.setting_groups import (
     Limits,
     Log,
     Outbound,
+    Project,
     RegistryIndex,
     RegistryMode,
     Server,
@@ -71,6 +72,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     database: Database = Database()
     auth: Auth = Auth()
     client: Client = Client()
+    project: Project = Project()
     embedding: Embedding = Embedding()
     s3: S3 = S3()
     registry_index: RegistryIndex = field(default=RegistryIndex(), name="registryIndex")

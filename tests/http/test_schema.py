@@ -30,4 +30,4 @@ def test_every_answer_is_one_the_document_declares(tmp_path: Path) -> None:
                 [*command, url, *options], capture_output=True, text=True, check=False, cwd=tmp_path, timeout=1200
             )
             assert done.returncode == 0, done.stdout[-5000:]
-            assert "Tested: 31" in done.stdout
+            assert "Tested: 39" in done.stdout

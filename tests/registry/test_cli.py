@@ -91,13 +91,13 @@ def test_a_file_where_a_folder_should_be_is_told(tmp_path: Path, args: tuple[str
     Done(tmp_path, *args, flag, "file").complains(1)
 
 
-@pytest.mark.parametrize("args", [("search", "pdf"), ("status",), ("reindex",)])
+@pytest.mark.parametrize("args", [("search", "pdf"), ("status",), ("reindex",), ("generate-mdc",)])
 def test_without_a_catalog_it_says_what_to_do(tmp_path: Path, args: tuple[str, ...]) -> None:
     Done(tmp_path, *args).complains(1, "no catalog", "serve", "--server")
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("args", [("search", "pdf"), ("status",), ("reindex",)])
+@pytest.mark.parametrize("args", [("search", "pdf"), ("status",), ("reindex",), ("generate-mdc",)])
 @pytest.mark.parametrize(
     ("url", "word"),
     [("http://127.0.0.1:9", "is it running"), ("nonsense", "not an http"), ("file:///etc/passwd", "not an http")],

@@ -97,7 +97,9 @@ def test_the_project_file_comes_first(tmp_path: Path) -> None:
     assert skill.description == "From the project file"
 
 
-@pytest.mark.parametrize("content", [b"[metadata", b"\xff", b"a = " + b"[" * 5000, b"#" * 70_000])
+@pytest.mark.parametrize(
+    "content", [b"[metadata", b"\xff", b"a = " + b"[" * 5000, b"#" * 70_000, b"a" + b".a" * 30_000 + b"=1"]
+)
 def test_a_broken_project_file_is_left_out(tmp_path: Path, content: bytes) -> None:
     folder = make(tmp_path / "a", FULL)
     (folder / "skill-project.toml").write_bytes(content)

@@ -30,7 +30,7 @@ def write_skill(root: Path, name: str, description: str, body: str = "# Body\n",
 
 
 class RunningServer:
-    """`skill-registry serve` over a data and a skills directory in `folder`, on a free port of 127.0.0.1.
+    """`skill-registry serve` over a data directory, a skills directory and a manifest in `folder`, on a free port.
 
     Words only unless `args` choose an embedding provider. Ended, and waited for, at the end of the `with` block.
     """
@@ -39,6 +39,7 @@ class RunningServer:
         self.data_dir = folder / "data"
         self.skills_dir = folder / "skills"
         self.skills_dir.mkdir(parents=True, exist_ok=True)
+        self.manifest = folder / "skill-project.toml"
         self._args = args
         self._env = env or {}
         self.log = folder / "server.log"
@@ -48,7 +49,8 @@ class RunningServer:
         """Return the command line."""
         provider = () if "--embedding-provider" in self._args else ("--embedding-provider", "none")
         folders = ("--skills-dir", str(self.skills_dir), "--data-dir", str(self.data_dir))
-        return (COMMAND, "serve", "--host", "127.0.0.1", "--port", "0", *folders, *provider, *self._args)
+        project = () if "--project-file" in self._args else ("--project-file", str(self.manifest))
+        return (COMMAND, "serve", "--host", "127.0.0.1", "--port", "0", *folders, *project, *provider, *self._args)
 
     def start(self) -> Self:
         """Start and wait until requests are answered."""

@@ -2,13 +2,14 @@
 
 import logging
 import sqlite3
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from registry.audit import Audit
-from registry.auth.keys import ApiKey, ApiKeys
+from registry.auth.keys import ApiKeys
 from registry.auth.limiting import Rate, RateLimiter
 from registry.auth.revocations import Revocations
 from registry.auth.roles import Principal, includes
@@ -17,8 +18,9 @@ from registry.auth.tokens import Claims, TokenInvalid, Tokens
 from registry.auth.users import Users
 from registry.db import Database
 from registry.errors import forbidden, rate_limited, unauthorized
-from registry.request_log import add_headers
+from registry.request_log import set_headers
 from registry.settings import Settings
+from search.latest import Latest
 
 _log = logging.getLogger("registry.auth")
 
@@ -28,6 +30,16 @@ _NO_CREDENTIAL = "Authentication is required: send 'Authorization: Bearer <token
 _MALFORMED = "The Authorization header must be 'Bearer <token>', with one space, and be sent once"
 _ANONYMOUS = Principal(name="anonymous", role="user")
 _PRINCIPAL = "principal"
+_FRESH_SECONDS = 0.5
+_KNOWN_CREDENTIALS = 4096
+
+
+class _Known(NamedTuple):
+    """A credential that was good a moment ago, when so many revocations had been made here."""
+
+    principal: Principal
+    revocations: int
+    until: float
 
 
 class Access:
@@ -41,7 +53,8 @@ class Access:
         self.tokens = Tokens(signing_keys(settings), auth.token_lifetime, clock)
         self.revocations = Revocations(database, clock)
         self.users = Users(database, clock, self.revocations)
-        self.keys = ApiKeys(database, clock)
+        self.keys = ApiKeys(database, clock, self.revocations)
+        self._known: Latest[bytes, _Known] = Latest(_KNOWN_CREDENTIALS)
         self.limiter = RateLimiter(settings.limits)
         self.audit = Audit(database, clock)
         self._anonymous_read = auth.anonymous_read
@@ -55,16 +68,32 @@ class Access:
             return None
         if len(bearers) > 1 or len(keys) > 1:
             raise unauthorized("A credential was sent more than once")
-        with_key = _of_key(self._check_key(keys[0])) if keys else None
-        return self._of_token(bearers[0]) if bearers else with_key
+        with_key = self._fresh(keys[0], self._of_key) if keys else None
+        return self._fresh(bearers[0], self._of_token) if bearers else with_key
 
-    def _check_key(self, value: bytes) -> ApiKey:
+    def _fresh(self, credential: bytes, check: Callable[[bytes], Principal]) -> Principal:
+        """Return whom a credential stands for, looked up again once it has been known for half a second.
+
+        So what another process revokes ends within that time, and what this one revokes at once.
+        """
+        now = time.monotonic()
+        known = self._known.get(credential)
+        if known is not None and known.revocations == self.revocations.count and now < known.until:
+            principal = known.principal
+            if principal.expires_at is None or not self.tokens.is_over(principal.expires_at):
+                return principal
+        count = self.revocations.count
+        principal = check(credential)
+        self._known.put(credential, _Known(principal, count, now + _FRESH_SECONDS))
+        return principal
+
+    def _of_key(self, value: bytes) -> Principal:
         key = self.keys.check(value.decode("latin-1")) if len(value) <= 256 else None
         if key is None:
             raise unauthorized("The API key is not valid")
         if self.keys.note_use(key.id):
             self._notes.submit(self._write_use, key.id)
-        return key
+        return Principal(name=f"key-{key.id}", role=key.role, scope=key.scope)
 
     def _write_use(self, key_id: str) -> None:
         try:
@@ -108,7 +137,7 @@ class Access:
             principal = _ANONYMOUS
         caller = principal.name if principal is not _ANONYMOUS else f"address {client_address(scope)}"
         quota = self.limiter.count(caller, rate)
-        add_headers(scope, quota.headers())
+        set_headers(scope, quota.headers())
         if quota.is_exceeded:
             raise rate_limited("Too many requests in this minute", quota.reset_seconds)
         if not includes(principal.role, role):
@@ -139,7 +168,3 @@ def principal_of(scope: Any) -> Principal:
 def client_address(scope: Any) -> str:
     """Return the address a request comes from, `-` where there is none."""
     return str(scope["client"][0]) if scope.get("client") else "-"
-
-
-def _of_key(key: ApiKey) -> Principal:
-    return Principal(name=f"key-{key.id}", role=key.role, scope=key.scope)

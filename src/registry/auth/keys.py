@@ -16,6 +16,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from registry.auth.revocations import Revocations
 from registry.auth.roles import Role, Segment
 from registry.db import Database, Row
 from registry.errors import not_found
@@ -65,8 +66,9 @@ class MadeKey(ApiKey, kw_only=True):
 class ApiKeys:
     """Makes, checks and revokes keys, for every process on the database at once."""
 
-    def __init__(self, database: Database, clock: Callable[[], datetime.datetime]) -> None:
+    def __init__(self, database: Database, clock: Callable[[], datetime.datetime], revocations: Revocations) -> None:
         self._database = database
+        self._revocations = revocations
         self._clock = clock
         self._noted: dict[str, float] = {}
         self._lock = threading.Lock()
@@ -128,6 +130,7 @@ class ApiKeys:
             if not rows:
                 raise not_found(f"API key '{key_id}'")
             transaction.touched.append(key_id)
+        self._revocations.note()
         return _api_key(rows[0])
 
     def list(self, limit: int, offset: int) -> tuple[list[ApiKey], int]:

@@ -5,8 +5,7 @@ import time
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from limits.storage import MemoryStorage
-
+from registry.auth.windows import Windows
 from registry.setting_groups import Limits
 
 Rate = Literal["read", "write", "publish"]
@@ -22,13 +21,13 @@ class Quota(NamedTuple):
     remaining: int
     reset_seconds: int
 
-    def headers(self) -> Mapping[str, str]:
-        """Return the `RateLimit` header fields (draft-ietf-httpapi-ratelimit-headers-06)."""
-        return {
-            "RateLimit-Limit": str(self.limit),
-            "RateLimit-Remaining": str(max(self.remaining, 0)),
-            "RateLimit-Reset": str(self.reset_seconds),
-        }
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """Return the `RateLimit` header fields (draft-ietf-httpapi-ratelimit-headers-06), encoded."""
+        return [
+            (b"ratelimit-limit", b"%d" % self.limit),
+            (b"ratelimit-remaining", b"%d" % max(self.remaining, 0)),
+            (b"ratelimit-reset", b"%d" % self.reset_seconds),
+        ]
 
     @property
     def is_exceeded(self) -> bool:
@@ -40,7 +39,7 @@ class RateLimiter:
     """Counts requests in fixed windows, in this process: with several, each allows as many."""
 
     def __init__(self, limits: Limits) -> None:
-        self._counts = MemoryStorage()
+        self._counts = Windows()
         self._limits: Mapping[Rate, int] = {
             "read": limits.reads_per_minute,
             "write": limits.writes_per_minute,

@@ -13,6 +13,8 @@ class Revocations:
     def __init__(self, database: Database, clock: Callable[[], datetime.datetime]) -> None:
         self._database = database
         self._clock = clock
+        self.count = 0
+        """How often something was ended in this process: what was known of credentials before may be wrong."""
 
     def _now(self) -> int:
         return int(self._clock().timestamp())
@@ -22,6 +24,11 @@ class Revocations:
         with self._database.write() as transaction:
             transaction.execute("delete from revoked_tokens where expires_at < ?", (self._now(),))
             transaction.execute("insert or ignore into revoked_tokens values (?, ?)", (claims.jti, claims.exp))
+        self.note()
+
+    def note(self) -> None:
+        """Say that some credential has just ended."""
+        self.count += 1
 
     def end_all_of(self, transaction: Transaction, subject: str) -> None:
         """End every token issued to `subject` up to now."""

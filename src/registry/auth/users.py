@@ -92,6 +92,7 @@ class Users:
                 (user.name, user.role, user.scope, hashed, at, at),
             )
             self._revocations.end_all_of(transaction, user.name)
+        self._revocations.note()
         return user
 
     def change(self, name: str, changes: UserChanges) -> User:
@@ -108,6 +109,7 @@ class Users:
             if not rows:
                 raise not_found(f"User '{name}'")
             self._revocations.end_all_of(transaction, name)
+        self._revocations.note()
         return _user(rows[0])
 
     def remove(self, name: str) -> None:
@@ -116,6 +118,7 @@ class Users:
             if not transaction.execute("delete from users where name = ?", (name,)):
                 raise not_found(f"User '{name}'")
             self._revocations.end_all_of(transaction, name)
+        self._revocations.note()
 
     def list(self, limit: int, offset: int) -> tuple[list[User], int]:
         """Return one page of the users, by name, and how many there are."""

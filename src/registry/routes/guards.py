@@ -42,6 +42,7 @@ async def require_role(connection: Connection, handler: BaseRouteHandler) -> Non
     access = services.registry.access
     principal = access.admit(scope, role, rate_of(scope["method"], handler))
     if changes(scope["method"], handler):
+        _refuse_if_read_only(services)
         access.audit.begin(
             request_id=request_id_of(scope),
             actor=principal.name,
@@ -54,6 +55,11 @@ async def require_role(connection: Connection, handler: BaseRouteHandler) -> Non
 
 async def refuse_changes(connection: Connection, handler: BaseRouteHandler) -> None:
     """Refuse what may change something while the service is read-only."""
-    services: Services = connection.app.state.services
-    if services.settings.server.read_only and changes(connection.scope["method"], handler):  # type: ignore[typeddict-item]
+    scope: Any = connection.scope
+    if changes(scope["method"], handler):
+        _refuse_if_read_only(connection.app.state.services)
+
+
+def _refuse_if_read_only(services: Services) -> None:
+    if services.settings.server.read_only:
         raise forbidden("The service was started with --read-only: nothing can be changed")

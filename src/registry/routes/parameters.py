@@ -1,7 +1,8 @@
-"""What handlers take besides bodies: the services, the page of a list, and the id of a skill in a path."""
+"""What handlers share: the services, the page of a list, the id of a skill in a path, the answer to a deletion."""
 
 from typing import Any
 
+import msgspec
 from litestar import Request
 from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
@@ -16,7 +17,7 @@ ERRORS = {
         400: "A rule is broken; `details` says which",
         401: "There is no valid credential (registry profile)",
         403: "Refused: the role, a foreign host or origin, or the service is read-only",
-        404: "There is no such skill, file or job",
+        404: "There is no such skill, file, job or manifest entry",
         405: "The route has no such method",
         409: "It clashes with what exists",
         412: "The record has changed since it was read",
@@ -38,6 +39,13 @@ RunningServices = NamedDependency[Services]
 
 ListPage = NamedDependency[Page]
 """Which part of a list is asked for: the parameter `page`."""
+
+
+class Deleted(msgspec.Struct, kw_only=True):
+    """What was deleted."""
+
+    id: str
+    message: str
 
 
 def each(path: str) -> list[str]:

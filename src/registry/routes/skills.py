@@ -10,16 +10,9 @@ from litestar.params import JSONBody, QueryParameter
 from registry.conditions import if_match, not_modified
 from registry.envelope import Ok, Pagination
 from registry.models import Card, NewSkill, Skill, SkillChanges
-from registry.routes.parameters import ERRORS, ListPage, ReadyServices, each, skill_id
+from registry.routes.parameters import ERRORS, Deleted, ListPage, ReadyServices, each, skill_id
 
 Enabled = Annotated[bool | None, QueryParameter(description="Only skills that are, or are not, enabled")]
-
-
-class Deleted(msgspec.Struct, kw_only=True):
-    """What was deleted."""
-
-    id: str
-    message: str
 
 
 @get("/skills", sync_to_thread=False, tags=["skills"], responses=ERRORS, role="user")
@@ -67,10 +60,12 @@ async def update_skill(
 
 @delete(each("/skills/{id}"), status_code=200, tags=["skills"], responses=ERRORS, role="manager")
 async def delete_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[Deleted]:
-    """Remove a skill with its folder and versions."""
+    """Remove a skill with its folder and versions, in the local profile also its entry in the manifest."""
     one = skill_id(request)
     await to_thread.run_sync(services.home_of(one).delete, one, if_match(request))
     await to_thread.run_sync(services.engine.changed)
+    if services.settings.profile == "local":
+        await to_thread.run_sync(services.manifest.discard, one)
     return Ok(Deleted(id=one, message=f"Skill '{one}' deleted"))
 
 

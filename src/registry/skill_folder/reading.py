@@ -3,7 +3,6 @@
 import os
 import re
 import stat
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from registry.frontmatter import read
 from registry.models import split_labels
 from registry.skill_folder.prose import first_paragraph
 from registry.skill_folder.tree import SKILL_FILE, tree_digest
+from registry.toml_text import load_toml
 from registry.yaml_text import Value
 
 PROJECT_FILE = "skill-project.toml"
@@ -75,7 +75,7 @@ def read_skill_folder(folder: Path) -> SkillFolder:
     warnings += document.warnings
     fields = _without_controls(document.fields)
     metadata = _metadata(fields, warnings)
-    said = _Said((project_metadata(folder, warnings), metadata, fields))
+    said = Said((project_metadata(folder, warnings), metadata, fields))
     name = " ".join(said.text("name").split())
     return SkillFolder(
         name=_checked_name(name, folder, warnings),
@@ -98,13 +98,14 @@ def read_skill_folder(folder: Path) -> SkillFolder:
     )
 
 
-class _Said:
+class Said:
     """What several sources say of a field; the first that says anything counts."""
 
     def __init__(self, sources: tuple[Mapping[str, Value], ...]) -> None:
         self._sources = sources
 
     def text(self, key: str) -> str:
+        """Return what is said of a field as one text, empty where nothing is."""
         return next((text for source in self._sources if (text := _plain(source.get(key, "")))), "")
 
 
@@ -187,11 +188,11 @@ def project_metadata(folder: Path, warnings: list[str]) -> dict[str, Value]:
         with path.open("rb") as file:
             text = file.read(_MAX_PROJECT_FILE + 1)
         if len(text) > _MAX_PROJECT_FILE:
-            raise ValueError(f"it is larger than {_MAX_PROJECT_FILE:,} bytes")
-        table = tomllib.loads(text.decode("utf-8")).get("metadata", {})
-    except (OSError, ValueError, RecursionError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else str(error)) or "nested too deep"
-        warnings.append(f"{PROJECT_FILE} was left out: {reason}")
+            raise ValueError(f"is larger than {_MAX_PROJECT_FILE:,} bytes")
+        table = load_toml(text).get("metadata", {})
+    except (OSError, ValueError) as error:
+        reason = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
+        warnings.append(f"{PROJECT_FILE} was left out: it {reason}")
         return {}
     pairs = table.items() if isinstance(table, dict) else ()
     return {key: _without_controls(value) for key, value in pairs if _is_text(value)}
@@ -212,7 +213,7 @@ def _checked_name(name: str, folder: Path, warnings: list[str]) -> str:
     return name
 
 
-def _description(said: _Said, body: str, warnings: list[str]) -> str:
+def _description(said: Said, body: str, warnings: list[str]) -> str:
     description = said.text("description")
     if not description:
         description = first_paragraph(body)[:_MAX_DESCRIPTION]

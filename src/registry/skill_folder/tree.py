@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-SKILL_FILE = "SKILL.md"
+from registry.atomic_files import TEMPORARY_PREFIX
 
-TEMPORARY_PREFIX = ".skill-registry-"
-"""How the names of our unfinished files and folders begin; nobody else's do."""
+SKILL_FILE = "SKILL.md"
 
 _MAX_DEPTH = 16
 _MAX_FILES = 2_000

@@ -2,16 +2,16 @@
 
 import os
 import re
-import secrets
 import shutil
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from registry.atomic_files import TEMPORARY_PREFIX, replace_file, sync_folder, temporary_path, write_new
 from registry.frontmatter_edit import patch, render, with_body
 from registry.skill_folder.reading import UnreadableSkill
-from registry.skill_folder.tree import SKILL_FILE, TEMPORARY_PREFIX, find_skill_folders
+from registry.skill_folder.tree import SKILL_FILE, find_skill_folders
 from registry.yaml_text import Value
 
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
@@ -27,16 +27,16 @@ def write_skill_folder(root: Path, name: str, fields: Mapping[str, Value], body:
     folder = root / name
     if os.path.lexists(folder):
         raise FileExistsError(f"the folder '{name}' exists")
-    temporary = _temporary(root)
+    temporary = temporary_path(root)
     temporary.mkdir()
     try:
-        _write(temporary / SKILL_FILE, render(fields, body).encode(), 0o644)
-        _sync_folder(temporary)
+        write_new(temporary / SKILL_FILE, render(fields, body).encode(), 0o644)
+        sync_folder(temporary)
         _move_new(temporary, folder)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
-    _sync_folder(root)
+    sync_folder(root)
     return folder
 
 
@@ -54,14 +54,7 @@ def update_skill_file(folder: Path, changes: Mapping[str, Value | None], body: s
         after = with_body(after, body)
     if after == before:
         return
-    temporary = _temporary(path.parent)
-    try:
-        _write(temporary, after.encode("utf-8", "surrogateescape"), stat.S_IMODE(path.stat().st_mode))
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
+    replace_file(path, after.encode("utf-8", "surrogateescape"), stat.S_IMODE(path.stat().st_mode))
 
 
 @contextmanager
@@ -73,9 +66,7 @@ def restoring_skill_file(folder: Path) -> Iterator[None]:
         yield
     except BaseException:
         if path.read_bytes() != before:
-            temporary = _temporary(path.parent)
-            _write(temporary, before, mode)
-            temporary.replace(path)
+            replace_file(path, before, mode)
         raise
 
 
@@ -93,9 +84,9 @@ def removing_skill_folder(root: Path, folder: Path) -> Iterator[None]:
     """
     linked = folder.is_symlink() and folder.parent == root
     source = folder if linked else _removable(root, folder)
-    trash = _temporary(root, "trash-")
+    trash = temporary_path(root, "trash-")
     source.rename(trash)
-    _sync_folder(source.parent)
+    sync_folder(source.parent)
     try:
         yield
     except BaseException:
@@ -129,18 +120,6 @@ def remove_leftovers(root: Path) -> None:
                 leftover.unlink(missing_ok=True)
 
 
-def _temporary(folder: Path, kind: str = "") -> Path:
-    return folder / f"{TEMPORARY_PREFIX}{kind}{secrets.token_hex(8)}"
-
-
-def _write(path: Path, data: bytes, mode: int) -> None:
-    with path.open("xb") as file:
-        file.write(data)
-        file.flush()
-        os.fchmod(file.fileno(), mode)
-        os.fsync(file.fileno())
-
-
 def _move_new(temporary: Path, folder: Path) -> None:
     try:
         temporary.rename(folder)
@@ -148,11 +127,3 @@ def _move_new(temporary: Path, folder: Path) -> None:
         if os.path.lexists(folder):  # made in between by another process
             raise FileExistsError(f"the folder '{folder.name}' exists") from None
         raise
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

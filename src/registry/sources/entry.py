@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from registry.models import Version
-from registry.origins import BranchName, HttpUrl, LocalPath, Origin, SkillReference, SourceName
+from registry.models import SkillId, SourceName, Version
+from registry.origins import BranchName, HttpUrl, LocalPath, Origin
 from registry.outbound import OutboundError, parse_url
 
 LOCAL = "local"
@@ -53,7 +53,7 @@ class ConfiguredSource(SourceEntry, kw_only=True, frozen=True, forbid_unknown_fi
 class Listed(msgspec.Struct, kw_only=True):
     """One skill as its source lists it. `id` is unique within the source; `body` is the text below the front matter."""
 
-    id: SkillReference
+    id: SkillId
     name: str
     description: str
     version: Version = "1.0.0"

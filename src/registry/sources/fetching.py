@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
+from registry.atomic_files import TEMPORARY_PREFIX
 from registry.git import Git
 from registry.origins import GitOrigin, GitRef, HttpOrigin, Origin, ZipOrigin, parse_origin
 from registry.outbound import Answer, Outbound, OutboundError, Validators, shown
-from registry.skill_folder.tree import TEMPORARY_PREFIX
 from registry.sources.entry import Listing, SourceEntry
 from registry.sources.marketplace import (
     MAX_DOCUMENT_BYTES,

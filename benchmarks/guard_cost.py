@@ -1,0 +1,100 @@
+"""What the guard of the registry profile costs: throughput with it, divided by that of the same route without.
+
+Both servers run side by side on catalogs of the same skills and are asked in turn, several rounds; the median of the
+rounds' ratios counts. Rate limits are set out of the way: counting is part of the cost, refusing is not.
+"""
+
+import json
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import load
+
+ROUNDS = 9
+REQUESTS = 1500
+CLIENTS = 8
+SKILLS = 200
+
+COMMAND = str(Path(sys.executable).with_name("skill-registry"))
+
+
+def write_skills(folder: Path) -> list[str]:
+    """Write skill folders and return their ids."""
+    ids = [f"skill-{number}" for number in range(SKILLS)]
+    for number, skill_id in enumerate(ids):
+        (folder / skill_id).mkdir(parents=True)
+        text = f"---\nname: {skill_id}\ndescription: Turns document {number} into table {number * 7}.\n---\n# Steps\n"
+        (folder / skill_id / "SKILL.md").write_text(text)
+    return ids
+
+
+def serve_command(folder: Path, *more: str) -> list[str]:
+    """Return the command that serves the skills in `folder` with a data directory of its own."""
+    return [
+        COMMAND, "serve", "--host", "127.0.0.1", "--port", "{port}", "--embedding-provider", "none",
+        "--skills-dir", str(folder / "skills"), "--log-level", "error", *more,
+    ]  # fmt: skip
+
+
+def key_of(data_dir: Path) -> str:
+    """Return a new API key of a data directory."""
+    command = [COMMAND, "keys", "create", "--role", "manager", "--data-dir", str(data_dir), "--json"]
+    return str(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["key"])
+
+
+def token_of(data_dir: Path) -> str:
+    """Return a token of a data directory."""
+    command = [COMMAND, "token", "--role", "manager", "--data-dir", str(data_dir)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def routes(port: int, ids: Sequence[str], credential: str) -> dict[str, list[bytes]]:
+    """Return the requests of each route that is measured, with a header line more."""
+
+    def of(path: str, body: bytes | None = None) -> bytes:
+        head, _, rest = load.request(path, port, body).partition(b"\r\n")
+        return head + b"\r\n" + credential.encode() + rest
+
+    def search(text: str) -> bytes:
+        return of("/api/v1/search", json.dumps({"query": text, "mode": "keyword"}).encode())
+
+    repeated = [search("document into table")] * REQUESTS
+    return {
+        "GET /api/v1/skills/{id}": [of(f"/api/v1/skills/{ids[n % SKILLS]}") for n in range(REQUESTS)],
+        "GET /api/v1/skills": [of("/api/v1/skills")] * REQUESTS,
+        "POST /api/v1/search, words": [search(f"document {n} table {n * 3}") for n in range(REQUESTS)],
+        "POST /api/v1/search, repeated": repeated,
+    }
+
+
+def measure(folder: Path, served: Any) -> dict[str, dict[str, float]]:
+    """Return, for every route and kind of credential, the median ratio of throughputs; `served` starts a server."""
+    ids = write_skills(folder / "skills")
+    limits = ("--limits-reads-per-minute", "100000000", "--data-dir", str(folder / "registry"))
+    plain = served(serve_command(folder, "--data-dir", str(folder / "local")), "/healthz")
+    guarded = served(serve_command(folder, "--profile", "registry", *limits), "/healthz")
+    credentials = {
+        "token": f"Authorization: Bearer {token_of(folder / 'registry')}\r\n",
+        "API key": f"x-api-key: {key_of(folder / 'registry')}\r\n",
+    }
+    found: dict[str, dict[str, float]] = {}
+    for kind, credential in credentials.items():
+        without, with_it = routes(plain.port, ids, ""), routes(guarded.port, ids, credential)
+        found[kind] = {name: _ratio(plain.port, without[name], guarded.port, with_it[name]) for name in without}
+    plain.stop()
+    guarded.stop()
+    return found
+
+
+def _ratio(plain: int, without: Sequence[bytes], guarded: int, with_it: Sequence[bytes]) -> float:
+    load.run(plain, without, CLIENTS)
+    load.run(guarded, with_it, CLIENTS)
+    ratios = []
+    for _ in range(ROUNDS):
+        base = load.run(plain, without, CLIENTS).throughput
+        ratios.append(load.run(guarded, with_it, CLIENTS).throughput / base)
+    return statistics.median(ratios)

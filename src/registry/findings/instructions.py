@@ -1,0 +1,85 @@
+"""Rules for text that turns an agent against the person it works for."""
+
+from registry.findings.rule import Rule
+
+INSTRUCTIONS = (
+    Rule(
+        id="override-instructions",
+        severity="high",
+        message="the text tells the agent to drop its other instructions",
+        pattern=(
+            r"(?i)\b(?:ignore|disregard|forget|override)[ \t\r\n]+(?:(?:all|any|every|the|your|of|my|these|"
+            r"those)[ \t\r\n]+){0,4}"
+            r"(?:previous|prior|above|earlier|preceding|former|existing|system|safety)[ \t\r\n]+"
+            r"(?:\w{1,20}[ \t\r\n]+)?(?:instructions?|prompts?|rules|directions|guidelines|directives|policies)\b"
+        ),
+        hints=("ignore", "disregard", "forget", "override"),
+        prose=True,
+    ),
+    Rule(
+        id="hide-from-user",
+        severity="medium",
+        message="the text tells the agent to hide what it does from the user",
+        pattern=(
+            r"(?i)\b(?:do[ \t]+not|don['’]t|never|must[ \t]+not|without)[ \t\r\n]+(?:ever[ \t]+)?"
+            r"(?:tell(?:ing)?|inform(?:ing)?|notify(?:ing)?|alert(?:ing)?|let(?:ting)?|mention(?:ing)?|"
+            r"reveal(?:ing)?|disclos(?:e|ing))"
+            r"[ \t\r\n]+(?:(?:this|that|it|any[ \t]+of[ \t]+this|these[ \t]+steps)[ \t\r\n]+to[ \t\r\n]+)?(?:the|"
+            r"your)[ \t\r\n]+"
+            r"(?:user|human|operator|owner)(?:[ \t\r\n]+(?:about[ \t]+(?:this|it|these|what)|that[ \t]+you|"
+            r"what[ \t]+you|of[ \t]+this|"
+            r"know)\b|[ \t]*(?:[.!;\n]|$))"
+        ),
+        hints=("the user", "your user", "human", "operator", "owner"),
+        prose=True,
+    ),
+    Rule(
+        id="secret-upload",
+        severity="high",
+        message="the text tells the agent to send secrets or the conversation away",
+        pattern=(
+            r"(?i)\b(?:send|upload|post|forward|exfiltrate|transmit|leak|copy)\b[^.\n]{0,80}?\b(?:conversation|"
+            r"chat[ \t]+history|"
+            r"environment[ \t]+variables|\.env[ \t]+file|api[ \t]+keys|credentials|passwords|private[ \t]+keys?|"
+            r"ssh[ \t]+keys?|"
+            r"system[ \t]+prompt|seed[ \t]+phrase|tokens)\b[^.\n]{0,80}?\bto[ \t]+[`\"'<(]{0,2}(?:https?://|"
+            r"[a-z0-9-]{1,40}@)"
+        ),
+        hints=(
+            "conversation",
+            "chat history",
+            "environment variables",
+            ".env file",
+            "api keys",
+            "credentials",
+            "passwords",
+            "private key",
+            "ssh key",
+            "system prompt",
+            "seed phrase",
+            "tokens",
+        ),
+        prose=True,
+    ),
+    Rule(
+        id="secretly",
+        severity="medium",
+        message="the text tells the agent to act in secret",
+        pattern=(
+            r"(?i)\b(?:silently|secretly|covertly|quietly)[ \t\r\n]+(?:send|upload|post|forward|exfiltrate|transmit|"
+            r"copy|run|execute|"
+            r"install|download|read|collect)\b[^.\n]{0,100}?\b(?:credentials?|keys?|secrets?|tokens?|passwords?|"
+            r"conversation|history|"
+            r"environment|\.env|\.ssh|https?:|wallet)"
+        ),
+        hints=("silently", "secretly", "covertly", "quietly"),
+        prose=True,
+    ),
+    Rule(
+        id="no-permission",
+        severity="low",
+        message="the text asks for an agent that does not ask for permission",
+        pattern=r"(?i)--dangerously-skip-permissions\b|--yolo\b|\bbypasspermissions\b",
+        hints=("dangerously-skip", "--yolo", "bypasspermissions"),
+    ),
+)

@@ -1,0 +1,12 @@
+"""Every content rule, in the order in which they are tried."""
+
+from registry.findings.commands import COMMANDS
+from registry.findings.hidden_text import HIDDEN_TEXT
+from registry.findings.instructions import INSTRUCTIONS
+from registry.findings.rule import Rule
+from registry.findings.secrets import SECRETS
+from registry.findings.theft import CREDENTIALS, PERSISTENCE
+
+RULES: tuple[Rule, ...] = (*HIDDEN_TEXT, *COMMANDS, *CREDENTIALS, *PERSISTENCE, *SECRETS, *INSTRUCTIONS)
+
+__all__ = ["RULES", "Rule"]

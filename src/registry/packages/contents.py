@@ -1,0 +1,80 @@
+"""Rules for what the files of a package hold: what is refused, and what is better otherwise."""
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path, PurePosixPath
+
+from registry.findings import Finding
+from registry.findings.secrets import holds_private_key
+from registry.packages.refusal import quality_warning, security_issue
+from registry.skill_folder.tree import SKILL_FILE, FileEntry
+
+_HEAD = 4096
+_MAX_ALIKE = 20
+_LONG_SKILL_FILE = 50_000
+_MACH_O = frozenset({b"\xfe\xed\xfa\xce", b"\xfe\xed\xfa\xcf", b"\xce\xfa\xed\xfe", b"\xcf\xfa\xed\xfe"})
+_FAT_MACH_O = frozenset({b"\xca\xfe\xba\xbe", b"\xca\xfe\xba\xbf", b"\xbe\xba\xfe\xca", b"\xbf\xba\xfe\xca"})
+_EXPECTED = re.compile(
+    r"SKILL\.md|skill-project\.toml|scripts/|references?/|assets/|templates?/|examples?/|resources/|"
+    r"(?:LICEN[CS]E|NOTICE|COPYING|README|CHANGELOG|AUTHORS)(?:\.[a-z]{1,8})?|"
+    r"(?:package\.json|pyproject\.toml|requirements\.txt|\.gitignore|\.gitattributes|\.editorconfig)",
+    re.IGNORECASE,
+)
+_ANYWHERE = """.md .mdx .txt .rst .json .jsonl .yaml .yml .toml .xml .xsd .csv .tsv .html .css .sql .ipynb
+    .py .sh .js .ts .ps1 .cs .java .go .rs .rb"""
+_IN_SCRIPTS = """.bash .zsh .fish .mjs .cjs .mts .tsx .jsx .psm1 .psd1 .pl .php .lua .r .kt .swift .csx .awk .sed .jq
+    .bat .cmd .cfg .ini .lock"""
+_IN_REFERENCES = """.adoc .pdf .png .jpg .jpeg .gif .svg .webp .mmd .puml .drawio .excalidraw"""
+_USUAL = {
+    "scripts": frozenset(f"{_ANYWHERE} {_IN_SCRIPTS}".split()),
+    "references": frozenset(f"{_ANYWHERE} {_IN_REFERENCES}".split()),
+}
+
+
+def refused_contents(folder: Path, files: Iterable[FileEntry]) -> Iterator[Finding]:
+    """Yield what is wrong with files as such: programs for a processor, and private keys. Raises OSError."""
+    for file in files:
+        data = (folder / file.path).read_bytes()
+        if _is_program(data[:_HEAD]):
+            yield security_issue("program", "there is a program for a processor (ELF, PE or Mach-O)", file.path)
+        if holds_private_key(data):
+            yield security_issue("private-key", "there is a private key", file.path)
+
+
+def _is_program(head: bytes) -> bool:
+    magic = head[:4]
+    if magic == b"\x7fELF" or magic in _MACH_O:
+        return True
+    if magic in _FAT_MACH_O:  # a Java class begins alike, and goes on with its version, which is 45 or more
+        return min(int.from_bytes(head[4:8], order) for order in ("big", "little")) < 45
+    if magic[:2] != b"MZ":
+        return False
+    header = int.from_bytes(head[60:64], "little")
+    return head[header : header + 4] == b"PE\0\0" or b"\0" in head[:64]
+
+
+def layout_warnings(files: Iterable[FileEntry], outside: Iterable[str]) -> Iterator[Finding]:
+    """Yield what is kept although it is unusual. `outside` are the names beside the package's root."""
+    files = list(files)
+    top = dict.fromkeys(_top(file.path) for file in files)
+    unexpected = [name for name in top if not _EXPECTED.fullmatch(name)]
+    for name in islice([*unexpected, *dict.fromkeys(_top(name) for name in outside)], _MAX_ALIKE):
+        yield quality_warning("unexpected-entry", "packages usually have no such entry at the top", name)
+    for file in islice((file for file in files if _is_unusual(file.path)), _MAX_ALIKE):
+        yield quality_warning("unusual-extension", "this is no usual kind of file for its folder", file.path)
+    for file in islice((file for file in files if file.path.endswith("/" + SKILL_FILE)), _MAX_ALIKE):
+        yield quality_warning("skill-within", "another skill lies within this one, and counts as its own", file.path)
+    for file in files:
+        if file.path == SKILL_FILE and file.size > _LONG_SKILL_FILE:
+            yield quality_warning("long-skill-file", f"it is longer than {_LONG_SKILL_FILE:,} bytes", SKILL_FILE)
+
+
+def _top(path: str) -> str:
+    first, slash, _ = path.partition("/")
+    return first + slash
+
+
+def _is_unusual(path: str) -> bool:
+    suffix, usual = PurePosixPath(path).suffix.lower(), _USUAL.get(path.partition("/")[0])
+    return usual is not None and suffix != "" and suffix not in usual

@@ -1,0 +1,153 @@
+"""Packages read: from a zip or a folder of a stranger into a staged folder, with what there is to know of them."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from registry.findings import Finding, SkillFindings, risk
+from registry.findings.engine import ENGINE, scan_files
+from registry.packages.archive import Archive
+from registry.packages.contents import layout_warnings, refused_contents
+from registry.packages.limits import DEFAULT_LIMITS, Limits
+from registry.packages.refusal import PackageRefused, structure_error
+from registry.packages.source_folder import SourceFolder
+from registry.packages.staging import stage, staging
+from registry.packages.statement import MAX_PROJECT_FILE, MAX_SKILL_FILE, Statement, read_statement
+from registry.packages.tree import Entry
+from registry.skill_folder.reading import PROJECT_FILE
+from registry.skill_folder.tree import SKILL_FILE, FileEntry, tree_digest
+
+
+class Peek(msgspec.Struct, kw_only=True, frozen=True):
+    """What an archive says of its skill, before all of it has been looked at."""
+
+    name: str
+    scope: str | None
+    version: str
+    description: str
+
+
+class Package(msgspec.Struct, kw_only=True, frozen=True):
+    """A package that keeps the rules, unpacked.
+
+    `folder` is its root: the staged folder, or the one folder in it that holds the skill. `name` is the bare id,
+    `scope` the one the package names, `title` the name people read. `digest` is `skill_folder.tree_digest`'s, equal
+    for equal trees however they were packed. `files` are in order of path; `findings` hold quality warnings only.
+    """
+
+    folder: Path
+    name: str
+    scope: str | None
+    title: str
+    version: str
+    description: str
+    author: str
+    license: str | None
+    tags: list[str]
+    capabilities: list[str]
+    digest: str
+    files: list[FileEntry]
+    findings: SkillFindings
+
+
+def read_zip(archive: Path | BinaryIO, staged: Path, limits: Limits = DEFAULT_LIMITS) -> Package:
+    """Unpack a zip into `staged`, which must not exist. Raises PackageRefused, and OSError of our own disk.
+
+    `archive` is a path or a seekable file. Where it is refused, `staged` does not exist afterwards.
+    """
+    with _opened(archive) as file:
+        source = Archive(file, limits)
+        root = _root(source.entries)
+        _statement(source, root)  # the cheap faults first
+        with staging(staged):
+            for entry in source.entries:
+                stage(staged, entry, source.chunks(entry.name))
+            return _package(staged, root, source.entries)
+
+
+def read_folder(folder: Path, staged: Path, limits: Limits = DEFAULT_LIMITS) -> Package:
+    """Copy a folder into `staged`, which must not exist, by the rules for a zip; links are refused, not followed.
+
+    The `.git` of a checkout at the top is left out. Raises PackageRefused, and OSError of our own disk.
+    """
+    source = SourceFolder(folder, limits)
+    root = _root(source.entries)
+    with staging(staged):
+        source.each(lambda entry, chunks: stage(staged, entry, chunks))
+        return _package(staged, root, source.entries)
+
+
+def peek(archive: Path | BinaryIO, limits: Limits = DEFAULT_LIMITS) -> Peek:
+    """Return what a zip says of its skill; only its records, SKILL.md and skill-project.toml are read.
+
+    Raises PackageRefused.
+    """
+    with _opened(archive) as file:
+        source = Archive(file, limits)
+        said = _statement(source, _root(source.entries))
+    return Peek(name=said.name, scope=said.scope, version=said.version, description=said.description)
+
+
+@contextmanager
+def _opened(archive: Path | BinaryIO) -> Iterator[BinaryIO]:
+    if isinstance(archive, Path):
+        with archive.open("rb") as file:
+            yield file
+    else:
+        yield archive
+
+
+def _root(entries: Iterable[Entry]) -> str:
+    """Return the folder of the skill: nothing, or the name of the one top folder that holds a SKILL.md, and `/`."""
+    names = {entry.name for entry in entries}
+    if SKILL_FILE in names:
+        return ""
+    holders = sorted(name for name in names if name.count("/") == 1 and name.endswith(f"/{SKILL_FILE}"))
+    if not holders:
+        raise PackageRefused(
+            [structure_error("no-skill-file", f"there is no {SKILL_FILE} at the top or one level down")]
+        )
+    if len(holders) > 1:
+        raise PackageRefused([structure_error("several-skills", f"several top folders hold a {SKILL_FILE}")])
+    return holders[0].removesuffix(SKILL_FILE)
+
+
+def _statement(source: Archive, root: str) -> Statement:
+    sizes = {entry.name: entry.size for entry in source.entries}
+    for name, most in ((SKILL_FILE, MAX_SKILL_FILE), (PROJECT_FILE, MAX_PROJECT_FILE)):
+        if sizes.get(root + name, 0) > most:
+            raise PackageRefused([structure_error("skill-file", f"it is larger than {most:,} bytes", root + name)])
+    project = b"".join(source.chunks(root + PROJECT_FILE)) if root + PROJECT_FILE in sizes else None
+    return read_statement(b"".join(source.chunks(root + SKILL_FILE)), project)
+
+
+def _package(staged: Path, root: str, entries: list[Entry]) -> Package:
+    everything = sorted(FileEntry(entry.name, entry.size) for entry in entries if not entry.is_folder)
+    refused = list(refused_contents(staged, everything))
+    if refused:
+        raise PackageRefused(refused)
+    folder = staged / root
+    project = folder / PROJECT_FILE
+    said = read_statement((folder / SKILL_FILE).read_bytes(), project.read_bytes() if project.is_file() else None)
+    files = [FileEntry(file.path.removeprefix(root), file.size) for file in everything if file.path.startswith(root)]
+    outside = [file.path for file in everything if not file.path.startswith(root)]
+    findings: list[Finding] = [*said.warnings, *layout_warnings(files, outside)]
+    findings += scan_files(folder, [file.path for file in files])
+    return Package(
+        folder=folder,
+        name=said.name,
+        scope=said.scope,
+        title=said.title,
+        version=said.version,
+        description=said.description,
+        author=said.author,
+        license=said.license,
+        tags=said.tags,
+        capabilities=said.capabilities,
+        digest=tree_digest(folder),
+        files=files,
+        findings=SkillFindings(risk=risk(findings), engine=ENGINE, findings=findings),
+    )

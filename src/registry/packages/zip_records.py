@@ -1,0 +1,193 @@
+"""The records of a zip, parsed strictly (PKWARE APPNOTE 6.3.10): end record, central directory, local headers.
+
+`zipfile` is not used to read: it believes the last of two equal names, cuts names at NUL, does not look for overlaps
+and takes whatever stands before or after an archive. Zip64 is refused: no package within the limits needs it.
+"""
+
+import re
+import struct
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+from registry.packages.limits import Limits
+from registry.packages.refusal import PackageRefused, malformed, unsafe
+from registry.packages.tree import Entry, too_many_entries
+
+STORED, DEFLATED = 0, 8
+STREAMED = 0x0008
+"""The flag of an entry whose sizes and checksum follow its data."""
+
+_ENCRYPTED = 0x2041
+"""Encrypted, strongly encrypted, or with masked headers."""
+_ALLOWED_FLAGS = 0x0002 | 0x0004 | STREAMED | 0x0800
+_FOLDER_ATTRIBUTE = 0x10
+_END = struct.Struct("<4s4H2LH")
+_CENTRAL = struct.Struct("<4s6H3L5H2L")
+_LOCAL = struct.Struct("<4s5H3L2H")
+_UNICODE_PATH, _ZIP64 = 0x7075, 0x0001
+_COMMIT = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+"""What `git archive` writes as the archive's comment: the id of the commit, the only comment that is let pass."""
+
+
+class Header(NamedTuple):
+    """An entry of the central directory. `start` is where its local header is."""
+
+    name: bytes
+    flags: int
+    method: int
+    crc: int
+    packed: int
+    size: int
+    start: int
+    attributes: int
+
+    @property
+    def text(self) -> str:
+        """The name as text: UTF-8, which also zips without its flag hold; bytes that are none show as surrogates."""
+        return self.name.decode("utf-8", "surrogateescape")
+
+    def entry(self) -> Entry:
+        """Return what the rules of the tree look at."""
+        return Entry(self.text, self.attributes >> 16, self.size)
+
+
+class LocalHeader(NamedTuple):
+    """What stands before an entry's data; `data` is where that begins."""
+
+    name: bytes
+    flags: int
+    method: int
+    crc: int
+    packed: int
+    size: int
+    data: int
+
+
+class Directory(NamedTuple):
+    """The central directory; `start` is where it begins, which is where the last entry ends."""
+
+    headers: list[Header]
+    start: int
+
+
+def read_directory(file: BinaryIO, limits: Limits) -> Directory:
+    """Return the central directory, its number of entries checked before it is read. Raises PackageRefused."""
+    size = file.seek(0, 2)
+    if size > limits.archive_bytes:
+        raise unsafe("archive-too-large", f"the archive is larger than {limits.archive_bytes:,} bytes")
+    end, (_, disk, first_disk, here, count, length, start, _) = _end_record(file, size)
+    if disk or first_disk or here != count:
+        raise unsafe("archive-headers", "the archive says that it is one of several parts")
+    if 0xFFFF in (here, count) or 0xFFFFFFFF in (length, start):
+        raise _zip64()
+    if count > limits.entries:
+        raise too_many_entries(limits)
+    if start + length != end:
+        raise unsafe("archive-gap", "the central directory does not end where the end record begins")
+    data = _read_at(file, start, length)
+    headers = list(_headers(data))
+    if len(headers) != count:
+        raise unsafe("archive-headers", f"the archive says it has {count} entries and has {len(headers)}")
+    return Directory(headers, start)
+
+
+def _end_record(file: BinaryIO, size: int) -> tuple[int, tuple[bytes, int, int, int, int, int, int, int]]:
+    """Return where the end record is, and what it says: it must be the very end of the file."""
+    for comment in (0, 40, 64):
+        at = size - _END.size - comment
+        if at < 0:
+            break
+        data = _read_at(file, at, _END.size + comment)
+        values = _END.unpack_from(data)
+        if values[0] == b"PK\5\6" and values[7] == comment:
+            if comment and not _COMMIT.fullmatch(data[_END.size :]):
+                break
+            return at, values
+    head = _read_at(file, 0, min(size, 4))
+    if head in (b"PK\3\4", b"PK\5\6"):
+        raise unsafe("archive-trailing", "the archive is cut short, or has a comment or other bytes after its end")
+    raise malformed("the file is not a zip archive, or has bytes before it")
+
+
+def _headers(data: bytes) -> Iterator[Header]:
+    at = 0
+    while at < len(data):
+        if len(data) - at < _CENTRAL.size or data[at : at + 4] != b"PK\1\2":
+            raise malformed("the central directory is damaged")
+        fields = _CENTRAL.unpack_from(data, at)
+        flags, method, crc, packed, size = fields[3], fields[4], *fields[7:10]
+        name_length, extra_length, comment_length, disk, _, attributes, start = fields[10:]
+        at += _CENTRAL.size
+        name, extra = data[at : at + name_length], data[at + name_length : at + name_length + extra_length]
+        at += name_length + extra_length + comment_length
+        header = Header(name, flags, method, crc, packed, size, start, attributes)
+        if at > len(data):
+            raise malformed("the central directory is damaged")
+        if comment_length or disk:
+            raise unsafe("archive-headers", "an entry has a comment or lies in another part", header.text)
+        _check_header(header)
+        check_extra(extra, header)
+        yield header
+
+
+def _check_header(header: Header) -> None:
+    if header.flags & _ENCRYPTED:
+        raise unsafe("encrypted", "an entry is encrypted", header.text)
+    if header.method not in (STORED, DEFLATED):
+        raise unsafe("compression-method", "an entry is neither stored nor deflated", header.text)
+    if header.flags & ~_ALLOWED_FLAGS:
+        raise unsafe("archive-headers", "an entry has flags that packages do not use", header.text)
+    if 0xFFFFFFFF in (header.packed, header.size, header.start):
+        raise _zip64(header.text)
+    if header.method == STORED and header.packed != header.size:
+        raise unsafe("lying-size", "an entry that is stored has two different sizes", header.text)
+    if header.attributes & _FOLDER_ATTRIBUTE and not header.name.endswith(b"/"):
+        raise unsafe("kind-mismatch", "an entry is a file by its name and a folder by its attributes", header.text)
+
+
+def read_local(file: BinaryIO, header: Header, end: int) -> LocalHeader:
+    """Return the local header of an entry, all of it before `end`. Raises PackageRefused."""
+    if header.start + _LOCAL.size > end:
+        raise unsafe("archive-overlap", "an entry begins where there is no room for it", header.text)
+    fields = _LOCAL.unpack(_read_at(file, header.start, _LOCAL.size))
+    if fields[0] != b"PK\3\4":
+        raise unsafe("archive-headers", "an entry does not begin where the directory says", header.text)
+    flags, method, (crc, packed, size) = fields[2], fields[3], fields[6:9]
+    name_length, extra_length = fields[9:]
+    names = header.start + _LOCAL.size
+    if names + name_length + extra_length > end:
+        raise unsafe("archive-overlap", "an entry reaches beyond its end", header.text)
+    rest = _read_at(file, names, name_length + extra_length)
+    check_extra(rest[name_length:], header)
+    return LocalHeader(rest[:name_length], flags, method, crc, packed, size, names + name_length + extra_length)
+
+
+def check_extra(extra: bytes, header: Header) -> None:
+    """Refuse extra fields that are damaged, change the entry's name, or make it a zip64 one. Raises PackageRefused."""
+    at, named = 0, False
+    while at < len(extra):
+        if len(extra) - at < 4:
+            raise malformed("an extra field is damaged", header.text)
+        kind, length = struct.unpack_from("<2H", extra, at)
+        value = extra[at + 4 : at + 4 + length]
+        at += 4 + length
+        if at > len(extra):
+            raise malformed("an extra field is damaged", header.text)
+        if kind == _ZIP64:
+            raise unsafe("archive-zip64", "an entry uses zip64, which no package within the limits needs", header.text)
+        if kind == _UNICODE_PATH:
+            if named or value[5:] != header.name:
+                raise unsafe("archive-headers", "an entry has a second name in an extra field", header.text)
+            named = True
+
+
+def _zip64(name: str | None = None) -> PackageRefused:
+    return unsafe("archive-zip64", "the archive uses zip64, which no package within the limits needs", name)
+
+
+def _read_at(file: BinaryIO, start: int, length: int) -> bytes:
+    file.seek(start)
+    data = file.read(length)
+    if len(data) != length:
+        raise malformed("the archive is cut short")
+    return data

@@ -1,0 +1,33 @@
+"""TOML of strangers, read within bounds."""
+
+import tomllib
+from collections.abc import Callable
+from typing import Any
+
+_MAX_DOTS = 100
+
+
+def load_toml(data: bytes, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
+    """Return a document's tables.
+
+    Raises ValueError whose message says what is wrong, and at which line, where it is not UTF-8 or not TOML, and for
+    more than 100 dots in a line: tomllib keeps every beginning of a dotted key, the square of its length.
+    """
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"is not UTF-8 text (at line {_line(data, error.start)})") from None
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.count(".") > _MAX_DOTS:
+            raise ValueError(f"has more than {_MAX_DOTS} dots in a line (at line {number})")
+    try:
+        return tomllib.loads(text, parse_float=parse_float)
+    except tomllib.TOMLDecodeError as error:
+        place = f"(at line {_line(data, len(data))}, the end of the file)"
+        raise ValueError(f"is not TOML: {str(error).replace('(at end of document)', place)}") from None
+    except RecursionError:
+        raise ValueError("is nested too deep") from None
+
+
+def _line(data: bytes, end: int) -> int:
+    return data.count(b"\n", 0, end) + 1

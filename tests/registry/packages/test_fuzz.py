@@ -1,0 +1,16 @@
+"""Packages damaged at random: every one is refused or taken, nothing else happens and nothing is left."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+FUZZER = Path(__file__).parents[3] / "benchmarks" / "fuzz_packages.py"
+
+
+def test_damaged_packages_are_refused_or_taken() -> None:
+    command = [sys.executable, str(FUZZER), "--mutations", "1500", "--seed", "7"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=300, env={"PYTHONPATH": ":".join(sys.path)}
+    )
+    assert done.returncode == 0, done.stderr
+    assert "nothing else raised, nothing left" in done.stdout

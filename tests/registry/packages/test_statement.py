@@ -1,0 +1,164 @@
+"""What a package says of itself: read strictly, and of two files that disagree neither is believed."""
+
+from pathlib import Path
+
+import pytest
+
+from registry.packages import PackageRefused
+from registry.packages.statement import Statement, read_statement
+from support.zips import SKILL, plain_zip, project, refused_for, skill_file
+
+SAID = "name: pdf-forms\ndescription: Fills the fields of PDF forms."
+
+
+def said(more: str = "", toml: bytes | None = None) -> Statement:
+    return read_statement(skill_file(f"{SAID}\n{more}"), toml)
+
+
+def rules(data: bytes, toml: bytes | None = None) -> set[str]:
+    with pytest.raises(PackageRefused) as refused:
+        read_statement(data, toml)
+    return {finding.rule for finding in refused.value.findings}
+
+
+def test_every_field_is_read() -> None:
+    statement = said(
+        'version: 1.2.3\nlicense: MIT\ntags: [pdf, forms]\nmetadata:\n  author: Ada\n  capabilities: "fill, read"'
+    )
+    assert (statement.name, statement.scope, statement.version) == ("pdf-forms", None, "1.2.3")
+    assert (statement.author, statement.license) == ("Ada", "MIT")
+    assert (statement.tags, statement.capabilities) == (["pdf", "forms"], ["fill", "read"])
+    assert statement.warnings == []
+
+
+def test_the_project_file_comes_before_metadata_before_the_front_matter() -> None:
+    toml = project(author="Toml", version="3.0.0")
+    statement = said('license: front\nauthor: front\nmetadata:\n  license: "metadata"\n  author: metadata', toml)
+    assert (statement.author, statement.license, statement.version) == ("Toml", "metadata", "3.0.0")
+    assert said("version: 1.0.0\nmetadata:\n  version: 2.0.0").version == "2.0.0"
+    assert said().version == "1.0.0"
+
+
+def test_a_scope_may_be_named() -> None:
+    statement = said(toml=project(id="acme/pdf-forms", name="PDF forms"))
+    assert (statement.scope, statement.name, statement.title) == ("acme", "pdf-forms", "PDF forms")
+    assert read_statement(skill_file(SAID.replace("pdf-forms", "acme/pdf-forms")), None).scope == "acme"
+
+
+@pytest.mark.parametrize(
+    ("toml", "rule"),
+    [
+        (project(id="other"), "skill-name"),
+        (project(description="Something else entirely."), "skill-description"),
+        (project(version="2.0.0"), "skill-version"),
+    ],
+)
+def test_files_that_disagree_are_refused(toml: bytes, rule: str) -> None:
+    assert rules(skill_file(f"{SAID}\nversion: 1.0.0"), toml) == {rule}
+
+
+def test_agents_and_people_are_told_the_same() -> None:
+    assert rules(skill_file(f"{SAID}\nmetadata:\n  description: Another one, for people.")) == {"skill-description"}
+    assert rules(skill_file("description: Fills in forms."), project(id="pdf-forms")) == {"skill-name"}
+    assert rules(skill_file("name: pdf-forms"), project(description="Fills in forms.")) == {"skill-description"}
+    assert said(toml=project(description="Fills the fields of PDF forms.")).name == "pdf-forms"
+
+
+@pytest.mark.parametrize("name", ["a", "7zip", "a-b-1", "a" * 64])
+def test_a_name_of_the_format_is_taken(name: str) -> None:
+    assert read_statement(skill_file(SAID.replace("pdf-forms", name)), None).name == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "A",
+        "a_b",
+        "a--b",
+        "-a",
+        "a-",
+        "a" * 65,
+        "Pаypal",
+        "pаypal",
+        "a b",
+        "٢",
+        "Ⅷ",
+        '"a\\n"',
+        "''",
+        "a/",
+        "/a",
+        "a/b/c",
+        "[a]",
+    ],
+)
+def test_any_other_name_is_refused(name: str) -> None:
+    assert rules(skill_file(SAID.replace("pdf-forms", name))) == {"skill-name"}
+
+
+@pytest.mark.parametrize(
+    "version", ["1.10", "01.0.0", "v1.0.0", "1.0.0-rc", "1.٢.3", "1.0.0.0", '"1.0.0\\n1"', "9" * 40]
+)
+def test_a_version_that_is_none_is_refused(version: str) -> None:
+    assert rules(skill_file(f"{SAID}\nversion: {version}")) == {"skill-version"}
+
+
+@pytest.mark.parametrize("description", ["''", "x" * 1025, '"a\\0b"', "|\n  \x1b[31m"])
+def test_a_description_that_is_none_is_refused(description: str) -> None:
+    assert rules(skill_file(f"name: a\ndescription: {description}")) <= {"skill-description", "front-matter"}
+
+
+HOSTILE = {
+    "a python tag": b"---\nname: !!python/object/apply:os.system ['true']\n---\n",
+    "aliases": b"---\na: &a [x, x]\nb: [*a, *a]\n---\n",
+    "5,000 brackets": b"---\nname: " + b"[" * 5000 + b"\n---\n",
+    "a repeated key": b"---\nname: a\nname: b\ndescription: c\n---\n",
+    "a megabyte": b"---\n" + b"x: y\n" * 200_000 + b"---\n",
+    "no closing line": b"---" + b"\n" * 30_000,
+    "nine levels": b"---\nname: " + b"[" * 9 + b"]" * 9 + b"\n---\n",
+    "nothing": b"",
+    "no front matter": b"# Title\n",
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_front_matter_is_refused(text: bytes) -> None:
+    assert rules(text) == {"front-matter"}
+
+
+def test_what_is_not_text_is_refused() -> None:
+    assert rules(SKILL + b"\xff") == {"skill-file"}
+    assert rules(SKILL + b"x" * 1024 * 1024) == {"skill-file"}
+
+
+@pytest.mark.parametrize(
+    "toml",
+    [
+        b"[metadata",
+        b"a" + b".a" * 30_000 + b" = 1",
+        b"\xff",
+        b"a = " + b"[" * 5000,
+        b"#" * 70_000,
+        b"metadata = 1",
+        b"[metadata]\nid = 1",
+        b"[metadata]\nversion = 1.0",
+    ],
+)
+def test_a_project_file_that_cannot_be_read_is_refused(toml: bytes) -> None:
+    assert rules(SKILL, toml) == {"project-file"}
+
+
+def test_scalars_stay_text() -> None:
+    statement = read_statement(skill_file("name: no\ndescription: 2024-01-01\nauthor: ~\nlicense: 1.10"), None)
+    assert (statement.name, statement.description, statement.license) == ("no", "2024-01-01", "1.10")
+
+
+def test_what_breaks_a_softer_rule_is_left_out_with_a_warning() -> None:
+    statement = said('tags: [ok, x, "no tag"]\nauthor: "a\\nb"\ncapabilities: [go]')
+    assert (statement.tags, statement.author, statement.capabilities) == (["ok"], "", [])
+    assert {warning.rule for warning in statement.warnings} == {"field-dropped"}
+    assert {warning.kind for warning in statement.warnings} == {"quality_warning"}
+
+
+def test_every_fault_is_told_at_once(tmp_path: Path) -> None:
+    text = skill_file("name: A\nversion: 1")
+    assert refused_for(plain_zip({"SKILL.md": text}), tmp_path) == {"skill-name", "skill-version", "skill-description"}
