@@ -14,7 +14,8 @@ from typing import Any
 
 import load
 
-ROUNDS = 9
+ROUNDS = 15
+WARM_UP = 4
 REQUESTS = 1500
 CLIENTS = 8
 SKILLS = 200
@@ -52,8 +53,8 @@ def token_of(data_dir: Path) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
-def routes(port: int, ids: Sequence[str], credential: str) -> dict[str, list[bytes]]:
-    """Return the requests of each route that is measured, with a header line more."""
+def routes(port: int, ids: Sequence[str], credential: str, number: int) -> dict[str, list[bytes]]:
+    """Return the requests of each route that is measured, with a header line more; new queries for each round."""
 
     def of(path: str, body: bytes | None = None) -> bytes:
         head, _, rest = load.request(path, port, body).partition(b"\r\n")
@@ -66,7 +67,7 @@ def routes(port: int, ids: Sequence[str], credential: str) -> dict[str, list[byt
     return {
         "GET /api/v1/skills/{id}": [of(f"/api/v1/skills/{ids[n % SKILLS]}") for n in range(REQUESTS)],
         "GET /api/v1/skills": [of("/api/v1/skills")] * REQUESTS,
-        "POST /api/v1/search, words": [search(f"document {n} table {n * 3}") for n in range(REQUESTS)],
+        "POST /api/v1/search, words": [search(f"document {n} table {number}") for n in range(REQUESTS)],
         "POST /api/v1/search, repeated": repeated,
     }
 
@@ -83,18 +84,21 @@ def measure(folder: Path, served: Any) -> dict[str, dict[str, float]]:
     }
     found: dict[str, dict[str, float]] = {}
     for kind, credential in credentials.items():
-        without, with_it = routes(plain.port, ids, ""), routes(guarded.port, ids, credential)
-        found[kind] = {name: _ratio(plain.port, without[name], guarded.port, with_it[name]) for name in without}
+        found[kind] = _ratios({plain.port: "", guarded.port: credential}, ids)
     plain.stop()
     guarded.stop()
     return found
 
 
-def _ratio(plain: int, without: Sequence[bytes], guarded: int, with_it: Sequence[bytes]) -> float:
-    load.run(plain, without, CLIENTS)
-    load.run(guarded, with_it, CLIENTS)
-    ratios = []
-    for _ in range(ROUNDS):
-        base = load.run(plain, without, CLIENTS).throughput
-        ratios.append(load.run(guarded, with_it, CLIENTS).throughput / base)
-    return statistics.median(ratios)
+def _ratios(credentials: dict[int, str], ids: Sequence[str]) -> dict[str, float]:
+    measured: dict[str, list[list[float]]] = {}
+    for number in range(ROUNDS + WARM_UP):
+        ports = list(credentials) if number % 2 else list(reversed(credentials))  # neither is always the second
+        asked = {port: routes(port, ids, credentials[port], number) for port in ports}
+        for name in asked[ports[0]]:
+            throughput = {port: load.run(port, asked[port][name], CLIENTS).throughput for port in ports}
+            measured.setdefault(name, []).append([throughput[port] for port in credentials])
+    return {
+        name: statistics.median(guarded / plain for plain, guarded in rounds[WARM_UP:])
+        for name, rounds in measured.items()
+    }

@@ -79,12 +79,11 @@ class Access:
         now = time.monotonic()
         known = self._known.get(credential)
         if known is not None and known.revocations == self.revocations.count and now < known.until:
-            principal = known.principal
-            if principal.expires_at is None or not self.tokens.is_over(principal.expires_at):
-                return principal
+            return known.principal
         count = self.revocations.count
         principal = check(credential)
-        self._known.put(credential, _Known(principal, count, now + _FRESH_SECONDS))
+        left = _FRESH_SECONDS if principal.expires_at is None else self.tokens.seconds_left(principal.expires_at)
+        self._known.put(credential, _Known(principal, count, now + min(left, _FRESH_SECONDS)))
         return principal
 
     def _of_key(self, value: bytes) -> Principal:

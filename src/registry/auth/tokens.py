@@ -81,15 +81,15 @@ class Tokens:
             claims = self._verified(token)
             self._known.put(token, claims)
         now = self._now()
-        if self.is_over(claims.exp):
+        if claims.exp <= now:
             raise TokenExpired("The token has expired")
         if claims.iat > now + _LEEWAY_SECONDS:
             raise TokenInvalid("The token is from the future")
         return claims
 
-    def is_over(self, expires_at: int) -> bool:
-        """Return whether a moment, in seconds since 1970, has come by the clock of this server."""
-        return expires_at <= self._now()
+    def seconds_left(self, expires_at: int) -> float:
+        """Return how far off a moment, in seconds since 1970, is by the clock of this server."""
+        return expires_at - self._clock().timestamp()
 
     def _verified(self, token: str) -> Claims:
         if len(token) > LONGEST or not token.isascii():
