@@ -67,6 +67,7 @@ def serve(
         access_log=False,
         proxy_headers=False,
         server_header=False,
+        reset_contextvars=True,  # else a pipelined request begins in the context of the one before it
         timeout_keep_alive=cast(int, limits.keep_alive_seconds),
     )
     server = _DrainingServer(config, site.on_drain, limits.drain_seconds, signals)

@@ -96,6 +96,18 @@ class RunningServer:
         """Send a request below `/api/v1`."""
         return self.http.request(method, f"/api/v1{path}", **options)
 
+    def token(self, role: str = "admin", username: str | None = None) -> str:
+        """Return a token, as a program on this machine gets one where the issuer is open (registry profile)."""
+        body = {"role": role} | ({"username": username} if username else {})
+        answer = self.http.post("/auth/token", json=body)
+        assert answer.status_code == 200, answer.text
+        return str(answer.json()["data"]["token"])
+
+    def sign_in(self, role: str = "admin", username: str | None = None) -> Self:
+        """Send a token with every request from now on (registry profile)."""
+        self.http.headers["Authorization"] = f"Bearer {self.token(role, username)}"
+        return self
+
     def search(self, query: str, **body: Any) -> dict[str, Any]:
         """Return the data of a search."""
         answer = self.api("POST", "/search", json={"query": query, **body})
@@ -135,6 +147,11 @@ NEW_SKILL: dict[str, Any] = {
     "description": "Fill in pdf forms and read their fields.",
     "version": "1.0.0",
 }
+
+
+def bearer(token: str) -> dict[str, str]:
+    """Return the headers that send a token."""
+    return {"Authorization": f"Bearer {token}"}
 
 
 def new_skill(skill_id: str, **fields: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from registry.audit import Audit
-from registry.auth.keys import ApiKeys
+from registry.auth.keys import ApiKeys, subject_of
 from registry.auth.limiting import Rate, RateLimiter
 from registry.auth.revocations import Revocations
 from registry.auth.roles import Principal, includes
@@ -92,7 +92,7 @@ class Access:
             raise unauthorized("The API key is not valid")
         if self.keys.note_use(key.id):
             self._notes.submit(self._write_use, key.id)
-        return Principal(name=f"key-{key.id}", role=key.role, scope=key.scope)
+        return Principal(name=subject_of(key.id), role=key.role, scope=key.scope)
 
     def _write_use(self, key_id: str) -> None:
         try:
@@ -112,6 +112,7 @@ class Access:
             user=claims.sub,
             token_id=claims.jti,
             expires_at=claims.exp,
+            origin=claims.act.sub if claims.act else None,
         )
 
     def read_bearer(self, header: bytes) -> Claims:
@@ -120,7 +121,7 @@ class Access:
         if scheme.lower() != "bearer" or not token or token != token.strip() or " " in token:
             raise TokenInvalid(_MALFORMED)
         claims = self.tokens.read(token)
-        if self.revocations.has_ended(claims.jti, claims.sub, claims.iat):
+        if self.revocations.has_ended(claims):
             raise TokenInvalid("The token was revoked")
         return claims
 

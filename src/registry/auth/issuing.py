@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from registry.auth.access import Access
+from registry.auth.limiting import Quota
 from registry.auth.roles import Principal, Role, Username, includes, scope_of
 from registry.errors import Fault, RegistryError, forbidden, rate_limited, unauthorized, validation_error
 from registry.guard import is_loopback_host
@@ -18,7 +19,7 @@ DEFAULT_USER = "dev-user"
 
 Issuer = Literal["open", "closed", "loopback"]
 
-_PROXY_HEADERS = (b"forwarded", b"via")
+_PROXY_HEADERS = (b"forwarded", b"via", b"x-real-ip")
 _CLOSED = (
     "Tokens are issued for a credential only: send an x-api-key, a bearer token, or username and password "
     "(an operator makes the first key with 'skill-registry keys create --role admin')"
@@ -67,37 +68,45 @@ class TokenIssuer:
 
     def issue(self, wanted: TokenRequest, caller: Caller) -> TokenData:
         """Return a token. Raises UNAUTHORIZED, FORBIDDEN, RATE_LIMITED, VALIDATION_ERROR."""
-        failures = self._access.limiter.failures(caller.address)
-        try:
-            principal = self._access.identify(caller.headers)
-            if principal is None:
-                if failures.is_exceeded:
-                    raise rate_limited("Too many failures to get a token from this address", failures.reset_seconds)
-                principal = self._without_header(wanted, caller)
-        except RegistryError as error:
-            if error.code == "UNAUTHORIZED":
-                self._access.limiter.count_failure(caller.address)
-                if failures.is_exceeded:
-                    raise rate_limited(
-                        "Too many failures to get a token from this address", failures.reset_seconds
-                    ) from None
-            raise
+        principal = self._identified(caller) or self._without_header(wanted, caller)
         return self._issued(principal, wanted, caller)
 
+    def _identified(self, caller: Caller) -> Principal | None:
+        try:
+            return self._access.identify(caller.headers)
+        except RegistryError as error:
+            raise self._failure(caller, error) from None
+
+    def _failure(self, caller: Caller, error: RegistryError) -> RegistryError:
+        """Count a failure and return what the caller is told."""
+        quota = self._access.limiter.count_failure(caller.address)
+        return _too_many(quota) if quota.is_exceeded else error
+
     def _without_header(self, wanted: TokenRequest, caller: Caller) -> Principal:
+        failures = self._access.limiter.failures(caller.address)
+        if failures.is_exceeded:
+            raise _too_many(failures)
         if wanted.password is not None:
-            if wanted.username is None:
-                raise validation_error(Fault("username", "is required with a password"))
-            user = self._access.users.check(wanted.username, wanted.password)
-            if user is None:
-                raise unauthorized("The username or the password is wrong")
-            return Principal(name=user.name, role=user.role, scope=user.scope, user=user.name)
+            return self._with_password(wanted.username, wanted.password, caller)
         if not self._is_open_to(caller):
-            raise unauthorized(_CLOSED)
+            raise self._failure(caller, unauthorized(_CLOSED))
         if wanted.role is None:
             raise validation_error(Fault("role", "is required"))
         subject = wanted.username or DEFAULT_USER
         return Principal(name=subject, role=wanted.role, scope=scope_of(subject), user=subject)
+
+    def _with_password(self, username: str | None, password: str, caller: Caller) -> Principal:
+        if username is None:
+            raise validation_error(Fault("username", "is required with a password"))
+        # Counted before it is known to be a failure: of many guesses at once no more are looked at than one by one.
+        quota = self._access.limiter.count_failure(caller.address)
+        if quota.is_exceeded:
+            raise _too_many(quota)
+        user = self._access.users.check(username, password)
+        if user is None:
+            raise unauthorized("The username or the password is wrong")
+        self._access.limiter.forgive(caller.address)
+        return Principal(name=user.name, role=user.role, scope=user.scope, user=user.name)
 
     def _is_open_to(self, caller: Caller) -> bool:
         if self.mode != "loopback":
@@ -117,8 +126,14 @@ class TokenIssuer:
         if principal.scope is None and role != "user" and principal.role != "admin":
             raise forbidden("The API key has no scope, so it can only have tokens of the role 'user'")
         scope = principal.scope if subject == principal.name else scope_of(subject)
-        ended = self._access.revocations.ended_until(subject)
-        token, claims = self._access.tokens.issue(subject, role, scope, after=ended)
+        token, claims = self._access.tokens.issue(
+            subject,
+            role,
+            scope,
+            after=self._access.revocations.ended_until(subject),
+            until=principal.expires_at,
+            acting=principal.origin or principal.name,
+        )
         if role != "user":
             self._access.audit.note(
                 "issue token",
@@ -129,8 +144,12 @@ class TokenIssuer:
                 client=caller.address,
             )
         return TokenData(
-            token=token, expires_at=timestamp_of(claims.exp), role=role, expires_in=self._access.tokens.lifetime
+            token=token, expires_at=timestamp_of(claims.exp), role=role, expires_in=claims.exp - claims.iat
         )
+
+
+def _too_many(failures: Quota) -> RegistryError:
+    return rate_limited("Too many failures to get a token from this address", failures.reset_seconds)
 
 
 def _is_loopback(address: str) -> bool:

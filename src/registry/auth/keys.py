@@ -82,7 +82,7 @@ class ApiKeys:
                 "insert into api_keys (id, name, role, scope, secret_hash, created_at) values (?, ?, ?, ?, ?, ?)",
                 (key_id, new.name, new.role, new.scope, _hash(secret), at),
             )
-            transaction.touched.append(key_id)
+            transaction.touched.append(subject_of(key_id))
         return MadeKey(
             id=key_id,
             name=new.name,
@@ -121,7 +121,7 @@ class ApiKeys:
             transaction.execute("update api_keys set last_used_at = ? where id = ?", (timestamp(self._clock()), key_id))
 
     def revoke(self, key_id: str) -> ApiKey:
-        """Revoke a key for good. Raises NOT_FOUND."""
+        """Revoke a key for good, and end the tokens issued for it. Raises NOT_FOUND."""
         with self._database.write() as transaction:
             rows = transaction.read(
                 f"update api_keys set revoked_at = coalesce(revoked_at, ?) where id = ? returning {_COLUMNS}",
@@ -129,7 +129,7 @@ class ApiKeys:
             )
             if not rows:
                 raise not_found(f"API key '{key_id}'")
-            transaction.touched.append(key_id)
+            self._revocations.end_all_of(transaction, subject_of(key_id))
         self._revocations.note()
         return _api_key(rows[0])
 
@@ -143,6 +143,11 @@ class ApiKeys:
     def has_admin(self) -> bool:
         """Return whether there is a key, not revoked, that may do everything."""
         return bool(self._database.read("select 1 from api_keys where role = 'admin' and revoked_at is null limit 1"))
+
+
+def subject_of(key_id: str) -> str:
+    """Return as whom a key acts, in tokens and in the audit log."""
+    return f"key-{key_id}"
 
 
 def _hash(secret: str) -> str:

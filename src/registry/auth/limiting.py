@@ -57,9 +57,14 @@ class RateLimiter:
         key = f"token/{address}"
         return Quota(self._failures, self._failures - 1 - self._counts.get(key), self._seconds_left(key))
 
-    def count_failure(self, address: str) -> None:
-        """Count a failure to get a token."""
-        self._counts.incr(f"token/{address}", _FAILURE_SECONDS)
+    def count_failure(self, address: str) -> Quota:
+        """Count a failure to get a token and return what is left."""
+        key = f"token/{address}"
+        return Quota(self._failures, self._failures - self._counts.incr(key, _FAILURE_SECONDS), self._seconds_left(key))
+
+    def forgive(self, address: str) -> None:
+        """Take back a failure that was counted before it was known to be none."""
+        self._counts.decr(f"token/{address}")
 
     def _seconds_left(self, key: str) -> int:
         return max(1, math.ceil(self._counts.get_expiry(key) - time.time()))

@@ -19,11 +19,11 @@ class Revocations:
     def _now(self) -> int:
         return int(self._clock().timestamp())
 
-    def end(self, claims: Claims) -> None:
+    def end(self, token_id: str, expires_at: int) -> None:
         """End one token; what has expired meanwhile is forgotten."""
         with self._database.write() as transaction:
             transaction.execute("delete from revoked_tokens where expires_at < ?", (self._now(),))
-            transaction.execute("insert or ignore into revoked_tokens values (?, ?)", (claims.jti, claims.exp))
+            transaction.execute("insert or ignore into revoked_tokens values (?, ?)", (token_id, expires_at))
         self.note()
 
     def note(self) -> None:
@@ -40,10 +40,11 @@ class Revocations:
         rows = self._database.read("select until from ended_tokens where subject = ?", (subject,))
         return int(rows[0][0]) if rows else 0
 
-    def has_ended(self, token_id: str, subject: str, issued_at: int) -> bool:
-        """Return whether a token was ended."""
+    def has_ended(self, claims: Claims) -> bool:
+        """Return whether a token was ended, or all of its subject or of whom it was issued for."""
+        actor = claims.act.sub if claims.act else claims.sub
         sql = (
             "select exists (select 1 from revoked_tokens where id = ?)"
-            " or exists (select 1 from ended_tokens where subject = ? and until >= ?)"
+            " or exists (select 1 from ended_tokens where subject in (?, ?) and until >= ?)"
         )
-        return bool(self._database.read(sql, (token_id, subject, issued_at))[0][0])
+        return bool(self._database.read(sql, (claims.jti, claims.sub, actor, claims.iat))[0][0])

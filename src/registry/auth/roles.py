@@ -44,7 +44,10 @@ Subject = Annotated[
 
 
 class Principal(msgspec.Struct, frozen=True):
-    """Who makes a request. `user` is None for API keys, which carry no user; `scope` is None where none is held."""
+    """Who makes a request. `user` is None for API keys, which carry no user; `scope` is None where none is held.
+
+    `origin` is whose credential the token was issued for, where that is somebody else.
+    """
 
     name: str
     role: Role
@@ -52,6 +55,7 @@ class Principal(msgspec.Struct, frozen=True):
     user: str | None = None
     token_id: str | None = None
     expires_at: int | None = None
+    origin: str | None = None
 
 
 def includes(held: str, needed: str) -> bool:

@@ -1,8 +1,10 @@
 """The secret that signs tokens: configured, or made once and kept in a file only its owner can read."""
 
+import contextlib
 import os
 import secrets
 import stat
+import tempfile
 from pathlib import Path
 
 SECRET_FILE = "auth.secret"  # noqa: S105 - a file name
@@ -43,17 +45,10 @@ def kept_secret(data_dir: Path) -> bytes:
 def _make(path: Path) -> None:
     """Write a new secret; the first of several processes wins, and no one ever sees half of one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.new")
-    temporary.unlink(missing_ok=True)
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        os.write(descriptor, secrets.token_hex(SHORTEST).encode())
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    try:
-        os.link(temporary, path)
-    except FileExistsError:
-        pass
-    finally:
-        temporary.unlink()
+    # A temporary file is its owner's alone (0600), and its name is nobody else's, also where process ids repeat.
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f"{path.name}.") as temporary:
+        temporary.write(secrets.token_hex(SHORTEST).encode())
+        temporary.flush()
+        os.fsync(temporary.fileno())
+        with contextlib.suppress(FileExistsError):
+            os.link(temporary.name, path)

@@ -6,7 +6,7 @@ import msgspec
 from litestar import Request, Response, get, post
 from litestar.params import JSONBody
 
-from registry.auth.access import client_address
+from registry.auth.access import client_address, principal_of
 from registry.auth.issuing import Caller, TokenData, TokenRequest
 from registry.auth.roles import PUBLIC, Role
 from registry.auth.tokens import TokenInvalid
@@ -76,11 +76,10 @@ class LoggedOut(msgspec.Struct, kw_only=True):
 @post("/logout", status_code=200, sync_to_thread=True, tags=["auth"], responses=ERRORS, role="user")
 def end_token(request: Request[Any, Any, Any], running: RunningServices) -> Ok[LoggedOut]:
     """End the token that is sent, before its time."""
-    bearers = request.headers.getall("authorization", [])
-    if not bearers:
+    principal = principal_of(request.scope)
+    if principal.token_id is None or principal.expires_at is None:
         raise validation_error(message="Only tokens end so: an administrator revokes API keys")
-    access = running.registry.access
-    access.revocations.end(access.read_bearer(bearers[0].encode("latin-1")))
+    running.registry.access.revocations.end(principal.token_id, principal.expires_at)
     return Ok(LoggedOut(message="The token has ended"))
 
 
