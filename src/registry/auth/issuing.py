@@ -126,13 +126,14 @@ class TokenIssuer:
         if principal.scope is None and role != "user" and principal.role != "admin":
             raise forbidden("The API key has no scope, so it can only have tokens of the role 'user'")
         scope = principal.scope if subject == principal.name else scope_of(subject)
+        acting = principal.origin or principal.name
         token, claims = self._access.tokens.issue(
             subject,
             role,
             scope,
-            after=self._access.revocations.ended_until(subject),
+            after=self._access.revocations.ended_until(subject, acting),
             until=principal.expires_at,
-            acting=principal.origin or principal.name,
+            acting=acting,
         )
         if role != "user":
             self._access.audit.note(

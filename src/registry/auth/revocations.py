@@ -33,12 +33,14 @@ class Revocations:
     def end_all_of(self, transaction: Transaction, subject: str) -> None:
         """End every token issued to `subject` up to now."""
         transaction.touched.append(subject)
-        transaction.execute("insert or replace into ended_tokens values (?, ?)", (subject, self._now()))
+        # Tokens issued since the last time, in the same second, count as issued in the next.
+        sql = "insert into ended_tokens values (?, ?) on conflict do update set until = max(excluded.until, until + 1)"
+        transaction.execute(sql, (subject, self._now()))
 
-    def ended_until(self, subject: str) -> int:
-        """Return the second up to which tokens of `subject` were ended, 0 where none were."""
-        rows = self._database.read("select until from ended_tokens where subject = ?", (subject,))
-        return int(rows[0][0]) if rows else 0
+    def ended_until(self, subject: str, actor: str) -> int:
+        """Return the second up to which tokens of `subject`, or issued for `actor`, were ended, 0 where none were."""
+        sql = "select coalesce(max(until), 0) from ended_tokens where subject in (?, ?)"
+        return int(self._database.read(sql, (subject, actor))[0][0])
 
     def has_ended(self, claims: Claims) -> bool:
         """Return whether a token was ended, or all of its subject or of whom it was issued for."""

@@ -7,6 +7,8 @@ import stat
 import tempfile
 from pathlib import Path
 
+import jwt
+
 SECRET_FILE = "auth.secret"  # noqa: S105 - a file name
 SHORTEST = 32
 """Bytes: an HS256 key is at least as long as the hash (RFC 7518, section 3.2)."""
@@ -20,13 +22,16 @@ class WeakSecret(Exception):
 
 
 def check_secret(secret: str, name: str) -> bytes:
-    """Return a configured secret as bytes. Raises WeakSecret where it is short, repetitive or a placeholder."""
-    text = secret.encode()
+    """Return a configured secret as bytes. Raises WeakSecret where it is short, a placeholder or a public key."""
+    text = os.fsencode(secret)  # the environment may hold any bytes
     if len(text) < SHORTEST:
         raise WeakSecret(f"{name} has {len(text)} bytes, and needs at least {SHORTEST}: try `openssl rand -hex 32`")
     if len(set(text)) < _FEWEST_BYTES or any(word in secret.lower() for word in _PLACEHOLDERS):
         raise WeakSecret(f"{name} looks like a placeholder: make one with `openssl rand -hex 32`")
-    return text
+    try:
+        return jwt.get_algorithm_by_name("HS256").prepare_key(text)
+    except jwt.InvalidKeyError:
+        raise WeakSecret(f"{name} is a public key or certificate, which is no secret") from None
 
 
 def kept_secret(data_dir: Path) -> bytes:

@@ -1,0 +1,98 @@
+"""API keys: shown once, kept as a hash, good until they are revoked."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from registry.auth.keys import ApiKeys, NewKey, subject_of
+from registry.auth.revocations import Revocations
+from registry.auth.tokens import Tokens
+from registry.db import Database
+from registry.errors import RegistryError
+from support.clock import WallClock
+
+
+@pytest.fixture
+def keys(database: Database, clock: WallClock) -> ApiKeys:
+    return ApiKeys(database, clock)
+
+
+def test_a_key_is_what_it_was_made_as(keys: ApiKeys) -> None:
+    made = keys.create(NewKey(name="ci", role="manager", scope="acme"))
+    known = keys.check(made.key)
+    assert known is not None
+    assert (known.id, known.name, known.role, known.scope) == (made.id, "ci", "manager", "acme")
+    assert re.fullmatch(r"sk_[0-9a-f]{12}_[A-Za-z0-9_-]{43}", made.key)
+
+
+def test_a_key_without_more_may_read_and_has_no_scope(keys: ApiKeys) -> None:
+    made = keys.create(NewKey(name="reader"))
+    assert (made.role, made.scope, made.last_used_at, made.revoked_at) == ("user", None, None, None)
+
+
+def test_what_is_almost_a_key_is_none(keys: ApiKeys) -> None:
+    first, second = keys.create(NewKey(name="one")), keys.create(NewKey(name="two"))
+    mixed = f"sk_{first.id}_{second.key.rpartition('_')[2]}"
+    altered = first.key[:-1] + ("A" if first.key[-1] != "A" else "B")
+    for text in ("", "sk_", mixed, altered, first.key + "\n", f" {first.key}", first.key.upper(), "sk_é", first.id):
+        assert keys.check(text) is None
+
+
+def test_a_revoked_key_is_none_at_once_and_for_every_process(keys: ApiKeys, database: Database) -> None:
+    made = keys.create(NewKey(name="ci"))
+    other = Database(database.path)
+    assert ApiKeys(other, WallClock()).check(made.key)
+    revoked = keys.revoke(made.id)
+    assert keys.check(made.key) is None
+    assert ApiKeys(other, WallClock()).check(made.key) is None
+    other.close()
+    assert revoked.revoked_at is not None
+
+
+def test_a_key_is_revoked_once(keys: ApiKeys, clock: WallClock) -> None:
+    made = keys.create(NewKey(name="ci"))
+    first = keys.revoke(made.id).revoked_at
+    clock.forward(60)
+    assert keys.revoke(made.id).revoked_at == first
+    with pytest.raises(RegistryError, match="nothing"):
+        keys.revoke("nothing")
+
+
+def test_a_revoked_key_takes_the_tokens_issued_for_it_along(
+    keys: ApiKeys, database: Database, clock: WallClock
+) -> None:
+    made = keys.create(NewKey(name="ci", scope="acme"))
+    tokens = Tokens([b"0f1e2d3c4b5a69788796a5b4c3d2e1f0"], 3600, clock)
+    _, own = tokens.issue(subject_of(made.id), "user", "acme")
+    _, named = tokens.issue("acme/bot", "user", "acme", acting=subject_of(made.id))
+    keys.revoke(made.id)
+    assert Revocations(database, clock).has_ended(own)
+    assert Revocations(database, clock).has_ended(named)
+
+
+def test_the_use_of_a_key_is_noted_once_a_minute(keys: ApiKeys) -> None:
+    made, other = keys.create(NewKey(name="ci")), keys.create(NewKey(name="other"))
+    assert [keys.note_use(made.id), keys.note_use(made.id), keys.note_use(other.id)] == [True, False, True]
+    keys.write_use(made.id)
+    assert [key.last_used_at is not None for key in keys.list(10, 0)[0] if key.id == made.id] == [True]
+
+
+def test_there_is_an_admin_until_the_last_one_is_revoked(keys: ApiKeys) -> None:
+    keys.create(NewKey(name="ci", role="manager"))
+    assert not keys.has_admin()
+    made = keys.create(NewKey(name="root", role="admin"))
+    assert keys.has_admin()
+    keys.revoke(made.id)
+    assert not keys.has_admin()
+
+
+def test_no_key_is_in_the_files_of_the_database_nor_in_its_backup(
+    keys: ApiKeys, database: Database, tmp_path: Path
+) -> None:
+    made = keys.create(NewKey(name="canary", role="admin"))
+    database.backup(tmp_path / "data" / "copy.db")
+    files = b"".join(path.read_bytes() for path in (tmp_path / "data").iterdir())
+    assert files.count(b"canary") >= 2
+    assert made.key.encode() not in files
+    assert made.key.rpartition(f"sk_{made.id}_")[2].encode() not in files

@@ -1,0 +1,41 @@
+"""Limits: each caller counts alone, reads and writes apart."""
+
+import pytest
+
+from registry.auth.limiting import RateLimiter
+from registry.setting_groups import Limits
+
+
+@pytest.fixture
+def limiter() -> RateLimiter:
+    return RateLimiter(Limits(reads_per_minute=3, writes_per_minute=1, token_failures=2))
+
+
+def test_a_caller_has_so_many_requests_a_minute(limiter: RateLimiter) -> None:
+    quotas = [limiter.count("ada", "read") for _ in range(5)]
+    assert [quota.remaining for quota in quotas] == [2, 1, 0, -1, -2]
+    assert [quota.is_exceeded for quota in quotas] == [False, False, False, True, True]
+    assert all(0 < quota.reset_seconds <= 60 for quota in quotas)
+
+
+def test_callers_and_kinds_count_apart(limiter: RateLimiter) -> None:
+    limiter.count("ada", "write")
+    assert limiter.count("ada", "write").is_exceeded
+    assert not limiter.count("bob", "write").is_exceeded
+    assert limiter.count("ada", "read").remaining == 2
+
+
+def test_the_headers_never_promise_less_than_nothing(limiter: RateLimiter) -> None:
+    quota = [limiter.count("ada", "write") for _ in range(3)][-1]
+    assert quota.headers()["RateLimit-Remaining"] == "0"
+    assert quota.headers()["RateLimit-Limit"] == "1"
+
+
+def test_failures_are_counted_by_address_and_can_be_taken_back(limiter: RateLimiter) -> None:
+    assert [limiter.count_failure("::1").is_exceeded for _ in range(3)] == [False, False, True]
+    assert limiter.failures("::1").is_exceeded
+    assert not limiter.failures("127.0.0.1").is_exceeded
+    limiter.forgive("::1")
+    limiter.forgive("::1")
+    assert not limiter.failures("::1").is_exceeded
+    assert 0 < limiter.failures("::1").reset_seconds <= 300

@@ -1,0 +1,136 @@
+"""Users: passwords nobody can read back, answers that tell a stranger nothing."""
+
+import statistics
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from registry.auth.revocations import Revocations
+from registry.auth.tokens import Claims, Tokens
+from registry.auth.users import NewUser, UserChanges, Users
+from registry.db import Database
+from registry.errors import RegistryError
+from support.clock import WallClock
+
+PASSWORD = "correct horse battery staple"
+
+
+@pytest.fixture
+def revocations(database: Database, clock: WallClock) -> Revocations:
+    return Revocations(database, clock)
+
+
+@pytest.fixture
+def users(database: Database, clock: WallClock, revocations: Revocations) -> Users:
+    made = Users(database, clock, revocations)
+    made.add(NewUser(name="acme/ada", password=PASSWORD, role="manager"))
+    return made
+
+
+def token_of(subject: str, clock: WallClock, acting: str | None = None) -> Claims:
+    return Tokens([b"0f1e2d3c4b5a69788796a5b4c3d2e1f0"], 3600, clock).issue(subject, "user", acting=acting)[1]
+
+
+def test_a_user_is_known_by_the_password_only(users: Users) -> None:
+    known = users.check("acme/ada", PASSWORD)
+    assert known is not None
+    assert (known.name, known.role, known.scope) == ("acme/ada", "manager", "acme")
+    for wrong in (PASSWORD + " ", PASSWORD.upper(), "", "\x00", "a" * 1024, "\ud800"):
+        assert users.check("acme/ada", wrong) is None
+    assert users.check("acme/bob", PASSWORD) is None
+
+
+def test_a_name_is_taken_once(users: Users) -> None:
+    def add(_: int) -> str:
+        try:
+            users.add(NewUser(name="eve", password=PASSWORD))
+            return "added"
+        except RegistryError as error:
+            return error.code
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sorted(pool.map(add, range(4))) == ["CONFLICT"] * 3 + ["added"]
+
+
+def test_passwords_are_kept_as_argon2id_of_their_own_salt(users: Users, database: Database) -> None:
+    users.add(NewUser(name="bob", password=PASSWORD))
+    hashes = [row[0] for row in database.read("select password_hash from users")]
+    assert all(one.startswith("$argon2id$v=19$m=19456,t=2,p=1$") for one in hashes)
+    assert len(set(hashes)) == 2
+
+
+def test_no_password_is_in_the_files_of_the_database(users: Users, database: Database) -> None:
+    users.change("acme/ada", UserChanges(password="another canary password"))
+    files = b"".join(path.read_bytes() for path in database.path.parent.iterdir())
+    assert b"acme/ada" in files
+    assert PASSWORD.encode() not in files
+    assert b"another canary password" not in files
+
+
+def test_an_unknown_user_takes_as_long_as_a_wrong_password(users: Users) -> None:
+    def seconds(name: str) -> float:
+        started = time.perf_counter()
+        assert users.check(name, "a wrong password") is None
+        return time.perf_counter() - started
+
+    known, unknown = ([seconds(name) for _ in range(15)] for name in ("acme/ada", "nobody"))
+    assert 0.25 < statistics.median(known) / statistics.median(unknown) < 4
+
+
+def test_a_change_counts_at_once_and_ends_the_tokens_before(
+    users: Users, revocations: Revocations, clock: WallClock
+) -> None:
+    before, elsewhere = token_of("acme/ada", clock), token_of("acme/bob", clock)
+    changed = users.change("acme/ada", UserChanges(role="user", password="a better password"))
+    assert (changed.role, users.check("acme/ada", PASSWORD)) == ("user", None)
+    assert revocations.has_ended(before)
+    assert not revocations.has_ended(elsewhere)
+
+
+def test_tokens_issued_after_a_change_are_good_even_in_the_same_second(
+    users: Users, revocations: Revocations, clock: WallClock
+) -> None:
+    users.change("acme/ada", UserChanges(role="admin"))
+    tokens = Tokens([b"0f1e2d3c4b5a69788796a5b4c3d2e1f0"], 3600, clock)
+    token, claims = tokens.issue("acme/ada", "admin", after=revocations.ended_until("acme/ada", "acme/ada"))
+    assert not revocations.has_ended(claims)
+    assert tokens.read(token) == claims
+
+
+def test_removing_a_user_ends_what_was_issued_for_them_under_any_name(
+    users: Users, revocations: Revocations, clock: WallClock
+) -> None:
+    own, other = token_of("acme/ada", clock), token_of("acme/robot", clock, acting="acme/ada")
+    users.remove("acme/ada")
+    assert users.check("acme/ada", PASSWORD) is None
+    assert revocations.has_ended(own)
+    assert revocations.has_ended(other)
+
+
+def test_a_name_that_comes_back_does_not_bring_its_tokens(
+    users: Users, revocations: Revocations, clock: WallClock
+) -> None:
+    before = token_of("acme/ada", clock)
+    users.remove("acme/ada")
+    users.add(NewUser(name="acme/ada", password=PASSWORD))
+    assert revocations.has_ended(before)
+
+
+def test_who_is_not_there_cannot_be_changed(users: Users) -> None:
+    for act in (lambda: users.remove("nobody"), lambda: users.change("nobody", UserChanges(role="admin"))):
+        with pytest.raises(RegistryError, match="nobody"):
+            act()
+    assert [user.name for user in users.list(10, 0)[0]] == ["acme/ada"]
+
+
+def test_ended_tokens_are_forgotten_when_they_would_have_expired(
+    revocations: Revocations, database: Database, clock: WallClock
+) -> None:
+    first = token_of("ada", clock)
+    revocations.end(first.jti, first.exp)
+    assert revocations.has_ended(first)
+    clock.forward(3601)
+    second = token_of("ada", clock)
+    revocations.end(second.jti, second.exp)
+    assert database.read("select id from revoked_tokens") == [(second.jti,)]
