@@ -29,9 +29,10 @@ def check_secret(secret: str, name: str) -> bytes:
     if len(set(text)) < _FEWEST_BYTES or any(word in secret.lower() for word in _PLACEHOLDERS):
         raise WeakSecret(f"{name} looks like a placeholder: make one with `openssl rand -hex 32`")
     try:
-        return jwt.get_algorithm_by_name("HS256").prepare_key(text)
+        jwt.get_algorithm_by_name("HS256").prepare_key(text)
     except jwt.InvalidKeyError:
         raise WeakSecret(f"{name} is a public key or certificate, which is no secret") from None
+    return text
 
 
 def kept_secret(data_dir: Path) -> bytes:
