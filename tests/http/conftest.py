@@ -16,3 +16,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         status = running.status()
         assert (status["pending"], status["drift"]) == (0, 0)
         assert not list(running.skills_dir.glob(".skill-registry-*"))
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """The registry profile, where programs on this machine get tokens; callers may ask as often as they like."""
+    plenty = ("--limits-reads-per-minute", "1000000", "--limits-writes-per-minute", "1000000")
+    with RunningServer(tmp_path_factory.mktemp("registry"), "--profile", "registry", *plenty) as running:
+        yield running
+        status = running.status()
+        assert (status["pending"], status["drift"]) == (0, 0)

@@ -1,0 +1,190 @@
+"""The specification's endpoint tables against what is served: all of it, with its role, and nothing else."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.routes import Served, application, nameless, served_by
+
+EIGHT_OPERATIONS = """
+GET     {prefix}/skills                             user
+GET     {prefix}/skills/:skill_id                   user
+POST    {prefix}/skills                             manager
+DELETE  {prefix}/skills/:skill_id                   manager
+POST    {prefix}/skills/:skill_id/versions          manager
+GET     {prefix}/skills/:skill_id/versions          user
+GET     {prefix}/skills/:skill_id/versions/:version user
+DELETE  {prefix}/skills/:skill_id/versions/:version manager
+"""
+
+REGISTRY_PROFILE = f"""
+POST    /auth/token                                 public
+GET     /auth/verify                                public
+{EIGHT_OPERATIONS.replace("{prefix}", "/api/code/v1")}
+PUT     /api/code/v1/skills/:skill_id               manager
+{EIGHT_OPERATIONS.replace("{prefix}", "/v1")}
+GET     /                                           public
+GET     /api/status                                 public
+GET     /api/skills                                 user
+GET     /api/skills/:id                             user
+POST    /api/skills                                 manager
+PUT     /api/skills/:id                             manager
+DELETE  /api/skills/:id                             manager
+POST    /api/search                                 user
+POST    /api/reindex                                manager
+POST    /api/reindex/:id                            manager
+GET     /api/registry/sources                       user
+GET     /api/registry/skills                        user
+GET     /api/registry/sources/:name/skills          user
+GET     /api/registry/sources/:name/marketplace     user
+POST    /api/registry/refresh                       manager
+POST    /api/registry/publish                       manager
+GET     /api/registry/publish/:job_id/status        user
+GET     /api/manifest/skills                        user
+POST    /api/manifest/skills                        manager
+PUT     /api/manifest/skills/:id                    manager
+DELETE  /api/manifest/skills/:id                    manager
+POST    /api/manifest/generate-mdc                  manager
+GET     /registry                                   public
+GET     /dashboard                                  public
+"""
+
+LOCAL_PROFILE = """
+GET     /api/v1/status                              public
+GET     /api/v1/project                             user
+GET     /api/v1/skills                              user
+POST    /api/v1/skills                              manager
+GET     /api/v1/skills/{id}                         user
+PUT     /api/v1/skills/{id}                         manager
+DELETE  /api/v1/skills/{id}                         manager
+POST    /api/v1/skills/upgrade                      manager
+POST    /api/v1/search                              user
+POST    /api/v1/reindex                             manager
+POST    /api/v1/reindex/{id}                        manager
+GET     /api/v1/registry/sources                    user
+GET     /api/v1/registry/skills                     user
+GET     /api/v1/registry/sources/{name}/skills      user
+GET     /api/v1/manifest/skills                     user
+POST    /api/v1/manifest/skills                     manager
+GET     /index/{*skill_id}                          user
+GET     /healthz                                    public
+GET     /readyz                                     public
+"""
+
+LATER = (
+    "GET /api/registry/sources",
+    "GET /api/registry/skills",
+    "GET /api/registry/sources/{}/skills",
+    "GET /api/registry/sources/{}/marketplace",
+    "POST /api/registry/refresh",
+    "POST /api/registry/publish",
+    "GET /api/registry/publish/{}/status",
+    "GET /api/manifest/skills",
+    "POST /api/manifest/skills",
+    "PUT /api/manifest/skills/{}",
+    "DELETE /api/manifest/skills/{}",
+    "POST /api/manifest/generate-mdc",
+    "GET /registry",
+    "GET /api/v1/project",
+    "POST /api/v1/skills/upgrade",
+    "GET /api/v1/registry/sources",
+    "GET /api/v1/registry/skills",
+    "GET /api/v1/registry/sources/{}/skills",
+    "GET /api/v1/manifest/skills",
+    "POST /api/v1/manifest/skills",
+    "GET /index/{}",
+)
+"""Rows of the tables that are not served yet: what is served must not stand here."""
+
+BEYOND_BOTH = """
+GET     /api/v1/skills/{id}/content                 user
+GET     /api/v1/skills/{id}/files                   user
+GET     /api/v1/skills/{id}/files/{path}            user
+GET     /api/v1/search                              user
+POST    /api/v1/resolve                             user
+GET     /api/v1/reindex/{job_id}                    manager
+GET     /ui/{path}                                  public
+GET     /schema                                     public
+GET     /schema/openapi.json                        public
+GET     /schema/{path}                              public
+"""
+"""What the specification leaves open, served by both profiles."""
+
+BEYOND_LOCAL = "\n".join(
+    f"{method} {path} public"
+    for method in ("GET", "POST", "PUT", "PATCH", "DELETE")
+    for path in ("/api", "/api/{rest}")
+)
+"""The redirects of the unversioned prefix (rule 1 of *Versioning*)."""
+
+BEYOND_REGISTRY = """
+POST    /auth/logout                                user
+GET     /api/reindex/{job_id}                       manager
+POST    /api/v1/skills/{id}/versions                manager
+GET     /api/v1/skills/{id}/versions                user
+GET     /api/v1/skills/{id}/versions/{version}      user
+DELETE  /api/v1/skills/{id}/versions/{version}      manager
+GET     /api/v1/auth/keys                           admin
+POST    /api/v1/auth/keys                           admin
+DELETE  /api/v1/auth/keys/{key_id}                  admin
+GET     /api/v1/auth/users                          admin
+POST    /api/v1/auth/users                          admin
+PUT     /api/v1/auth/users/{id}                     admin
+DELETE  /api/v1/auth/users/{id}                     admin
+GET     /api/v1/audit                               admin
+GET     /metrics                                    manager
+"""
+
+
+def rows(*tables: str) -> dict[str, str]:
+    """Return the least role of every operation of these tables."""
+    lines = (line.split() for table in tables for line in table.strip().splitlines() if line)
+    return {f"{method} {nameless(path)}": role for method, path, role in lines}
+
+
+@pytest.fixture(scope="module", params=["local", "registry"])
+def profile(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, list[Served]]]:
+    folder: Path = tmp_path_factory.mktemp("routes")
+    with application(folder, request.param) as app:
+        yield request.param, served_by(app)
+
+
+def tables_of(name: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Return what the specification has for a profile, and what we serve beyond it."""
+    pages = "GET / public\nGET /dashboard public"  # the specification names them as the web UI's, in neither table of B
+    if name == "local":
+        return rows(LOCAL_PROFILE), rows(BEYOND_BOTH, BEYOND_LOCAL, pages)
+    return rows(REGISTRY_PROFILE, LOCAL_PROFILE), rows(BEYOND_BOTH, BEYOND_REGISTRY)
+
+
+def test_what_the_specification_lists_is_served_or_named_as_still_to_come(profile: tuple[str, list[Served]]) -> None:
+    name, served = profile
+    specified, _ = tables_of(name)
+    missing = specified.keys() - {one.nameless for one in served}
+    assert missing == specified.keys() & set(LATER)
+
+
+def test_nothing_is_served_that_no_document_names(profile: tuple[str, list[Served]]) -> None:
+    name, served = profile
+    specified, beyond = tables_of(name)
+    assert {one.nameless for one in served} <= specified.keys() | beyond.keys()
+    assert beyond.keys() <= {one.nameless for one in served}
+
+
+def test_every_route_has_the_role_the_tables_give_it(profile: tuple[str, list[Served]]) -> None:
+    name, served = profile
+    specified, beyond = tables_of(name)
+    roles = specified | beyond
+    if name == "registry":
+        open_to_all = {one.nameless for one in served if not one.guarded or one.role == "public"}
+        assert open_to_all == {operation for operation, role in roles.items() if role == "public"} - set(LATER)
+        assert {one.nameless: one.role for one in served if one.guarded}.items() <= roles.items()
+    else:
+        assert not any(one.guarded for one in served)
+
+
+def test_what_is_still_to_come_is_in_a_table() -> None:
+    assert set(LATER) <= rows(REGISTRY_PROFILE, LOCAL_PROFILE).keys()
