@@ -12,7 +12,7 @@ from registry.auth.access import signing_keys
 from registry.auth.secret import SECRET_FILE, WeakSecret, check_secret, kept_secret
 from registry.settings import load_settings
 
-STRONG = "0f1e2d3c4b5a69788796a5b4c3d2e1f0"
+STRONG = "0f1e2d3c4b5a69788796a5b4c3d2e1f1"
 
 
 @pytest.mark.parametrize(
