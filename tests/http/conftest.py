@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from support.code_v1 import Code
 from support.servers import RunningServer
 
 
@@ -26,3 +27,9 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer
         yield running
         status = running.status()
         assert (status["pending"], status["drift"]) == (0, 0)
+
+
+@pytest.fixture(scope="module")
+def code(registry: RunningServer) -> Code:
+    """The code v1 API, for a manager."""
+    return Code(registry)
