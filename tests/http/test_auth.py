@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from registry.auth.keys import ApiKeys, NewKey
+from registry.auth.revocations import Revocations
 from registry.auth.tokens import Tokens
 from registry.db import Database
 from registry.models import now
@@ -411,7 +412,7 @@ def admin_key(folder: Path) -> str:
     """Return a key an operator made before the service was started."""
     database = Database(folder / "data" / "skill-registry.db")
     try:
-        return ApiKeys(database, now).create(NewKey(name="first", role="admin")).key
+        return ApiKeys(database, now, Revocations(database, now)).create(NewKey(name="first", role="admin")).key
     finally:
         database.close()
 

@@ -37,10 +37,10 @@ class Revocations:
         sql = "insert into ended_tokens values (?, ?) on conflict do update set until = max(excluded.until, until + 1)"
         transaction.execute(sql, (subject, self._now()))
 
-    def ended_until(self, subject: str, actor: str) -> int:
-        """Return the second up to which tokens of `subject`, or issued for `actor`, were ended, 0 where none were."""
-        sql = "select coalesce(max(until), 0) from ended_tokens where subject in (?, ?)"
-        return int(self._database.read(sql, (subject, actor))[0][0])
+    def ended_until(self, *names: str) -> int:
+        """Return the second up to which tokens of, or issued for, any of these were ended, 0 where none were."""
+        sql = f"select coalesce(max(until), 0) from ended_tokens where subject in ({', '.join('?' * len(names))})"
+        return int(self._database.read(sql, names)[0][0])
 
     def has_ended(self, claims: Claims) -> bool:
         """Return whether a token was ended, or all of its subject or of whom it was issued for."""

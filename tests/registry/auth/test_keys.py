@@ -15,7 +15,7 @@ from support.clock import WallClock
 
 @pytest.fixture
 def keys(database: Database, clock: WallClock) -> ApiKeys:
-    return ApiKeys(database, clock)
+    return ApiKeys(database, clock, Revocations(database, clock))
 
 
 def test_a_key_is_what_it_was_made_as(keys: ApiKeys) -> None:
@@ -42,10 +42,11 @@ def test_what_is_almost_a_key_is_none(keys: ApiKeys) -> None:
 def test_a_revoked_key_is_none_at_once_and_for_every_process(keys: ApiKeys, database: Database) -> None:
     made = keys.create(NewKey(name="ci"))
     other = Database(database.path)
-    assert ApiKeys(other, WallClock()).check(made.key)
+    elsewhere = ApiKeys(other, WallClock(), Revocations(other, WallClock()))
+    assert elsewhere.check(made.key)
     revoked = keys.revoke(made.id)
     assert keys.check(made.key) is None
-    assert ApiKeys(other, WallClock()).check(made.key) is None
+    assert elsewhere.check(made.key) is None
     other.close()
     assert revoked.revoked_at is not None
 

@@ -93,7 +93,7 @@ def test_tokens_issued_after_a_change_are_good_even_in_the_same_second(
 ) -> None:
     users.change("acme/ada", UserChanges(role="admin"))
     tokens = Tokens([b"0f1e2d3c4b5a69788796a5b4c3d2e1f0"], 3600, clock)
-    token, claims = tokens.issue("acme/ada", "admin", after=revocations.ended_until("acme/ada", "acme/ada"))
+    token, claims = tokens.issue("acme/ada", "admin", after=revocations.ended_until("acme/ada"))
     assert not revocations.has_ended(claims)
     assert tokens.read(token) == claims
 
