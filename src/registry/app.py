@@ -94,7 +94,7 @@ def create_app(services: Services) -> Litestar:
             "running": Provide(lambda: services, sync_to_thread=False),
             "page": Provide(page, sync_to_thread=False),
         },
-        state=State({"services": services}, deep_copy=False),
+        state=State({"services": services, "limits": settings.limits}, deep_copy=False),
         exception_handlers={Exception: answer_exception},
         request_class=StrictRequest,
         before_request=StrictQuery(),

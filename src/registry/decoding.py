@@ -81,7 +81,9 @@ class StrictRequest(Request[Any, Any, Any]):
             raise unsupported_media_type()
 
     async def stream(self) -> AsyncGenerator[bytes, None]:
-        """Yield the body's chunks, and an empty one at the end, within the handler's `request_max_body_size`.
+        """Yield the body's chunks, and an empty one at the end, within the largest size the handler takes.
+
+        That is the application's, or the limit of the settings which the handler names as its `body_limit`.
 
         Raises:
             RegistryError: PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE for a compressed body.
@@ -89,7 +91,9 @@ class StrictRequest(Request[Any, Any, Any]):
         """
         if self.headers.get("content-encoding", "identity").lower() != "identity":
             raise unsupported_media_type("Compressed bodies are not read")
-        limit = self.route_handler.resolve_request_max_body_size() or math.inf
+        named = self.route_handler.opt.get("body_limit")
+        limit = getattr(self.app.state.limits, named) if named else self.route_handler.resolve_request_max_body_size()
+        limit = limit or math.inf
         if (self.content_length or 0) > limit:
             raise payload_too_large(int(limit))
         async for chunk in self._chunks(limit):

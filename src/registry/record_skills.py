@@ -41,10 +41,10 @@ class RecordSkills:
     def update(self, skill_id: str, changes: SkillChanges, etags: Collection[str] | None) -> Skill:
         """Change what was sent. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, VALIDATION_ERROR."""
         sent = sent_changes(changes, skill_id)
-        body = sent.get("content") or self._file_text(sent)
+        body = sent.get("content", self._file_text(sent))
         with self._catalog.database.write() as transaction:
             stored = self._catalog.expect(transaction, skill_id, etags)
-            return self._save(transaction, with_sent(stored.skill, sent), body or self._body(stored))
+            return self._save(transaction, with_sent(stored.skill, sent), self._body(stored) if body is None else body)
 
     def delete(self, skill_id: str, etags: Collection[str] | None) -> None:
         """Remove a record with its versions. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED."""

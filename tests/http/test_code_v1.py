@@ -60,6 +60,14 @@ def test_update_answers_the_id_the_changed_fields_and_when(code: Code) -> None:
     assert code.ask("PUT", "/skills/updated-one", "/v1", json={"enabled": True}).status_code == 405
 
 
+def test_an_update_of_the_text_is_what_is_found_and_may_be_nothing(code: Code) -> None:
+    code.create("worded-one", content="All about theremins.")
+    for content in ("All about harpsichords.", ""):
+        assert code.ask("PUT", "/skills/worded-one", json={"content": content}).status_code == 200
+        read = code.server.api("GET", "/skills/worded-one/content", headers=code.headers).json()["data"]
+        assert read["content"] == content
+
+
 def test_the_flag_is_turned_off_and_on_and_filters_the_list(code: Code) -> None:
     code.create("flagged-one")
     for enabled in (False, True):

@@ -68,7 +68,11 @@ class TokenIssuer:
 
     def issue(self, wanted: TokenRequest, caller: Caller) -> TokenData:
         """Return a token. Raises UNAUTHORIZED, FORBIDDEN, RATE_LIMITED, VALIDATION_ERROR."""
-        principal = self._identified(caller) or self._without_header(wanted, caller)
+        principal = self._identified(caller)
+        if principal is None:
+            principal = self._without_header(wanted, caller)
+        elif wanted.password is not None:
+            raise validation_error(Fault("password", "does not go with a credential in a header: send one of them"))
         return self._issued(principal, wanted, caller)
 
     def _identified(self, caller: Caller) -> Principal | None:

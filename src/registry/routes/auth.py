@@ -36,7 +36,7 @@ class Verified(msgspec.Struct, kw_only=True):
     responses=ERRORS,
     role=PUBLIC,
     changes=False,
-    request_max_body_size=4 << 10,
+    body_limit="token_body_bytes",
     sync_to_thread=True,
 )
 def issue_token(

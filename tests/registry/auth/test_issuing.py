@@ -125,6 +125,12 @@ def test_a_password_gives_the_role_of_the_user_or_less(access: Access, issuer: T
     assert code_of(issuer, TokenRequest(password="a good password"), away) == "VALIDATION_ERROR"
 
 
+def test_a_password_is_never_passed_over_for_a_header(access: Access, issuer: TokenIssuer) -> None:
+    for password in ("a good password", "a wrong password"):
+        login = TokenRequest(username="acme/ada", password=password)
+        assert code_of(issuer, login, caller(with_key(access, role="admin"))) == "VALIDATION_ERROR"
+
+
 def test_a_wrong_password_and_an_unknown_user_are_told_the_same(issuer: TokenIssuer) -> None:
     said = set()
     for name in ("acme/ada", "nobody"):
