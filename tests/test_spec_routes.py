@@ -75,9 +75,6 @@ GET     /readyz                                     public
 LATER = {
     "local": (
         "POST /api/v1/skills/upgrade",
-        "GET /api/v1/registry/sources",
-        "GET /api/v1/registry/skills",
-        "GET /api/v1/registry/sources/{}/skills",
         "GET /index/{}",
     ),
     "registry": (
@@ -96,9 +93,6 @@ LATER = {
         "GET /registry",
         "GET /api/v1/project",
         "POST /api/v1/skills/upgrade",
-        "GET /api/v1/registry/sources",
-        "GET /api/v1/registry/skills",
-        "GET /api/v1/registry/sources/{}/skills",
         "GET /api/v1/manifest/skills",
         "POST /api/v1/manifest/skills",
         "GET /index/{}",
@@ -113,6 +107,10 @@ GET     /api/v1/skills/{id}/files/{path}            user
 GET     /api/v1/search                              user
 POST    /api/v1/resolve                             user
 GET     /api/v1/reindex/{job_id}                    manager
+GET     /api/v1/registry/sources/{name}/marketplace user
+POST    /api/v1/registry/refresh                    manager
+POST    /api/v1/registry/sources                    admin
+DELETE  /api/v1/registry/sources/{name}             admin
 GET     /ui/{path}                                  public
 GET     /schema                                     public
 GET     /schema/openapi.json                        public
