@@ -146,6 +146,11 @@ POST    /api/v1/auth/users                          admin
 PUT     /api/v1/auth/users/{id}                     admin
 DELETE  /api/v1/auth/users/{id}                     admin
 GET     /api/v1/audit                               admin
+GET     /api/v1/log/checkpoint                      user
+GET     /api/v1/log/key                             user
+GET     /api/v1/log/entries                         user
+GET     /api/v1/log/inclusion                       user
+GET     /api/v1/log/consistency                     user
 GET     /metrics                                    manager
 """
 

@@ -19,6 +19,7 @@ from registry.routes.auth import AUTH
 from registry.routes.code import CODE_V1, EIGHT_OPERATIONS, VERSIONS
 from registry.routes.content import CONTENT
 from registry.routes.guards import refuse_changes, require_role
+from registry.routes.log import LOG
 from registry.routes.manifest import MANIFEST
 from registry.routes.metrics import METRICS
 from registry.routes.pages import PAGES, openapi_config
@@ -68,7 +69,7 @@ PROFILE_A: Sequence[Any] = [
     Router("/api/code/v1", route_handlers=CODE_V1, **_GUARDED),
     Router("/v1", route_handlers=EIGHT_OPERATIONS, **_GUARDED),
     Router("/api", route_handlers=[*SKILLS, search, *REINDEX, *SERVICE], **_GUARDED),
-    Router(API_V1, route_handlers=[*_SKILL_ROUTES, *SOURCES, *VERSIONS, *SERVICE, *ADMINISTRATION], **_GUARDED),
+    Router(API_V1, route_handlers=[*_SKILL_ROUTES, *SOURCES, *VERSIONS, *SERVICE, *LOG, *ADMINISTRATION], **_GUARDED),
     Router("/", route_handlers=METRICS, **_GUARDED),
 ]
 """The registry profile: every route behind the guard, but for the probes, the pages and what is public."""

@@ -112,6 +112,13 @@ _FIRST: Statements = (
         target text not null,
         detail text not null
     )""",
+    "create table log_entries (number integer primary key, entry text not null)",
+    """create table log_nodes (
+        level integer not null,
+        position integer not null,
+        hash blob not null,
+        primary key (level, position)
+    ) without rowid""",
 )
 
 MIGRATIONS: tuple[Statements, ...] = (_FIRST,)

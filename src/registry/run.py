@@ -12,11 +12,13 @@ from registry.data_dir import DataDirLock
 from registry.guard import Guard, is_loopback_host
 from registry.listening import ListenError, listen
 from registry.logs import configure_logging
+from registry.private_files import PrivateFileExposed
 from registry.request_log import RequestLog
 from registry.server import Site, serve
 from registry.services import Services
 from registry.settings import Settings
 from registry.skill_folder import remove_leftovers
+from registry.transparency.checkpoint import Signer
 from registry.workers import serve_workers
 
 _log = logging.getLogger("registry")
@@ -65,7 +67,8 @@ def _check_secret(settings: Settings) -> None:
     if settings.profile == "registry":
         try:
             signing_keys(settings)
-        except (WeakSecret, OSError) as error:
+            Signer(settings.data_dir, settings.transparency.name)
+        except (WeakSecret, PrivateFileExposed, OSError) as error:
             raise StartError(str(error)) from None
 
 

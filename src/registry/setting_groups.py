@@ -80,6 +80,19 @@ class Auth(msgspec.Struct, frozen=True, kw_only=True):
     anonymous_read: Annotated[bool, Meta(description="let callers without a credential read and search")] = False
 
 
+class Transparency(msgspec.Struct, frozen=True, kw_only=True):
+    """The log of what was published."""
+
+    name: Annotated[
+        str,
+        Meta(
+            pattern=r"\A[A-Za-z0-9][A-Za-z0-9._/-]{0,99}\Z",
+            title="a name such as registry.example.org",
+            description="name the log's checkpoints are signed under (registry profile)",
+        ),
+    ] = "skill-registry"
+
+
 class Client(msgspec.Struct, frozen=True, kw_only=True):
     """How the commands speak to a server."""
 

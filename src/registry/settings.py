@@ -35,6 +35,7 @@ from registry.setting_groups import (
     RegistryIndex,
     RegistryMode,
     Server,
+    Transparency,
 )
 from registry.setting_types import Secret, convert, expected, kind
 from registry.sources.entry import ConfiguredSource
@@ -71,6 +72,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     registry: RegistryMode = RegistryMode()
     database: Database = Database()
     auth: Auth = Auth()
+    transparency: Transparency = Transparency()
     client: Client = Client()
     project: Project = Project()
     embedding: Embedding = Embedding()

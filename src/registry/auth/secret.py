@@ -1,13 +1,12 @@
 """The secret that signs tokens: configured, or made once and kept in a file only its owner can read."""
 
-import contextlib
 import os
 import secrets
-import stat
-import tempfile
 from pathlib import Path
 
 import jwt
+
+from registry.private_files import PrivateFileExposed, kept
 
 SECRET_FILE = "auth.secret"  # noqa: S105 - a file name
 SHORTEST = 32
@@ -40,21 +39,8 @@ def kept_secret(data_dir: Path) -> bytes:
 
     Raises WeakSecret where others can read it, or it is too short; OSError.
     """
-    path = data_dir / SECRET_FILE
-    if not path.exists():
-        _make(path)
-    if stat.S_IMODE(path.stat().st_mode) & 0o077:
-        raise WeakSecret(f"others can read {SECRET_FILE} in the data directory: chmod 600 it, or delete it")
-    return check_secret(path.read_text(encoding="ascii", errors="replace").strip(), SECRET_FILE)
-
-
-def _make(path: Path) -> None:
-    """Write a new secret; the first of several processes wins, and no one ever sees half of one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # A temporary file is its owner's alone (0600), and its name is nobody else's, also where process ids repeat.
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f"{path.name}.") as temporary:
-        temporary.write(secrets.token_hex(SHORTEST).encode())
-        temporary.flush()
-        os.fsync(temporary.fileno())
-        with contextlib.suppress(FileExistsError):
-            os.link(temporary.name, path)
+    try:
+        text = kept(data_dir / SECRET_FILE, lambda: secrets.token_hex(SHORTEST))
+    except PrivateFileExposed as error:
+        raise WeakSecret(str(error)) from None
+    return check_secret(text, SECRET_FILE)

@@ -1,0 +1,95 @@
+"""The log as it is kept: what it answers is what its entries make, and what is signed is what was there."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from registry.db import Database
+from registry.models import now
+from registry.private_files import PrivateFileExposed
+from registry.transparency.checkpoint import KEY_FILE, CheckpointInvalid, Signer, Verifier
+from registry.transparency.log import LogEntry, TransparencyLog
+from registry.transparency.merkle import is_consistent, is_included, leaf_hash
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> TransparencyLog:
+    return TransparencyLog(Database(tmp_path / "log.db"), now)
+
+
+def publish(log: TransparencyLog, count: int) -> None:
+    with log._database.write() as transaction:
+        for number in range(count):
+            log.append(transaction, LogEntry(kind="publish", skill_id=f"acme/pdf-{number}", version="1.0.0"))
+
+
+def test_every_state_since_the_beginning_can_be_proved(log: TransparencyLog) -> None:
+    roots = {0: log.root(0)}
+    for size in range(1, 40):
+        publish(log, 1)
+        roots[size] = log.root(size)
+    for number, text in enumerate(log.entries(0, 100)):
+        assert is_included(leaf_hash(text.encode()), number, 39, log.inclusion(number, 39), roots[39])
+    for size in range(1, 39):
+        assert log.root(size) == roots[size]
+        assert is_consistent(size, 39, log.consistency(size, 39), roots[size], roots[39])
+
+
+def test_a_transaction_that_fails_leaves_nothing(log: TransparencyLog) -> None:
+    publish(log, 3)
+    before = log.root(3)
+    with pytest.raises(KeyError), log._database.write() as transaction:
+        log.append(transaction, LogEntry(kind="yank", skill_id="acme/pdf-1", version="1.0.0"))
+        raise KeyError
+    assert (log.size(), log.root(3)) == (3, before)
+
+
+def test_an_entry_is_one_canonical_text(log: TransparencyLog) -> None:
+    publish(log, 1)
+    (text,) = log.entries(0, 10)
+    said = json.loads(text)
+    assert set(said) == {"kind", "at", "skill_id", "version"}
+    assert text == json.dumps(said, sort_keys=True, separators=(",", ":"))
+
+
+def test_a_key_is_noted_once_and_again_when_it_changes(log: TransparencyLog) -> None:
+    for key in ("a", "a", "b", "b"):
+        log.note_key(key)
+    assert [json.loads(text)["key"] for text in log.entries(0, 10)] == ["a", "b"]
+
+
+def test_a_checkpoint_is_read_with_the_public_key_alone(log: TransparencyLog, tmp_path: Path) -> None:
+    publish(log, 5)
+    signer = Signer(tmp_path, "registry.example.org")
+    note = signer.sign(5, log.root(5))
+    assert Verifier(signer.verifier_key).read(note) == ("registry.example.org", 5, log.root(5))
+    assert Signer(tmp_path, "registry.example.org").sign(5, log.root(5)) == note
+
+
+@pytest.mark.parametrize(("old", "new"), [("\n5\n", "\n6\n"), ("registry.", "Registry."), ("\n\n", "\nmore\n\n")])
+def test_a_changed_checkpoint_is_refused(log: TransparencyLog, tmp_path: Path, old: str, new: str) -> None:
+    publish(log, 5)
+    signer = Signer(tmp_path, "registry.example.org")
+    note = signer.sign(5, log.root(5)).replace(old, new, 1)
+    with pytest.raises(CheckpointInvalid):
+        Verifier(signer.verifier_key).read(note)
+
+
+def test_another_signer_of_the_same_name_is_refused(log: TransparencyLog, tmp_path: Path) -> None:
+    signers = [Signer(tmp_path / name, "registry.example.org") for name in ("one", "other")]
+    with pytest.raises(CheckpointInvalid, match="not signed"):
+        Verifier(signers[0].verifier_key).read(signers[1].sign(0, log.root(0)))
+
+
+@pytest.mark.parametrize("text", ["", "a", "a+b+c", "a+00000000+AQ==", "a b+00000000+" + "A" * 44])
+def test_what_is_no_key_is_refused(text: str) -> None:
+    with pytest.raises(CheckpointInvalid, match="verifier key"):
+        Verifier(text)
+
+
+def test_a_key_others_can_read_signs_nothing(tmp_path: Path) -> None:
+    Signer(tmp_path, "a")
+    (tmp_path / KEY_FILE).chmod(0o644)
+    with pytest.raises(PrivateFileExposed, match="chmod 600"):
+        Signer(tmp_path, "a")
