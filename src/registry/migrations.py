@@ -112,6 +112,17 @@ _FIRST: Statements = (
         target text not null,
         detail text not null
     )""",
+    """create table deliveries (
+        id text primary key,
+        hook text not null,
+        job_id text not null,
+        event text not null,
+        body text not null,
+        state text not null,
+        tries integer not null,
+        next_try real not null,
+        unique (job_id, hook)
+    )""",
     "create table log_entries (number integer primary key, entry text not null)",
     """create table log_nodes (
         level integer not null,

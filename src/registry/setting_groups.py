@@ -93,6 +93,35 @@ class Transparency(msgspec.Struct, frozen=True, kw_only=True):
     ] = "skill-registry"
 
 
+WebhookEvent = Literal["structure_error", "security_issue", "quality_warning", "all_checks_passed"]
+
+
+class Webhook(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the end of a check is told."""
+
+    url: Annotated[HttpUrl | None, Meta(description="where failed checks are sent")] = None
+    events: Annotated[tuple[WebhookEvent, ...], Meta(description="which of their events")] = (
+        "structure_error",
+        "security_issue",
+    )
+    secret: Annotated[Secret | None, Meta(description="secret that signs them")] = None
+
+
+class PassedWebhook(Webhook, frozen=True, kw_only=True):
+    """Where passed checks are told."""
+
+    url: Annotated[HttpUrl | None, Meta(description="where passed checks are sent")] = None
+    events: Annotated[tuple[WebhookEvent, ...], Meta(description="which of their events")] = ("all_checks_passed",)
+    secret: Annotated[Secret | None, Meta(description="secret that signs them")] = None
+
+
+class Webhooks(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is told how the check of a published or installed package ended."""
+
+    validation_failed: Webhook = Webhook()
+    validation_passed: PassedWebhook = PassedWebhook()
+
+
 class Client(msgspec.Struct, frozen=True, kw_only=True):
     """How the commands speak to a server."""
 

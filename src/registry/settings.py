@@ -36,6 +36,7 @@ from registry.setting_groups import (
     RegistryMode,
     Server,
     Transparency,
+    Webhooks,
 )
 from registry.setting_types import Secret, convert, expected, kind
 from registry.sources.entry import ConfiguredSource
@@ -73,6 +74,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     database: Database = Database()
     auth: Auth = Auth()
     transparency: Transparency = Transparency()
+    webhooks: Webhooks = Webhooks()
     client: Client = Client()
     project: Project = Project()
     embedding: Embedding = Embedding()

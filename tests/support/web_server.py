@@ -21,6 +21,11 @@ class Request(BaseHTTPRequestHandler):
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
 
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.owner.posted.append((dict(self.headers.items()), body))
+        self.owner.answers.get(self.path, reply(b"", 404))(self)
+
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Keep quiet."""
 
@@ -31,6 +36,7 @@ class WebServer:
     def __init__(self, answers: Mapping[str, Answer] | None = None) -> None:
         self.answers = dict(answers or {})
         self.requests: list[tuple[str, dict[str, str]]] = []
+        self.posted: list[tuple[dict[str, str], bytes]] = []
         self.connections = 0
         self.stopping = threading.Event()
         owner = self

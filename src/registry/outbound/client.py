@@ -1,8 +1,8 @@
-"""The one outgoing HTTP client: GET only, public addresses only, within a time and a size."""
+"""The one outgoing HTTP client: public addresses only, within a time and a size."""
 
 import base64
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +15,8 @@ from registry.outbound.addresses import AddressPolicy, OutboundError, Target, pa
 from registry.outbound.connection import CheckedBackend, Deadline
 
 MAX_REDIRECTS = 5
+
+_Headers = dict[bytes | str, bytes | str]
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
@@ -77,13 +79,23 @@ class Outbound:
                 target.unlink()
                 raise
 
+    def post(self, url: str, body: bytes, headers: Mapping[str, str], *, seconds: float) -> int:
+        """Send `body` to `url` and return the status of the answer, whose body is not read. Redirects are not followed.
+
+        Raises OutboundError.
+        """
+        target = parse_url(url)
+        sent = _headers(target.credentials, Validators()) | dict(headers)
+        with self._request("POST", target, sent, Deadline(seconds), body) as response:
+            return response.status
+
     @contextmanager
     def _open(self, url: str, deadline: Deadline, known: Validators) -> Iterator[_Opened]:
         """Yield the answer at the end of the redirects."""
         target = parse_url(url)
         credentials = target.credentials
         for _ in range(MAX_REDIRECTS + 1):
-            with self._request(target, credentials, deadline, known) as response:
+            with self._request("GET", target, _headers(credentials, known), deadline) as response:
                 header = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
                 if response.status not in _REDIRECTS:
                     yield _Opened(str(target.url), response, header)
@@ -96,14 +108,14 @@ class Outbound:
 
     @contextmanager
     def _request(
-        self, target: Target, credentials: tuple[str, str] | None, deadline: Deadline, known: Validators
+        self, method: str, target: Target, headers: _Headers, deadline: Deadline, body: bytes | None = None
     ) -> Iterator[httpcore.Response]:
         where = shown(str(target.url))
         backend = CheckedBackend(self.policy, deadline)
         try:
             with (
                 httpcore.ConnectionPool(ssl_context=self._certificates, network_backend=backend) as pool,
-                pool.stream("GET", str(target.url), headers=_headers(credentials, known)) as response,
+                pool.stream(method, str(target.url), headers=headers, content=body) as response,
             ):
                 yield response
         except (httpcore.TimeoutException, TimeoutError):
@@ -113,9 +125,9 @@ class Outbound:
             raise OutboundError(f"{where} cannot be read: {reason}") from None
 
 
-def _headers(credentials: tuple[str, str] | None, known: Validators) -> dict[bytes | str, bytes | str]:
+def _headers(credentials: tuple[str, str] | None, known: Validators) -> _Headers:
     # Compression would make the size limit one of what is sent, not of what is unpacked.
-    headers: dict[bytes | str, bytes | str] = {
+    headers: _Headers = {
         "User-Agent": f"skill-registry/{__version__}",
         "Accept": "*/*",
         "Accept-Encoding": "identity",

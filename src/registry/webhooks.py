@@ -1,0 +1,182 @@
+"""Webhooks: whoever wants to know how the check of a package ended is told (contract, section 10).
+
+What is to be told is a row written in the transaction that ends the check, so nothing is forgotten; sending it is the
+work of a thread, so nothing waits for it, and what another end does with it changes nothing here.
+"""
+
+import hashlib
+import hmac
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+
+from registry.db import Database, Transaction
+from registry.models import timestamp
+from registry.outbound import Outbound, OutboundError
+from registry.setting_groups import Webhook, Webhooks
+
+_log = logging.getLogger("registry.webhooks")
+
+Event = Literal["security_issue", "structure_error", "quality_warning", "all_checks_passed"]
+
+_GRAVEST_FIRST: Sequence[Event] = ("security_issue", "structure_error", "quality_warning", "all_checks_passed")
+_SECONDS = 5.0
+_TRIES = 3
+_POLL_SECONDS = 1.0
+_DELAYS = (2.0, 10.0)
+
+
+class Checked(msgspec.Struct, kw_only=True):
+    """How the check of one package ended. `findings` are what stood in its way, or was only worth a word."""
+
+    job_id: str
+    skill_id: str
+    version: str
+    scope: str | None
+    checksum: str | None
+    accepted: bool
+    findings: Sequence[Any]
+
+    def events(self) -> set[str]:
+        """Return what has happened: everything passed, or the kinds of what was found."""
+        kinds = {str(msgspec.to_builtins(finding)["kind"]) for finding in self.findings}
+        return kinds | {"all_checks_passed"} if self.accepted else kinds
+
+
+class Notice(msgspec.Struct, kw_only=True):
+    """What is sent: the body of the request, as it is signed."""
+
+    id: str
+    event: str
+    hook: str
+    created_at: str
+    job_id: str
+    skill_id: str
+    version: str
+    scope: str | None
+    checksum: str | None
+    findings: Sequence[Any]
+
+
+class WebhookSender:
+    """Writes notices down and sends them, three times at most. One hook gets one notice of one check."""
+
+    def __init__(self, database: Database, hooks: Webhooks, outbound: Outbound, clock: Callable[[], datetime]) -> None:
+        self._database = database
+        self._hooks = dict(_configured(hooks))
+        self._outbound = outbound
+        self._clock = clock
+        self._wake = threading.Event()
+        self._stopped = False
+        self._thread: threading.Thread | None = None
+
+    def note(self, transaction: Transaction, checked: Checked) -> None:
+        """Write down what every hook that asked for it is to be told, once the transaction commits."""
+        for name, hook in self._hooks.items():
+            event = _gravest(checked.events() & set(hook.events))
+            if event is None:
+                continue
+            notice = Notice(
+                id=secrets.token_hex(16),
+                event=event,
+                hook=name,
+                created_at=timestamp(self._clock()),
+                job_id=checked.job_id,
+                skill_id=checked.skill_id,
+                version=checked.version,
+                scope=checked.scope,
+                checksum=checked.checksum,
+                findings=checked.findings,
+            )
+            transaction.execute(
+                "insert into deliveries (id, hook, job_id, event, body, state, tries, next_try)"
+                " values (?, ?, ?, ?, ?, 'pending', 0, 0) on conflict (job_id, hook) do nothing",
+                (notice.id, name, checked.job_id, event, msgspec.json.encode(notice).decode()),
+            )
+
+    def start(self) -> None:
+        """Begin to send, first what was left unsent."""
+        if self._hooks:
+            self._thread = threading.Thread(target=self._run, name="webhooks", daemon=True)
+            self._thread.start()
+
+    def wake(self) -> None:
+        """Say that there is something to send."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Stop after the notice under way."""
+        self._stopped = True
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopped:
+            self._wake.clear()
+            try:
+                self._send_due()
+            except Exception:
+                _log.exception("webhooks cannot be sent; it is tried again")
+            self._wake.wait(_POLL_SECONDS)
+
+    def _send_due(self) -> None:
+        sql = (
+            "select id, hook, event, body, tries from deliveries where state = 'pending' and next_try <= ? order by id"
+        )
+        for delivery_id, name, event, body, tries in self._database.read(sql, (time.time(),)):
+            if self._stopped:
+                return
+            problem = self._send(self._hooks.get(name), delivery_id, event, body)
+            self._write(delivery_id, name, tries + 1, problem)
+
+    def _send(self, hook: Webhook | None, delivery_id: str, event: str, body: str) -> str | None:
+        """Send one notice; return what went wrong."""
+        if hook is None or hook.url is None:
+            return "it is not configured any more"
+        headers = {
+            "Content-Type": "application/json",
+            "X-Skill-Event": event,
+            "X-Skill-Delivery": delivery_id,
+            **_signature(hook, body.encode()),
+        }
+        try:
+            status = self._outbound.post(hook.url.reveal(), body.encode(), headers, seconds=_SECONDS)
+        except OutboundError as error:
+            return str(error)
+        return None if 200 <= status < 300 else f"it answered with status {status}"
+
+    def _write(self, delivery_id: str, name: str, tries: int, problem: str | None) -> None:
+        state = "delivered" if problem is None else "failed" if tries >= _TRIES else "pending"
+        next_try = time.time() + _DELAYS[min(tries, len(_DELAYS)) - 1]
+        if problem is not None:
+            _log.warning("webhook %s, try %d of %d: %s", name, tries, _TRIES, problem)
+        with self._database.write() as transaction:
+            transaction.execute(
+                "update deliveries set state = ?, tries = ?, next_try = ? where id = ?",
+                (state, tries, next_try, delivery_id),
+            )
+
+
+def _configured(hooks: Webhooks) -> Iterator[tuple[str, Webhook]]:
+    for name in ("validation_failed", "validation_passed"):
+        hook: Webhook = getattr(hooks, name)
+        if hook.url is not None:
+            yield name, hook
+
+
+def _gravest(events: Collection[str]) -> Event | None:
+    return next((event for event in _GRAVEST_FIRST if event in events), None)
+
+
+def _signature(hook: Webhook, body: bytes) -> dict[str, str]:
+    """Return the header that proves the sender: an HMAC of the raw body, where a secret is configured."""
+    if hook.secret is None:
+        return {}
+    return {"X-Skill-Signature": "sha256=" + hmac.new(hook.secret.reveal().encode(), body, hashlib.sha256).hexdigest()}
