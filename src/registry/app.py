@@ -19,10 +19,12 @@ from registry.routes.auth import AUTH
 from registry.routes.code import CODE_V1, EIGHT_OPERATIONS, VERSIONS
 from registry.routes.content import CONTENT
 from registry.routes.guards import refuse_changes, require_role
+from registry.routes.index import INDEX
 from registry.routes.log import LOG
-from registry.routes.manifest import MANIFEST
+from registry.routes.manifest import MANIFEST, MANIFEST_ALONE
 from registry.routes.metrics import METRICS
-from registry.routes.pages import PAGES, openapi_config
+from registry.routes.pages import PAGES, openapi_config, registry_page
+from registry.routes.publish import PACKAGES, PUBLISH
 from registry.routes.reindex import REINDEX
 from registry.routes.search import SEARCH, search
 from registry.routes.service import PROBES, SERVICE
@@ -56,6 +58,7 @@ PROFILE_B: Sequence[Any] = [
     *PROBES,
     *PAGES,
     Router(API_V1, route_handlers=[*_SKILL_ROUTES, *SOURCES, *MANIFEST, *SERVICE], guards=[refuse_changes]),
+    *INDEX,
     to_version_1,
 ]
 """The local profile: the routes below `/api/v1`, open to whoever reaches the port."""
@@ -70,15 +73,25 @@ PROFILE_A: Sequence[Any] = [
     Router("/v1", route_handlers=EIGHT_OPERATIONS, **_GUARDED),
     Router("/api", route_handlers=[*SKILLS, search, *REINDEX, *SERVICE], **_GUARDED),
     Router(API_V1, route_handlers=[*_SKILL_ROUTES, *SOURCES, *VERSIONS, *SERVICE, *LOG, *ADMINISTRATION], **_GUARDED),
-    Router("/", route_handlers=METRICS, **_GUARDED),
+    Router("/", route_handlers=[*METRICS, *INDEX], **_GUARDED),
 ]
 """The registry profile: every route behind the guard, but for the probes, the pages and what is public."""
+
+REGISTRY_MODE: Sequence[Any] = [
+    registry_page,
+    Router("/api", route_handlers=[*SOURCES, *MANIFEST_ALONE, *PUBLISH], **_GUARDED),
+    Router(API_V1, route_handlers=[*MANIFEST, *PUBLISH], **_GUARDED),
+    Router("/", route_handlers=PACKAGES, **_GUARDED),
+]
+"""What registry mode has beyond the registry profile: sources, the manifest and publishing, behind the same guard."""
 
 
 def create_app(services: Services) -> Litestar:
     """Return the application over built services. Its life starts and closes them."""
     settings = services.settings
-    handlers = PROFILE_A if settings.profile == "registry" else PROFILE_B
+    handlers = [*PROFILE_A, *(REGISTRY_MODE if settings.registry.enabled else ())]
+    if settings.profile == "local":
+        handlers = [*PROFILE_B]
 
     @asynccontextmanager
     async def life(_: Litestar) -> AsyncIterator[None]:
@@ -89,7 +102,7 @@ def create_app(services: Services) -> Litestar:
             await to_thread.run_sync(services.close)
 
     return Litestar(
-        route_handlers=list(handlers),
+        route_handlers=handlers,
         dependencies={
             "services": Provide(services.when_ready, use_cache=False),
             "running": Provide(lambda: services, sync_to_thread=False),
@@ -101,7 +114,7 @@ def create_app(services: Services) -> Litestar:
         before_request=StrictQuery(),
         request_max_body_size=settings.limits.json_body_bytes,
         compression_config=CompressionConfig(
-            backend="gzip", minimum_size=COMPRESSED_FROM_BYTES, exclude=["/healthz", "/readyz"]
+            backend="gzip", minimum_size=COMPRESSED_FROM_BYTES, exclude=["/healthz", "/readyz", "^/packages/"]
         ),
         openapi_config=openapi_config(),
         lifespan=[life],

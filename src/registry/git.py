@@ -15,7 +15,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ _OLDEST = (2, 37)
 
 _POLL_SECONDS = 0.05
 _MOST_FILES = 50_000
-_HARDENED = {
+READING: Mapping[str, str] = {
     "protocol.allow": "never",
     "protocol.http.allow": "always",
     "protocol.https.allow": "always",
@@ -49,6 +49,7 @@ _HARDENED = {
     "maintenance.auto": "false",
     "init.defaultBranch": "main",
 }
+"""What git is told where it reads what strangers have made."""
 
 
 class GitError(OutboundError):
@@ -75,7 +76,6 @@ class Git:
         self._policy = policy
         self._seconds = seconds
         self._limit = limit
-        self._program = shutil.which("git") or ""
 
     def latest(self, origin: GitOrigin) -> str:
         """Return the commit an origin stands for now. Raises GitError."""
@@ -84,7 +84,7 @@ class Git:
         wanted = _refspec(origin.ref)
         with tempfile.TemporaryDirectory(prefix="skill-registry-git-") as folder:
             run = self._run(origin, Path(folder))
-            lines = run("ls-remote", "--", str(run.target.url), wanted, f"{wanted}^{{}}").splitlines()
+            lines = run("ls-remote", "--", run.url, wanted, f"{wanted}^{{}}").splitlines()
         found = {name: commit for commit, _, name in (line.partition("\t") for line in lines)}
         # What an annotated tag points at is listed as `name^{}`.
         commit = found.get(f"{wanted}^{{}}") or found.get(wanted)
@@ -108,7 +108,7 @@ class Git:
         run = self._run(origin, into)
         run("init", "--quiet", "--template=", ".")
         refspec = _refspec(origin.ref)
-        run("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--", str(run.target.url), refspec)
+        run("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--", run.url, refspec)
         commit = run("rev-parse", "--verify", "--end-of-options", "FETCH_HEAD^{commit}").strip()
         path = f":(literal,top){origin.subdir or ''}"
         self._check_size(run("ls-tree", "-r", "-l", "-z", "--full-tree", commit, "--", origin.subdir or "."), origin)
@@ -126,16 +126,18 @@ class Git:
         if sum(int(size) for size in sizes if size.isdigit()) > self._limit:
             raise GitError(f"the files of {shown(origin.url)} are larger than {self._limit:,} bytes")
 
-    def _run(self, origin: GitOrigin, folder: Path) -> "_Run":
+    def _run(self, origin: GitOrigin, folder: Path) -> "GitRun":
         target = parse_url(origin.url)
         self._check_release()
         addresses = self._policy.addresses(target.host, target.port)
-        return _Run(self._program, target, addresses, folder, self._seconds, self._limit)
+        settings = {**READING, **authorized(target)}
+        if ":" not in target.host:  # an IPv6 address is its own pin
+            pinned = ",".join(f"[{one}]" if ":" in one else one for one in addresses)
+            settings["http.curloptResolve"] = f"{target.host}:{target.port}:{pinned}"
+        return GitRun(str(target.url), settings, folder, self._seconds, self._limit)
 
     def _check_release(self) -> None:
-        if not self._program:
-            raise GitError("git is not installed")
-        told = subprocess.run([self._program, "version"], capture_output=True, text=True, timeout=10, check=False)  # noqa: S603
+        told = subprocess.run([_program(), "version"], capture_output=True, text=True, timeout=10, check=False)  # noqa: S603
         numbers = [int(part) for part in told.stdout.split()[2].split(".")[:2]]
         if tuple(numbers) < _OLDEST:
             raise GitError("git 2.37 or newer is needed to read repositories")
@@ -145,22 +147,37 @@ def _refspec(ref: GitRef | None) -> str:
     return ref.refspec if ref is not None else "HEAD"
 
 
-class _Run:
-    """Runs git commands on one folder, with one deadline for them all."""
+def authorized(target: Target) -> Mapping[str, str]:
+    """Return the setting that carries a URL's user and password, which no command line shows."""
+    if not target.credentials:
+        return {}
+    return {"http.extraHeader": f"Authorization: {basic_authorization(target.credentials)}"}
 
-    def __init__(
-        self, program: str, target: Target, addresses: Sequence[str], folder: Path, seconds: float, limit: int
-    ) -> None:
-        self.target = target
-        self._program = program
+
+def _program() -> str:
+    program = shutil.which("git")
+    if program is None:
+        raise GitError("git is not installed")
+    return program
+
+
+class GitRun:
+    """Runs git commands on one folder, with one deadline for them all.
+
+    Args:
+        url: The repository, without credentials.
+        settings: The whole of git's configuration, such as `READING`.
+        folder: Where git runs; what is in its `.git` may have `limit` bytes.
+    """
+
+    def __init__(self, url: str, settings: Mapping[str, str], folder: Path, seconds: float, limit: int) -> None:
+        self.url = url
+        self._program = _program()
+        self._settings = settings
         self._folder = folder
         self._until = time.monotonic() + seconds
         self._limit = limit
-        self._where = shown(str(target.url))
-        pinned = ",".join(f"[{one}]" if ":" in one else one for one in addresses)
-        self._settings = dict(_HARDENED)
-        if ":" not in target.host:  # an IPv6 address is its own pin
-            self._settings["http.curloptResolve"] = f"{target.host}:{target.port}:{pinned}"
+        self._where = shown(url)
 
     def __call__(self, *arguments: str) -> str:
         """Return what a command prints. Raises GitError."""
@@ -185,18 +202,17 @@ class _Run:
             return output.read().decode("utf-8", "replace")
 
     def _watch(self, process: "subprocess.Popen[bytes]", output: int) -> None:
-        while process.poll() is None:
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_POLL_SECONDS)
+                return
             if time.monotonic() > self._until:
                 raise GitError(f"{self._where} did not answer in time")
             if _size(self._folder / ".git") + os.fstat(output).st_size > self._limit:
                 raise GitError(f"{self._where} is larger than {self._limit:,} bytes")
-            time.sleep(_POLL_SECONDS)
 
     def _environment(self) -> Mapping[str, str]:
         """Return the whole environment of git: in it settings, credentials among them, are nobody else's to read."""
-        settings = dict(self._settings)
-        if self.target.credentials:
-            settings["http.extraHeader"] = f"Authorization: {basic_authorization(self.target.credentials)}"
         environment = {
             "PATH": os.defpath,
             "HOME": os.devnull,
@@ -206,9 +222,9 @@ class _Run:
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_LFS_SKIP_SMUDGE": "1",
             "GIT_CEILING_DIRECTORIES": str(self._folder.parent),
-            "GIT_CONFIG_COUNT": str(len(settings)),
+            "GIT_CONFIG_COUNT": str(len(self._settings)),
         }
-        for number, (key, value) in enumerate(settings.items()):
+        for number, (key, value) in enumerate(self._settings.items()):
             environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
         return environment
 

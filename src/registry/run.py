@@ -8,11 +8,15 @@ from registry.app import create_app
 from registry.auth.access import signing_keys
 from registry.auth.issuing import issuer_mode
 from registry.auth.secret import WeakSecret
+from registry.blobs import BlobUnavailable, configured_store
 from registry.data_dir import DataDirLock
 from registry.guard import Guard, is_loopback_host
 from registry.listening import ListenError, listen
 from registry.logs import configure_logging
 from registry.private_files import PrivateFileExposed
+from registry.outbound import OutboundError
+from registry.publish.service import FOLDER, git_index
+from registry.publish.submitting import remove_unfinished
 from registry.request_log import RequestLog
 from registry.server import Site, serve
 from registry.services import Services
@@ -38,6 +42,7 @@ def run(settings: Settings) -> int:
     lock = DataDirLock(settings.data_dir)
     try:
         _check_secret(settings)
+        _prepare_registry(settings)
         listener = listen(settings.server.host, settings.server.port)
         lock.announce(listener.url)
         _warn(settings)
@@ -59,7 +64,18 @@ def check(settings: Settings) -> None:
             raise StartError("Registry is enabled but blob storage is not configured: set s3.bucket or blobs.dir")
         if settings.registry_index.url is None:
             raise StartError("Registry is enabled but the registry index is not configured: set registryIndex.url")
-        raise StartError("registry mode (--enable-registry) is not part of this release: use --profile registry")
+
+
+def _prepare_registry(settings: Settings) -> None:
+    """Clone the index where there is no clone yet, and remove what a crash has left of uploads. Raises StartError."""
+    if not settings.registry.enabled:
+        return
+    try:
+        configured_store(settings)
+        git_index(settings).prepare()
+    except (BlobUnavailable, OutboundError) as error:
+        raise StartError(f"registry mode cannot start: {error}") from None
+    remove_unfinished(settings.data_dir / FOLDER)
 
 
 def _check_secret(settings: Settings) -> None:

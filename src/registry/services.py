@@ -19,6 +19,9 @@ from registry.errors import RegistryError
 from registry.local_skills import LocalSkills
 from registry.manifest_file import ManifestFile
 from registry.models import now
+from registry.publish.published import PublishedVersions
+from registry.publish.service import Publishing
+from registry.publish.skills import PublishedSkills
 from registry.record_skills import RecordSkills
 from registry.registry_profile import RegistryProfile
 from registry.reindexing import Reindexing
@@ -69,7 +72,9 @@ class Services:
         self.catalog = Catalog(self.database, clock)
         self.local = LocalSkills(settings.skills_dir.resolve(), self.catalog)
         self.records = RecordSkills(settings.skills_dir.resolve(), self.catalog)
-        self.versions = Versions(self.catalog, lambda stored: self._home(folder=stored.folder is not None).set_version)
+        self.versions = Versions(self.catalog, lambda stored: self.home_of(stored.skill.id).set_version)
+        self.published = PublishedVersions(self.database, self.catalog)
+        self._published_skills = PublishedSkills(self.catalog, self.published)
         self.manifest = ManifestFile(settings.project.file)
         self._embedder = choose(_embedding_settings(settings))
         self.engine = Engine(
@@ -87,6 +92,11 @@ class Services:
         self.reindexing = Reindexing(self.database, self.engine, clock)
         self.scanner = Scanner(self.local, self.catalog, self.engine.changed)
         self.sources = Sources(settings, self.database, self.catalog, clock, self.engine.changed)
+        self._publishing: Publishing | None = None
+        if settings.registry.enabled:
+            self._publishing = Publishing(
+                settings, self.catalog, self.published, clock, self.engine.changed, leader=self._leader
+            )
 
     def searched(self, mode: str, seconds: float) -> None:
         """Count a search where there is somebody to read the figures."""
@@ -114,8 +124,22 @@ class Services:
         """Return where skills are created: as folders in the local profile, as records in the registry profile."""
         return self._home(folder=self.settings.profile == "local")
 
-    def home_of(self, skill_id: str) -> LocalSkills | RecordSkills:
+    @property
+    def publishing(self) -> Publishing:
+        """What only registry mode has. Raises RuntimeError elsewhere."""
+        if self._publishing is None:
+            raise RuntimeError("packages are published in registry mode only")
+        return self._publishing
+
+    def is_published(self, skill_id: str) -> bool:
+        """Return whether this service publishes, and has ever published a version of this skill."""
+        return self._publishing is not None and self.published.is_published(skill_id)
+
+    def home_of(self, skill_id: str) -> LocalSkills | RecordSkills | PublishedSkills:
         """Return what changes and reads this skill. Raises SKILL_NOT_FOUND."""
+        if self.published.is_published(skill_id):
+            self.catalog.is_folder(skill_id)
+            return self._published_skills
         return self._home(folder=self.catalog.is_folder(skill_id))
 
     def _home(self, *, folder: bool) -> LocalSkills | RecordSkills:
@@ -164,6 +188,8 @@ class Services:
             if self._leader:
                 self.reindexing.resume()
                 self.sources.start()
+            if self._publishing is not None:
+                self._publishing.start()
         except Exception:
             _log.exception("starting failed half-way; what there is answers")
         finally:
@@ -197,6 +223,8 @@ class Services:
             self._starting.join()
         self.scanner.stop()
         self.sources.stop()
+        if self._publishing is not None:
+            self._publishing.stop()
         self.engine.close()
         if self._registry is not None:
             self._registry.close()

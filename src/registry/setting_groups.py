@@ -238,9 +238,21 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     git_bytes: Annotated[Positive, Meta(description="most that is fetched, and written, of one repository")] = 100 << 20
     download_seconds: Annotated[Seconds, Meta(description="time for one document or file fetched over HTTP")] = 30.0
     download_bytes: Annotated[Positive, Meta(description="largest file fetched over HTTP")] = 25 << 20
+    upload_bytes: Annotated[Positive, Meta(description="largest package that is published")] = 25 << 20
+    publish_tries: Annotated[
+        int, Meta(ge=1, le=100, description="tries to store a package, ever further apart, before it is rejected")
+    ] = 8
+    s3_connect_seconds: Annotated[Seconds, Meta(description="time to connect to the bucket's service")] = 2.0
+    s3_read_seconds: Annotated[Seconds, Meta(description="time the bucket's service may be silent")] = 10.0
+    index_bytes: Annotated[Positive, Meta(description="largest clone of the registry index")] = 5 << 30
     source_wait_seconds: Annotated[
         Seconds, Meta(description="time a refresh waits for slow sources before it answers without them")
     ] = 10.0
     source_refresh_seconds: Annotated[Seconds, Meta(description="age at which what a source lists is read again")] = (
         3600.0
     )
+
+    @property
+    def publish_body_bytes(self) -> int:
+        """The largest body of a publish: a package in its multipart frame."""
+        return self.upload_bytes + (64 << 10)

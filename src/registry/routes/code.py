@@ -7,6 +7,7 @@ from anyio import to_thread
 from litestar import Request, Response, delete, get, post
 from litestar.params import FromPath, JSONBody
 
+from registry.auth.access import principal_of
 from registry.conditions import not_modified
 from registry.envelope import Ok, Pagination
 from registry.models import NewSkill, NewVersion, SkillVersion, VersionItem
@@ -105,10 +106,13 @@ async def get_version(
 async def delete_version(
     request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]
 ) -> Ok[DeletedVersion]:
-    """Delete a version; the last one of a skill cannot be deleted."""
+    """Delete a version, or yank it where it was published; the last one of any other skill cannot be deleted."""
     one = skill_id(request)
-    await to_thread.run_sync(services.versions.delete, one, version)
-    await to_thread.run_sync(services.engine.changed)
+    if services.is_published(one):
+        await to_thread.run_sync(services.publishing.set_state, principal_of(request.scope), one, version, "yanked")
+    else:
+        await to_thread.run_sync(services.versions.delete, one, version)
+        await to_thread.run_sync(services.engine.changed)
     message = f"Version {version} of skill '{one}' deleted"
     return Ok(DeletedVersion(skill_id=one, version=version, message=message))
 

@@ -4,6 +4,7 @@ A handler that declares no role needs `admin`; one that declares nothing else ch
 reading one.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from litestar.connection import ASGIConnection
@@ -11,8 +12,9 @@ from litestar.handlers.base import BaseRouteHandler
 
 from registry.auth.access import client_address
 from registry.auth.limiting import Rate
-from registry.auth.roles import PUBLIC
+from registry.auth.roles import PUBLIC, Principal
 from registry.errors import forbidden
+from registry.publish.service import check_owner
 from registry.request_id import request_id_of
 from registry.services import Services
 
@@ -43,6 +45,7 @@ async def require_role(connection: Connection, handler: BaseRouteHandler) -> Non
     principal = access.admit(scope, role, rate_of(scope["method"], handler))
     if changes(scope["method"], handler):
         _refuse_if_read_only(services)
+        _refuse_if_not_owner(services, principal, connection.path_params)
         access.audit.begin(
             request_id=request_id_of(scope),
             actor=principal.name,
@@ -51,6 +54,14 @@ async def require_role(connection: Connection, handler: BaseRouteHandler) -> Non
             action=f"{scope['method']} {scope['path_template']}",
             target=scope["raw_path"].decode("latin-1"),
         )
+
+
+def _refuse_if_not_owner(services: Services, principal: Principal, parameters: Mapping[str, Any]) -> None:
+    """Let what is published in a scope be changed by that scope, and by administrators, only."""
+    if "skill_scope" in parameters:
+        skill_id = f"{parameters['skill_scope']}/{parameters['skill_name']}"
+        if services.is_published(skill_id):
+            check_owner(principal, skill_id)
 
 
 async def refuse_changes(connection: Connection, handler: BaseRouteHandler) -> None:

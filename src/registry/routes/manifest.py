@@ -79,11 +79,13 @@ def generate_mdc_file(services: ReadyServices, data: JSONBody[MdcBody]) -> Ok[Ge
     return Ok(generate_mdc(services, write=data.write))
 
 
-MANIFEST = [
-    get_project,
+MANIFEST_ALONE = [
     list_manifest_skills,
     add_manifest_skill,
     change_manifest_skill,
     remove_manifest_skill,
     generate_mdc_file,
 ]
+"""The manifest's own routes, which registry mode also serves below `/api/manifest`."""
+
+MANIFEST = [get_project, *MANIFEST_ALONE]

@@ -90,6 +90,12 @@ def index(request: Request[Any, Any, Any]) -> Response[bytes]:
     return _answer(request, "index.html")
 
 
+@route("/registry", http_method=_READ, sync_to_thread=False, include_in_schema=False)
+def registry_page(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """Answer the same page where registry mode has it."""
+    return _answer(request, "index.html")
+
+
 @route("/ui/{path:path}", http_method=_READ, sync_to_thread=False, include_in_schema=False)
 def asset(request: Request[Any, Any, Any], path: FromPath[str]) -> Response[bytes]:
     """Answer one file of the user interface."""

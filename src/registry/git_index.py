@@ -1,0 +1,138 @@
+"""The registry index as a git repository: one file `<scope>/<name>` a skill, made from the catalog, never replayed.
+
+The operator names the repository, so that its transport and address are not checked as a stranger's are: `file`,
+`http`, `https` and `ssh` are spoken. Nothing in it is executed: hooks, filters, links and submodules stay switched off.
+"""
+
+import logging
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from registry.atomic_files import replace_file, temporary_path
+from registry.git import READING, GitError, GitRun, authorized
+from registry.index_lines import merged
+from registry.outbound import parse_url
+
+_log = logging.getLogger("registry.index")
+
+PUSHES = 5
+"""How often a change is put on top of what others have pushed, at most, before it waits for the next round."""
+
+_WRITING: Mapping[str, str] = {
+    **READING,
+    "protocol.file.allow": "always",
+    "protocol.ssh.allow": "always",
+    "user.name": "skill-registry",
+    "user.email": "skill-registry@localhost",
+    "commit.gpgSign": "false",
+    "push.default": "nothing",
+}
+
+
+class GitIndex:
+    """A clone of the index at `folder`. What is in it can be made anew from the catalog and the remote.
+
+    Args:
+        url: The repository, perhaps with user and password.
+        branch: The branch that is read and pushed.
+        folder: Where the clone lies; an empty folder, or none, is filled by `prepare`.
+        seconds: How long one round with the remote may take.
+        limit: How many bytes the clone may have.
+    """
+
+    def __init__(self, url: str, branch: str, folder: Path, *, seconds: float, limit: int) -> None:
+        self._branch = branch
+        self._folder = folder
+        self._seconds = seconds
+        self._limit = limit
+        self._url, self._settings = url, dict(_WRITING)
+        if url.startswith(("http://", "https://")):
+            target = parse_url(url)
+            self._url = str(target.url)
+            self._settings |= authorized(target)
+
+    def prepare(self) -> None:
+        """Clone the index where the folder is empty or missing; a folder that is filled must be a clone.
+
+        Raises GitError; nothing half-made is left then.
+        """
+        if (self._folder / ".git").is_dir():
+            return
+        if self._folder.is_dir() and any(self._folder.iterdir()):
+            raise GitError(f"the folder {self._folder.name} of the registry index holds something else than its clone")
+        self._folder.parent.mkdir(parents=True, exist_ok=True)
+        fresh = temporary_path(self._folder.parent, "index-")
+        fresh.mkdir()
+        try:
+            run = self._run(fresh)
+            run("init", "--quiet", "--template=", ".")
+            self._fetch(run, fresh)
+            fresh.replace(self._folder)
+        except BaseException:
+            shutil.rmtree(fresh, ignore_errors=True)
+            raise
+
+    def _run(self, folder: Path) -> GitRun:
+        return GitRun(self._url, self._settings, folder, self._seconds, self._limit)
+
+    def _fetch(self, run: GitRun, folder: Path) -> str | None:
+        """Make the clone what the remote's branch is now, and return its commit; None where there is none yet."""
+        branch = f"refs/heads/{self._branch}"
+        if not run("ls-remote", "--heads", "--", self._url, branch).strip():
+            run("symbolic-ref", "HEAD", branch)
+            run("update-ref", "-d", branch)
+            run("read-tree", "--empty")
+            run("clean", "--quiet", "-ffdx")
+            return None
+        run("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--", self._url, f"+{branch}:refs/remote")
+        (folder / ".git" / "index.lock").unlink(missing_ok=True)  # of a git that was killed; nobody else runs one here
+        run("checkout", "--quiet", "--force", "-B", self._branch, "refs/remote", "--")
+        return run("rev-parse", "--verify", "refs/remote^{commit}").strip()
+
+    def read(self) -> str | None:
+        """Take over what the remote has; return its commit, None where it has none. Raises GitError, OSError."""
+        return self._fetch(self._run(self._folder), self._folder)
+
+    def holds(self, commit: str) -> bool:
+        """Return whether the remote's branch, as last read, still contains a commit. Raises GitError."""
+        run = self._run(self._folder)
+        try:
+            return run("merge-base", commit, "HEAD").strip() == commit
+        except GitError:
+            return False
+
+    def write(self, files: Mapping[str, tuple[str, bytes]]) -> str:
+        """Put files on top of what the remote has, a commit each, push, and return the commit the remote now has.
+
+        `files` maps a path to the commit's message and our lines. A push that comes too late is made anew on top of
+        the other one, five times at most, and none is ever forced. Raises GitError, OSError.
+        """
+        run = self._run(self._folder)
+        for left in reversed(range(PUSHES)):
+            tip = self._fetch(run, self._folder)
+            for path, (message, lines) in files.items():
+                self._commit(run, path, message, lines)
+            head = run("rev-parse", "--verify", "HEAD^{commit}").strip()
+            if head == tip:
+                return head
+            try:
+                run("push", "--quiet", "--", self._url, f"HEAD:refs/heads/{self._branch}")
+            except GitError as error:
+                if not left:
+                    raise
+                _log.info("the index was not taken and is put on top of what is there now: %s", error)
+            else:
+                return head
+        raise AssertionError
+
+    def _commit(self, run: GitRun, path: str, message: str, lines: bytes) -> None:
+        file = self._folder / path
+        file.parent.mkdir(exist_ok=True)
+        before = file.read_bytes() if file.is_file() else b""
+        after = merged(lines, before)
+        if after == before:
+            return
+        replace_file(file, after)
+        run("add", "--", path)
+        run("commit", "--quiet", "--no-verify", "--message", message)

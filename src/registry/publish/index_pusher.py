@@ -1,0 +1,116 @@
+"""Keeping the git repository of the index up with the catalog: at once, or as soon as the remote is there again."""
+
+import logging
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+
+from registry.db import Database
+from registry.git import GitError
+from registry.git_index import GitIndex
+
+_log = logging.getLogger("registry.index")
+
+_LOOK_SECONDS = 1.0
+_CHECK_SECONDS = 300.0
+_LONGEST_DELAY_SECONDS = 60.0
+_HEAD = "index_head"
+
+Lines = Callable[[str], bytes]
+
+
+class IndexPusher:
+    """Pushes the files of skills that have changed, in a thread of its own; only one process does so.
+
+    Args:
+        database: Knows which files have changed, and the commit the remote had last.
+        index: The clone.
+        lines: Returns the file of a skill.
+    """
+
+    def __init__(self, database: Database, index: GitIndex, lines: Lines) -> None:
+        self._database = database
+        self._index = index
+        self._lines = lines
+        self._wake = threading.Event()
+        self._stopped = False
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to push, first what was left; the remote may be away."""
+        self._thread = threading.Thread(target=self._run, name="index", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Say that a file has changed."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Stop after the round that is under way."""
+        self._stopped = True
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def is_pushed(self, skill_id: str, number: int) -> bool:
+        """Return whether a change of a skill's file has reached the remote."""
+        sql = "select pushed >= ? from index_files where skill_id = ?"
+        rows = self._database.read(sql, (number, skill_id))
+        return bool(rows and rows[0][0])
+
+    def _run(self) -> None:
+        failures, check_at = 0, 0.0
+        while not self._stopped:
+            self._wake.clear()
+            try:
+                if time.monotonic() >= check_at:
+                    self.check()
+                    check_at = time.monotonic() + _CHECK_SECONDS
+                self.push()
+                failures = 0
+            except (GitError, OSError, sqlite3.Error) as error:
+                failures = min(failures + 1, 10)
+                _log.warning("the registry index is not up to date, and is tried again: %s", _reason(error))
+            if self._stopped:
+                return
+            self._wake.wait(min(_LOOK_SECONDS * 2**failures, _LONGEST_DELAY_SECONDS))
+
+    def push(self) -> None:
+        """Push what has changed since the last time. Raises GitError, OSError."""
+        changed = self._database.read("select skill_id, wanted from index_files where pushed < wanted")
+        wanted: dict[str, int] = dict(changed)
+        if not wanted:
+            return
+        before = self._pushed_head()
+        files = {skill_id: (f"Update {skill_id}", self._lines(skill_id)) for skill_id in wanted}
+        head = self._index.write(files)
+        with self._database.write() as transaction:
+            transaction.execute_many(
+                "update index_files set pushed = ? where skill_id = ?",
+                [(number, skill_id) for skill_id, number in wanted.items()],
+            )
+            transaction.execute("insert or replace into facts values (?, ?)", (_HEAD, head))
+        self._restore_if_lost(before)
+
+    def check(self) -> None:
+        """Look whether the remote still has what was pushed; what was taken back is pushed again. Raises GitError."""
+        self._index.read()
+        self._restore_if_lost(self._pushed_head())
+
+    def _pushed_head(self) -> str | None:
+        rows = self._database.read("select value from facts where name = ?", (_HEAD,))
+        return str(rows[0][0]) if rows else None
+
+    def _restore_if_lost(self, commit: str | None) -> None:
+        if commit is None or self._index.holds(commit):
+            return
+        _log.error("the registry index was rolled back: its branch lacks %s; every file is pushed again", commit)
+        with self._database.write() as transaction:
+            transaction.execute("update index_files set wanted = wanted + 1")
+            transaction.execute("delete from facts where name = ? and value = ?", (_HEAD, commit))
+        self._wake.set()
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, GitError) else type(error).__name__

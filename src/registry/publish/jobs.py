@@ -1,0 +1,176 @@
+"""Publish jobs in the catalog: one row from the upload to its end (contract, section 6, *Job*)."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from registry.auth.roles import Principal, includes
+from registry.catalog import Clock
+from registry.db import Database, Transaction
+from registry.errors import not_found
+from registry.findings import Finding
+from registry.models import timestamp
+
+JobState = Literal["pending", "validating", "accepted", "rejected"]
+
+_COLUMNS = (
+    "id, state, skill_id, version, checksum, size, uploaded_at, uploaded_by, completed_at, tries, errors, warnings,"
+    " index_number"
+)
+_LIVE = "state in ('pending', 'validating')"
+
+
+class JobFinding(msgspec.Struct, kw_only=True, frozen=True):
+    """What is wrong with a package, or could be better. `field` is the file it is about, null for the whole."""
+
+    kind: Literal["structure_error", "security_issue", "quality_warning"]
+    severity: Literal["none", "low", "medium", "high"]
+    field: str | None
+    message: str
+
+    @classmethod
+    def of(cls, finding: Finding) -> "JobFinding":
+        """Return a finding as jobs tell it."""
+        return cls(kind=finding.kind, severity=finding.severity, field=finding.file, message=finding.message)
+
+
+class Job(msgspec.Struct, kw_only=True):
+    """One upload. `checksum` is `sha256:` and the digest of the zip; `size` is in bytes.
+
+    `index_number` is the change of the index by which the version is listed, None until it is accepted.
+    """
+
+    id: str
+    state: JobState = "pending"
+    skill_id: str
+    version: str
+    checksum: str
+    size: int
+    uploaded_at: str
+    uploaded_by: str
+    completed_at: str | None = None
+    tries: int = 0
+    errors: list[JobFinding] = msgspec.field(default_factory=list)
+    warnings: list[JobFinding] = msgspec.field(default_factory=list)
+    index_number: int | None = None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether its end is still open."""
+        return self.state in ("pending", "validating")
+
+    @property
+    def scope(self) -> str:
+        """The scope it publishes to."""
+        return self.skill_id.partition("/")[0]
+
+
+class Jobs:
+    """Reads and writes the jobs."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def now(self) -> str:
+        """Return the time as jobs have it."""
+        return timestamp(self._clock())
+
+    def get(self, job_id: str) -> Job | None:
+        """Return a job, if there is one."""
+        rows = self._database.read(f"select {_COLUMNS} from publish_jobs where id = ?", (job_id,))
+        return _job(rows[0]) if rows else None
+
+    def visible(self, job_id: str, principal: Principal) -> Job:
+        """Return a job to its uploader, its scope or an administrator. Raises NOT_FOUND for anybody else."""
+        job = self.get(job_id)
+        if job is None or not (
+            job.uploaded_by == principal.name or job.scope == principal.scope or includes(principal.role, "admin")
+        ):
+            raise not_found(f"Job '{job_id[:64]}'")
+        return job
+
+    def same_request(self, transaction: Transaction, caller: str, key: str) -> Job | None:
+        """Return the job a caller has made under this idempotency key, if there is one."""
+        rows = transaction.read(
+            f"select {_COLUMNS} from publish_jobs where uploaded_by = ? and idempotency_key = ?"
+            " order by number limit 1",
+            (caller, key),
+        )
+        return _job(rows[0]) if rows else None
+
+    def live(self, transaction: Transaction, skill_id: str, version: str) -> Job | None:
+        """Return the job that is about to publish this version, if there is one."""
+        rows = transaction.read(
+            f"select {_COLUMNS} from publish_jobs where skill_id = ? and version = ? and {_LIVE}", (skill_id, version)
+        )
+        return _job(rows[0]) if rows else None
+
+    def add(self, transaction: Transaction, job: Job, idempotency_key: str | None) -> None:
+        """Write a new job down."""
+        transaction.touched.append(f"{job.skill_id}@{job.version}")
+        transaction.execute(
+            f"insert into publish_jobs ({_COLUMNS}, idempotency_key, next_try)"
+            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
+            (
+                job.id,
+                job.state,
+                job.skill_id,
+                job.version,
+                job.checksum,
+                job.size,
+                job.uploaded_at,
+                job.uploaded_by,
+                None,
+                0,
+                "[]",
+                "[]",
+                None,
+                idempotency_key,
+            ),
+        )
+
+    def due(self, now: float) -> list[str]:
+        """Return the ids of the jobs that could be worked on, the oldest first; `now` is in seconds since 1970."""
+        rows = self._database.read(
+            f"select id from publish_jobs where {_LIVE} and next_try <= ? order by number", (now,)
+        )
+        return [row[0] for row in rows]
+
+    def live_ids(self, transaction: Transaction) -> set[str]:
+        """Return the ids of the jobs whose end is open."""
+        return {row[0] for row in transaction.read(f"select id from publish_jobs where {_LIVE}")}
+
+    def begin(self, job: Job) -> None:
+        """Note that a job is being looked at."""
+        if job.state == "pending":
+            with self._database.write() as transaction:
+                transaction.execute("update publish_jobs set state = 'validating' where id = ?", (job.id,))
+
+    def postpone(self, job: Job, until: float) -> None:
+        """Note that a job has failed for reasons that may pass, and when to try again."""
+        with self._database.write() as transaction:
+            transaction.execute("update publish_jobs set tries = tries + 1, next_try = ? where id = ?", (until, job.id))
+
+    def accept(self, transaction: Transaction, job: Job, warnings: Sequence[JobFinding], index_number: int) -> None:
+        """End a job well, in the transaction that makes its version visible."""
+        transaction.execute(
+            "update publish_jobs set state = 'accepted', warnings = ?, completed_at = ?, index_number = ? where id = ?",
+            (msgspec.json.encode(warnings).decode(), self.now(), index_number, job.id),
+        )
+
+    def reject(self, job: Job, errors: Sequence[JobFinding]) -> None:
+        """End a job with what is wrong."""
+        with self._database.write() as transaction:
+            transaction.execute(
+                "update publish_jobs set state = 'rejected', errors = ?, completed_at = ? where id = ?",
+                (msgspec.json.encode(errors).decode(), self.now(), job.id),
+            )
+
+
+def _job(row: tuple[object, ...]) -> Job:
+    values = dict(zip((name.strip() for name in _COLUMNS.split(",")), row, strict=True))
+    for name in ("errors", "warnings"):
+        values[name] = msgspec.json.decode(str(values[name]), type=list[JobFinding])
+    return Job(**values)  # type: ignore[arg-type]

@@ -1,0 +1,197 @@
+"""Published versions: kept for good, whatever becomes of the skill, and what the catalog shows of them."""
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import msgspec
+
+from registry.catalog import Catalog
+from registry.db import Database, Transaction
+from registry.errors import forbidden, skill_not_found
+from registry.findings import SkillFindings
+from registry.frontmatter import read
+from registry.models import Skill, version_parts
+from registry.packages import Package
+from registry.record_skills import SOURCE
+
+VersionState = Literal["active", "yanked", "revoked"]
+
+_COLUMNS = "skill_id, version, state, checksum, size, published_at, record, skill_file"
+_NEWEST_FIRST = "order by major desc, minor desc, patch desc"
+
+
+class PublishedRecord(msgspec.Struct, kw_only=True):
+    """What a package said of its skill; `tree` is the digest of its unpacked files, `files` their paths and sizes."""
+
+    title: str
+    description: str
+    author: str
+    license: str | None
+    tags: list[str]
+    capabilities: list[str]
+    tree: str
+    findings: SkillFindings
+    files: list[tuple[str, int]]
+
+    @classmethod
+    def of(cls, package: Package) -> "PublishedRecord":
+        """Return what is kept of a package."""
+        same = ("title", "description", "author", "license", "tags", "capabilities", "findings")
+        files = [(file.path, file.size) for file in package.files]
+        return cls(**{name: getattr(package, name) for name in same}, tree=package.digest, files=files)
+
+
+class PublishedVersion(msgspec.Struct, kw_only=True):
+    """One published version. `checksum` is `sha256:` and the digest of the zip, `skill_file` the text of SKILL.md."""
+
+    skill_id: str
+    version: str
+    state: VersionState = "active"
+    checksum: str
+    size: int
+    published_at: str
+    record: PublishedRecord
+    skill_file: str
+
+    @property
+    def key(self) -> str:
+        """The key of its bytes in the store of packages (contract, section 6, *Blobs*)."""
+        return f"skills/{self.skill_id}-{self.version}.zip"
+
+
+class PublishedVersions:
+    """Reads and writes published versions, and holds the catalog to them.
+
+    The skill of the catalog is the highest active version; without one there is no skill, but the versions stay known
+    and are never published again.
+    """
+
+    def __init__(self, database: Database, catalog: Catalog) -> None:
+        self._database = database
+        self._catalog = catalog
+
+    def find(self, skill_id: str, version: str) -> PublishedVersion:
+        """Return a version, whatever its state. Raises SKILL_NOT_FOUND."""
+        rows = self._database.read(
+            f"select {_COLUMNS} from published where skill_id = ? and version = ?", (skill_id, version)
+        )
+        if not rows:
+            raise skill_not_found(skill_id, version)
+        return _version(rows[0])
+
+    def is_published(self, skill_id: str) -> bool:
+        """Return whether any version of a skill was ever published."""
+        return bool(self._database.read("select 1 from published where skill_id = ? limit 1", (skill_id,)))
+
+    def has(self, transaction: Transaction, skill_id: str, version: str) -> bool:
+        """Return whether this version was ever published."""
+        sql = "select 1 from published where skill_id = ? and version = ?"
+        return bool(transaction.read(sql, (skill_id, version)))
+
+    def versions(self, skill_id: str) -> list[PublishedVersion]:
+        """Return every version of a skill, the oldest first."""
+        sql = f"select {_COLUMNS} from published where skill_id = ? order by major, minor, patch"
+        return [_version(row) for row in self._database.read(sql, (skill_id,))]
+
+    def skill_ids(self) -> list[str]:
+        """Return the ids of every skill that was ever published."""
+        return [row[0] for row in self._database.read("select distinct skill_id from published order by 1")]
+
+    def add(self, transaction: Transaction, version: PublishedVersion) -> int:
+        """Add a version, show it, and return the change of the index it is listed by."""
+        transaction.execute(
+            "insert into published values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                version.skill_id,
+                version.version,
+                *version_parts(version.version),
+                version.state,
+                version.checksum,
+                version.size,
+                version.published_at,
+                msgspec.json.encode(version.record).decode(),
+                version.skill_file,
+            ),
+        )
+        return self._changed(transaction, version.skill_id)
+
+    def set_state(self, skill_id: str, versions: Iterable[str] | None, state: VersionState) -> None:
+        """Yank, unyank or revoke some versions of a skill, or all that are active.
+
+        Raises SKILL_NOT_FOUND; FORBIDDEN for one that is revoked, which is for good.
+        """
+        with self._database.write() as transaction:
+            rows = transaction.read("select version, state from published where skill_id = ?", (skill_id,))
+            before: dict[str, VersionState] = dict(rows)
+            chosen = [one for one, known in rows if known == "active"] if versions is None else list(versions)
+            for version in chosen:
+                if version not in before:
+                    raise skill_not_found(skill_id, version)
+                if before[version] == "revoked" and state != "revoked":
+                    raise forbidden(f"Version {version} of skill '{skill_id}' is revoked for good")
+                transaction.execute(
+                    "update published set state = ? where skill_id = ? and version = ?", (state, skill_id, version)
+                )
+            transaction.touched += [f"{skill_id}@{version} {state}" for version in chosen]
+            if any(before[version] != state for version in chosen):
+                self._changed(transaction, skill_id)
+
+    def _changed(self, transaction: Transaction, skill_id: str) -> int:
+        self.show(transaction, skill_id)
+        sql = (
+            "insert into index_files values (?, 1, 0) on conflict (skill_id) do update set wanted = wanted + 1"
+            " returning wanted"
+        )
+        return int(transaction.read(sql, (skill_id,))[0][0])
+
+    def show(self, transaction: Transaction, skill_id: str) -> None:
+        """Make the catalog's skill and its versions what is active."""
+        rows = transaction.read(
+            f"select {_COLUMNS} from published where skill_id = ? and state = 'active' {_NEWEST_FIRST}", (skill_id,)
+        )
+        stored = self._catalog.find(transaction, skill_id)
+        if not rows:
+            if stored is not None:
+                self._catalog.delete(transaction, stored.key)
+            return
+        active = [_version(row) for row in rows]
+        if stored is not None:
+            for gone in set(self._catalog.all_versions(transaction, stored.key)) - {one.version for one in active}:
+                self._catalog.delete_version(transaction, stored.key, gone)
+        skill = _skill(active[0], enabled=stored is None or stored.skill.enabled)
+        saved = self._catalog.save(transaction, skill, read(active[0].skill_file).body)
+        key = stored.key if stored is not None else self._key(transaction, saved.id)
+        for one in active[1:]:
+            self._catalog.add_version(transaction, key, one.version, one.record.description, [])
+
+    def _key(self, transaction: Transaction, skill_id: str) -> int:
+        return int(transaction.read("select key from skills where id = ?", (skill_id,))[0][0])
+
+
+def _version(row: tuple[Any, ...]) -> PublishedVersion:
+    names = [name.strip() for name in _COLUMNS.split(",")]
+    values = dict(zip(names, row, strict=True))
+    values["record"] = msgspec.json.decode(values["record"], type=PublishedRecord)
+    return PublishedVersion(**values)
+
+
+def _skill(version: PublishedVersion, *, enabled: bool) -> Skill:
+    record = version.record
+    return Skill(
+        id=version.skill_id,
+        name=record.title,
+        description=record.description,
+        version=version.version,
+        author=record.author,
+        tags=record.tags,
+        capabilities=record.capabilities,
+        enabled=enabled,
+        skill_file="SKILL.md",
+        scope=version.skill_id.partition("/")[0],
+        source=SOURCE,
+        source_type="zip",
+        installed=False,
+        license=record.license,
+        digest=version.checksum,
+        findings=record.findings,
+    )

@@ -1,0 +1,245 @@
+"""Publishing of one running service: its parts, their life, and what is told of jobs and versions."""
+
+import hashlib
+import logging
+import tempfile
+from collections.abc import Callable
+from typing import BinaryIO
+
+import msgspec
+
+from registry.auth.roles import Principal, includes
+from registry.blobs import BlobMissing, BlobStore, BlobUnavailable, configured_store
+from registry.blobs.store import chunks
+from registry.catalog import Catalog, Clock
+from registry.errors import RegistryError, conflict, forbidden, service_unavailable
+from registry.git_index import GitIndex
+from registry.index_lines import ndjson, published_line
+from registry.packages import Limits
+from registry.publish.index_pusher import IndexPusher
+from registry.publish.jobs import Job, JobFinding, Jobs, JobState
+from registry.publish.published import PublishedVersion, PublishedVersions, VersionState
+from registry.publish.submitting import Received, Receiver, Submitting
+from registry.publish.worker import PublishWorker
+from registry.settings import Settings
+
+_log = logging.getLogger("registry.publish")
+
+FOLDER = "publish"
+"""The folder of the data directory that holds uploads until their jobs end."""
+
+
+class JobData(msgspec.Struct, kw_only=True):
+    """A publish job in answers. `size` is in bytes; `index_synced` says whether the git repository has the version."""
+
+    job_id: str
+    status: JobState
+    skill_id: str
+    version: str
+    checksum: str
+    size: int
+    uploaded_at: str
+    uploaded_by: str
+    completed_at: str | None
+    errors: list[JobFinding]
+    warnings: list[JobFinding]
+    published_to_blob_storage: bool
+    published_to_index: bool
+    index_synced: bool
+    download_url: str | None
+
+
+class IndexedSkill(msgspec.Struct, kw_only=True):
+    """A published skill in the list of the index: `versions` are the active ones, the newest first."""
+
+    id: str
+    scope: str
+    name: str
+    description: str
+    latest_version: str
+    published_at: str
+    versions: list[str]
+
+
+class Publishing:
+    """Receives packages, works them off, and gives them out. `leader` is the process that pushes the index.
+
+    Raises BlobUnavailable where the store cannot be had at all.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        catalog: Catalog,
+        published: PublishedVersions,
+        clock: Clock,
+        on_change: Callable[[], None],
+        *,
+        leader: bool,
+    ) -> None:
+        database = catalog.database
+        limits = Limits(archive_bytes=settings.limits.upload_bytes)
+        self._base_url = settings.s3.blob_base_url.reveal() if settings.s3.blob_base_url else None
+        self._leader = leader
+        self._on_change = on_change
+        self.upload_bytes = settings.limits.upload_bytes
+        self.published = published
+        self.store: BlobStore = configured_store(settings)
+        self.jobs = Jobs(database, clock)
+        self._submitting = Submitting(settings.data_dir / FOLDER, catalog, self.jobs, self.published, limits, clock)
+        self._worker = PublishWorker(
+            database,
+            self.jobs,
+            self.published,
+            self._submitting,
+            self.store,
+            limits,
+            settings.limits.publish_tries,
+            self._changed,
+        )
+        self._pusher = IndexPusher(database, git_index(settings), self.index_file)
+
+    def start(self) -> None:
+        """Begin to work jobs off and to push the index; what was left by a stop or a crash comes first."""
+        self._worker.start()
+        if self._leader:
+            self._pusher.start()
+
+    def stop(self) -> None:
+        """Stop at a step boundary."""
+        self._worker.stop()
+        self._pusher.stop()
+
+    def _changed(self) -> None:
+        self._on_change()
+        self._pusher.wake()
+
+    def receive(self) -> Receiver:
+        """Return what takes the bytes of one upload."""
+        return Receiver(self._submitting.folder)
+
+    def submit(self, received: Received, caller: Principal, idempotency_key: str | None) -> Job:
+        """Make a job of an upload. Raises VALIDATION_ERROR, FORBIDDEN, CONFLICT."""
+        job = self._submitting.submit(received, caller, idempotency_key)
+        self._worker.wake()
+        return job
+
+    def job(self, job_id: str, caller: Principal) -> JobData:
+        """Return how a job is to those who may see it. Raises NOT_FOUND."""
+        job = self.jobs.visible(job_id, caller)
+        is_accepted = job.state == "accepted"
+        number = job.index_number
+        return JobData(
+            job_id=job.id,
+            status=job.state,
+            skill_id=job.skill_id,
+            version=job.version,
+            checksum=job.checksum,
+            size=job.size,
+            uploaded_at=job.uploaded_at,
+            uploaded_by=job.uploaded_by,
+            completed_at=job.completed_at,
+            errors=job.errors,
+            warnings=job.warnings,
+            published_to_blob_storage=is_accepted,
+            published_to_index=is_accepted,
+            index_synced=number is not None and self._pusher.is_pushed(job.skill_id, number),
+            download_url=self._download_url(job.skill_id, job.version) if is_accepted else None,
+        )
+
+    def _download_url(self, skill_id: str, version: str) -> str:
+        if self._base_url:
+            return f"{self._base_url.rstrip('/')}/skills/{skill_id}-{version}.zip"
+        return f"/packages/{skill_id}/{version}.zip"
+
+    def index_file(self, skill_id: str) -> bytes:
+        """Return a skill's file of the index, empty where it was never published."""
+        versions = self.published.versions(skill_id)
+        return ndjson([published_line(one, self._download_url(skill_id, one.version)) for one in versions])
+
+    def index_skills(self) -> list[IndexedSkill]:
+        """Return the published skills that have an active version, in order of id."""
+        found = []
+        for skill_id in self.published.skill_ids():
+            active = [one for one in self.published.versions(skill_id) if one.state == "active"]
+            if active:
+                found.append(_indexed(active))
+        return found
+
+    def set_state(self, caller: Principal, skill_id: str, version: str, state: VersionState) -> None:
+        """Yank, unyank or revoke a version. Raises FORBIDDEN, SKILL_NOT_FOUND."""
+        check_owner(caller, skill_id)
+        self.published.set_state(skill_id, [version], state)
+        self._changed()
+
+    def package(self, version: PublishedVersion) -> BinaryIO:
+        """Return the bytes of a version as a file that is gone when it is closed, their digest checked.
+
+        Raises CONFLICT for one that is revoked, SERVICE_UNAVAILABLE where the store is down or holds something else.
+        """
+        if version.state == "revoked":
+            raise conflict(f"Version {version.version} of skill '{version.skill_id}' is revoked: it is not given out")
+        copy: BinaryIO = tempfile.TemporaryFile(dir=self._submitting.folder)  # noqa: SIM115 - the caller closes it
+        try:
+            digest = self._copy(version, copy)
+            if digest != version.checksum:
+                raise _damaged(version, digest)
+        except BaseException:
+            copy.close()
+            raise
+        copy.seek(0)
+        return copy
+
+    def _copy(self, version: PublishedVersion, copy: BinaryIO) -> str:
+        digest = hashlib.sha256()
+        try:
+            with self.store.open(version.key) as stored:
+                for chunk in chunks(stored):
+                    digest.update(chunk)
+                    copy.write(chunk)
+        except BlobMissing:
+            raise _damaged(version, "nothing") from None
+        except BlobUnavailable as error:
+            _log.warning("a package cannot be read: %s", error)
+            raise service_unavailable("The packages cannot be read just now") from None
+        return f"sha256:{digest.hexdigest()}"
+
+
+def git_index(settings: Settings) -> GitIndex:
+    """Return the index the settings name, without reaching for it."""
+    index, limits = settings.registry_index, settings.limits
+    url = index.url.reveal() if index.url else ""
+    folder = index.path or settings.data_dir / "registry-index"
+    return GitIndex(url, index.branch, folder, seconds=limits.git_seconds, limit=limits.index_bytes)
+
+
+def check_owner(caller: Principal, skill_id: str) -> None:
+    """Refuse a change to what is published in another's scope (*Authentication*, rule 7). Raises FORBIDDEN."""
+    scope = skill_id.partition("/")[0]
+    if caller.scope != scope and not includes(caller.role, "admin"):
+        raise forbidden(f"Skill '{skill_id}' is of the scope '{scope}', which is not yours")
+
+
+def _damaged(version: PublishedVersion, found: str) -> RegistryError:
+    _log.error(
+        "the package of %s %s is damaged: the store holds %s instead of %s",
+        version.skill_id,
+        version.version,
+        found,
+        version.checksum,
+    )
+    return service_unavailable("The stored package is not the one that was published, and is not given out", 3600)
+
+
+def _indexed(active: list[PublishedVersion]) -> IndexedSkill:
+    newest = active[-1]
+    scope, _, name = newest.skill_id.partition("/")
+    return IndexedSkill(
+        id=newest.skill_id,
+        scope=scope,
+        name=name,
+        description=newest.record.description,
+        latest_version=newest.version,
+        published_at=newest.published_at,
+        versions=[one.version for one in reversed(active)],
+    )

@@ -1,0 +1,54 @@
+"""Published skills as the catalog's routes see them: read like others, changed only by publishing and yanking."""
+
+from collections.abc import Collection
+from contextlib import ExitStack
+from pathlib import Path
+
+from registry.catalog import Catalog, Stored
+from registry.db import Transaction
+from registry.errors import conflict, not_found
+from registry.models import Skill, SkillChanges
+from registry.publish.published import PublishedVersions
+from registry.skill_changes import sent_changes, with_sent
+from registry.skill_folder import FileEntry
+
+
+class PublishedSkills:
+    """Reads and hides published skills."""
+
+    def __init__(self, catalog: Catalog, published: PublishedVersions) -> None:
+        self._catalog = catalog
+        self._published = published
+
+    def update(self, skill_id: str, changes: SkillChanges, etags: Collection[str] | None) -> Skill:
+        """Enable or disable a skill; anything else takes a new version. Raises CONFLICT, PRECONDITION_FAILED."""
+        sent = sent_changes(changes, skill_id)
+        if set(sent) != {"enabled"}:
+            raise conflict(f"Skill '{skill_id}' is published: what it says is changed by publishing a new version")
+        with self._catalog.database.write() as transaction:
+            stored = self._catalog.expect(transaction, skill_id, etags)
+            return self._catalog.save(transaction, with_sent(stored.skill, sent), self._catalog.body(skill_id))
+
+    def delete(self, skill_id: str, etags: Collection[str] | None) -> None:
+        """Yank every version. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED."""
+        with self._catalog.database.write() as transaction:
+            self._catalog.expect(transaction, skill_id, etags)
+        self._published.set_state(skill_id, None, "yanked")
+
+    def set_version(self, transaction: Transaction, undo: ExitStack, stored: Stored, version: str) -> None:
+        """Raise CONFLICT: only a package makes a version of a published skill."""
+        raise conflict(f"Skill '{stored.skill.id}' is published: a new version of it is published too")
+
+    def files(self, skill_id: str) -> list[FileEntry]:
+        """Return the files of the current version. Raises SKILL_NOT_FOUND."""
+        current = self._published.find(skill_id, self._catalog.get(skill_id).version)
+        return [FileEntry(path, size) for path, size in current.record.files]
+
+    def file(self, skill_id: str, path: str) -> Path:
+        """Raise NOT_FOUND: single files are in the package; SKILL_NOT_FOUND where there is no such skill."""
+        self._catalog.get(skill_id)
+        raise not_found(f"File of skill '{skill_id}' outside its package")
+
+    def text(self, skill_id: str) -> str:
+        """Return the SKILL.md of the current version. Raises SKILL_NOT_FOUND."""
+        return self._published.find(skill_id, self._catalog.get(skill_id).version).skill_file

@@ -1,0 +1,168 @@
+"""What happens to a package before its upload is answered: kept on disk, looked at, and written down as a job."""
+
+import hashlib
+import os
+import shutil
+import uuid
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from registry.atomic_files import TEMPORARY_PREFIX, sync_folder, temporary_path
+from registry.auth.roles import Principal, includes
+from registry.catalog import Catalog, Clock
+from registry.db import Transaction
+from registry.errors import Fault, conflict, forbidden, validation_error
+from registry.models import RESERVED_IDS, timestamp
+from registry.packages import Limits, PackageRefused, Peek, peek
+from registry.publish.jobs import Job, Jobs
+from registry.publish.published import PublishedVersions
+
+RESERVED_SCOPES = frozenset(
+    {"api", "auth", "index", "v1", "registry", "packages", "static", "dashboard", "healthz", "readyz"}
+)
+UNPACKED_PREFIX = "unpacked-"
+"""How the names of folders begin into which packages are unpacked to be looked at."""
+
+_RESERVED_NAMES = RESERVED_IDS | {"content", "files"}
+"""Names that stand below `/skills/{id}/` as routes: a skill of one of them could not be reached."""
+
+
+class Received(NamedTuple):
+    """An upload on our disk: its file, the digest of its bytes in hexadecimal, its size in bytes."""
+
+    path: Path
+    sha256: str
+    size: int
+
+
+class Receiver:
+    """Writes one upload into `folder` as it arrives."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = temporary_path(folder, "upload-")
+        self._file: BinaryIO = self.path.open("xb")
+        self._digest = hashlib.sha256()
+        self.size = 0
+
+    def write(self, chunk: bytes) -> None:
+        """Take the next bytes. Raises OSError."""
+        self._file.write(chunk)
+        self._digest.update(chunk)
+        self.size += len(chunk)
+
+    def finish(self) -> Received:
+        """Return the upload, safe on the disk. Raises OSError."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        return Received(self.path, self._digest.hexdigest(), self.size)
+
+    def discard(self) -> None:
+        """Leave nothing behind, unless a job has taken the file over."""
+        self._file.close()
+        self.path.unlink(missing_ok=True)
+
+
+class Submitting:
+    """Makes jobs of uploads. `folder` is where the package of each live job lies, as `<job id>.zip`."""
+
+    def __init__(
+        self, folder: Path, catalog: Catalog, jobs: Jobs, published: PublishedVersions, limits: Limits, clock: Clock
+    ) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._catalog = catalog
+        self._jobs = jobs
+        self._published = published
+        self._limits = limits
+        self._clock = clock
+
+    def package_of(self, job_id: str) -> Path:
+        """Return where a job's package lies while its end is open."""
+        return self.folder / f"{job_id}.zip"
+
+    def tidy(self) -> None:
+        """Remove the packages of jobs that have ended, or of uploads that never became one."""
+        with self._catalog.database.write() as transaction:  # files come and jobs end only in one
+            live = self._jobs.live_ids(transaction)
+            for path in self.folder.glob("*.zip"):
+                if path.stem not in live:
+                    path.unlink(missing_ok=True)
+
+    def submit(self, received: Received, caller: Principal, idempotency_key: str | None = None) -> Job:
+        """Make a job of an upload, or return the live one that has the same bytes from the same caller.
+
+        Raises VALIDATION_ERROR for what is wrong at first sight, FORBIDDEN for another's scope, CONFLICT for a version
+        that was published ever before, or is about to be.
+        """
+        said = self._peek(received.path)
+        scope = _scope(said, caller)
+        _check_names(scope, said.name)
+        job = Job(
+            id=uuid.uuid4().hex,
+            skill_id=f"{scope}/{said.name}",
+            version=said.version,
+            checksum=f"sha256:{received.sha256}",
+            size=received.size,
+            uploaded_at=timestamp(self._clock()),
+            uploaded_by=caller.name,
+        )
+        with self._catalog.database.write() as transaction:
+            if earlier := self._earlier(transaction, job, idempotency_key):
+                return earlier
+            self._check_free(transaction, job)
+            received.path.replace(self.package_of(job.id))
+            sync_folder(self.folder)
+            self._jobs.add(transaction, job, idempotency_key)
+        return job
+
+    def _peek(self, package: Path) -> Peek:
+        try:
+            return peek(package, self._limits)
+        except PackageRefused as refused:
+            faults = (Fault(finding.file or "package", finding.message) for finding in refused.findings)
+            raise validation_error(*faults) from None
+
+    def _earlier(self, transaction: Transaction, job: Job, idempotency_key: str | None) -> Job | None:
+        same = self._jobs.same_request(transaction, job.uploaded_by, idempotency_key) if idempotency_key else None
+        earlier = same or self._jobs.live(transaction, job.skill_id, job.version)
+        if earlier is None:
+            return None
+        if (earlier.uploaded_by, earlier.checksum, earlier.skill_id) == (job.uploaded_by, job.checksum, job.skill_id):
+            return earlier
+        if same:
+            raise conflict("The Idempotency-Key was used for another package")
+        raise conflict(f"Version {job.version} of skill '{job.skill_id}' is being published by another request")
+
+    def _check_free(self, transaction: Transaction, job: Job) -> None:
+        if self._published.has(transaction, job.skill_id, job.version):
+            raise conflict(f"Skill '{job.skill_id}' has a version {job.version} already, and it is not used again")
+        stored = self._catalog.find(transaction, job.skill_id)
+        if stored and not transaction.read("select 1 from published where skill_id = ? limit 1", (job.skill_id,)):
+            raise conflict(f"Skill '{job.skill_id}' exists already and was not published")
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove uploads and unpacked packages that a crash has cut short; call before anything is received."""
+    for left in folder.glob(f"{TEMPORARY_PREFIX}*"):
+        left.unlink(missing_ok=True)
+    for left in folder.glob(f"{UNPACKED_PREFIX}*"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def _scope(said: Peek, caller: Principal) -> str:
+    """Return the scope a package is published to (*Authentication*, rules 7 and 8). Raises FORBIDDEN."""
+    if includes(caller.role, "admin") and (said.scope or caller.scope):
+        return said.scope or str(caller.scope)
+    if caller.scope is None:
+        raise forbidden("Publishing needs a scope, and this credential has none")
+    if said.scope not in (None, caller.scope):
+        raise forbidden(f"The package is of the scope '{said.scope}'; yours is '{caller.scope}'")
+    return caller.scope
+
+
+def _check_names(scope: str, name: str) -> None:
+    if scope in RESERVED_SCOPES:
+        raise validation_error(Fault("scope", f"'{scope}' is reserved"))
+    if name in _RESERVED_NAMES:
+        raise validation_error(Fault("name", f"'{name}' is reserved"))

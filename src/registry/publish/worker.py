@@ -1,0 +1,170 @@
+"""The thread that works publish jobs off: from the package on our disk to a version that everybody sees.
+
+Whoever works on a job holds a lock on its package file, which the system lets go when the process dies: so no two
+processes work on one job, and one that was cut short is taken up again by any of them. Every step can be done twice:
+the blob is never overwritten, and version, skill and end of the job are one transaction.
+"""
+
+import fcntl
+import logging
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from registry.blobs import BlobConflict, BlobStore, BlobUnavailable, put_checked
+from registry.db import Database
+from registry.findings import Finding
+from registry.packages import Limits, Package, PackageRefused, read_zip
+from registry.packages.refusal import security_issue, structure_error
+from registry.publish.jobs import Job, JobFinding, Jobs
+from registry.publish.published import PublishedRecord, PublishedVersion, PublishedVersions
+from registry.publish.submitting import UNPACKED_PREFIX, Submitting
+
+_log = logging.getLogger("registry.publish")
+
+_POLL_SECONDS = 1.0
+_FIRST_DELAY_SECONDS = 0.5
+_LONGEST_DELAY_SECONDS = 30.0
+
+
+class PublishWorker:
+    """Works jobs off, one after the other. `on_accepted` is called after each that became visible."""
+
+    def __init__(
+        self,
+        database: Database,
+        jobs: Jobs,
+        published: PublishedVersions,
+        submitting: Submitting,
+        store: BlobStore,
+        limits: Limits,
+        tries: int,
+        on_accepted: Callable[[], None],
+    ) -> None:
+        self._database = database
+        self._jobs = jobs
+        self._published = published
+        self._submitting = submitting
+        self._store = store
+        self._limits = limits
+        self._tries = tries
+        self._on_accepted = on_accepted
+        self._wake = threading.Event()
+        self._stopped = False
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to work, first on what was left open."""
+        self._thread = threading.Thread(target=self._run, name="publish", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Say that there is a job."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Stop at a step boundary: what is under way is taken up by the next start."""
+        self._stopped = True
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        tidied = False
+        while not self._stopped:
+            self._wake.clear()
+            try:
+                if not tidied:
+                    self._submitting.tidy()
+                    tidied = True
+                for job_id in self._jobs.due(time.time()):
+                    if self._stopped:
+                        return
+                    self._take(job_id)
+            except Exception:
+                _log.exception("publish jobs cannot be worked off; it is tried again")
+            self._wake.wait(_POLL_SECONDS)
+
+    def _take(self, job_id: str) -> None:
+        with _locked(self._submitting.package_of(job_id)) as package:
+            job = self._jobs.get(job_id)
+            if job is None or not job.is_live:
+                return
+            if package is None:
+                if not self._submitting.package_of(job_id).exists():
+                    self._reject(job, structure_error("package-lost", "the upload is lost: publish it again"))
+                return
+            self._work(job, package)
+            if (after := self._jobs.get(job_id)) and not after.is_live:
+                package.unlink(missing_ok=True)
+
+    def _work(self, job: Job, package: Path) -> None:
+        self._jobs.begin(job)
+        try:
+            self._publish(job, package)
+        except PackageRefused as refused:
+            self._reject(job, *refused.findings)
+        except BlobConflict as error:
+            _log.error("publish job %s: %s", job.id, error)
+            self._reject(job, security_issue("blob-conflict", "other bytes are stored for this version already"))
+        except (BlobUnavailable, OSError) as error:
+            self._postpone(job, error)
+
+    def _publish(self, job: Job, package: Path) -> None:
+        with tempfile.TemporaryDirectory(dir=self._submitting.folder, prefix=UNPACKED_PREFIX) as folder:
+            read = read_zip(package, Path(folder) / "package", self._limits)
+            version = _version(job, read, self._jobs.now())
+        if self._stopped:
+            return
+        put_checked(self._store, version.key, package)
+        warnings = [JobFinding.of(finding) for finding in read.findings.findings]
+        with self._database.write() as transaction:
+            number = self._published.add(transaction, version)
+            self._jobs.accept(transaction, job, warnings, number)
+        _log.info("published %s %s (%s)", job.skill_id, job.version, job.checksum)
+        self._on_accepted()
+
+    def _reject(self, job: Job, *findings: Finding) -> None:
+        self._jobs.reject(job, [JobFinding.of(finding) for finding in findings])
+        _log.info("rejected %s %s", job.skill_id, job.version)
+
+    def _postpone(self, job: Job, error: Exception) -> None:
+        reason = str(error) if isinstance(error, BlobUnavailable) else type(error).__name__
+        _log.warning("publish job %s, try %d: %s", job.id, job.tries + 1, reason)
+        if job.tries + 1 >= self._tries:
+            self._reject(job, structure_error("storage", "the package could not be stored: publish it again later"))
+            return
+        delay = min(_FIRST_DELAY_SECONDS * 2**job.tries, _LONGEST_DELAY_SECONDS)
+        self._jobs.postpone(job, time.time() + delay)
+
+
+def _version(job: Job, package: Package, at: str) -> PublishedVersion:
+    return PublishedVersion(
+        skill_id=job.skill_id,
+        version=job.version,
+        checksum=job.checksum,
+        size=job.size,
+        published_at=at,
+        record=PublishedRecord.of(package),
+        skill_file=(package.folder / "SKILL.md").read_text(encoding="utf-8"),
+    )
+
+
+@contextmanager
+def _locked(package: Path) -> Iterator[Path | None]:
+    """Hold a job's package for the block; None where it is gone, or another worker holds it."""
+    try:
+        file = package.open("rb")
+    except FileNotFoundError:
+        yield None
+        return
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield None
+        else:
+            yield package

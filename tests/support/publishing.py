@@ -1,0 +1,85 @@
+"""A service in registry mode with its store and its index, and what its callers do."""
+
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from support.git_server import _BLANK
+from support.servers import RunningServer
+from support.zips import plain_zip
+
+SECRET = "5f0c6e1b9d3a4728" * 4
+
+
+def skill_package(name: str, version: str = "1.0.0", body: str = "# Body\n", **files: bytes) -> bytes:
+    """Return a package as an author would make it."""
+    text = f"---\nname: {name}\ndescription: Does {name} things with great care.\nversion: {version}\n---\n{body}"
+    return plain_zip({"SKILL.md": text.encode(), **files})
+
+
+def bare_repository(folder: Path) -> Path:
+    """Make the remote of an index, as an operator would."""
+    subprocess.run(["git", "init", "--quiet", "--bare", "--initial-branch=main", str(folder)], check=True, env=_BLANK)
+    return folder
+
+
+def index_file(remote: Path, path: str) -> list[str]:
+    """Return the lines of a file of a remote's branch, none where it is not there."""
+    command = ["git", "-C", str(remote), "show", f"main:{path}"]
+    done = subprocess.run(command, env=_BLANK, capture_output=True, text=True, check=False)
+    return done.stdout.splitlines() if done.returncode == 0 else []
+
+
+class Registry(RunningServer):
+    """A server in registry mode: a folder as the store unless `args` name another, a bare repository as the index."""
+
+    def __init__(self, folder: Path, *args: str, env: Mapping[str, str] | None = None) -> None:
+        self.blobs = folder / "blobs"
+        self.remote = folder / "index.git"
+        if not self.remote.exists():
+            bare_repository(self.remote)
+        store = () if "--s3-bucket" in args else ("--blobs-dir", str(self.blobs))
+        index = () if "--registry-index-url" in args else ("--registry-index-url", str(self.remote))
+        limits = ("--limits-publishes-per-minute", "100000", "--limits-writes-per-minute", "100000")
+        reads = ("--limits-reads-per-minute", "1000000")
+        environment = {"SKILL_REGISTRY_AUTH_SECRET": SECRET, **(env or {})}
+        super().__init__(folder, "--enable-registry", *store, *index, *limits, *reads, *args, env=environment)
+
+    def token(self, username: str = "acme/ann", role: str = "manager") -> dict[str, str]:
+        """Return the header of a caller."""
+        answer = self.http.post("/auth/token", json={"role": role, "username": username})
+        assert answer.status_code == 200, answer.text
+        return {"Authorization": f"Bearer {answer.json()['data']['token']}"}
+
+    def publish(self, package: bytes, caller: dict[str, str] | None = None, **headers: str) -> httpx.Response:
+        """Upload a package."""
+        files = {"package": ("package.zip", package, "application/zip")}
+        return self.http.post(
+            "/api/registry/publish", files=files, headers={**(caller or self.token()), **headers}, timeout=120
+        )
+
+    def job(self, job_id: str, caller: dict[str, str] | None = None) -> dict[str, Any]:
+        """Return a job."""
+        answer = self.http.get(f"/api/registry/publish/{job_id}/status", headers=caller or self.token())
+        assert answer.status_code == 200, answer.text
+        data: dict[str, Any] = answer.json()["data"]
+        return data
+
+    def finished(self, answer: httpx.Response, *, synced: bool = False, seconds: float = 60) -> dict[str, Any]:
+        """Return a job once it has ended and, if wanted, the index has it."""
+        assert answer.status_code == 202, answer.text
+        caller, deadline = self.token("root", "admin"), time.monotonic() + seconds
+        while True:
+            job = self.job(answer.json()["data"]["job_id"], caller)
+            if job["completed_at"] and (job["index_synced"] or not synced):
+                return job
+            assert time.monotonic() < deadline, f"{job}\n{self.log.read_text()[-3000:]}"
+            time.sleep(0.03)
+
+    def get(self, path: str, caller: dict[str, str] | None = None, **headers: str) -> httpx.Response:
+        """Read as a user."""
+        return self.http.get(path, headers={**(caller or self.token("reader", "user")), **headers})
