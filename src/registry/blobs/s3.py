@@ -28,7 +28,7 @@ class S3Store:
         self._bucket = str(s3.bucket)
         self._client_error: type[Exception] = ClientError
         self._errors = (BotoCoreError, ClientError)
-        self._client: Any = boto3.client(
+        self._client: Any = boto3.Session().client(
             "s3",
             region_name=s3.region,
             endpoint_url=s3.endpoint.reveal() if s3.endpoint else None,

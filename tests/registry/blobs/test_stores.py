@@ -1,0 +1,112 @@
+"""What every store of packages keeps to: a folder, and a bucket of a real S3 service."""
+
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from registry.blobs import BlobConflict, BlobMissing, BlobStore, BlobUnavailable, FolderStore, put_checked
+from registry.blobs.s3 import S3Store
+from registry.setting_groups import S3, Limits
+from registry.setting_types import HttpUrl
+from support.s3 import BUCKET, KEYS, SeaweedFS
+
+
+@pytest.fixture(params=["folder", "bucket"])
+def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BlobStore:
+    if request.param == "folder":
+        return FolderStore(tmp_path / "blobs")
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    seaweed: SeaweedFS = request.getfixturevalue("bucket")
+    return S3Store(S3(bucket=BUCKET, endpoint=HttpUrl(seaweed.url)), Limits())
+
+
+@pytest.fixture
+def key() -> str:
+    return f"skills/acme/{uuid.uuid4().hex}-1.0.0.zip"
+
+
+def written(folder: Path, data: bytes) -> Path:
+    path = folder / uuid.uuid4().hex
+    path.write_bytes(data)
+    return path
+
+
+def stored(store: BlobStore, key: str) -> bytes:
+    with store.open(key) as reader:
+        return b"".join(iter(lambda: reader.read(1000), b""))
+
+
+def test_what_is_put_is_read_back(store: BlobStore, key: str, tmp_path: Path) -> None:
+    data = bytes(range(256)) * 4000
+    assert not store.exists(key)
+    put_checked(store, key, written(tmp_path, data))
+    assert store.exists(key)
+    assert stored(store, key) == data
+
+
+def test_the_same_bytes_again_change_nothing(store: BlobStore, key: str, tmp_path: Path) -> None:
+    put_checked(store, key, written(tmp_path, b"same"))
+    put_checked(store, key, written(tmp_path, b"same"))
+    assert stored(store, key) == b"same"
+
+
+def test_other_bytes_are_refused(store: BlobStore, key: str, tmp_path: Path) -> None:
+    put_checked(store, key, written(tmp_path, b"first"))
+    with pytest.raises(BlobConflict):
+        put_checked(store, key, written(tmp_path, b"other"))
+    with pytest.raises(BlobConflict):
+        store.put_new(key, written(tmp_path, b"other"))
+    assert stored(store, key) == b"first"
+
+
+def test_one_of_many_at_once_wins(store: BlobStore, key: str, tmp_path: Path) -> None:
+    files = [written(tmp_path, f"{number:03}".encode()) for number in range(8)]
+
+    def put(path: Path) -> bool:
+        try:
+            put_checked(store, key, path)
+        except BlobConflict:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as threads:
+        won = [path for path, taken in zip(files, threads.map(put, files), strict=True) if taken]
+    assert [path.read_bytes() for path in won] == [stored(store, key)]
+
+
+def test_what_is_not_there_is_told(store: BlobStore, key: str) -> None:
+    with pytest.raises(BlobMissing), store.open(key):
+        pass
+    assert not store.exists(key)
+
+
+def test_an_empty_file_is_kept(store: BlobStore, key: str, tmp_path: Path) -> None:
+    put_checked(store, key, written(tmp_path, b""))
+    assert stored(store, key) == b""
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "blobs").write_text("a file")
+    with pytest.raises(BlobUnavailable) as told:
+        put_checked(FolderStore(tmp_path / "blobs"), "skills/a/b-1.0.0.zip", written(tmp_path, b"x"))
+    assert str(tmp_path) not in str(told.value)
+
+
+def test_a_folder_holds_nothing_half_written(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path / "blobs")
+    put_checked(store, "skills/a/b-1.0.0.zip", written(tmp_path, b"x"))
+    with pytest.raises(BlobConflict):
+        store.put_new("skills/a/b-1.0.0.zip", written(tmp_path, b"y"))
+    assert [path.name for path in (tmp_path / "blobs").rglob("*") if path.is_file()] == ["b-1.0.0.zip"]
+
+
+def test_a_bucket_with_a_wrong_secret_is_told(bucket: SeaweedFS, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEYS["AWS_ACCESS_KEY_ID"])
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary")
+    store = S3Store(S3(bucket=BUCKET, endpoint=HttpUrl(bucket.url)), Limits())
+    with pytest.raises(BlobUnavailable, match=r"403|SignatureDoesNotMatch") as told:
+        store.exists("skills/a/b-1.0.0.zip")
+    assert "canary" not in str(told.value)

@@ -1,0 +1,94 @@
+"""A real S3 service: SeaweedFS, with one account and one bucket."""
+
+import json
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Self
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+WEED = str(Path(sys.executable).with_name("weed"))
+BUCKET = "packages"
+KEYS = {"AWS_ACCESS_KEY_ID": "registry", "AWS_SECRET_ACCESS_KEY": "a-secret-of-tests"}
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports nobody listens on, with room above each: SeaweedFS takes the port and the one 10,000 above."""
+    found: list[int] = []
+    while len(found) < count:
+        with socket.socket() as low, socket.socket() as high:
+            low.bind(("127.0.0.1", 0))
+            port = low.getsockname()[1]
+            if port > 55_000:
+                port -= 20_000
+            try:
+                high.bind(("127.0.0.1", port + 10_000))
+            except OSError:
+                continue
+        if port not in found:
+            found.append(port)
+    return found
+
+
+class SeaweedFS:
+    """Serves a bucket from `folder` until the end of the `with` block."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        account = {"accessKey": KEYS["AWS_ACCESS_KEY_ID"], "secretKey": KEYS["AWS_SECRET_ACCESS_KEY"]}
+        identity = {"name": "registry", "credentials": [account], "actions": ["Admin", "Read", "Write", "List"]}
+        self._config = folder / "s3.json"
+        self._config.write_text(json.dumps({"identities": [identity]}))
+
+    def __enter__(self) -> Self:
+        self._ports = master, volume, filer, s3 = free_ports(4)
+        self.url = f"http://127.0.0.1:{s3}"
+        command = [WEED, "server", f"-dir={self._folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-s3"]
+        command += [f"-master.port={master}", f"-volume.port={volume}", f"-filer.port={filer}", f"-s3.port={s3}"]
+        command += [f"-s3.config={self._config}", "-volume.max=5", "-master.volumeSizeLimitMB=64"]
+        self._log = (self._folder / "weed.log").open("wb")
+        self._process = subprocess.Popen(command, stdout=self._log, stderr=self._log, cwd=self._folder)
+        self.client = self._client()
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                self.client.create_bucket(Bucket=BUCKET)
+                self.client.put_object(Bucket=BUCKET, Key="ready", Body=b"ready")
+                return self
+            except (BotoCoreError, ClientError):
+                assert self._process.poll() is None, (self._folder / "weed.log").read_text()[-2000:]
+                assert time.monotonic() < deadline, (self._folder / "weed.log").read_text()[-2000:]
+                time.sleep(0.1)
+
+    def _client(self) -> Any:
+        return boto3.client(
+            "s3",
+            endpoint_url=self.url,
+            region_name="us-east-1",
+            aws_access_key_id=KEYS["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=KEYS["AWS_SECRET_ACCESS_KEY"],
+            config=Config(connect_timeout=2, read_timeout=5, retries={"total_max_attempts": 1}),
+        )
+
+    def flags(self) -> tuple[str, ...]:
+        """Return the flags of a server that stores here."""
+        return ("--s3-bucket", BUCKET, "--s3-endpoint", self.url)
+
+    def keys(self) -> list[str]:
+        """Return what is stored below `skills/`."""
+        return [one["Key"] for one in self.client.list_objects_v2(Bucket=BUCKET, Prefix="skills/").get("Contents", [])]
+
+    def __exit__(self, *_: object) -> None:
+        self.client.close()
+        self._process.kill()  # told to end, it waits long for nothing
+        self._process.wait()
+        self._log.close()
+        for port in self._ports:
+            for left in Path("/tmp").glob(f"seaweedfs-*-{port + 10_000}.sock"):
+                left.unlink()
