@@ -47,7 +47,7 @@ def test_a_published_skill_is_found_listed_and_downloaded(registry: Registry, bu
     listed = registry.get("/api/registry/sources/registry/skills").json()["data"]
     assert "acme/whittle" in [one["id"] for one in listed["skills"]]
     assert registry.get(job["download_url"]).content == package
-    assert "skills/acme/whittle-1.0.0.zip" in bucket.keys()
+    assert "skills/acme/whittle-1.0.0.zip" in bucket.stored()
 
 
 def test_digests_are_equal_wherever_they_stand(registry: Registry) -> None:

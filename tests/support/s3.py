@@ -80,7 +80,7 @@ class SeaweedFS:
         """Return the flags of a server that stores here."""
         return ("--s3-bucket", BUCKET, "--s3-endpoint", self.url)
 
-    def keys(self) -> list[str]:
+    def stored(self) -> list[str]:
         """Return what is stored below `skills/`."""
         return [one["Key"] for one in self.client.list_objects_v2(Bucket=BUCKET, Prefix="skills/").get("Contents", [])]
 

@@ -1,0 +1,136 @@
+"""Publishing while the store, the disk or the caller misbehaves."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from support.publishing import Registry, skill_package
+from support.s3 import KEYS
+
+TRIES = ("--limits-publish-tries", "2", "--limits-s3-read-seconds", "0.5", "--limits-s3-connect-seconds", "0.5")
+MEBIBYTE = 1 << 20
+
+
+@contextmanager
+def broken_bucket(status: int | None) -> Iterator[str]:
+    """Serve a bucket that answers everything with a status, or with nothing at all."""
+    stopping = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            if status is None:
+                stopping.wait(30)
+                return
+            self.send_response(status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        do_GET = do_PUT = do_HEAD  # noqa: N815
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """Keep quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads, server.block_on_close = True, False
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        stopping.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.mark.parametrize("status", [403, 500, None], ids=["forbidden", "failing", "silent"])
+def test_a_package_that_cannot_be_stored_is_rejected_and_never_visible(tmp_path: Path, status: int | None) -> None:
+    with broken_bucket(status) as url:
+        flags = ("--s3-bucket", "packages", "--s3-endpoint", url, *TRIES)
+        with Registry(tmp_path, *flags, env=KEYS) as registry:
+            answer = registry.publish(skill_package("unlucky"))
+            assert registry.get("/api/skills").status_code == 200
+            job = registry.finished(answer)
+            assert (job["status"], [one["field"] for one in job["errors"]]) == ("rejected", [None])
+            assert registry.get("/api/skills/acme/unlucky").status_code == 404
+            assert registry.get("/packages/acme/unlucky/1.0.0.zip").status_code == 404
+
+
+def test_a_store_that_comes_back_is_tried_again(tmp_path: Path) -> None:
+    with Registry(tmp_path) as registry:
+        registry.blobs.write_text("no folder")
+        answer = registry.publish(skill_package("patient"))
+        registry.wait_for(lambda: "try 1" in registry.log.read_text())
+        registry.blobs.unlink()
+        assert registry.finished(answer)["status"] == "accepted"
+
+
+def test_bytes_that_somebody_else_has_stored_are_not_published(tmp_path: Path) -> None:
+    with Registry(tmp_path) as registry:
+        foreign = registry.blobs / "skills/acme/taken-1.0.0.zip"
+        foreign.parent.mkdir(parents=True)
+        foreign.write_bytes(b"something else")
+        job = registry.finished(registry.publish(skill_package("taken")))
+        assert [one["kind"] for one in job["errors"]] == ["security_issue"]
+        assert foreign.read_bytes() == b"something else"
+        assert registry.get("/api/skills/acme/taken").status_code == 404
+
+
+def peak(registry: Registry) -> int:
+    """Return the most memory the server has ever had, in bytes."""
+    status = Path(f"/proc/{registry.process.pid}/status").read_text()
+    return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))
+
+
+def send_endless(registry: Registry, size: int) -> bytes:
+    """Send a chunked upload of `size` bytes, and return what is answered before it ends."""
+    parts = urlsplit(registry.url)
+    head = "POST /api/registry/publish HTTP/1.1\r\nHost: {}\r\nAuthorization: {}\r\n{}\r\n\r\n".format(
+        parts.netloc,
+        registry.token()["Authorization"],
+        "Content-Type: multipart/form-data; boundary=b\r\nTransfer-Encoding: chunked",
+    )
+    opening = b'--b\r\nContent-Disposition: form-data; name="package"; filename="p.zip"\r\n\r\n'
+    with socket.create_connection((str(parts.hostname), int(parts.port or 0)), timeout=60) as caller:
+        caller.sendall(head.encode() + b"%x\r\n%s\r\n" % (len(opening), opening))
+        chunk = b"%x\r\n%s\r\n" % (MEBIBYTE, bytes(MEBIBYTE))
+        try:
+            for _ in range(size // MEBIBYTE):
+                caller.sendall(chunk)
+        except OSError:
+            pass
+        return caller.recv(65_536)
+
+
+def test_an_endless_upload_ends_at_the_limit_and_leaves_nothing(tmp_path: Path) -> None:
+    with Registry(tmp_path) as registry:
+        registry.finished(registry.publish(skill_package("warm")))
+        before = peak(registry)
+        assert b"413" in send_endless(registry, 200 * MEBIBYTE).split(b"\r\n")[0]
+        assert peak(registry) - before < 32 * MEBIBYTE
+        registry.wait_for(lambda: not list((registry.data_dir / "publish").iterdir()))
+
+
+def test_a_caller_that_hangs_up_leaves_nothing(tmp_path: Path) -> None:
+    with Registry(tmp_path) as registry:
+        parts = urlsplit(registry.url)
+        with socket.create_connection((str(parts.hostname), int(parts.port or 0)), timeout=60) as caller:
+            head = f"POST /api/registry/publish HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Length: 1000000\r\n"
+            head += f"Authorization: {registry.token()['Authorization']}\r\n"
+            caller.sendall(head.encode() + b"Content-Type: multipart/form-data; boundary=b\r\n\r\n--b\r\n")
+            registry.wait_for(lambda: list((registry.data_dir / "publish").iterdir()))
+        registry.wait_for(lambda: not list((registry.data_dir / "publish").iterdir()))
+        assert registry.get("/api/skills").status_code == 200
+
+
+def test_several_processes_publish_each_package_once(tmp_path: Path) -> None:
+    with Registry(tmp_path, "--workers", "2") as registry:
+        answers = [registry.publish(skill_package("many", f"1.{number}.0")) for number in range(12)]
+        assert {registry.finished(answer)["status"] for answer in answers} == {"accepted"}
+        assert registry.log.read_text().count("published acme/many") == 12
