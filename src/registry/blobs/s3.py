@@ -78,9 +78,11 @@ class S3Store:
         return True
 
     def _code(self, error: Exception) -> str:
-        response = getattr(error, "response", {})
+        if not isinstance(error, self._client_error):
+            return ""
+        response: dict[str, dict[str, str]] = getattr(error, "response", {})
         return str(response.get("Error", {}).get("Code", ""))
 
     def _unavailable(self, error: Exception) -> BlobUnavailable:
-        reason = self._code(error) if isinstance(error, self._client_error) else type(error).__name__
+        reason = self._code(error) or type(error).__name__
         return BlobUnavailable(f"the bucket of packages cannot be used: {reason}")

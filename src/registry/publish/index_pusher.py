@@ -9,6 +9,7 @@ from collections.abc import Callable
 from registry.db import Database
 from registry.git import GitError
 from registry.git_index import GitIndex
+from registry.publish.worker import STOP_SECONDS
 
 _log = logging.getLogger("registry.index")
 
@@ -47,11 +48,11 @@ class IndexPusher:
         self._wake.set()
 
     def stop(self) -> None:
-        """Stop after the round that is under way."""
+        """Stop after the round that is under way, or soon."""
         self._stopped = True
         self._wake.set()
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(STOP_SECONDS)
 
     def is_pushed(self, skill_id: str, number: int) -> bool:
         """Return whether a change of a skill's file has reached the remote."""
@@ -70,6 +71,8 @@ class IndexPusher:
                 self.push()
                 failures = 0
             except (GitError, OSError, sqlite3.Error) as error:
+                if self._stopped:
+                    return
                 failures = min(failures + 1, 10)
                 _log.warning("the registry index is not up to date, and is tried again: %s", _reason(error))
             if self._stopped:

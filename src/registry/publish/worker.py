@@ -25,6 +25,9 @@ from registry.publish.submitting import UNPACKED_PREFIX, Submitting
 
 _log = logging.getLogger("registry.publish")
 
+STOP_SECONDS = 3.0
+"""How long a stop waits for a step that is under way; one that waits for a store or a remote takes longer."""
+
 _POLL_SECONDS = 1.0
 _FIRST_DELAY_SECONDS = 0.5
 _LONGEST_DELAY_SECONDS = 30.0
@@ -66,11 +69,11 @@ class PublishWorker:
         self._wake.set()
 
     def stop(self) -> None:
-        """Stop at a step boundary: what is under way is taken up by the next start."""
+        """Stop at a step boundary, or soon: what is under way is taken up by the next start."""
         self._stopped = True
         self._wake.set()
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(STOP_SECONDS)
 
     def _run(self) -> None:
         tidied = False
@@ -85,6 +88,8 @@ class PublishWorker:
                         return
                     self._take(job_id)
             except Exception:
+                if self._stopped:
+                    return
                 _log.exception("publish jobs cannot be worked off; it is tried again")
             self._wake.wait(_POLL_SECONDS)
 
@@ -110,8 +115,9 @@ class PublishWorker:
         except BlobConflict as error:
             _log.error("publish job %s: %s", job.id, error)
             self._reject(job, security_issue("blob-conflict", "other bytes are stored for this version already"))
-        except (BlobUnavailable, OSError) as error:
-            self._postpone(job, error)
+        except Exception as error:
+            if not self._stopped:
+                self._postpone(job, error)
 
     def _publish(self, job: Job, package: Path) -> None:
         with tempfile.TemporaryDirectory(dir=self._submitting.folder, prefix=UNPACKED_PREFIX) as folder:
@@ -132,8 +138,8 @@ class PublishWorker:
         _log.info("rejected %s %s", job.skill_id, job.version)
 
     def _postpone(self, job: Job, error: Exception) -> None:
-        reason = str(error) if isinstance(error, BlobUnavailable) else type(error).__name__
-        _log.warning("publish job %s, try %d: %s", job.id, job.tries + 1, reason)
+        known = isinstance(error, BlobUnavailable | OSError)
+        _log.warning("publish job %s, try %d: %s", job.id, job.tries + 1, error, exc_info=None if known else error)
         if job.tries + 1 >= self._tries:
             self._reject(job, structure_error("storage", "the package could not be stored: publish it again later"))
             return

@@ -1,0 +1,54 @@
+"""The commands that publish, against a real registry."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.commands import Done
+from support.publishing import Registry, skill_package
+from support.servers import write_skill
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
+    folder: Path = tmp_path_factory.mktemp("registry")
+    with Registry(folder) as running:
+        yield running
+
+
+def run(folder: Path, registry: Registry, *args: str, role: str = "manager") -> Done:
+    token = registry.token(role=role)["Authorization"].removeprefix("Bearer ")
+    return Done(folder, *args, "--server", registry.url, SKILL_REGISTRY_CLIENT_API_KEY=token)
+
+
+def test_a_folder_is_published(registry: Registry, tmp_path: Path) -> None:
+    skill = write_skill(tmp_path, "from-folder", "Comes from a folder of its author.")
+    done = run(tmp_path, registry, "publish", str(skill), "--json")
+    job = done.json
+    assert (done.code, job["status"], job["skill_id"]) == (0, "accepted", "acme/from-folder")
+    run(tmp_path, registry, "publish", str(skill)).complains(1, "acme/from-folder", "already")
+
+
+def test_a_zip_is_published_as_it_is_and_yanked(registry: Registry, tmp_path: Path) -> None:
+    package = tmp_path / "package.zip"
+    package.write_bytes(skill_package("from-zip"))
+    assert run(tmp_path, registry, "publish", str(package)).code == 0
+    assert registry.get("/packages/acme/from-zip/1.0.0.zip").content == package.read_bytes()
+    assert run(tmp_path, registry, "yank", "acme/from-zip@1.0.0").code == 0
+    assert registry.get("/api/skills/acme/from-zip").status_code == 404
+    assert run(tmp_path, registry, "unyank", "acme/from-zip@1.0.0").code == 0
+    assert registry.get("/api/skills/acme/from-zip").status_code == 200
+
+
+def test_what_is_refused_says_why(registry: Registry, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    run(tmp_path, registry, "publish", str(empty)).complains(1, "SKILL.md")
+    program = tmp_path / "program.zip"
+    program.write_bytes(skill_package("program", run=b"\x7fELF" + bytes(60)))
+    done = run(tmp_path, registry, "publish", str(program))
+    assert (done.code, "security_issue" in done.out, "rejected" in done.error) == (1, True, True)
+    skill = write_skill(tmp_path, "lowly", "Is of somebody who may only read.")
+    run(tmp_path, registry, "publish", str(skill), role="user").complains(1, "manager")
+    run(tmp_path, registry, "yank", "from-zip").complains(2, "scope/name@1.0.0")
