@@ -2,7 +2,7 @@
 # ARGS is handed on: make serve ARGS='--port 9000', make test ARGS='tests/search -k words'.
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve test lint format bench docs vendor-check clean programs
+.PHONY: help install serve registry test lint format bench docs vendor-check clean programs
 
 BIN := .venv/bin
 ARGS ?=
@@ -14,6 +14,9 @@ install: .venv/installed ## make .venv with the command and the default local mo
 
 serve: install ## serve the example skills at http://localhost:8080
 	$(BIN)/skill-registry serve --skills-dir examples/skills --data-dir . $(ARGS)
+
+registry: .venv/installed-dev ## serve a registry with its S3 storage and its index on this machine, in .registry/
+	$(BIN)/python examples/registry.py $(ARGS)
 
 test: .venv/installed-dev programs ## run the tests
 	$(BIN)/pytest -q $(ARGS)

@@ -20,8 +20,13 @@ HTTP_OF_PROFILE = {"local": HTTP, "registry": (ROOT / "docs/http-registry.md").r
 
 
 def served(folder: Path, profile: str) -> set[str]:
-    """Return the operations of a profile's OpenAPI document, as `GET /path/{}`; a scoped id counts as an id."""
+    """Return the operations of a profile's OpenAPI document, as `GET /path/{}`; a scoped id counts as an id.
+
+    The registry profile is taken in registry mode, which only adds to it.
+    """
     flags: dict[str, Any] = {"skills_dir": str(folder / "skills"), "data_dir": str(folder / "data")}
+    if profile == "registry":
+        flags |= {"registry.enabled": True, "blobs.dir": str(folder / "blobs"), "registryIndex.url": "/index.git"}
     services = Services(load_settings(flags | {"embedding.provider": "none", "profile": profile}, {}))
     paths = create_app(services).openapi_schema.to_schema()["paths"]
     services.close()

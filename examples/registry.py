@@ -1,0 +1,35 @@
+"""Runs a whole registry on this machine: an S3 service, a git repository as the index, and the service over both.
+
+Everything is kept below `.registry/`; Ctrl-C ends it. Arguments are handed on to `skill-registry serve`.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+HOME = ROOT / ".registry"
+
+sys.path.insert(0, str(ROOT / "tests"))
+
+from support.s3 import KEYS, SeaweedFS  # noqa: E402
+
+
+def main() -> int:
+    remote = HOME / "index.git"
+    if not remote.exists():
+        subprocess.run(["git", "init", "--quiet", "--bare", "--initial-branch=main", str(remote)], check=True)
+    with SeaweedFS(HOME / "s3") as bucket:
+        command = [str(Path(sys.executable).with_name("skill-registry")), "serve", "--enable-registry"]
+        command += [*bucket.flags(), "--registry-index-url", str(remote), "--data-dir", str(HOME / "data")]
+        command += ["--skills-dir", str(HOME / "skills"), *sys.argv[1:]]
+        service = subprocess.Popen(command, env={**os.environ, **KEYS})
+        try:
+            return service.wait()
+        except KeyboardInterrupt:
+            return service.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
