@@ -134,3 +134,23 @@ def test_several_processes_publish_each_package_once(tmp_path: Path) -> None:
         answers = [registry.publish(skill_package("many", f"1.{number}.0")) for number in range(12)]
         assert {registry.finished(answer)["status"] for answer in answers} == {"accepted"}
         assert registry.log.read_text().count("published acme/many") == 12
+
+
+def test_a_crash_while_the_store_is_silent_is_taken_up_with_another_store(tmp_path: Path) -> None:
+    with broken_bucket(None) as url:
+        hanging = Registry(tmp_path, "--s3-bucket", "packages", "--s3-endpoint", url, env=KEYS).start()
+        answer = hanging.publish(skill_package("resumed"))
+        hanging.wait_for(lambda: hanging.job(answer.json()["data"]["job_id"])["status"] == "validating")
+        hanging.kill()
+    with Registry(tmp_path) as registry:
+        assert registry.finished(answer, synced=True)["status"] == "accepted"
+        assert [path.name for path in registry.blobs.rglob("*.zip")] == ["resumed-1.0.0.zip"]
+        assert registry.get("/api/v1/skills/acme/resumed/versions").json()["pagination"]["total"] == 1
+
+
+def test_a_stop_does_not_wait_for_a_silent_store(tmp_path: Path) -> None:
+    with broken_bucket(None) as url:
+        registry = Registry(tmp_path, "--s3-bucket", "packages", "--s3-endpoint", url, env=KEYS).start()
+        answer = registry.publish(skill_package("left-open"))
+        registry.wait_for(lambda: registry.job(answer.json()["data"]["job_id"])["status"] == "validating")
+        assert registry.stop() == 0, registry.log.read_text()[-2000:]

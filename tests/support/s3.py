@@ -58,7 +58,8 @@ class SeaweedFS:
         deadline = time.monotonic() + 60
         while True:
             try:
-                self.client.create_bucket(Bucket=BUCKET)
+                if BUCKET not in [one["Name"] for one in self.client.list_buckets()["Buckets"]]:
+                    self.client.create_bucket(Bucket=BUCKET)
                 self.client.put_object(Bucket=BUCKET, Key="ready", Body=b"ready")
                 return self
             except (BotoCoreError, ClientError):

@@ -44,5 +44,16 @@ def _first_sentence(handler: HTTPRouteHandler) -> str:
 
 
 def _family(path: str) -> int:
-    prefixes = ("/healthz", "/readyz", "/metrics", "/index", "/packages", "/auth", "/api/code/v1", "/v1", "/api/v1", "/api")
+    prefixes = (
+        "/healthz",
+        "/readyz",
+        "/metrics",
+        "/index",
+        "/packages",
+        "/auth",
+        "/api/code/v1",
+        "/v1",
+        "/api/v1",
+        "/api",
+    )
     return next(place for place, prefix in enumerate(prefixes) if path.startswith(prefix))
