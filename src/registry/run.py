@@ -13,8 +13,8 @@ from registry.data_dir import DataDirLock
 from registry.guard import Guard, is_loopback_host
 from registry.listening import ListenError, listen
 from registry.logs import configure_logging
-from registry.private_files import PrivateFileExposed
 from registry.outbound import OutboundError
+from registry.private_files import PrivateFileExposed
 from registry.publish.service import FOLDER, git_index
 from registry.publish.submitting import remove_unfinished
 from registry.request_log import RequestLog

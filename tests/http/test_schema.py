@@ -54,12 +54,10 @@ def test_every_answer_is_one_the_document_declares(tmp_path: Path, provider: dic
         assert "Tested: 40" in check(server, tmp_path, "40")
 
 
-def test_every_answer_of_registry_mode_is_one_the_document_declares(
-    tmp_path: Path, provider: dict[str, Any]
-) -> None:
+def test_every_answer_of_registry_mode_is_one_the_document_declares(tmp_path: Path, provider: dict[str, Any]) -> None:
     with Registry(tmp_path, *provider["args"], env=provider["env"]) as server:
         server.finished(server.publish(skill_package("pdf-forms")))
-        admin = ("--header", f"Authorization: {server.token('root', 'admin')['Authorization']}")
+        admin = ("--header", f"Authorization: Bearer {server.token('admin')}")
         # Logging out would end the token the others need.
         paths = ("--exclude-path", "/auth/logout") + (() if EXAMPLES else ("--include-path-regex", ONLY_REGISTRY))
         report = check(server, tmp_path, "10", *admin, *paths)

@@ -18,7 +18,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
 
 
 def run(folder: Path, registry: Registry, *args: str, role: str = "manager") -> Done:
-    token = registry.token(role=role)["Authorization"].removeprefix("Bearer ")
+    token = registry.caller(role=role)["Authorization"].removeprefix("Bearer ")
     return Done(folder, *args, "--server", registry.url, SKILL_REGISTRY_CLIENT_API_KEY=token)
 
 

@@ -38,12 +38,12 @@ def test_after_any_crash_every_job_ends_and_nothing_is_there_twice(tmp_path: Pat
     for number in range(KILLS):
         registry.start()
         package = skill_package(f"skill-{number % 3}", f"1.{number}.0", body="# Body\n" * 500)
-        sending = upload(registry, package, registry.token(), jobs)
+        sending = upload(registry, package, registry.caller(), jobs)
         sending.join(moments.uniform(0, 0.25))
         registry.kill()
         sending.join()
     with registry:
-        root = registry.token("root", "admin")
+        root = registry.caller("root", "admin")
         registry.wait_for(lambda: all(registry.job(one, root)["index_synced"] for one in jobs))
         assert {registry.job(one, root)["status"] for one in jobs} == {"accepted"}
         registry.wait_for(lambda: not list((registry.data_dir / "publish").iterdir()))

@@ -34,7 +34,7 @@ def code_of(answer: Any) -> str:
 
 
 def change(registry: Registry, what: str, skill: str, version: str, caller: dict[str, str] | None = None) -> Any:
-    headers = caller or registry.token()
+    headers = caller or registry.caller()
     return registry.http.post(f"/api/v1/registry/skills/{skill}/{version}/{what}", headers=headers)
 
 
@@ -42,7 +42,7 @@ def test_a_published_skill_is_found_listed_and_downloaded(registry: Registry, bu
     package = skill_package("whittle", body="# Body\nCarves zebrawood spoons.\n")
     job = registry.finished(registry.publish(package), synced=True)
     assert job["status"] == "accepted"
-    found = registry.http.post("/api/search", json={"query": "zebrawood"}, headers=registry.token()).json()["data"]
+    found = registry.http.post("/api/search", json={"query": "zebrawood"}, headers=registry.caller()).json()["data"]
     assert [hit["skill"]["id"] for hit in found["skills"]] == ["acme/whittle"]
     listed = registry.get("/api/registry/sources/registry/skills").json()["data"]
     assert "acme/whittle" in [one["id"] for one in listed["skills"]]
@@ -76,18 +76,18 @@ def test_the_index_served_is_the_file_in_git(registry: Registry) -> None:
 
 def test_both_prefixes_and_fields_and_status_routes_are_served(registry: Registry) -> None:
     files = {"file": ("x.zip", skill_package("both"), "application/zip")}
-    answer = registry.http.post("/api/v1/registry/publish", files=files, headers=registry.token())
+    answer = registry.http.post("/api/v1/registry/publish", files=files, headers=registry.caller())
     job_id = answer.json()["data"]["job_id"]
     registry.finished(answer)
     for prefix in ("/api", "/api/v1"):
         for path in (f"publish/{job_id}/status", f"publish/status/{job_id}"):
-            assert registry.get(f"{prefix}/registry/{path}", registry.token()).json()["data"]["status"] == "accepted"
+            assert registry.get(f"{prefix}/registry/{path}", registry.caller()).json()["data"]["status"] == "accepted"
         assert registry.get(f"{prefix}/manifest/skills").status_code == 200
     assert "html" in registry.http.get("/registry").headers["Content-Type"]
 
 
 def test_what_is_wrong_at_first_sight_is_told_at_once(registry: Registry) -> None:
-    caller = registry.token()
+    caller = registry.caller()
     assert code_of(registry.publish(b"no zip")) == "400 VALIDATION_ERROR"
     assert code_of(registry.publish(plain_zip({"README.md": b"hi"}))) == "400 VALIDATION_ERROR"
     assert code_of(registry.publish(skill_package("versions"))) == "400 VALIDATION_ERROR"
@@ -116,15 +116,15 @@ def test_only_a_manager_publishes_and_only_into_its_scope(registry: Registry) ->
     )
     files = {"package": ("x.zip", package)}
     assert code_of(registry.http.post("/api/registry/publish", files=files)) == "401 UNAUTHORIZED"
-    assert code_of(registry.publish(package, registry.token("acme/bob", "user"))) == "403 FORBIDDEN"
+    assert code_of(registry.publish(package, registry.caller("acme/bob", "user"))) == "403 FORBIDDEN"
     assert code_of(registry.publish(other)) == "403 FORBIDDEN"
-    job = registry.finished(registry.publish(other, registry.token("root", "admin")))
+    job = registry.finished(registry.publish(other, registry.caller("root", "admin")))
     assert (job["status"], job["skill_id"]) == ("accepted", "umbrella/scoped")
 
 
 def test_a_key_without_a_scope_cannot_publish(registry: Registry) -> None:
     body = {"name": "robot", "role": "manager"}
-    made = registry.http.post("/api/v1/auth/keys", json=body, headers=registry.token("root", "admin"))
+    made = registry.http.post("/api/v1/auth/keys", json=body, headers=registry.caller("root", "admin"))
     key = {"x-api-key": made.json()["data"]["key"]}
     assert code_of(registry.publish(skill_package("robot"), key)) == "403 FORBIDDEN"
 
@@ -132,9 +132,9 @@ def test_a_key_without_a_scope_cannot_publish(registry: Registry) -> None:
 def test_a_job_is_seen_by_its_scope_and_administrators_only(registry: Registry) -> None:
     job = published(registry, "private-job")
     path = f"/api/registry/publish/{job['job_id']}/status"
-    assert registry.get(path, registry.token("acme/carol", "user")).status_code == 200
-    assert registry.get(path, registry.token("root", "admin")).status_code == 200
-    assert code_of(registry.get(path, registry.token("umbrella/eve"))) == "404 NOT_FOUND"
+    assert registry.get(path, registry.caller("acme/carol", "user")).status_code == 200
+    assert registry.get(path, registry.caller("root", "admin")).status_code == 200
+    assert code_of(registry.get(path, registry.caller("umbrella/eve"))) == "404 NOT_FOUND"
     assert code_of(registry.get("/api/registry/publish/none/status")) == "404 NOT_FOUND"
 
 
@@ -158,7 +158,7 @@ def test_a_retry_with_its_idempotency_key_is_the_same_job(registry: Registry) ->
 
 def test_of_fifty_at_once_one_wins(registry: Registry, bucket: SeaweedFS) -> None:
     packages = [skill_package("race", body=f"# Body {number}\n") for number in range(50)]
-    caller = registry.token()
+    caller = registry.caller()
     with ThreadPoolExecutor(50) as threads:
         answers = list(threads.map(lambda package: registry.publish(package, caller), packages))
     won = [number for number, answer in enumerate(answers) if answer.status_code == 202]
@@ -183,7 +183,7 @@ def test_a_yanked_version_is_out_of_sight_but_still_there(registry: Registry) ->
 
 def test_deleting_is_yanking_and_a_version_number_is_never_used_again(registry: Registry) -> None:
     published(registry, "gone")
-    caller = registry.token()
+    caller = registry.caller()
     assert registry.http.delete("/api/skills/acme/gone", headers=caller).status_code == 200
     assert code_of(registry.get("/api/skills/acme/gone")) == "404 SKILL_NOT_FOUND"
     found = registry.http.post("/api/search", json={"query": "gone"}, headers=caller).json()["data"]["skills"]
@@ -207,7 +207,7 @@ def test_revoked_bytes_are_refused_for_ever(registry: Registry) -> None:
     job = published(registry, "revoked")
     etag = registry.get(job["download_url"]).headers["ETag"]
     assert code_of(change(registry, "revoke", "acme/revoked", "1.0.0")) == "403 FORBIDDEN"
-    assert change(registry, "revoke", "acme/revoked", "1.0.0", registry.token("root", "admin")).status_code == 200
+    assert change(registry, "revoke", "acme/revoked", "1.0.0", registry.caller("root", "admin")).status_code == 200
     assert code_of(registry.get(job["download_url"])) == "409 CONFLICT"
     assert code_of(registry.get(job["download_url"], **{"If-None-Match": etag})) == "409 CONFLICT"
     assert code_of(change(registry, "unyank", "acme/revoked", "1.0.0")) == "403 FORBIDDEN"
@@ -215,15 +215,15 @@ def test_revoked_bytes_are_refused_for_ever(registry: Registry) -> None:
 
 def test_what_is_published_is_changed_by_its_scope_only(registry: Registry) -> None:
     published(registry, "owned")
-    eve = registry.token("umbrella/eve")
+    eve = registry.caller("umbrella/eve")
     assert code_of(change(registry, "yank", "acme/owned", "1.0.0", eve)) == "403 FORBIDDEN"
     assert code_of(registry.http.delete("/api/skills/acme/owned", headers=eve)) == "403 FORBIDDEN"
     path = "/api/code/v1/skills/acme/owned"
     assert code_of(registry.http.delete(f"{path}/versions/1.0.0", headers=eve)) == "403 FORBIDDEN"
-    assert code_of(registry.http.put(path, json={"name": "Mine"}, headers=registry.token())) == "409 CONFLICT"
+    assert code_of(registry.http.put(path, json={"name": "Mine"}, headers=registry.caller())) == "409 CONFLICT"
     body = {"version": "3.0.0"}
-    assert code_of(registry.http.post(f"{path}/versions", json=body, headers=registry.token())) == "409 CONFLICT"
-    assert registry.http.put(path, json={"enabled": False}, headers=registry.token()).status_code == 200
+    assert code_of(registry.http.post(f"{path}/versions", json=body, headers=registry.caller())) == "409 CONFLICT"
+    assert registry.http.put(path, json={"enabled": False}, headers=registry.caller()).status_code == 200
 
 
 def test_a_download_can_be_kept_for_good(registry: Registry) -> None:

@@ -93,7 +93,7 @@ def send_endless(registry: Registry, size: int) -> bytes:
     parts = urlsplit(registry.url)
     head = "POST /api/registry/publish HTTP/1.1\r\nHost: {}\r\nAuthorization: {}\r\n{}\r\n\r\n".format(
         parts.netloc,
-        registry.token()["Authorization"],
+        registry.caller()["Authorization"],
         "Content-Type: multipart/form-data; boundary=b\r\nTransfer-Encoding: chunked",
     )
     opening = b'--b\r\nContent-Disposition: form-data; name="package"; filename="p.zip"\r\n\r\n'
@@ -122,7 +122,7 @@ def test_a_caller_that_hangs_up_leaves_nothing(tmp_path: Path) -> None:
         parts = urlsplit(registry.url)
         with socket.create_connection((str(parts.hostname), int(parts.port or 0)), timeout=60) as caller:
             head = f"POST /api/registry/publish HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Length: 1000000\r\n"
-            head += f"Authorization: {registry.token()['Authorization']}\r\n"
+            head += f"Authorization: {registry.caller()['Authorization']}\r\n"
             caller.sendall(head.encode() + b"Content-Type: multipart/form-data; boundary=b\r\n\r\n--b\r\n")
             registry.wait_for(lambda: list((registry.data_dir / "publish").iterdir()))
         registry.wait_for(lambda: not list((registry.data_dir / "publish").iterdir()))

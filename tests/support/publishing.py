@@ -49,7 +49,7 @@ class Registry(RunningServer):
         environment = {"SKILL_REGISTRY_AUTH_SECRET": SECRET, **(env or {})}
         super().__init__(folder, "--enable-registry", *store, *index, *limits, *reads, *args, env=environment)
 
-    def token(self, username: str = "acme/ann", role: str = "manager") -> dict[str, str]:
+    def caller(self, username: str = "acme/ann", role: str = "manager") -> dict[str, str]:
         """Return the header of a caller."""
         answer = self.http.post("/auth/token", json={"role": role, "username": username})
         assert answer.status_code == 200, answer.text
@@ -59,12 +59,12 @@ class Registry(RunningServer):
         """Upload a package."""
         files = {"package": ("package.zip", package, "application/zip")}
         return self.http.post(
-            "/api/registry/publish", files=files, headers={**(caller or self.token()), **headers}, timeout=120
+            "/api/registry/publish", files=files, headers={**(caller or self.caller()), **headers}, timeout=120
         )
 
     def job(self, job_id: str, caller: dict[str, str] | None = None) -> dict[str, Any]:
         """Return a job."""
-        answer = self.http.get(f"/api/registry/publish/{job_id}/status", headers=caller or self.token())
+        answer = self.http.get(f"/api/registry/publish/{job_id}/status", headers=caller or self.caller())
         assert answer.status_code == 200, answer.text
         data: dict[str, Any] = answer.json()["data"]
         return data
@@ -72,7 +72,7 @@ class Registry(RunningServer):
     def finished(self, answer: httpx.Response, *, synced: bool = False, seconds: float = 60) -> dict[str, Any]:
         """Return a job once it has ended and, if wanted, the index has it."""
         assert answer.status_code == 202, answer.text
-        caller, deadline = self.token("root", "admin"), time.monotonic() + seconds
+        caller, deadline = self.caller("root", "admin"), time.monotonic() + seconds
         while True:
             job = self.job(answer.json()["data"]["job_id"], caller)
             if job["completed_at"] and (job["index_synced"] or not synced):
@@ -82,4 +82,4 @@ class Registry(RunningServer):
 
     def get(self, path: str, caller: dict[str, str] | None = None, **headers: str) -> httpx.Response:
         """Read as a user."""
-        return self.http.get(path, headers={**(caller or self.token("reader", "user")), **headers})
+        return self.http.get(path, headers={**(caller or self.caller("reader", "user")), **headers})

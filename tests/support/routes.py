@@ -14,6 +14,8 @@ from registry.routes.guards import require_role
 from registry.services import Services
 from registry.settings import load_settings
 
+REGISTRY_MODE = "registry mode"
+
 
 class Served(NamedTuple):
     """One operation. `role` is what it declares; `guarded` says whether anybody looks at that."""
@@ -37,9 +39,14 @@ def nameless(path: str) -> str:
 
 @contextmanager
 def application(folder: Path, profile: str) -> Iterator[Litestar]:
-    """Build the application of a profile over a folder."""
+    """Build the application of a profile, or of registry mode, over a folder."""
     flags: dict[str, Any] = {"skills_dir": str(folder / "skills"), "data_dir": str(folder / "data")}
-    services = Services(load_settings(flags | {"profile": profile, "embedding.provider": "none"}, {}))
+    if profile == REGISTRY_MODE:
+        stores = {"blobs.dir": str(folder / "blobs"), "registryIndex.url": str(folder / "index.git")}
+        flags |= {"registry.enabled": True, **stores}
+    else:
+        flags["profile"] = profile
+    services = Services(load_settings(flags | {"embedding.provider": "none"}, {}))
     try:
         yield create_app(services)
     finally:
