@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from registry.atomic_files import replace_file, temporary_path
+from registry.atomic_files import TEMPORARY_PREFIX, replace_file, temporary_path
 from registry.git import READING, GitError, GitRun, authorized
 from registry.index_lines import merged
 from registry.outbound import parse_url
@@ -18,6 +18,9 @@ _log = logging.getLogger("registry.index")
 
 PUSHES = 5
 """How often a change is put on top of what others have pushed, at most, before it waits for the next round."""
+
+_OF_THE_VOLUME = "lost+found"
+"""What a file system puts into its own root."""
 
 _WRITING: Mapping[str, str] = {
     **READING,
@@ -34,7 +37,7 @@ class GitIndex:
     """A clone of the index at `folder`. What is in it can be made anew from the catalog and the remote.
 
     Args:
-        url: The repository, perhaps with user and password.
+        url: The repository, perhaps with user and password, or a folder of this machine.
         branch: The branch that is read and pushed.
         folder: Where the clone lies; an empty folder, or none, is filled by `prepare`.
         seconds: How long one round with the remote may take.
@@ -47,7 +50,9 @@ class GitIndex:
         self._seconds = seconds
         self._limit = limit
         self._url, self._settings = url, dict(_WRITING)
-        if url.startswith(("http://", "https://")):
+        if ":" not in url:  # a folder of this machine; git runs in another one
+            self._url = str(Path(url).absolute())
+        elif url.startswith(("http://", "https://")):
             target = parse_url(url)
             self._url = str(target.url)
             self._settings |= authorized(target)
@@ -59,19 +64,23 @@ class GitIndex:
         """
         if (self._folder / ".git").is_dir():
             return
-        if self._folder.is_dir() and any(self._folder.iterdir()):
+        self._folder.mkdir(parents=True, exist_ok=True)
+        for left in self._folder.glob(f"{TEMPORARY_PREFIX}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        if any(path.name != _OF_THE_VOLUME for path in self._folder.iterdir()):
             raise GitError(f"the folder {self._folder.name} of the registry index holds something else than its clone")
-        self._folder.parent.mkdir(parents=True, exist_ok=True)
-        fresh = temporary_path(self._folder.parent, "index-")
+        # Within the folder, which may be a volume of its own that nothing can be renamed to.
+        fresh = temporary_path(self._folder, "index-")
         fresh.mkdir()
         try:
             run = self._run(fresh)
             run("init", "--quiet", "--template=", ".")
-            self._fetch(run, fresh)
-            fresh.replace(self._folder)
-        except BaseException:
+            tip = self._fetch(run, fresh)
+            (fresh / ".git").replace(self._folder / ".git")
+        finally:
             shutil.rmtree(fresh, ignore_errors=True)
-            raise
+        if tip is not None:
+            self._run(self._folder)("reset", "--quiet", "--hard")
 
     def _run(self, folder: Path) -> GitRun:
         return GitRun(self._url, self._settings, folder, self._seconds, self._limit)
@@ -79,14 +88,15 @@ class GitIndex:
     def _fetch(self, run: GitRun, folder: Path) -> str | None:
         """Make the clone what the remote's branch is now, and return its commit; None where there is none yet."""
         branch = f"refs/heads/{self._branch}"
+        for left in (folder / ".git").rglob("*.lock"):  # of a git that was killed: nobody else runs one here
+            left.unlink(missing_ok=True)
         if not run("ls-remote", "--heads", "--", self._url, branch).strip():
             run("symbolic-ref", "HEAD", branch)
             run("update-ref", "-d", branch)
             run("read-tree", "--empty")
-            run("clean", "--quiet", "-ffdx")
+            run("clean", "--quiet", "-ffdx", f"--exclude={_OF_THE_VOLUME}")
             return None
         run("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--", self._url, f"+{branch}:refs/remote")
-        (folder / ".git" / "index.lock").unlink(missing_ok=True)  # of a git that was killed; nobody else runs one here
         run("checkout", "--quiet", "--force", "-B", self._branch, "refs/remote", "--")
         return run("rev-parse", "--verify", "refs/remote^{commit}").strip()
 

@@ -72,6 +72,36 @@ def test_a_branch_that_always_moves_is_given_up_after_five_tries(tmp_path: Path)
         assert (len(moves), index_file(remote, "a/b")) == (5, [])
 
 
+def test_what_a_killed_git_has_left_does_not_stand_in_the_way(tmp_path: Path) -> None:
+    remote = bare_repository(tmp_path / "remote")
+    ours = index(remote, tmp_path / "ours")
+    ours.write({"a/b": ("Update a/b", line("1.0.0"))})
+    for name in ("index.lock", "HEAD.lock", "refs/heads/main.lock", "refs/remote.lock"):
+        (tmp_path / "ours" / ".git" / name).touch()
+    ours.write({"a/b": ("Update a/b", line("2.0.0"))})
+    assert len(index_file(remote, "a/b")) == 2
+
+
+def test_what_lies_in_the_clone_is_replaced_by_what_the_remote_has(tmp_path: Path) -> None:
+    remote = bare_repository(tmp_path / "remote")
+    ours = index(remote, tmp_path / "ours")
+    ours.write({"a/b": ("Update a/b", line("1.0.0"))})
+    (tmp_path / "ours" / "a" / "b").write_text("edited by hand")
+    ours.write({"a/c": ("Update a/c", line("1.0.0"))})
+    assert index_file(remote, "a/b") == [line("1.0.0").decode().strip()]
+
+
+def test_an_empty_volume_is_filled_and_stays_the_same_folder(tmp_path: Path) -> None:
+    remote = bare_repository(tmp_path / "remote")
+    index(remote, tmp_path / "theirs").write({"a/b": ("Update a/b", line("1.0.0"))})
+    (tmp_path / "volume" / "lost+found").mkdir(parents=True)
+    (tmp_path / "volume" / ".skill-registry-index-of-a-crash").mkdir()
+    before = (tmp_path / "volume").stat().st_ino
+    index(remote, tmp_path / "volume")
+    assert sorted(path.name for path in (tmp_path / "volume").iterdir()) == [".git", "a", "lost+found"]
+    assert (tmp_path / "volume").stat().st_ino == before
+
+
 def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "ours").mkdir()
     (tmp_path / "ours" / "thesis.txt").write_text("mine")

@@ -77,7 +77,7 @@ class IndexPusher:
                 _log.warning("the registry index is not up to date, and is tried again: %s", _reason(error))
             if self._stopped:
                 return
-            self._wake.wait(min(_LOOK_SECONDS * 2**failures, _LONGEST_DELAY_SECONDS))
+            self._wake.wait(min(_LOOK_SECONDS * 2 ** max(failures - 1, 0), _LONGEST_DELAY_SECONDS))
 
     def push(self) -> None:
         """Push what has changed since the last time. Raises GitError, OSError."""

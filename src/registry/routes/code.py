@@ -10,6 +10,7 @@ from litestar.params import FromPath, JSONBody
 from registry.auth.access import principal_of
 from registry.conditions import not_modified
 from registry.envelope import Ok, Pagination
+from registry.errors import conflict
 from registry.models import NewSkill, NewVersion, SkillVersion, VersionItem
 from registry.routes.parameters import ERRORS, ListPage, ReadyServices, each, skill_id
 from registry.routes.skills import Enabled, delete_skill, get_skill, update_skill
@@ -79,6 +80,8 @@ async def create_version(
 ) -> Response[Ok[SkillVersion]]:
     """Add a version to a skill; the highest becomes the skill's own."""
     one = skill_id(request)
+    if services.is_published(one):
+        raise conflict(f"Skill '{one}' is published: a new version of it is published too")
     version = await to_thread.run_sync(services.versions.create, one, data)
     await to_thread.run_sync(services.engine.changed)
     location = f"{request.url.path.rstrip('/')}/{version.version}"
