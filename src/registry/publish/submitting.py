@@ -107,11 +107,18 @@ class Submitting:
             uploaded_at=timestamp(self._clock()),
             uploaded_by=caller.name,
         )
+        try:
+            return self._add(job, received.path, idempotency_key)
+        except BaseException:
+            self.package_of(job.id).unlink(missing_ok=True)
+            raise
+
+    def _add(self, job: Job, package: Path, idempotency_key: str | None) -> Job:
         with self._catalog.database.write() as transaction:
             if earlier := self._earlier(transaction, job, idempotency_key):
                 return earlier
             self._check_free(transaction, job)
-            received.path.replace(self.package_of(job.id))
+            package.replace(self.package_of(job.id))
             sync_folder(self.folder)
             self._jobs.add(transaction, job, idempotency_key)
         return job
