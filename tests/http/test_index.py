@@ -24,6 +24,7 @@ def test_the_index_is_answered_only_when_it_has_changed(server: RunningServer) -
     etag = server.http.get("/index/tagged").headers["ETag"]
     again = server.http.get("/index/tagged", headers={"If-None-Match": etag})
     assert (again.status_code, again.content) == (304, b"")
+    server.wait_for(lambda: server.status()["drift"] == 0)
 
 
 def test_what_is_not_there_is_told(server: RunningServer) -> None:
