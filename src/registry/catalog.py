@@ -9,6 +9,7 @@ import msgspec
 from registry.db import Database, Row, Transaction
 from registry.documents import claim_key, put_document, remove_document
 from registry.errors import conflict, precondition_failed, skill_not_found
+from registry.installs import find_install, forget_install, settle_twin
 from registry.models import Skill, SkillVersion, VersionItem, timestamp, version_parts
 
 Clock = Callable[[], datetime.datetime]
@@ -160,12 +161,17 @@ class Catalog:
             ),
         )
         _insert_version(transaction, key, skill.version, skill.description, (), now)
+        if folder is not None and (install := find_install(transaction, folder)):
+            settle_twin(transaction, install)
         return skill
 
     def delete(self, transaction: Transaction, key: int) -> None:
         """Remove a skill, its versions and its document."""
-        transaction.touched += [row[0] for row in transaction.read("select id from skills where key = ?", (key,))]
+        found = transaction.read("select id, folder from skills where key = ?", (key,))
+        transaction.touched += [row[0] for row in found]
         transaction.execute("delete from skills where key = ?", (key,))
+        for folder in (row[1] for row in found if row[1] is not None):
+            forget_install(transaction, folder)
         remove_document(transaction, key)
 
     def body(self, skill_id: str) -> str:
@@ -216,6 +222,12 @@ class Catalog:
     ) -> None:
         """Add a version to a skill, unless it has it already."""
         _insert_version(transaction, key, version, description, changes, timestamp(self._clock()))
+
+    def note_changes(self, transaction: Transaction, key: int, version: str, changes: Sequence[str]) -> None:
+        """Make these the changes of a version of a skill, if there are any."""
+        if changes:
+            sql = "update versions set changes = ? where key = ? and version = ?"
+            transaction.execute(sql, (msgspec.json.encode(changes).decode(), key, version))
 
     def delete_version(self, transaction: Transaction, key: int, version: str) -> None:
         """Take a version from a skill."""

@@ -16,15 +16,19 @@ from registry.catalog import Catalog, Clock
 from registry.db import Database
 from registry.documents import CatalogDocuments
 from registry.errors import RegistryError
+from registry.install import Installer
 from registry.local_skills import LocalSkills
 from registry.manifest_file import ManifestFile
 from registry.models import now
+from registry.project_files import ProjectFiles
 from registry.record_skills import RecordSkills
 from registry.registry_profile import RegistryProfile
 from registry.reindexing import Reindexing
 from registry.scanner import Scanner, ScanReport
 from registry.settings import Settings
 from registry.sources.service import Sources
+from registry.staged_packages import StagedPackages
+from registry.upgrading import Upgrader
 from registry.versions import Versions
 from search.engine import Engine, text_space
 
@@ -87,6 +91,18 @@ class Services:
         self.reindexing = Reindexing(self.database, self.engine, clock)
         self.scanner = Scanner(self.local, self.catalog, self.engine.changed)
         self.sources = Sources(settings, self.database, self.catalog, clock, self.engine.changed)
+        self.project = ProjectFiles(settings, self.manifest, self.catalog)
+        parts: dict[str, Any] = {
+            "packages": StagedPackages(self.local.root, self.sources.fetcher, settings),
+            "offers": self.sources.offers,
+            "local": self.local,
+            "catalog": self.catalog,
+            "project": self.project,
+            "clock": clock,
+            "on_change": self.engine.changed,
+        }
+        self.installer = Installer(**parts)
+        self.upgrader = Upgrader(fetcher=self.sources.fetcher, **parts)
 
     def searched(self, mode: str, seconds: float) -> None:
         """Count a search where there is somebody to read the figures."""
