@@ -22,6 +22,7 @@ from registry.services import Services
 from registry.settings import Settings
 from registry.skill_folder import remove_leftovers
 from registry.sources.entry import SourceEntry
+from registry.sources.fetching import remove_fetched
 from registry.target import Answer, CommandFailed, Progress, Target
 from registry.upgrading import UpgradeBody
 
@@ -162,6 +163,7 @@ def open_target(
     with closing_services(settings, lock) as services:
         if making:
             remove_leftovers(settings.skills_dir)
+            remove_fetched(settings.data_dir)
             services.scanner.reconcile()
         if searching:
             services.engine.start()

@@ -46,14 +46,15 @@ def test_kill_9_leaves_whole_skills_with_their_origins(tmp_path: Path) -> None:
         server.manifest.write_text('[metadata]\nid = "shop"\n')
         for run in range(KILLS):
             server.start()
+            check_whole(server)
             writer = threading.Thread(target=change_until_killed, args=(server.url, origins))
             writer.start()
             time.sleep(drawn.uniform(0.05, 0.8))
             publish(skills, f"1.0.{run + 1}")
             server.kill()
             writer.join()
-            with server:
-                check_whole(server)
+        with server:
+            check_whole(server)
 
 
 def check_whole(server: RunningServer) -> None:

@@ -25,6 +25,9 @@ from registry.sources.marketplace import (
 )
 from registry.sources.tree import read_tree
 
+FOLDER = "sources"
+"""The folder of what is fetched, in the data directory."""
+
 _IN_FLIGHT = ".fetched"
 """The folder of what is fetched for a moment: no source has a name that begins with a dot."""
 
@@ -196,12 +199,17 @@ class Fetcher:
 
     def tidy(self) -> None:
         """Remove what a process that was killed has left half-fetched."""
-        for left in self._folder.glob(f"*/{TEMPORARY_PREFIX}*"):
+        for left in self._folder.glob(f"[!.]*/{TEMPORARY_PREFIX}*"):
             shutil.rmtree(left, ignore_errors=True)
 
     def forget(self, name: str) -> None:
         """Remove what was kept of a source."""
         shutil.rmtree(self._folder / name, ignore_errors=True)
+
+
+def remove_fetched(data_dir: Path) -> None:
+    """Remove what installations that were killed have left. Only one process may use the data directory."""
+    shutil.rmtree(data_dir / FOLDER / _IN_FLIGHT, ignore_errors=True)
 
 
 def _replace(new: Path, place: Path) -> None:

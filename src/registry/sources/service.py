@@ -16,7 +16,7 @@ from registry.models import timestamp
 from registry.outbound import AddressPolicy, Outbound, shown
 from registry.settings import Settings
 from registry.sources.entry import LOCAL, REGISTRY, Listed, SourceEntry, SourceKind
-from registry.sources.fetching import Fetcher
+from registry.sources.fetching import FOLDER, Fetcher
 from registry.sources.marketplace import claude_document
 from registry.sources.offers import Offers
 from registry.sources.refreshing import Outcome, Refreshing
@@ -110,7 +110,7 @@ class Sources:
         self.fetcher = Fetcher(
             Outbound(policy),
             Git(policy, limits.git_seconds, limits.git_bytes),
-            settings.data_dir / "sources",
+            settings.data_dir / FOLDER,
             download_bytes=limits.download_bytes,
             unpacked_bytes=limits.git_bytes,
             download_seconds=limits.download_seconds,
