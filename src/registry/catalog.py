@@ -9,7 +9,7 @@ import msgspec
 from registry.db import Database, Row, Transaction
 from registry.documents import claim_key, put_document, remove_document
 from registry.errors import conflict, precondition_failed, skill_not_found
-from registry.installs import find_install, forget_install, settle_twin
+from registry.installs import forget_install, settle_place
 from registry.models import Skill, SkillVersion, VersionItem, timestamp, version_parts
 
 Clock = Callable[[], datetime.datetime]
@@ -129,8 +129,7 @@ class Catalog:
         key = claim_key(transaction, skill.id)
         transaction.touched.append(skill.id)
         now = timestamp(self._clock())
-        before = transaction.read("select created_at, updated_at from skills where key = ?", (key,))
-        created_at, touched_at = before[0] if before else (now, now)
+        created_at, touched_at = _times(transaction, key) or (now, now)
         skill = msgspec.structs.replace(
             skill,
             created_at=created_at,
@@ -161,8 +160,7 @@ class Catalog:
             ),
         )
         _insert_version(transaction, key, skill.version, skill.description, (), now)
-        if folder is not None and (install := find_install(transaction, folder)):
-            settle_twin(transaction, install)
+        settle_place(transaction, folder)
         return skill
 
     def delete(self, transaction: Transaction, key: int) -> None:
@@ -253,6 +251,11 @@ class Catalog:
     def count(self) -> int:
         """Return how many skills are our own: installed, or kept as records."""
         return int(self.database.read("select count(*) from skills where advertised = 0")[0][0])
+
+
+def _times(transaction: Transaction, key: int) -> Row | None:
+    found = transaction.read("select created_at, updated_at from skills where key = ?", (key,))
+    return found[0] if found else None
 
 
 def _insert_version(

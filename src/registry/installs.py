@@ -91,6 +91,13 @@ def forget_install(transaction: Transaction, folder: str) -> None:
         settle_twin(transaction, install)
 
 
+def settle_place(transaction: Transaction, folder: str | None) -> None:
+    """Settle the twin of the skill in `folder`, if it has one."""
+    install = None if folder is None else find_install(transaction, folder)
+    if install is not None:
+        settle_twin(transaction, install)
+
+
 def settle_twin(transaction: Transaction, install: Install) -> None:
     """Hide what a source lists from search while it is installed, and show it otherwise."""
     if install.source is None or install.listed is None:
