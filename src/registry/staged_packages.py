@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from registry.atomic_files import temporary_path
+from registry.atomic_files import sync_tree, temporary_path
 from registry.errors import Fault, RegistryError, forbidden, validation_error
 from registry.guard import is_loopback_host
 from registry.origins import LocalOrigin, Origin
@@ -52,6 +52,7 @@ class StagedPackages:
                     package = read(fetched.path, folder / "package")
                 except PackageRefused as refusal:
                     raise refused(refusal, fetched.path) from None
+            sync_tree(package.folder)
             yield Staged(package, fetched.commit)
         finally:
             shutil.rmtree(folder, ignore_errors=True)

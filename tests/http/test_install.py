@@ -1,6 +1,10 @@
 """Skills installed over HTTP from every kind of origin, against real repositories and a real web server."""
 
+import os
+import shutil
+import stat
 import threading
+import time
 import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -157,6 +161,32 @@ def test_from_a_zip_and_from_a_folder_in_a_zip(world: World) -> None:
     assert "no-skill-file" in error
     boxed = {"type": "zip", "url": f"{world.web.url}/many.zip", "subdir": "pack-main/boxed"}
     assert world.installed(origin=boxed)["id"] == "boxed"
+
+
+def test_modes_and_times_of_an_archive_do_not_count(world: World) -> None:
+    items = [Item(b"SKILL.md", skill_md("moded").encode(), mode=0o100666), Item(b"run.sh", b"#!", mode=0o100777)]
+    world.web.answers["/moded.zip"] = reply(raw_zip(*items))
+    started = time.time() - 2
+    world.installed(origin=f"{world.web.url}/moded.zip")
+    folder = world.server.skills_dir / "moded"
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (folder, *folder.iterdir())}
+    assert modes == {"moded": 0o755, "SKILL.md": 0o644, "run.sh": 0o755}
+    assert all(path.stat().st_mtime >= started and path.stat().st_uid == os.getuid() for path in folder.iterdir())
+
+
+def test_a_hostile_zip_is_a_source_that_lists_nothing(world: World) -> None:
+    world.web.answers["/bad.zip"] = reply(raw_zip(Item(b"a/SKILL.md", b"x"), Item(b"../evil/SKILL.md", b"x")))
+    body = {"name": "bad", "type": "zip", "url": f"{world.web.url}/bad.zip"}
+    added = world.server.api("POST", "/registry/sources", json=body).json()["data"]
+    assert (added["skills"], "the zip is refused" in added["error"]) == (0, True)
+    assert world.server.api("DELETE", "/registry/sources/bad").status_code == 200
+
+
+def test_the_skills_directory_is_not_installed_into_itself(world: World) -> None:
+    inside = write_skill(world.server.skills_dir, "inner", "Lies in the skills directory.")
+    for path in (inside, world.server.skills_dir, world.folder):
+        assert "skills directory" in details(world.install(origin=str(path)))
+    shutil.rmtree(inside)
 
 
 def test_a_zip_is_a_source(world: World) -> None:

@@ -22,12 +22,18 @@ def skill_md(name: str, version: str = "1.0.0") -> str:
 @pytest.fixture
 def hub(tmp_path: Path) -> Iterator[GitServer]:
     with GitServer(tmp_path / "hub") as server:
-        server.repository("skills").commit({f"skills/{name}/SKILL.md": skill_md(name) for name in ("pdf", "csv")})
         yield server
 
 
 @pytest.fixture
-def folder(tmp_path: Path, hub: GitServer) -> Path:
+def skills(hub: GitServer) -> Repository:
+    repository = hub.repository("skills")
+    repository.commit({f"skills/{name}/SKILL.md": skill_md(name) for name in ("pdf", "csv")})
+    return repository
+
+
+@pytest.fixture
+def folder(tmp_path: Path, hub: GitServer, skills: Repository) -> Path:
     (tmp_path / "registry.toml").write_text(
         f'data_dir = "data"\n[outbound]\nallowed_hosts = ["127.0.0.1"]\n'
         f'[[sources]]\nname = "hub"\ntype = "git"\nurl = "{hub.url("skills")}"\n'
@@ -40,10 +46,10 @@ def outcomes(done: Done) -> dict[str, str]:
     return {row["id"]: row["outcome"] for row in done.json["results"]}
 
 
-def test_the_life_of_a_skill(folder: Path, hub: GitServer) -> None:
+def test_the_life_of_a_skill(folder: Path, skills: Repository) -> None:
     assert outcomes(Done(folder, "install", "hub/pdf", "csv", "--json")) == {"pdf": "installed", "csv": "installed"}
     assert outcomes(Done(folder, "upgrade", "--json")) == {"csv": "up_to_date", "pdf": "up_to_date"}
-    Repository.commit(_repository(hub), {"skills/pdf/SKILL.md": skill_md("pdf", "1.1.0")})
+    skills.commit({"skills/pdf/SKILL.md": skill_md("pdf", "1.1.0")})
     assert outcomes(Done(folder, "upgrade", "--check", "--json"))["pdf"] == "would_update"
     assert outcomes(Done(folder, "upgrade", "pdf", "--json")) == {"pdf": "updated"}
     assert Done(folder, "verify").code == 0
@@ -52,21 +58,13 @@ def test_the_life_of_a_skill(folder: Path, hub: GitServer) -> None:
     assert (read_lock(folder / "skills.lock"), list((folder / "skills").iterdir())) == ([], [])
 
 
-def _repository(hub: GitServer) -> Repository:
-    """Return the repository `skills`, which is there already."""
-    found = object.__new__(Repository)
-    found.folder = hub.folder / "skills"
-    return found
-
-
-def test_a_lock_gives_the_same_bytes_again(folder: Path, hub: GitServer) -> None:
+def test_a_lock_gives_the_same_bytes_again(folder: Path, skills: Repository) -> None:
     near = write_skill(folder / "elsewhere", "near", "A skill of this machine.")
     with WebServer({"/z.zip": reply(plain_zip({"SKILL.md": skill_md("zipped").encode()}))}) as web:
-        origins = ("hub/pdf", f"{hub.url('skills')[:-5]}/.git", f"{web.url}/z.zip", str(near))
-        Done(folder, "install", origins[0], *origins[2:])
+        assert Done(folder, "install", "hub/pdf", f"{web.url}/z.zip", str(near)).code == 0
         before = {path.name: tree_digest(path) for path in (folder / "skills").iterdir()}
         lock = (folder / "skills.lock").read_bytes()
-        Repository.commit(_repository(hub), {"skills/pdf/SKILL.md": skill_md("pdf", "2.0.0")})
+        skills.commit({"skills/pdf/SKILL.md": skill_md("pdf", "2.0.0")})
         shutil.rmtree(folder / "skills")
         shutil.rmtree(folder / "data")
         again = Done(folder, "install", "--from-lock", "--json")
@@ -115,11 +113,10 @@ def test_a_link_is_used_in_place(folder: Path) -> None:
     [(), ("x", "--from-lock"), ("ext::sh -c x",), ("http://user:secret@127.0.0.1/x",), ("x", "--editable")],
 )
 def test_what_cannot_be_installed_is_wrong_use(folder: Path, args: tuple[str, ...]) -> None:
-    done = Done(folder, "install", *args)
-    done.complains(2)
-    assert "secret" not in done.error or args[0] in done.error
+    Done(folder, "install", *args).complains(2)
 
 
+@pytest.mark.usefixtures("skills")
 def test_a_running_server_is_spoken_to(tmp_path: Path, hub: GitServer) -> None:
     with RunningServer(tmp_path, "--outbound-allowed-host", hub.host) as server:
         data = ("--data-dir", str(server.data_dir))

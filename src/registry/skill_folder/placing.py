@@ -1,4 +1,7 @@
-"""Whole skill folders put in place of nothing, or of an older one, so that a crash leaves the one or the other."""
+"""Whole skill folders put in place of nothing, or of an older one, so that a crash leaves the one or the other.
+
+What is staged must last already (`atomic_files.sync_tree`): only the moves happen here, while others wait.
+"""
 
 import os
 import shutil
@@ -6,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from registry.atomic_files import TEMPORARY_PREFIX, sync_folder, sync_tree
+from registry.atomic_files import TEMPORARY_PREFIX, sync_folder
 
 REPLACED_PREFIX = f"{TEMPORARY_PREFIX}replaced-"
 """How the name of a folder begins whose place a newer one is taking; its own name follows."""
@@ -20,8 +23,6 @@ def placing_skill_folder(staged: Path, folder: Path) -> Iterator[None]:
     """
     if os.path.lexists(folder):
         raise FileExistsError(f"the folder '{folder.name}' exists")
-    if not staged.is_symlink():
-        sync_tree(staged)
     staged.rename(folder)
     sync_folder(folder.parent)
     try:
@@ -39,7 +40,6 @@ def replacing_skill_folder(staged: Path, folder: Path) -> Iterator[None]:
     """
     old = folder.with_name(f"{REPLACED_PREFIX}{folder.name}")
     shutil.rmtree(old, ignore_errors=True)
-    sync_tree(staged)
     folder.rename(old)
     try:
         staged.rename(folder)
