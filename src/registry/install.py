@@ -97,7 +97,7 @@ class Installer:
         self._on_change()
         saved = wanted.origin if wanted.save else None
         if isinstance(saved, SourceOrigin):  # the only source that has it today may not be so tomorrow
-            saved = SourceOrigin(source=located.source, skill=str(located.listed))
+            saved = SourceOrigin(source=located.source, skill=str(located.listed), version=located.version)
         problems = self._project.installed(skill_id, saved)
         skill = self._catalog.get(skill_id)
         return msgspec.structs.replace(skill, warnings=[*skill.warnings, *problems])

@@ -7,6 +7,7 @@ from registry.catalog import Catalog
 from registry.errors import RegistryError, conflict
 from registry.lock_file import LOCK_FILE, LockedSkill, LockFileError, read_lock, write_lock
 from registry.locking import locked_skill, locked_skills
+from registry.manifest import without_said
 from registry.manifest_file import DependencyChanges, ManifestFile, NewDependency
 from registry.origins import Origin
 from registry.settings import Settings
@@ -58,7 +59,7 @@ class ProjectFiles:
         new = NewDependency(skill_id=skill_id, origin=origin)
         if skill_id not in manifest.dependencies:
             self._manifest.add(new)
-        elif manifest.dependencies[skill_id].origin != origin:
+        elif manifest.dependencies[skill_id].origin != without_said(origin):
             self._manifest.change(skill_id, DependencyChanges(origin=origin))
 
     def upgraded(self, skill_id: str, version: str) -> None:
@@ -87,8 +88,9 @@ class ProjectFiles:
             with only_writer(self._lock):
                 write_lock(self._lock, self._entries(skill_id), locked=True)
         except (RegistryError, LockFileError, OSError) as error:
-            _log.warning("%s may not be true of skill %s: %s", LOCK_FILE, skill_id, error)
-            return [f"{LOCK_FILE} is not up to date: {error}"]
+            reason = error.strerror or "another process is writing it" if isinstance(error, OSError) else str(error)
+            _log.warning("%s may not be true of skill %s: %s", LOCK_FILE, skill_id, reason)
+            return [f"{LOCK_FILE} is not up to date: {reason}"]
         return []
 
     def _entries(self, skill_id: str) -> list[LockedSkill]:

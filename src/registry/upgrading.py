@@ -27,6 +27,9 @@ _log = logging.getLogger("registry")
 Outcome = Literal["updated", "would_update", "up_to_date", "immutable", "error"]
 
 
+_CHANGED_MEANWHILE = "it was changed while it was being upgraded"
+
+
 class UpgradeBody(msgspec.Struct, kw_only=True):
     """The body of an upgrade: of one skill or of all; `check` changes nothing; `version` is the only one taken."""
 
@@ -129,13 +132,11 @@ class Upgrader:
 
     def _upgraded(self, stored: Stored, body: UpgradeBody, latest: dict[Origin, str]) -> tuple[Outcome, str]:
         install = self._changeable(stored, body.version)
-        origin = self._offers.reachable(self._origin_now(install))
-        if isinstance(origin, GitOrigin) and install.commit is not None:
-            repository = msgspec.structs.replace(origin, subdir=None)
-            if repository not in latest:
-                latest[repository] = self._fetcher.latest(repository)
-            if latest[repository] == install.commit and body.version in (None, stored.skill.version):
-                return "up_to_date", stored.skill.version
+        following = msgspec.structs.replace(install, origin=self._origin_now(install), following=None)
+        origin = self._offers.reachable(following.origin)
+        as_before = following.origin == install.origin and body.version in (None, stored.skill.version)
+        if as_before and isinstance(origin, GitOrigin) and self._latest(origin, latest) == install.commit:
+            return "up_to_date", stored.skill.version
         with self._packages.staged(origin) as staged:
             package = staged.package
             if package.digest == install.sha256 and body.version in (None, package.version):
@@ -143,10 +144,17 @@ class Upgrader:
             _check_successor(package, stored, body.version)
             if body.check:
                 return "would_update", package.version
-            self._replace(stored, install, staged)
+            self._replace(stored, install, following, staged)
         self._on_change()
         self._project.upgraded(stored.skill.id, package.version)
         return "updated", package.version
+
+    def _latest(self, origin: GitOrigin, known: dict[Origin, str]) -> str:
+        """Return the commit of a repository; each is asked once in one run."""
+        repository = msgspec.structs.replace(origin, subdir=None)
+        if repository not in known:
+            known[repository] = self._fetcher.latest(repository)
+        return known[repository]
 
     def _changeable(self, stored: Stored, version: str | None) -> Install:
         """Return where a skill is from. Raises _Stays where it is not to be changed."""
@@ -179,24 +187,27 @@ class Upgrader:
             )
         return offer.listed.origin
 
-    def _replace(self, stored: Stored, install: Install, staged: Staged) -> None:
+    def _replace(self, stored: Stored, install: Install, following: Install, staged: Staged) -> None:
+        """Put a package in the skill's place. Raises _Stays where somebody else has changed either meanwhile."""
         package = staged.package
         folder = self._local.root / str(stored.folder)
         notes = update_notes(folder, package.folder, stored.skill.version)
         following = msgspec.structs.replace(
-            install,
+            following,
             commit=staged.commit,
             sha256=package.digest,
             notes=notes,
             installed_at=timestamp(self._clock()),
-            following=None,
         )
+        announced = msgspec.structs.replace(install, following=following)
         with self._catalog.database.write() as transaction:
-            put_install(transaction, folder.name, msgspec.structs.replace(install, following=following))
+            if find_install(transaction, folder.name) != install:
+                raise _Stays(_CHANGED_MEANWHILE)
+            put_install(transaction, folder.name, announced)
         with ExitStack() as undo, self._catalog.database.write() as transaction:
             current = self._catalog.expect(transaction, stored.skill.id, None)
-            if tree_digest(folder) != install.sha256:
-                raise _Stays("its files were changed while it was being upgraded")
+            if find_install(transaction, folder.name) != announced or tree_digest(folder) != install.sha256:
+                raise _Stays(_CHANGED_MEANWHILE)
             put_install(transaction, folder.name, following)
             undo.enter_context(replacing_skill_folder(package.folder, folder))
             self._local.take(transaction, folder)

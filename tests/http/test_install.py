@@ -1,5 +1,6 @@
 """Skills installed over HTTP from every kind of origin, against real repositories and a real web server."""
 
+import json
 import os
 import shutil
 import stat
@@ -189,6 +190,17 @@ def test_the_skills_directory_is_not_installed_into_itself(world: World) -> None
     shutil.rmtree(inside)
 
 
+def test_from_a_marketplace_document(world: World) -> None:
+    entries = [{"id": "market", "download_url": "market.zip"}, {"id": "nowhere"}]
+    document = {"version": "1.0", "skills": [one | {"description": "Of a document."} for one in entries]}
+    world.web.answers["/m/marketplace.json"] = reply(json.dumps(document).encode())
+    world.web.answers["/m/market.zip"] = reply(plain_zip({"market/SKILL.md": skill_md("market").encode()}))
+    body = {"name": "web", "type": "http", "url": f"{world.web.url}/m/marketplace.json"}
+    assert world.server.api("POST", "/registry/sources", json=body).json()["data"]["skills"] == 2
+    assert world.installed(origin="web/market")["source_url"] == f"{world.web.url}/m/market.zip"
+    assert "without saying where" in details(world.install(origin="web/nowhere"), 409)
+
+
 def test_a_zip_is_a_source(world: World) -> None:
     files = {f"pack-main/{name}/SKILL.md": skill_md(name).encode() for name in ("packed", "wrapped")}
     world.web.answers["/source.zip"] = reply(plain_zip(files), ETag='"1"')
@@ -331,6 +343,38 @@ def test_an_upgrade_follows_the_source(world: World) -> None:
     assert {"update-adds-script", "update-adds-url"} <= rules
     differing = Done(world.folder, "verify", "--skills-dir", "skills", "--json").json["differences"]
     assert "growing" not in {one["path"] for one in differing}
+
+
+def test_of_upgrades_of_one_skill_at_once_one_is_done(world: World) -> None:
+    world.publish("rushed", "1.0.0")
+    world.installed(origin=world.subdir("rushed"))
+    world.publish("rushed", "1.1.0")
+    with ThreadPoolExecutor(5) as pool:
+        outcomes = list(pool.map(lambda _: world.upgraded("rushed")["outcome"], range(5)))
+    assert outcomes.count("updated") == 1
+    assert set(outcomes) <= {"updated", "up_to_date", "immutable"}
+    assert world.upgraded("rushed")["outcome"] == "up_to_date"
+
+
+def test_a_version_that_was_asked_for_stays(world: World) -> None:
+    world.publish("wanted", "1.0.0")
+    world.installed(skill_id="wanted", source_name="hub", version="1.0.0")
+    assert tomllib.loads(world.server.manifest.read_text())["dependencies"]["wanted"]["version"] == "1.0.0"
+    world.publish("wanted", "2.0.0")
+    assert world.upgraded("wanted")["outcome"] == "immutable"
+    assert world.upgraded("wanted", version="2.0.0")["outcome"] == "updated"
+    assert tomllib.loads(world.server.manifest.read_text())["dependencies"]["wanted"]["version"] == "2.0.0"
+
+
+def test_a_skill_that_its_source_moves_is_followed_within_the_repository_only(world: World) -> None:
+    world.publish("moving", "1.0.0")
+    world.installed(skill_id="moving", source_name="hub")
+    world.skills.git("mv", "skills/moving", "moving")
+    world.skills.commit({"moving/SKILL.md": skill_md("moving", "1.1.0")})
+    world.server.api("POST", "/registry/refresh")
+    assert world.upgraded("moving")["outcome"] == "updated"
+    lock = {entry.id: entry for entry in read_lock(world.folder / "skills.lock")}
+    assert getattr(lock["moving"].origin, "subdir", None) == "moving"
 
 
 def test_pins_and_changed_files_are_immutable(world: World) -> None:
