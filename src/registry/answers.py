@@ -11,6 +11,7 @@ from msgspec import Meta
 from registry import __version__
 from registry.errors import service_unavailable
 from registry.findings import RISKS, Risk
+from registry.installs import TWIN
 from registry.origins import Origin
 from registry.services import Services
 from search.service import Hit, Request, Results, SemanticUnavailable
@@ -165,7 +166,7 @@ def _allowed(filters: SearchFilters) -> Filter:
             groups.append((f"{name}:{str(value).lower() if isinstance(value, bool) else value}",))
     if filters.max_risk is not None:
         groups.append(tuple(f"risk:{risk}" for risk in RISKS[: RISKS.index(filters.max_risk) + 1]))
-    return Filter(tuple(groups), () if filters.enabled is False else (DISABLED,))
+    return Filter(tuple(groups), (TWIN,) if filters.enabled is False else (DISABLED, TWIN))
 
 
 class Searched(NamedTuple):

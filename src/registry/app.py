@@ -28,7 +28,7 @@ from registry.routes.publish import PACKAGES, PUBLISH
 from registry.routes.reindex import REINDEX
 from registry.routes.search import SEARCH, search
 from registry.routes.service import PROBES, SERVICE
-from registry.routes.skills import SKILLS
+from registry.routes.skills import SKILLS, upgrade_skills
 from registry.routes.sources import SOURCES
 from registry.services import Services
 
@@ -52,7 +52,7 @@ def to_version_1(request: Request[Any, Any, Any]) -> Response[bytes]:
     return Response(b"", status_code=308, media_type="text/plain", headers={"Location": location})
 
 
-_SKILL_ROUTES = [*SKILLS, *CONTENT, *SEARCH, *REINDEX]
+_SKILL_ROUTES = [*SKILLS, upgrade_skills, *CONTENT, *SEARCH, *REINDEX]
 
 PROFILE_B: Sequence[Any] = [
     *PROBES,

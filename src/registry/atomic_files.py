@@ -51,6 +51,18 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def sync_tree(folder: Path) -> None:
+    """Make everything below a folder last: its files, the which are no links, and its folders."""
+    for where, _, names in os.walk(folder):
+        for name in names:
+            descriptor = os.open(f"{where}/{name}", os.O_RDONLY | os.O_NOFOLLOW)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        sync_folder(Path(where))
+
+
 @contextmanager
 def only_writer(path: Path) -> Iterator[None]:
     """Keep other threads and processes that do the same from writing `path`, or a file beside it, during the block.

@@ -9,6 +9,7 @@ import msgspec
 from registry.db import Database, Row, Transaction
 from registry.documents import claim_key, put_document, remove_document
 from registry.errors import conflict, precondition_failed, skill_not_found
+from registry.installs import forget_install, settle_place
 from registry.models import Skill, SkillVersion, VersionItem, timestamp, version_parts
 
 Clock = Callable[[], datetime.datetime]
@@ -128,8 +129,7 @@ class Catalog:
         key = claim_key(transaction, skill.id)
         transaction.touched.append(skill.id)
         now = timestamp(self._clock())
-        before = transaction.read("select created_at, updated_at from skills where key = ?", (key,))
-        created_at, touched_at = before[0] if before else (now, now)
+        created_at, touched_at = _times(transaction, key) or (now, now)
         skill = msgspec.structs.replace(
             skill,
             created_at=created_at,
@@ -160,12 +160,16 @@ class Catalog:
             ),
         )
         _insert_version(transaction, key, skill.version, skill.description, (), now)
+        settle_place(transaction, folder)
         return skill
 
     def delete(self, transaction: Transaction, key: int) -> None:
         """Remove a skill, its versions and its document."""
-        transaction.touched += [row[0] for row in transaction.read("select id from skills where key = ?", (key,))]
+        found = transaction.read("select id, folder from skills where key = ?", (key,))
+        transaction.touched += [row[0] for row in found]
         transaction.execute("delete from skills where key = ?", (key,))
+        for folder in (row[1] for row in found if row[1] is not None):
+            forget_install(transaction, folder)
         remove_document(transaction, key)
 
     def body(self, skill_id: str) -> str:
@@ -217,6 +221,12 @@ class Catalog:
         """Add a version to a skill, unless it has it already."""
         _insert_version(transaction, key, version, description, changes, timestamp(self._clock()))
 
+    def note_changes(self, transaction: Transaction, key: int, version: str, changes: Sequence[str]) -> None:
+        """Make these the changes of a version of a skill, if there are any."""
+        if changes:
+            sql = "update versions set changes = ? where key = ? and version = ?"
+            transaction.execute(sql, (msgspec.json.encode(changes).decode(), key, version))
+
     def delete_version(self, transaction: Transaction, key: int, version: str) -> None:
         """Take a version from a skill."""
         transaction.execute("delete from versions where key = ? and version = ?", (key, version))
@@ -241,6 +251,11 @@ class Catalog:
     def count(self) -> int:
         """Return how many skills are our own: installed, or kept as records."""
         return int(self.database.read("select count(*) from skills where advertised = 0")[0][0])
+
+
+def _times(transaction: Transaction, key: int) -> Row | None:
+    found = transaction.read("select created_at, updated_at from skills where key = ?", (key,))
+    return found[0] if found else None
 
 
 def _insert_version(

@@ -10,6 +10,7 @@ from embeddings import EmbeddingUnavailable
 from registry import __version__, console
 from registry.answers import SearchBody
 from registry.cli_accounts import keys, token, users
+from registry.cli_install import install, uninstall, upgrade
 from registry.cli_project import generate_mdc, lock, verify
 from registry.cli_publish import publish, unyank, yank
 from registry.cli_sources import sources
@@ -133,5 +134,8 @@ def status(as_json: bool, server: str | None, **flags: Any) -> None:
     console.show(answer, console.status_tables, as_json=as_json)
 
 
-for one in (sources, lock, verify, generate_mdc, publish, yank, unyank, keys, users, token):
+for one in (
+    *(sources, install, uninstall, upgrade, lock, verify, generate_mdc),
+    *(publish, yank, unyank, keys, users, token),
+):
     main.add_command(one)

@@ -16,8 +16,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from registry import command, console
-from registry.client import Answer, CommandFailed, Progress, Server
+from registry.client import Server
 from registry.packages import PackageRefused, pack
+from registry.target import Answer, CommandFailed, Progress
 
 _UPLOAD_SECONDS = 120.0
 _UPLOADS = 3

@@ -33,7 +33,7 @@ def list_sources(as_json: bool, server: str | None, **flags: Any) -> None:
 @sources.command()
 @click.argument("name")
 @click.argument("location")
-@click.option("--type", "kind", type=click.Choice(["git", "http", "local"]), help="Default: told by LOCATION.")
+@click.option("--type", "kind", type=click.Choice(["git", "http", "zip", "local"]), help="Default: told by LOCATION.")
 @click.option("--branch", help="Branch of a git repository; default: the one it names itself.")
 @click.option("--priority", type=int, default=100, show_default=True, help="A lower number comes first.")
 @command.target_options
@@ -47,7 +47,7 @@ def add(
     server: str | None,
     **flags: Any,
 ) -> None:
-    """Add the source NAME: LOCATION is a git repository's URL, a marketplace document's (.json), or a folder."""
+    """Add the source NAME: LOCATION is a URL of a git repository, marketplace (.json) or .zip, or a folder."""
     kind = kind or _kind(location)
     where = {"path": str(Path(location).expanduser().absolute())} if kind == "local" else {"url": location}
     given = {"name": name, "type": kind, "branch": branch, "priority": priority, **where}
@@ -78,7 +78,10 @@ def refresh(as_json: bool, server: str | None, **flags: Any) -> None:
 def _kind(location: str) -> str:
     if not location.lower().startswith(("http://", "https://")):
         return "local"
-    return "http" if urlsplit(location).path.lower().endswith((".json", "/marketplace")) else "git"
+    path = urlsplit(location).path.lower()
+    if path.endswith(".zip"):
+        return "zip"
+    return "http" if path.endswith((".json", "/marketplace")) else "git"
 
 
 def _show(found: list[dict[str, Any]], *, as_json: bool) -> None:

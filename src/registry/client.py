@@ -3,70 +3,33 @@
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import msgspec
 
-from registry.answers import SearchBody, search_data, status_data
+from registry.answers import SearchBody
 from registry.catalog import Catalog
 from registry.data_dir import DataDirInUse, DataDirLock
 from registry.db import Database
-from registry.errors import RegistryError
+from registry.in_process import InProcess
+from registry.install_request import SkillRequest
 from registry.models import now
-from registry.project import generate_mdc
 from registry.services import Services
 from registry.settings import Settings
+from registry.skill_folder import remove_leftovers
 from registry.sources.entry import SourceEntry
-
-Progress = Callable[[int, int], None]
-Answer = dict[str, Any]
+from registry.sources.fetching import remove_fetched
+from registry.target import Answer, CommandFailed, Progress, Target
+from registry.upgrading import UpgradeBody
 
 _TIMEOUT_SECONDS = 30
+_FETCH_SECONDS = 600
+"""How long a server is waited for that itself waits for others: it has its own limits for each."""
 _POLL_SECONDS = 0.3
-
-
-class CommandFailed(Exception):
-    """A command could not do what it was asked; the message is one line that says what to do."""
-
-
-class Target(Protocol):
-    """What commands work on. Answers are those of the HTTP API's `data`; methods raise CommandFailed."""
-
-    def search(self, body: SearchBody) -> Answer:
-        """Search."""
-        ...
-
-    def reindex(self, skill_id: str | None, *, force: bool, progress: Progress) -> Answer:
-        """Reindex one skill or all, saying how far it is."""
-        ...
-
-    def status(self) -> Answer:
-        """Return how the service is."""
-        ...
-
-    def sources(self) -> list[Answer]:
-        """Return the sources."""
-        ...
-
-    def add_source(self, source: SourceEntry) -> Answer:
-        """Add a source and return it."""
-        ...
-
-    def remove_source(self, name: str) -> Answer:
-        """Remove a source."""
-        ...
-
-    def refresh_sources(self) -> list[Answer]:
-        """Read every source anew and return the sources."""
-        ...
-
-    def generate_mdc(self) -> Answer:
-        """Write the project's rule file for editors."""
-        ...
 
 
 class Server:
@@ -120,12 +83,27 @@ class Server:
         self._call("POST", "/registry/refresh")
         return self.sources()
 
+    def install(self, body: SkillRequest) -> Answer:
+        """Install a skill and return it."""
+        answer: Answer = self._call("POST", "/skills", msgspec.to_builtins(body), _FETCH_SECONDS)
+        return answer
+
+    def uninstall(self, skill_id: str) -> Answer:
+        """Remove a skill."""
+        answer: Answer = self._call("DELETE", f"/skills/{quote(skill_id, safe='')}")
+        return answer
+
+    def upgrade(self, body: UpgradeBody, progress: Progress) -> Answer:
+        """Upgrade one skill or all."""
+        answer: Answer = self._call("POST", "/skills/upgrade", msgspec.to_builtins(body), _FETCH_SECONDS)
+        return answer
+
     def generate_mdc(self) -> Answer:
         """Write the rule file of the server's project."""
         answer: Answer = self._call("POST", "/manifest/generate-mdc", {})
         return answer
 
-    def _call(self, method: str, path: str, body: object = None) -> Any:
+    def _call(self, method: str, path: str, body: object = None, seconds: float = _TIMEOUT_SECONDS) -> Any:
         request = urllib.request.Request(  # noqa: S310 - the scheme was checked
             f"{self._base}/api/v1{path}",
             method=method,
@@ -133,7 +111,7 @@ class Server:
             headers={"Content-Type": "application/json", "Accept": "application/json", **self._credential},
         )
         try:
-            with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as answer:  # noqa: S310
+            with urllib.request.urlopen(request, timeout=seconds) as answer:  # noqa: S310
                 return msgspec.json.decode(answer.read())["data"]
         except urllib.error.HTTPError as error:
             raise CommandFailed(_message(error)) from None
@@ -157,73 +135,20 @@ def _message(error: urllib.error.HTTPError) -> str:
         return f"the server answered {error.code} {error.reason}"
 
 
-class InProcess:
-    """A data directory opened in this process."""
-
-    def __init__(self, services: Services) -> None:
-        self.services = services
-
-    def search(self, body: SearchBody) -> Answer:
-        """Search."""
-        answer: Answer = self._answer(lambda: search_data(self.services, body).data)
-        return answer
-
-    def reindex(self, skill_id: str | None, *, force: bool, progress: Progress) -> Answer:
-        """Reindex one skill or all, saying how far it is."""
-        keys = [skill_id] if skill_id else None
-        answer: Answer = self._answer(lambda: self.services.reindexing.run(keys, force=force, progress=progress))
-        return answer
-
-    def status(self) -> Answer:
-        """Return how the service is."""
-        answer: Answer = self._answer(lambda: status_data(self.services))
-        return answer
-
-    def sources(self) -> list[Answer]:
-        """Return the sources."""
-        found: list[Answer] = self._answer(self.services.sources.list)
-        return found
-
-    def add_source(self, source: SourceEntry) -> Answer:
-        """Add a source and return it."""
-        answer: Answer = self._answer(lambda: self.services.sources.add(source))
-        return answer
-
-    def remove_source(self, name: str) -> Answer:
-        """Remove a source."""
-        self._answer(lambda: self.services.sources.remove(name))
-        return {"name": name, "message": f"Source '{name}' removed"}
-
-    def refresh_sources(self) -> list[Answer]:
-        """Read every source anew and return the sources."""
-        self._answer(self.services.sources.refresh)
-        return self.sources()
-
-    def generate_mdc(self) -> Answer:
-        """Write the project's rule file for editors, of the skills directory as it is."""
-        self.services.scanner.reconcile()
-        answer: Answer = self._answer(lambda: generate_mdc(self.services, write=True))
-        return answer
-
-    @staticmethod
-    def _answer(call: Callable[[], object]) -> Any:
-        try:
-            return msgspec.json.decode(msgspec.json.encode(call()))
-        except RegistryError as error:
-            raise CommandFailed(error.message) from None
-
-
 @contextmanager
-def open_target(settings: Settings, server: str | None, *, searching: bool = True) -> Iterator[Target]:
+def open_target(
+    settings: Settings, server: str | None, *, searching: bool = True, making: bool = False
+) -> Iterator[Target]:
     """Yield the server at `server`, else the one that runs on the data directory, else the directory itself.
 
-    With `searching` the directory's indexes are brought up to date first.
+    With `searching` the directory's indexes are brought up to date first; with `making` a new one is made where there
+    is none, and the skills directory read.
     """
     api_key = settings.client.api_key.reveal() if settings.client.api_key else None
     if server:
         yield Server(server, api_key)
         return
-    if not _is_catalog(settings):
+    if not making and not _is_catalog(settings):
         raise CommandFailed(
             f"{settings.data_dir.name} holds no catalog yet: start 'skill-registry serve' once, run "
             "'skill-registry scan', or name a running server with --server"
@@ -236,6 +161,10 @@ def open_target(settings: Settings, server: str | None, *, searching: bool = Tru
         yield Server(running.url, api_key)
         return
     with closing_services(settings, lock) as services:
+        if making:
+            remove_leftovers(settings.skills_dir)
+            remove_fetched(settings.data_dir)
+            services.scanner.reconcile()
         if searching:
             services.engine.start()
             services.engine.wait_until_embedded(_TIMEOUT_SECONDS)

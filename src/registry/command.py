@@ -8,9 +8,10 @@ from typing import Any, NoReturn, TypeVar, cast
 import click
 
 from embeddings import EmbeddingUnavailable
-from registry.client import CommandFailed, open_target
+from registry.client import open_target
 from registry.db import DatabaseUnusable
 from registry.settings import SETTINGS, Setting, Settings, SettingsError, load_settings
+from registry.target import CommandFailed
 
 FAILED, WRONG_USE, NOTHING_FOUND = 1, 2, 3
 
@@ -82,12 +83,20 @@ def stop(message: str, code: int = FAILED) -> NoReturn:
 
 
 def with_target(
-    flags: dict[str, Any], server: str | None, call: Callable[[Any], Any], *, searching: bool = True
+    flags: dict[str, Any],
+    server: str | None,
+    call: Callable[[Any], Any],
+    *,
+    searching: bool = True,
+    making: bool = False,
 ) -> Any:
-    """Return what `call` makes of the catalog the flags lead to; `searching` says whether it needs the indexes."""
+    """Return what `call` makes of the catalog the flags lead to.
+
+    `searching` says whether it needs the indexes, `making` whether a catalog is made where there is none.
+    """
     settings = load(flags)
     try:
-        with open_target(settings, server, searching=searching) as target:
+        with open_target(settings, server, searching=searching and not making, making=making) as target:
             return call(target)
     except (CommandFailed, DatabaseUnusable, EmbeddingUnavailable, OSError) as error:
         stop(str(error))

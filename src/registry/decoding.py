@@ -63,7 +63,7 @@ class StrictRequest(Request[Any, Any, Any]):
         if body:
             self._require_json()
             return body
-        if next(find_faults({}, kind), None):
+        if next(find_faults({}, _rules({}, kind)), None):
             raise validation_error(Fault(WHOLE, "is required: a JSON object"))
         return b"{}"
 
@@ -130,12 +130,20 @@ def decode(body: bytes, kind: type[_T]) -> _T:
     # JSON writes a line break as an escape: where there is none, msgspec's own check is enough.
     if not faults and b"\\" not in body:
         with contextlib.suppress(msgspec.ValidationError):
+            msgspec.convert(value, _rules(value, kind))
             return msgspec.convert(value, kind)
-    named = {fault.field for fault in faults}
-    faults.extend(fault for fault in find_faults(value, kind) if fault.field not in named)
+    for one in dict.fromkeys((_rules(value, kind), kind)):
+        named = {fault.field for fault in faults}
+        faults.extend(fault for fault in find_faults(value, one) if fault.field not in named)
     if faults:
         raise validation_error(*faults)
     return msgspec.convert(value, kind)
+
+
+def _rules(value: Any, kind: Any) -> Any:
+    """Return the type whose rules count: a body's own, or the one its `rules_for` tells by what is sent."""
+    choose = getattr(kind, "rules_for", None)
+    return choose(value) if choose else kind
 
 
 def _parse(body: bytes, faults: list[Fault]) -> Any:

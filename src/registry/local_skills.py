@@ -13,6 +13,7 @@ from registry.db import Transaction
 from registry.errors import Fault, conflict, not_found, skill_not_found, validation_error
 from registry.findings.engine import ENGINE, scan_folder
 from registry.frontmatter import FrontMatterError
+from registry.installs import find_install, forget_install, install_now, with_install
 from registry.models import RESERVED_IDS, NewSkill, Skill, SkillChanges, SourceType, split_labels
 from registry.skill_changes import default_body, said, sent_changes, with_sent
 from registry.skill_folder import (
@@ -151,7 +152,10 @@ class LocalSkills:
         skill_id = known.skill.id if known else self._free_id(transaction, folder, read)
         enabled = known.skill.enabled if known else True
         skill = msgspec.structs.replace(_skill(read, skill_id, enabled, place), findings=scan_folder(folder))
-        self._catalog.save(transaction, skill, read.body, Place(place, seen))
+        install = find_install(transaction, place)
+        if install is not None and known is None and install.sha256 != skill.digest:
+            forget_install(transaction, place)  # of an installation that was cut short before
+        self._catalog.save(transaction, _installed(transaction, place, skill), read.body, Place(place, seen))
 
     def _free_id(self, transaction: Transaction, folder: Path, read: SkillFolder) -> str:
         """Return the folder's id: the bare one, else one qualified by the folder above, else with a number."""
@@ -169,7 +173,13 @@ class LocalSkills:
         read = read_skill_folder(folder)
         found = {"digest": read.digest, "warnings": read.warnings, "findings": scan_folder(folder)}
         skill = msgspec.structs.replace(skill, metadata=read.metadata, **found)
+        skill = _installed(transaction, place, skill)
         return self._catalog.save(transaction, skill, read.body, Place(place, seen))
+
+
+def _installed(transaction: Transaction, place: str, skill: Skill) -> Skill:
+    install = install_now(transaction, place, skill.digest)
+    return skill if install is None else with_install(skill, install)
 
 
 def seen_now(folder: Path) -> str:

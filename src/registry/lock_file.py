@@ -3,6 +3,7 @@
 TOML, one table a skill in order of id, without times or names of machines: equal skills give equal bytes.
 """
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
@@ -20,7 +21,7 @@ from registry.toml_text import load_toml
 
 LOCK_FILE = "skills.lock"
 
-_HEADER = " Written by 'skill-registry lock', checked by 'skill-registry verify'. Not to be edited by hand."
+_HEADER = " Written by 'skill-registry', checked by 'skill-registry verify'. Not to be edited by hand."
 
 Sha256 = Annotated[
     str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)", extra={"rule": "must be 64 lower-case hexadecimal digits"})
@@ -55,8 +56,11 @@ class _Lock(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     skill: list[LockedSkill] = field(default_factory=list)
 
 
-def write_lock(path: Path, entries: Iterable[LockedSkill]) -> None:
-    """Write the lock in one step, for good. Raises LockFileError for an entry outside the rules, OSError."""
+def write_lock(path: Path, entries: Iterable[LockedSkill], *, locked: bool = False) -> None:
+    """Write the lock in one step, for good; `locked` says that the caller is the `only_writer` already.
+
+    Raises LockFileError for an entry outside the rules, OSError.
+    """
     skills = sorted(entries, key=lambda entry: entry.id)
     text = _text(skills)
     try:
@@ -64,7 +68,7 @@ def write_lock(path: Path, entries: Iterable[LockedSkill]) -> None:
     except UnicodeEncodeError:
         raise LockFileError(f"{path.name} cannot be written: the name of a skill's folder is not UTF-8") from None
     _parsed(data, path.name)
-    with only_writer(path):
+    with contextlib.nullcontext() if locked else only_writer(path):
         replace_file(path, data)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from registry.catalog import Catalog, Stored
+from registry.installs import find_install
 from registry.lock_file import LockedSkill, LockFileError
 from registry.manifest import Manifest
 from registry.origins import LocalOrigin
@@ -17,18 +18,32 @@ def locked_skills(
 ) -> Iterator[LockedSkill]:
     """Yield the installed skills as their folders are now; `before` are the entries of the lock there is.
 
-    An origin is the manifest's, else, for a skill that has not changed since, that of `before`, else its folder; a
-    commit is known only as long as skill and origin stay the same. Raises LockFileError for what cannot be read.
+    Raises LockFileError for what cannot be read.
     """
-    known = {(entry.id, entry.sha256): entry for entry in before}
-    wanted = manifest.dependencies if manifest else {}
+    known = list(before)
     for stored in catalog.installed():
-        entry = _locked(stored, skills_dir)
-        earlier = known.get((entry.id, entry.sha256), entry)
-        named = wanted[entry.id].origin if entry.id in wanted else None
-        origin = named or earlier.origin
-        commit = earlier.commit if origin == earlier.origin else None
-        yield msgspec.structs.replace(entry, origin=origin, commit=commit)
+        yield locked_skill(catalog, stored, skills_dir, manifest, known)
+
+
+def locked_skill(
+    catalog: Catalog, stored: Stored, skills_dir: Path, manifest: Manifest | None, before: Iterable[LockedSkill]
+) -> LockedSkill:
+    """Return one installed skill as its folder is now.
+
+    What was installed has the origin and commit it was fetched from, so that it can be had again. Another's origin is
+    the manifest's, else, where it has not changed since, that of `before`, else its folder; a commit is known only as
+    long as skill and origin stay the same. Raises LockFileError for what cannot be read.
+    """
+    entry = _locked(stored, skills_dir)
+    install = find_install(catalog.database, entry.path)
+    if install is not None and install.sha256.removeprefix("sha256:") == entry.sha256:
+        return msgspec.structs.replace(entry, origin=install.origin, commit=install.commit)
+    same = (one for one in before if (one.id, one.sha256) == (entry.id, entry.sha256))
+    earlier = next(same, entry)
+    named = manifest.dependencies[entry.id].origin if manifest and entry.id in manifest.dependencies else None
+    origin = named or earlier.origin
+    commit = earlier.commit if origin == earlier.origin else None
+    return msgspec.structs.replace(entry, origin=origin, commit=commit)
 
 
 def _locked(stored: Stored, skills_dir: Path) -> LockedSkill:

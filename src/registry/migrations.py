@@ -73,6 +73,14 @@ _FIRST: Statements = (
         record text not null,
         unique (source, id)
     )""",
+    # Not bound to the skill's row: a record is written before its folder is there.
+    """create table installs (
+        folder text primary key,
+        source text,
+        listed text,
+        record text not null
+    )""",
+    "create index installs_by_source on installs (source, listed)",
     """create table scan_problems (path text primary key, reason text not null)""",
     """create table jobs (
         id text primary key,

@@ -108,9 +108,10 @@ class HttpOrigin(msgspec.Struct, kw_only=True, frozen=True, tag_field="type", ta
 
 
 class ZipOrigin(msgspec.Struct, kw_only=True, frozen=True, tag_field="type", tag="zip", omit_defaults=True):
-    """A zip package behind a URL."""
+    """A zip package behind a URL, or the package in a folder of a zip that holds several."""
 
     url: WebUrl
+    subdir: Subdirectory | None = None
 
 
 class SourceOrigin(msgspec.Struct, kw_only=True, frozen=True, tag_field="type", tag="source", omit_defaults=True):

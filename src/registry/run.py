@@ -22,6 +22,7 @@ from registry.server import Site, serve
 from registry.services import Services
 from registry.settings import Settings
 from registry.skill_folder import remove_leftovers
+from registry.sources.fetching import remove_fetched
 from registry.transparency.checkpoint import Signer
 from registry.workers import serve_workers
 
@@ -47,6 +48,7 @@ def run(settings: Settings) -> int:
         lock.announce(listener.url)
         _warn(settings)
         remove_leftovers(settings.skills_dir)  # before any worker makes a temporary folder of its own
+        remove_fetched(settings.data_dir)
         if settings.server.workers > 1:
             make_site = functools.partial(_worker_site, settings)
             return serve_workers(make_site, settings.server.workers, listener, settings.limits)

@@ -16,9 +16,12 @@ from registry.catalog import Catalog, Clock
 from registry.db import Database
 from registry.documents import CatalogDocuments
 from registry.errors import RegistryError
+from registry.install import Installer
 from registry.local_skills import LocalSkills
 from registry.manifest_file import ManifestFile
 from registry.models import now
+from registry.outbound import AddressPolicy, Outbound
+from registry.project_files import ProjectFiles
 from registry.publish.published import PublishedVersions
 from registry.publish.service import Publishing
 from registry.publish.skills import PublishedSkills
@@ -28,7 +31,11 @@ from registry.reindexing import Reindexing
 from registry.scanner import Scanner, ScanReport
 from registry.settings import Settings
 from registry.sources.service import Sources
+from registry.staged_packages import StagedPackages
+from registry.transparency.log import TransparencyLog
+from registry.upgrading import Upgrader
 from registry.versions import Versions
+from registry.webhooks import WebhookSender
 from search.engine import Engine, text_space
 
 _log = logging.getLogger("registry")
@@ -73,7 +80,7 @@ class Services:
         self.local = LocalSkills(settings.skills_dir.resolve(), self.catalog)
         self.records = RecordSkills(settings.skills_dir.resolve(), self.catalog)
         self.versions = Versions(self.catalog, lambda stored: self.home_of(stored.skill.id).set_version)
-        self.published = PublishedVersions(self.database, self.catalog)
+        self.published = PublishedVersions(self.database, self.catalog, TransparencyLog(self.database, clock))
         self._published_skills = PublishedSkills(self.catalog, self.published)
         self.manifest = ManifestFile(settings.project.file)
         self._embedder = choose(_embedding_settings(settings))
@@ -94,9 +101,23 @@ class Services:
         self.sources = Sources(settings, self.database, self.catalog, clock, self.engine.changed)
         self._publishing: Publishing | None = None
         if settings.registry.enabled:
+            outbound = Outbound(AddressPolicy(settings.outbound.allowed_hosts))
+            webhooks = WebhookSender(self.database, settings.webhooks, outbound, clock)
             self._publishing = Publishing(
-                settings, self.catalog, self.published, clock, self.engine.changed, leader=self._leader
+                settings, self.catalog, self.published, clock, self.engine.changed, webhooks, leader=self._leader
             )
+        self.project = ProjectFiles(settings, self.manifest, self.catalog)
+        parts: dict[str, Any] = {
+            "packages": StagedPackages(self.local.root, self.sources.fetcher, settings),
+            "offers": self.sources.offers,
+            "local": self.local,
+            "catalog": self.catalog,
+            "project": self.project,
+            "clock": clock,
+            "on_change": self.engine.changed,
+        }
+        self.installer = Installer(**parts)
+        self.upgrader = Upgrader(fetcher=self.sources.fetcher, **parts)
 
     def searched(self, mode: str, seconds: float) -> None:
         """Count a search where there is somebody to read the figures."""

@@ -195,6 +195,18 @@ class Outbound(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()
 
 
+class Install(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be installed."""
+
+    allowed_roots: Annotated[
+        tuple[Path, ...],
+        Meta(
+            description="folders installed from, with all below them; in the local profile on loopback any folder is",
+            extra={"flag": "--install-allowed-root"},
+        ),
+    ] = ()
+
+
 class Log(msgspec.Struct, frozen=True, kw_only=True):
     """What is logged, and how."""
 

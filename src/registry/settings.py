@@ -28,6 +28,7 @@ from registry.setting_groups import (
     Client,
     Database,
     Embedding,
+    Install,
     Limits,
     Log,
     Outbound,
@@ -82,12 +83,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     registry_index: RegistryIndex = field(default=RegistryIndex(), name="registryIndex")
     blobs: Blobs = Blobs()
     outbound: Outbound = Outbound()
+    install: Install = Install()
     sources: Annotated[
         tuple[ConfiguredSource, ...],
         Meta(
-            description="where skills are advertised: [[sources]] tables with name, type (git, http or local), url or "
-            "path, and perhaps branch and priority",
-            title="tables with name, type (git, http or local), url or path, and perhaps branch and priority",
+            description="where skills are advertised: [[sources]] tables with name, type (git, http, zip or local), "
+            "url or path, and perhaps branch and priority",
+            title="tables with name, type (git, http, zip or local), url or path, and perhaps branch and priority",
             extra={"flag": None},
         ),
     ] = ()

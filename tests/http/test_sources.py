@@ -198,7 +198,7 @@ def test_sources_of_the_configuration_stay(world: World, name: str) -> None:
     "body",
     [
         {},
-        {"name": "x", "type": "zip", "url": "https://example.org/a.zip"},
+        {"name": "x", "type": "tar", "url": "https://example.org/a.tar"},
         {"name": "../x", "type": "git", "url": "https://example.org/a"},
         {"name": "x", "type": "git", "url": "file:///etc/passwd"},
         {"name": "x", "type": "git", "url": "--upload-pack=touch canary"},

@@ -46,6 +46,12 @@ def test_a_folder_is_told_by_its_path(folder: Path) -> None:
     assert "near" in Done(folder, "sources", "list").out
 
 
+def test_a_zip_is_told_by_its_name(folder: Path, hub: GitServer) -> None:
+    url = f"http://{hub.host}/absent.zip"
+    added = Done(folder, "sources", "add", "pack", url, "--json").json["sources"][0]
+    assert (added["type"], added["skills"], added["url"]) == ("zip", 0, url)
+
+
 def test_what_is_amiss_is_shown(folder: Path, hub: GitServer) -> None:
     Done(folder, "sources", "add", "broken", hub.url("absent"))
     assert "broken:" in Done(folder, "sources", "list").out

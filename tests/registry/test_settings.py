@@ -225,7 +225,7 @@ def test_sources_are_tables_or_json(folder: Path) -> None:
         'name = "local"\ntype = "git"\nurl = "https://u:canary@acme.example/s"',
         'name = "a"\ntype = "git"\nurl = "https://u:canary@acme.example/s"\nbrnach = "main"',
         'name = "a"\ntype = "git"\nurl = "ssh://u:canary@acme.example/s"',
-        'name = "a"\ntype = "zip"\nurl = "https://u:canary@acme.example/s.zip"',
+        'name = "a"\ntype = "tar"\nurl = "https://u:canary@acme.example/s.tar"',
     ],
 )
 def test_a_wrong_source_is_told_without_its_credentials(folder: Path, table: str) -> None:

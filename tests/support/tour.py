@@ -1,31 +1,70 @@
-"""What the example script prints, with what differs from run to run taken out: a part of the README."""
+"""What the example scripts print, with what differs from run to run taken out: parts of the README."""
 
 import os
 import re
 import socket
 import subprocess
 import sys
+import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
-SCRIPT = Path(__file__).parents[2] / "examples" / "registry-tour.sh"
+from support.git_server import GitServer
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 _VARYING = (
     (r"eyJ[\w.-]+", "eyJhbGciOiJIUzI1NiIs…"),
     (r"\d{4}-\d\d-\d\dT[\d:.]+Z", "2026-11-21T12:00:00.000Z"),
     (r'"took_ms":[\d.]+', '"took_ms":0.4'),
+    (r"in [\d.]+ ms", "in 0.4 ms"),
+    (r"http://127\.0\.0\.1:\d+/dotnet/\.git", "https://git.example.org/dotnet-skills"),
+    (r"[ \t]+$", ""),
 )
+
+_SKILLS = {
+    "dump-analysis": "Find out from a memory dump why a .NET process crashed or hangs.",
+    "nuget-audit": "Check the NuGet packages of a solution for known weaknesses and old versions.",
+}
 
 
 def tour() -> str:
-    """Run the script and return what it printed."""
+    """Run the tour of the registry profile and return what it printed."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
+    return _printed("registry-tour.sh", {"PORT": str(port)})
+
+
+def sources_tour() -> str:
+    """Run the tour of sources, against a repository of a loopback server, and return what it printed."""
+    with tempfile.TemporaryDirectory() as folder, GitServer(Path(folder)) as server:
+        repository = server.repository("dotnet")
+        repository.commit({f"skills/{name}/SKILL.md": _skill(name, "1.0.0") for name in _SKILLS})
+        newer = Path(folder) / "newer.md"
+        newer.write_text(_skill("dump-analysis", "1.1.0"))
+        where = f"{repository.folder}/skills/dump-analysis/SKILL.md"
+        step = Path(folder) / "next.sh"
+        step.write_text(
+            f"cp {newer} {where}\ncd {repository.folder}\ngit -c user.name=A -c user.email=a@b commit -qam x\n"
+        )
+        return _printed(
+            "sources-tour.sh",
+            {"GIT_URL": server.url("dotnet"), "GIT_HOST": server.host, "NEXT": f"sh {step}", "COLUMNS": "110"},
+        )
+
+
+def _skill(name: str, version: str) -> str:
+    front = f"name: {name}\ndescription: {_SKILLS[name]}\nmetadata:\n  version: {version}"
+    return f"---\n{front}\n---\n\n# {name}\n\nWork in small steps.\n"
+
+
+def _printed(script: str, settings: Mapping[str, str]) -> str:
     plain = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI", "SKILL_"))}
     path = f"{Path(sys.executable).parent}{os.pathsep}{plain['PATH']}"
     done = subprocess.run(
-        ["sh", str(SCRIPT)],
-        env={**plain, "PATH": path, "PORT": str(port)},
+        ["sh", str(EXAMPLES / script)],
+        env={**plain, "PATH": path, **settings},
         capture_output=True,
         text=True,
         timeout=120,
@@ -35,5 +74,7 @@ def tour() -> str:
         raise RuntimeError(f"the tour ended with {done.returncode}: {done.stderr}")
     text = done.stdout
     for pattern, same in _VARYING:
-        text = re.sub(pattern, same, text)
+        text = re.sub(pattern, same, text, flags=re.MULTILINE)
+    for number, commit in enumerate(dict.fromkeys(re.findall(r"\b[0-9a-f]{40}\b", text)), 1):
+        text = text.replace(commit, str(number) * 40)
     return text.strip()

@@ -5,7 +5,7 @@ A zip and a folder come in by two doors (`archive`, `source_folder`) and meet on
 """
 
 from registry.packages.limits import DEFAULT_LIMITS, Limits
-from registry.packages.package import Package, Peek, peek, read_folder, read_zip
+from registry.packages.package import Package, Peek, peek, read_folder, read_zip, unpack
 from registry.packages.packing import pack
 from registry.packages.refusal import PackageRefused
 
@@ -19,4 +19,5 @@ __all__ = [
     "peek",
     "read_folder",
     "read_zip",
+    "unpack",
 ]

@@ -63,8 +63,7 @@ def read_zip(archive: Path | BinaryIO, staged: Path, limits: Limits = DEFAULT_LI
         root = _root(source.entries)
         _statement(source, root)  # the cheap faults first
         with staging(staged):
-            for entry in source.entries:
-                stage(staged, entry, source.chunks(entry.name))
+            _stage_all(source, staged)
             return _package(staged, root, source.entries)
 
 
@@ -78,6 +77,22 @@ def read_folder(folder: Path, staged: Path, limits: Limits = DEFAULT_LIMITS) -> 
     with staging(staged):
         source.each(lambda entry, chunks: stage(staged, entry, chunks))
         return _package(staged, root, source.entries)
+
+
+def unpack(archive: Path | BinaryIO, folder: Path, limits: Limits) -> None:
+    """Unpack a zip that need not be one package into `folder`, which must not exist, by the rules for its entries.
+
+    Raises PackageRefused, and OSError of our own disk; then `folder` does not exist afterwards.
+    """
+    with _opened(archive) as file:
+        source = Archive(file, limits)
+        with staging(folder):
+            _stage_all(source, folder)
+
+
+def _stage_all(source: Archive, folder: Path) -> None:
+    for entry in source.entries:
+        stage(folder, entry, source.chunks(entry.name))
 
 
 def peek(archive: Path | BinaryIO, limits: Limits = DEFAULT_LIMITS) -> Peek:

@@ -1,6 +1,6 @@
 """Publish jobs in the catalog: one row from the upload to its end (contract, section 6, *Job*)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import msgspec
@@ -11,6 +11,7 @@ from registry.db import Database, Transaction
 from registry.errors import not_found
 from registry.findings import Finding
 from registry.models import timestamp
+from registry.webhooks import Checked
 
 JobState = Literal["pending", "validating", "accepted", "rejected"]
 
@@ -67,11 +68,12 @@ class Job(msgspec.Struct, kw_only=True):
 
 
 class Jobs:
-    """Reads and writes the jobs."""
+    """Reads and writes the jobs. `note` writes down who is to be told of one that ends, in the same transaction."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, note: Callable[[Transaction, Checked], None]) -> None:
         self._database = database
         self._clock = clock
+        self._note = note
 
     def now(self) -> str:
         """Return the time as jobs have it."""
@@ -159,6 +161,7 @@ class Jobs:
             "update publish_jobs set state = 'accepted', warnings = ?, completed_at = ?, index_number = ? where id = ?",
             (msgspec.json.encode(warnings).decode(), self.now(), index_number, job.id),
         )
+        self._note(transaction, _checked(job, warnings, accepted=True))
 
     def reject(self, job: Job, errors: Sequence[JobFinding]) -> None:
         """End a job with what is wrong."""
@@ -167,6 +170,19 @@ class Jobs:
                 "update publish_jobs set state = 'rejected', errors = ?, completed_at = ? where id = ?",
                 (msgspec.json.encode(errors).decode(), self.now(), job.id),
             )
+            self._note(transaction, _checked(job, errors, accepted=False))
+
+
+def _checked(job: Job, findings: Sequence[JobFinding], *, accepted: bool) -> Checked:
+    return Checked(
+        job_id=job.id,
+        skill_id=job.skill_id,
+        version=job.version,
+        scope=job.scope,
+        checksum=job.checksum,
+        accepted=accepted,
+        findings=findings,
+    )
 
 
 def _job(row: tuple[object, ...]) -> Job:

@@ -1,6 +1,7 @@
 """Published versions: kept for good, whatever becomes of the skill, and what the catalog shows of them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Literal
 
 import msgspec
@@ -13,10 +14,12 @@ from registry.frontmatter import read
 from registry.models import Skill, version_parts
 from registry.packages import Package
 from registry.record_skills import SOURCE
+from registry.transparency.log import Kind, LogEntry, TransparencyLog
 
 VersionState = Literal["active", "yanked", "revoked"]
 
 _COLUMNS = "skill_id, version, state, checksum, size, published_at, record, skill_file"
+_LOGGED_AS: Mapping[VersionState, Kind] = MappingProxyType({"active": "unyank", "yanked": "yank", "revoked": "revoke"})
 _NEWEST_FIRST = "order by major desc, minor desc, patch desc"
 
 
@@ -66,9 +69,10 @@ class PublishedVersions:
     and are never published again.
     """
 
-    def __init__(self, database: Database, catalog: Catalog) -> None:
+    def __init__(self, database: Database, catalog: Catalog, log: TransparencyLog) -> None:
         self._database = database
         self._catalog = catalog
+        self._log = log
 
     def find(self, skill_id: str, version: str) -> PublishedVersion:
         """Return a version, whatever its state. Raises SKILL_NOT_FOUND."""
@@ -113,6 +117,7 @@ class PublishedVersions:
                 version.skill_file,
             ),
         )
+        self._log.append(transaction, _entry("publish", version))
         return self._changed(transaction, version.skill_id)
 
     def set_state(self, skill_id: str, versions: Iterable[str] | None, state: VersionState) -> None:
@@ -129,12 +134,18 @@ class PublishedVersions:
                     raise skill_not_found(skill_id, version)
                 if before[version] == "revoked" and state != "revoked":
                     raise forbidden(f"Version {version} of skill '{skill_id}' is revoked for good")
-                transaction.execute(
-                    "update published set state = ? where skill_id = ? and version = ?", (state, skill_id, version)
-                )
+                if before[version] != state:
+                    self._set_state(transaction, skill_id, version, state)
             transaction.touched += [f"{skill_id}@{version} {state}" for version in chosen]
             if any(before[version] != state for version in chosen):
                 self._changed(transaction, skill_id)
+
+    def _set_state(self, transaction: Transaction, skill_id: str, version: str, state: VersionState) -> None:
+        rows = transaction.read(
+            f"update published set state = ? where skill_id = ? and version = ? returning {_COLUMNS}",
+            (state, skill_id, version),
+        )
+        self._log.append(transaction, _entry(_LOGGED_AS[state], _version(rows[0])))
 
     def _changed(self, transaction: Transaction, skill_id: str) -> int:
         self.show(transaction, skill_id)
@@ -166,6 +177,16 @@ class PublishedVersions:
 
     def _key(self, transaction: Transaction, skill_id: str) -> int:
         return int(transaction.read("select key from skills where id = ?", (skill_id,))[0][0])
+
+
+def _entry(kind: Kind, version: PublishedVersion) -> LogEntry:
+    return LogEntry(
+        kind=kind,
+        skill_id=version.skill_id,
+        version=version.version,
+        sha256=version.checksum,
+        digest=version.record.tree,
+    )
 
 
 def _version(row: tuple[Any, ...]) -> PublishedVersion:

@@ -22,6 +22,7 @@ from registry.publish.published import PublishedVersion, PublishedVersions, Vers
 from registry.publish.submitting import Received, Receiver, Submitting
 from registry.publish.worker import PublishWorker
 from registry.settings import Settings
+from registry.webhooks import WebhookSender
 
 _log = logging.getLogger("registry.publish")
 
@@ -74,6 +75,7 @@ class Publishing:
         published: PublishedVersions,
         clock: Clock,
         on_change: Callable[[], None],
+        webhooks: WebhookSender,
         *,
         leader: bool,
     ) -> None:
@@ -85,7 +87,8 @@ class Publishing:
         self.upload_bytes = settings.limits.upload_bytes
         self.published = published
         self.store: BlobStore = configured_store(settings)
-        self.jobs = Jobs(database, clock)
+        self._webhooks = webhooks
+        self.jobs = Jobs(database, clock, webhooks.note)
         self._submitting = Submitting(settings.data_dir / FOLDER, catalog, self.jobs, self.published, limits, clock)
         self._worker = PublishWorker(
             database,
@@ -104,11 +107,13 @@ class Publishing:
         self._worker.start()
         if self._leader:
             self._pusher.start()
+            self._webhooks.start()
 
     def stop(self) -> None:
         """Stop at a step boundary."""
         self._worker.stop()
         self._pusher.stop()
+        self._webhooks.stop()
 
     def _changed(self) -> None:
         self._on_change()

@@ -9,8 +9,10 @@ from litestar.params import JSONBody, QueryParameter
 
 from registry.conditions import if_match, not_modified
 from registry.envelope import Ok, Pagination
-from registry.models import Card, NewSkill, Skill, SkillChanges
+from registry.install_request import SkillRequest, wanted
+from registry.models import Card, Skill, SkillChanges
 from registry.routes.parameters import ERRORS, Deleted, ListPage, ReadyServices, each, skill_id
+from registry.upgrading import UpgradeBody, UpgradeData
 
 Enabled = Annotated[bool | None, QueryParameter(description="Only skills that are, or are not, enabled")]
 
@@ -35,11 +37,15 @@ def get_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Respo
 
 @post("/skills", sync_to_thread=True, tags=["skills"], responses=ERRORS, role="manager")
 def create_skill(
-    request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[NewSkill]
+    request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[SkillRequest]
 ) -> Response[Ok[Skill]]:
-    """Create a skill: in the local profile a folder with a SKILL.md, in the registry profile a record."""
-    skill = services.new_home().create(data)
-    services.engine.changed()
+    """Install a skill from where the body says, or create it: in the local profile a folder, else a record."""
+    what = wanted(data, services.settings.profile)
+    if what is None:
+        skill = services.new_home().create(data)
+        services.engine.changed()
+    else:
+        skill = services.installer.install(what)
     location = f"{request.url.path.rstrip('/')}/{skill.id}"
     return Response(Ok(skill), status_code=201, headers={"Location": location, "ETag": skill.etag})
 
@@ -60,13 +66,18 @@ async def update_skill(
 
 @delete(each("/skills/{id}"), status_code=200, tags=["skills"], responses=ERRORS, role="manager")
 async def delete_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[Deleted]:
-    """Remove a skill with its folder and versions, in the local profile also its entry in the manifest."""
+    """Remove a skill with its folder and versions, in the local profile also from the manifest and the lock."""
     one = skill_id(request)
     await to_thread.run_sync(services.home_of(one).delete, one, if_match(request))
     await to_thread.run_sync(services.engine.changed)
-    if services.settings.profile == "local":
-        await to_thread.run_sync(services.manifest.discard, one)
+    await to_thread.run_sync(services.project.removed, one)
     return Ok(Deleted(id=one, message=f"Skill '{one}' deleted"))
+
+
+@post("/skills/upgrade", status_code=200, sync_to_thread=True, tags=["skills"], responses=ERRORS, role="manager")
+def upgrade_skills(services: ReadyServices, data: JSONBody[UpgradeBody]) -> Ok[UpgradeData]:
+    """Fetch installed skills anew from where they came from: one, or all; what fails fails alone."""
+    return Ok(services.upgrader.run(data))
 
 
 SKILLS = [list_skills, get_skill, create_skill, update_skill, delete_skill]

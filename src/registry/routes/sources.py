@@ -8,11 +8,10 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 
 from registry.envelope import Ok
 from registry.errors import forbidden
+from registry.guard import is_loopback_host
 from registry.routes.parameters import ERRORS, ReadyServices
 from registry.sources.entry import SourceEntry
 from registry.sources.service import AllSkills, Marketplace, SourceData, SourceSkills
-
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 DocumentForm = Annotated[
     Literal["flat", "claude"],
@@ -44,7 +43,7 @@ def list_sources(services: ReadyServices) -> Ok[list[SourceData]]:
 @post("/registry/sources", sync_to_thread=True, tags=["sources"], responses=ERRORS, role="admin")
 def add_source(services: ReadyServices, data: JSONBody[SourceEntry]) -> Response[Ok[SourceData]]:
     """Add a source and read it; one that cannot be read yet is added all the same, and its error told."""
-    if data.type == "local" and services.settings.server.host not in _LOOPBACK:
+    if data.type == "local" and not is_loopback_host(services.settings.server.host):
         raise forbidden("Folders of this machine are sources only where the service listens on loopback")
     return Response(Ok(services.sources.add(data)), status_code=201)
 

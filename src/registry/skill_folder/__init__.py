@@ -1,6 +1,7 @@
 """Skills as folders on disk: finding, reading, naming and writing them."""
 
 from registry.skill_folder.ids import qualified_id, suggest_id
+from registry.skill_folder.placing import placing_skill_folder, replacing_skill_folder
 from registry.skill_folder.reading import SkillFolder, UnreadableSkill, project_metadata, read_skill_folder
 from registry.skill_folder.tree import (
     FileEntry,
@@ -27,12 +28,14 @@ __all__ = [
     "fingerprint",
     "list_files",
     "open_file",
+    "placing_skill_folder",
     "project_metadata",
     "qualified_id",
     "read_skill_folder",
     "remove_leftovers",
     "remove_skill_folder",
     "removing_skill_folder",
+    "replacing_skill_folder",
     "restoring_skill_file",
     "suggest_id",
     "tree_digest",

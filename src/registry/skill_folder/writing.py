@@ -10,6 +10,7 @@ from pathlib import Path
 
 from registry.atomic_files import TEMPORARY_PREFIX, replace_file, sync_folder, temporary_path, write_new
 from registry.frontmatter_edit import patch, render, with_body
+from registry.skill_folder.placing import restore_replaced
 from registry.skill_folder.reading import UnreadableSkill
 from registry.skill_folder.tree import SKILL_FILE, find_skill_folders
 from registry.yaml_text import Value
@@ -111,7 +112,11 @@ def _removable(root: Path, folder: Path) -> Path:
 
 
 def remove_leftovers(root: Path) -> None:
-    """Remove what a crash has left of our temporary files and folders. Only one process may work in `root`."""
+    """Remove what a crash has left of our temporary files and folders, and put back what it left out of its place.
+
+    Only one process may work in `root`.
+    """
+    restore_replaced(root)
     for folder in (root, *find_skill_folders(root)):
         for leftover in folder.glob(f"{TEMPORARY_PREFIX}*"):
             if leftover.is_dir() and not leftover.is_symlink():

@@ -18,11 +18,11 @@ REGISTRY = "registry"
 RESERVED_NAMES = frozenset({LOCAL, REGISTRY})
 
 Priority = Annotated[int, Meta(ge=0, le=1000, extra={"rule": "must be a whole number from 0 to 1000"})]
-SourceKind = Literal["git", "http", "local"]
+SourceKind = Literal["git", "http", "zip", "local"]
 
 
 class SourceEntry(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """One source: a git repository, a marketplace document behind a URL, or a folder of this machine.
+    """One source: a git repository, a marketplace document or a zip of skills behind a URL, or a folder.
 
     Of two sources the one with the lower priority number comes first. Raises ValueError where the parts do not fit.
     """

@@ -264,7 +264,9 @@ def claude_document(source: str, skills: Sequence[Listed]) -> dict[str, Any]:
 
 
 def _plugin_source(origin: Origin | None) -> dict[str, str] | None:
-    if isinstance(origin, ZipOrigin) and origin.url.lower().startswith("https://"):  # Claude Code takes no other
+    if isinstance(origin, ZipOrigin):
+        if origin.subdir or not origin.url.lower().startswith("https://"):  # Claude Code takes neither
+            return None
         return {"source": "archive", "url": origin.url}
     if not isinstance(origin, GitOrigin):
         return None

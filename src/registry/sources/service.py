@@ -4,7 +4,7 @@ import datetime
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -15,9 +15,10 @@ from registry.git import Git
 from registry.models import timestamp
 from registry.outbound import AddressPolicy, Outbound, shown
 from registry.settings import Settings
-from registry.sources.entry import LOCAL, REGISTRY, Listed, SourceEntry
-from registry.sources.fetching import Fetcher
+from registry.sources.entry import LOCAL, REGISTRY, Listed, SourceEntry, SourceKind
+from registry.sources.fetching import FOLDER, Fetcher
 from registry.sources.marketplace import claude_document
+from registry.sources.offers import Offers
 from registry.sources.refreshing import Outcome, Refreshing
 from registry.sources.store import SourceStore
 
@@ -32,7 +33,7 @@ class SourceData(msgspec.Struct, kw_only=True):
     """A source in answers. `skills` is how many it lists; `error` says why the last refresh failed."""
 
     name: str
-    type: Literal["git", "http", "local"]
+    type: SourceKind
     url: str | None
     path: str | None
     branch: str | None
@@ -109,10 +110,12 @@ class Sources:
         self.fetcher = Fetcher(
             Outbound(policy),
             Git(policy, limits.git_seconds, limits.git_bytes),
-            settings.data_dir / "sources",
+            settings.data_dir / FOLDER,
             download_bytes=limits.download_bytes,
+            unpacked_bytes=limits.git_bytes,
             download_seconds=limits.download_seconds,
         )
+        self.offers = Offers(database, self.entries)
         self._on_change = on_change
         self._refreshing = Refreshing(self.fetcher, self._keep)
         self._stopped = threading.Event()
@@ -239,6 +242,11 @@ class Sources:
     def refresh(self) -> None:
         """Read every source anew; those that are slow are read to the end in the background."""
         self._refresh(self.entries(), self._settings.limits.source_wait_seconds)
+
+    def read_new(self) -> None:
+        """Read the sources that nobody has tried to read yet."""
+        new = [source for source in self.entries() if not self._store.state(source).last_tried]
+        self._refresh(new, self._settings.limits.source_wait_seconds)
 
     def _refresh(self, sources: Sequence[SourceEntry], wait_seconds: float) -> None:
         marks = [(source, self._store.state(source).mark) for source in sources]

@@ -10,8 +10,25 @@ import msgspec
 from registry.catalog import Catalog, Clock
 from registry.db import Database, Transaction
 from registry.errors import conflict
+from registry.installs import installed_folder, set_twin
 from registry.models import Skill, SourceType, timestamp
-from registry.sources.entry import Listed, Listing, SourceEntry
+from registry.sources.entry import LOCAL, REGISTRY, Listed, Listing, SourceEntry
+
+_TWIN = (
+    "from installs i join skills s on s.folder = i.folder join documents d on d.key = s.key"
+    " where i.source = a.source and i.listed = a.id"
+)
+"""The installed skill of an advertised one, `a`."""
+
+
+def _own(name: str) -> str:
+    """Return which skills, `s`, a source of our own lists: folders that no other source lists, or records."""
+    if name == REGISTRY:
+        return "s.advertised = 0 and s.folder is null"
+    return (
+        "s.folder is not null and not exists (select 1 from installs i join advertised a"
+        " on a.source = i.source and a.id = i.listed where i.folder = s.folder)"
+    )
 
 
 class SourceState(msgspec.Struct, kw_only=True):
@@ -112,6 +129,8 @@ class SourceStore:
             " on conflict (key) do update set hash = excluded.hash, record = excluded.record",
             (source.name, skill.id, seen, record, catalog_id),
         )
+        hidden = installed_folder(transaction, source.name, skill.id) is not None
+        set_twin(transaction, source.name, skill.id, hidden=hidden)
 
     def _free_id(self, transaction: Transaction, wanted: str) -> str:
         """Return the id, with a number where a local skill in a folder of the source's name has it already."""
@@ -148,17 +167,17 @@ class SourceStore:
         )
 
     def cards(self, name: str) -> list[bytes]:
-        """Return the encoded cards of what a source lists, in order of id."""
-        sql = "select d.card from advertised a join documents d on d.key = a.key where a.source = ? order by a.id"
+        """Return the encoded cards of what a source lists, in order of id; of what is installed the installed one's."""
+        sql = (
+            f"select coalesce((select d.card {_TWIN} limit 1), (select d.card from documents d where d.key = a.key))"
+            " from advertised a where a.source = ? order by a.id"
+        )
         return [row[0].encode() for row in self._database.read(sql, (name,))]
 
     def own_cards(self, name: str) -> list[bytes]:
         """Return the encoded cards of a source of our own, in order of id."""
-        sql = (
-            "select d.card from skills s join documents d on d.key = s.key"
-            " where s.advertised = 0 and s.source = ? order by s.id"
-        )
-        return [row[0].encode() for row in self._database.read(sql, (name,))]
+        sql = f"select d.card from skills s join documents d on d.key = s.key where {_own(name)} order by s.id"
+        return [row[0].encode() for row in self._database.read(sql)]
 
     def listed(self, name: str) -> list[Listed]:
         """Return what a source lists, in order of id, without the texts."""
@@ -167,8 +186,7 @@ class SourceStore:
 
     def own_listed(self, name: str) -> list[Listed]:
         """Return the skills of a source of our own as another would list them."""
-        sql = "select detail from skills where advertised = 0 and source = ? order by id"
-        rows = self._database.read(sql, (name,))
+        rows = self._database.read(f"select s.detail from skills s where {_own(name)} order by s.id")
         skills = (msgspec.json.decode(row[0], type=Skill) for row in rows)
         return [
             Listed(**{name: getattr(skill, name) for name in Listed.__struct_fields__ if hasattr(skill, name)})
@@ -177,7 +195,10 @@ class SourceStore:
 
     def counts(self) -> dict[str, int]:
         """Return how many skills each source lists; those with none are left out."""
-        return dict(self._database.read("select source, count(*) from skills group by source"))
+        counted = dict(self._database.read("select source, count(*) from advertised group by source"))
+        for name in (LOCAL, REGISTRY):
+            counted[name] = self._database.read(f"select count(*) from skills s where {_own(name)}")[0][0]
+        return counted
 
     def find(self, key: int) -> Listed | None:
         """Return the skill with this key as its source lists it, or None where it is installed."""

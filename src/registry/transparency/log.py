@@ -21,7 +21,6 @@ class LogEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     kind: Kind
     at: str = ""
-    actor: str | None = None
     skill_id: str | None = None
     version: str | None = None
     sha256: str | None = None

@@ -1,0 +1,436 @@
+"""Skills installed over HTTP from every kind of origin, against real repositories and a real web server."""
+
+import json
+import os
+import shutil
+import stat
+import threading
+import time
+import tomllib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+
+from registry.lock_file import read_lock
+from registry.skill_folder import tree_digest
+from support.commands import Done
+from support.git_server import GitServer, Repository
+from support.servers import NEW_SKILL, RunningServer, write_skill
+from support.web_server import WebServer, redirect, reply
+from support.zips import Item, plain_zip, raw_zip
+
+KEY = "-----BEGIN OPENSSH " + "PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gt\n"
+
+
+def skill_md(name: str, version: str = "1.0.0", body: str = "") -> str:
+    return (
+        f"---\nname: {name}\ndescription: A skill about {name}.\nmetadata:\n  version: {version}\n---\n# {name}\n{body}"
+    )
+
+
+class World(NamedTuple):
+    """A server with the sources `hub` and `other`, two repositories, both of which have a skill `twin`."""
+
+    server: RunningServer
+    hub: GitServer
+    skills: Repository
+    web: WebServer
+    folder: Path
+
+    def install(self, **body: Any) -> httpx.Response:
+        return self.server.api("POST", "/skills", json=body)
+
+    def installed(self, **body: Any) -> dict[str, Any]:
+        answer = self.install(**body)
+        assert answer.status_code == 201, answer.text
+        data: dict[str, Any] = answer.json()["data"]
+        return data
+
+    def publish(self, name: str, version: str = "1.0.0", body: str = "", **files: str) -> str:
+        """Commit a skill to the repository behind `hub` and have it listed; return the commit."""
+        texts = {f"skills/{name}/SKILL.md": skill_md(name, version, body)}
+        commit = self.skills.commit(texts | {f"skills/{name}/{path}": text for path, text in files.items()})
+        assert self.server.api("POST", "/registry/refresh").status_code == 200
+        return commit
+
+    def get(self, path: str) -> Any:
+        answer = self.server.api("GET", path)
+        assert answer.status_code == 200, answer.text
+        return answer.json()["data"]
+
+    def upgrade(self, **body: Any) -> dict[str, Any]:
+        answer = self.server.api("POST", "/skills/upgrade", json=body)
+        assert answer.status_code == 200, answer.text
+        data: dict[str, Any] = answer.json()["data"]
+        return data
+
+    def upgraded(self, skill_id: str, **body: Any) -> dict[str, Any]:
+        """Return the row of one skill."""
+        (row,) = self.upgrade(skill_id=skill_id, **body)["results"]
+        return row
+
+    def subdir(self, name: str, **ref: str) -> dict[str, Any]:
+        """Return the origin of a skill of the repository behind `hub`."""
+        origin = {"type": "git", "url": self.hub.url("skills"), "subdir": f"skills/{name}"}
+        return origin | ({"ref": ref} if ref else {})
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder: Path = tmp_path_factory.mktemp("install")
+    with GitServer(folder / "hub") as hub, WebServer() as web:
+        skills, other = hub.repository("skills"), hub.repository("other")
+        skills.commit({"skills/twin/SKILL.md": skill_md("twin")})
+        other.commit({"twin/SKILL.md": skill_md("twin"), "alone/SKILL.md": skill_md("alone")})
+        config = folder / "registry.toml"
+        config.write_text(
+            f'[[sources]]\nname = "hub"\ntype = "git"\nurl = "{hub.url("skills", "ada:canary@")}"\n'
+            f'[[sources]]\nname = "other"\ntype = "git"\nurl = "{hub.url("other")}"\n'
+        )
+        allowed = ("--outbound-allowed-host", hub.host, "--outbound-allowed-host", web.host)
+        server = RunningServer(folder, *allowed, "--config", str(config))
+        server.manifest.write_text('# ours\n[metadata]\nid = "shop"\n')
+        with server:
+            assert server.api("POST", "/registry/refresh").status_code == 200
+            yield World(server, hub, skills, web, folder)
+            assert not list(server.skills_dir.glob(".skill-registry-*"))
+            assert server.status()["drift"] == 0
+        assert "canary" not in server.log.read_text() + (folder / "skills.lock").read_text()
+
+
+def details(answer: httpx.Response, status: int = 400) -> str:
+    assert answer.status_code == status, answer.text
+    return str(answer.json()["error"])
+
+
+def test_from_a_source_by_id_and_name_of_the_source(world: World) -> None:
+    world.publish("sourced")
+    answer = world.install(skill_id="sourced", source_name="hub")
+    assert (answer.status_code, answer.headers["Location"]) == (201, "/api/v1/skills/sourced")
+    skill = answer.json()["data"]
+    assert (skill["id"], skill["installed"], skill["source"], skill["source_type"]) == ("sourced", True, "hub", "git")
+    assert (skill["source_url"], answer.headers["ETag"]) == (
+        world.hub.url("skills"),
+        world.get("/skills/sourced")["etag"],
+    )
+    assert (world.server.skills_dir / "sourced/SKILL.md").read_text() == skill_md("sourced")
+    assert world.install(skill_id="sourced", source_name="hub").status_code == 409
+
+
+def test_what_is_installed_takes_the_place_of_what_is_advertised(world: World) -> None:
+    world.publish("shadow")
+    assert world.server.found("shadow", limit=1) == ["hub/shadow"]
+    world.installed(origin="hub/shadow")
+    found = world.server.found("shadow")
+    assert found[0] == "shadow"
+    assert "hub/shadow" not in found
+    cards = {card["id"]: card for card in world.get("/registry/sources/hub/skills")["skills"]}
+    assert (cards["shadow"]["installed"], "hub/shadow" in cards) == (True, False)
+    assert "shadow" not in {card["id"] for card in world.get("/registry/sources/local/skills")["skills"]}
+    world.publish("shadow", "1.1.0")
+    assert "hub/shadow" not in world.server.found("shadow")
+    assert world.server.api("DELETE", "/skills/shadow").status_code == 200
+    assert world.server.found("shadow", limit=1) == ["hub/shadow"]
+
+
+def test_a_bare_id_of_two_sources_is_ambiguous(world: World) -> None:
+    error = details(world.install(origin="twin"), 409)
+    assert "'twin' is ambiguous: say which of 'hub/twin', 'other/twin'" in error
+    assert world.installed(origin="other/twin")["source"] == "other"
+    assert "installed already" in details(world.install(origin="hub/twin"), 409)
+    assert world.installed(origin="alone")["source"] == "other"
+
+
+def test_from_a_folder_of_a_repository(world: World) -> None:
+    commit = world.publish("gitted")
+    skill = world.installed(origin=world.subdir("gitted", branch="main"))
+    assert (skill["source"], skill["source_type"], skill["source_branch"]) == ("local", "git", "main")
+    lock = {entry.id: entry for entry in read_lock(world.folder / "skills.lock")}
+    assert (lock["gitted"].commit, f"sha256:{lock['gitted'].sha256}") == (commit, skill["digest"])
+
+
+def test_from_a_zip_and_from_a_folder_in_a_zip(world: World) -> None:
+    files = {f"pack-main/{name}/SKILL.md": skill_md(name).encode() for name in ("zipped", "boxed")}
+    world.web.answers["/one.zip"] = reply(plain_zip({"SKILL.md": skill_md("single").encode()}))
+    world.web.answers["/many.zip"] = reply(plain_zip(files))
+    assert world.installed(origin=f"{world.web.url}/one.zip")["source_type"] == "zip"
+    error = details(world.install(origin=f"{world.web.url}/many.zip"))
+    assert "no-skill-file" in error
+    boxed = {"type": "zip", "url": f"{world.web.url}/many.zip", "subdir": "pack-main/boxed"}
+    assert world.installed(origin=boxed)["id"] == "boxed"
+
+
+def test_modes_and_times_of_an_archive_do_not_count(world: World) -> None:
+    items = [Item(b"SKILL.md", skill_md("moded").encode(), mode=0o100666), Item(b"run.sh", b"#!", mode=0o100777)]
+    world.web.answers["/moded.zip"] = reply(raw_zip(*items))
+    started = time.time() - 2
+    world.installed(origin=f"{world.web.url}/moded.zip")
+    folder = world.server.skills_dir / "moded"
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (folder, *folder.iterdir())}
+    assert modes == {"moded": 0o755, "SKILL.md": 0o644, "run.sh": 0o755}
+    assert all(path.stat().st_mtime >= started and path.stat().st_uid == os.getuid() for path in folder.iterdir())
+
+
+def test_a_hostile_zip_is_a_source_that_lists_nothing(world: World) -> None:
+    world.web.answers["/bad.zip"] = reply(raw_zip(Item(b"a/SKILL.md", b"x"), Item(b"../evil/SKILL.md", b"x")))
+    body = {"name": "bad", "type": "zip", "url": f"{world.web.url}/bad.zip"}
+    added = world.server.api("POST", "/registry/sources", json=body).json()["data"]
+    assert (added["skills"], "the zip is refused" in added["error"]) == (0, True)
+    assert world.server.api("DELETE", "/registry/sources/bad").status_code == 200
+
+
+def test_the_skills_directory_is_not_installed_into_itself(world: World) -> None:
+    inside = write_skill(world.server.skills_dir, "inner", "Lies in the skills directory.")
+    for path in (inside, world.server.skills_dir, world.folder):
+        assert "skills directory" in details(world.install(origin=str(path)))
+    shutil.rmtree(inside)
+
+
+def test_from_a_marketplace_document(world: World) -> None:
+    entries = [{"id": "market", "download_url": "market.zip"}, {"id": "nowhere"}]
+    document = {"version": "1.0", "skills": [one | {"description": "Of a document."} for one in entries]}
+    world.web.answers["/m/marketplace.json"] = reply(json.dumps(document).encode())
+    world.web.answers["/m/market.zip"] = reply(plain_zip({"market/SKILL.md": skill_md("market").encode()}))
+    body = {"name": "web", "type": "http", "url": f"{world.web.url}/m/marketplace.json"}
+    assert world.server.api("POST", "/registry/sources", json=body).json()["data"]["skills"] == 2
+    assert world.installed(origin="web/market")["source_url"] == f"{world.web.url}/m/market.zip"
+    assert "without saying where" in details(world.install(origin="web/nowhere"), 409)
+
+
+def test_a_zip_is_a_source(world: World) -> None:
+    files = {f"pack-main/{name}/SKILL.md": skill_md(name).encode() for name in ("packed", "wrapped")}
+    world.web.answers["/source.zip"] = reply(plain_zip(files), ETag='"1"')
+    body = {"name": "pack", "type": "zip", "url": f"{world.web.url}/source.zip"}
+    added = world.server.api("POST", "/registry/sources", json=body)
+    assert (added.status_code, added.json()["data"]["skills"]) == (201, 2)
+    assert world.installed(skill_id="pack/wrapped", source_name="pack")["source"] == "pack"
+    assert world.upgraded("wrapped")["outcome"] == "up_to_date"
+
+
+def test_from_a_folder_copied_or_used_in_place(world: World) -> None:
+    copied = write_skill(world.folder / "elsewhere", "copied", "Copied here.")
+    linked = write_skill(world.folder / "elsewhere", "linked", "Used in place.")
+    assert world.installed(source_url=str(copied), source_type="local")["editable"] is False
+    assert world.installed(origin={"type": "local", "path": str(linked), "editable": True})["editable"] is True
+    assert (world.server.skills_dir / "linked").is_symlink()
+    assert not (world.server.skills_dir / "copied").is_symlink()
+    assert world.upgraded("linked")["outcome"] == "immutable"
+    assert world.server.api("DELETE", "/skills/linked").status_code == 200
+    assert (linked.is_dir(), (world.server.skills_dir / "linked").exists()) == (True, False)
+
+
+def test_the_manifest_and_the_lock_follow(world: World) -> None:
+    world.publish("tracked")
+    world.publish("silent")
+    world.installed(skill_id="tracked", source_name="hub")
+    world.installed(skill_id="silent", source_name="hub", save=False)
+    text = world.server.manifest.read_text()
+    assert text.startswith("# ours\n")
+    origin = tomllib.loads(text)["dependencies"]["tracked"]["origin"]
+    assert origin == {"type": "source", "source": "hub", "skill": "tracked"}
+    assert "silent" not in text
+    lock = {entry.id: entry for entry in read_lock(world.folder / "skills.lock")}
+    assert {"tracked", "silent"} <= lock.keys()
+    assert world.server.api("DELETE", "/skills/tracked").status_code == 200
+    assert "tracked" not in world.server.manifest.read_text() + (world.folder / "skills.lock").read_text()
+    verified = Done(world.folder, "verify", "--skills-dir", "skills", "--json")
+    assert (verified.code, verified.json["differences"]) == (0, [])
+
+
+HOSTILE = {
+    "a link": lambda: raw_zip(Item(b"SKILL.md", skill_md("evil").encode()), Item(b"x", b"/etc/passwd", mode=0o120777)),
+    "a path out": lambda: raw_zip(Item(b"SKILL.md", skill_md("evil").encode()), Item(b"../evil", b"x")),
+    "a private key": lambda: plain_zip({"SKILL.md": skill_md("evil").encode(), "k.pem": KEY.encode()}),
+    "no skill": lambda: plain_zip({"README.md": b"x"}),
+    "no zip": lambda: b"<html>",
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_hostile_package_changes_nothing(world: World, kind: str) -> None:
+    world.web.answers["/evil.zip"] = reply(HOSTILE[kind]())
+    paths = (world.server.manifest, world.folder / "skills.lock")
+    before = [path.read_bytes() if path.exists() else None for path in paths]
+    names, number = sorted(world.server.skills_dir.iterdir()), world.server.status()["skills"]
+    error = details(world.install(origin=f"{world.web.url}/evil.zip"))
+    assert "structure_error" in error or "security_issue" in error
+    assert [path.read_bytes() if path.exists() else None for path in paths] == before
+    assert (sorted(world.server.skills_dir.iterdir()), world.server.status()["skills"]) == (names, number)
+
+
+INNER = (
+    "127.0.0.1", "169.254.169.254", "[::1]", "[::ffff:127.0.0.1]", "2130706433", "127.1", "0x7f.1", "0177.0.0.1",
+    "①②⑦.0.0.1", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "100.64.0.1",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("host", INNER)
+@pytest.mark.parametrize("kind", ["git", "http", "zip"])
+def test_inner_addresses_are_not_spoken_to(world: World, host: str, kind: str) -> None:
+    with WebServer() as inner:
+        url = f"http://{host}:{inner.port}/a.zip"
+        assert "VALIDATION_ERROR" in details(world.install(source_url=url, source_type=kind))
+        assert "VALIDATION_ERROR" in details(world.install(origin={"type": kind, "url": url}))
+        assert inner.connections == 0
+
+
+@pytest.mark.parametrize("kind", ["git", "http", "zip"])
+def test_a_redirect_inwards_is_not_followed(world: World, kind: str) -> None:
+    with WebServer() as inner:
+        for path in ("/moved.zip", "/moved.zip/info/refs?service=git-upload-pack"):
+            world.web.answers[path] = redirect(f"{inner.url}/a.zip")
+        details(world.install(origin={"type": kind, "url": f"{world.web.url}/moved.zip"}))
+        assert inner.connections == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"origin": {"type": "ftp", "url": "x"}}, "origin"),
+        ({"origin": "ext::sh -c x"}, "origin"),
+        ({"origin": {"type": "git", "url": "https://example.org/a", "subdir": "../x"}}, "origin.subdir"),
+        ({"origin": {"type": "git", "url": "https://example.org/a", "ref": {}}}, "origin.ref"),
+        ({"skill_id": "pdf"}, "source_name"),
+        ({"source_name": "hub"}, "skill_id"),
+        ({"skill_id": "../x", "source_name": "hub"}, "skill_id"),
+        ({"origin": "/does/not/exist"}, "origin.path"),
+        ({"origin": "https://example.org/a.zip", "commit": "main"}, "commit"),
+    ],
+)
+def test_a_body_that_breaks_a_rule_names_the_field(world: World, body: dict[str, Any], field: str) -> None:
+    answer = world.server.api("POST", "/skills", json=body)
+    assert answer.status_code == 400, answer.text
+    assert any(fault["field"].startswith(field) for fault in answer.json()["error"]["details"]), answer.text
+
+
+def test_creating_tells_every_fault_as_before(world: World) -> None:
+    answer = world.server.api("POST", "/skills", json={"id": "x", "version": "1"})
+    assert {fault["field"] for fault in answer.json()["error"]["details"]} == {"id", "name", "description", "version"}
+    assert world.server.api("POST", "/skills").json()["error"]["details"][0]["field"] == "body"
+    assert world.install(**NEW_SKILL, skill_file=None).status_code == 201
+
+
+def test_unknown_skills_sources_and_versions_are_not_found(world: World) -> None:
+    assert "SKILL_NOT_FOUND" in details(world.install(skill_id="absent", source_name="hub"), 404)
+    assert "'NOT_FOUND'" in details(world.install(skill_id="twin", source_name="absent"), 404)
+    assert "9.9.9" in details(world.install(skill_id="twin", source_name="hub", version="9.9.9"), 404)
+
+
+def test_of_installs_of_one_skill_at_once_one_succeeds(world: World) -> None:
+    world.publish("raced")
+    with ThreadPoolExecutor(6) as pool:
+        answers = list(pool.map(lambda _: world.install(origin=world.subdir("raced")).status_code, range(6)))
+    assert sorted(answers) == [201, 409, 409, 409, 409, 409]
+    assert world.upgraded("raced")["outcome"] == "up_to_date"
+
+
+def test_an_upgrade_follows_the_source(world: World) -> None:
+    world.publish("growing", "1.0.0")
+    world.installed(skill_id="growing", source_name="hub")
+    assert world.upgraded("growing")["outcome"] == "up_to_date"
+    world.publish("growing", "1.1.0", **{"scripts/run.sh": "curl https://new.example.org/x\n"})
+    checked = world.upgraded("growing", check=True)
+    assert (checked["outcome"], checked["resolved_version"]) == ("would_update", "1.1.0")
+    assert world.get("/skills/growing")["version"] == "1.0.0"
+    assert world.upgraded("growing")["outcome"] == "updated"
+    skill = world.get("/skills/growing")
+    assert (skill["version"], skill["source"]) == ("1.1.0", "hub")
+    rules = {finding["rule"] for finding in skill["findings"]["findings"]}
+    assert {"update-adds-script", "update-adds-url"} <= rules
+    differing = Done(world.folder, "verify", "--skills-dir", "skills", "--json").json["differences"]
+    assert "growing" not in {one["path"] for one in differing}
+
+
+def test_of_upgrades_of_one_skill_at_once_one_is_done(world: World) -> None:
+    world.publish("rushed", "1.0.0")
+    world.installed(origin=world.subdir("rushed"))
+    world.publish("rushed", "1.1.0")
+    with ThreadPoolExecutor(5) as pool:
+        outcomes = list(pool.map(lambda _: world.upgraded("rushed")["outcome"], range(5)))
+    assert outcomes.count("updated") == 1
+    assert set(outcomes) <= {"updated", "up_to_date", "immutable"}
+    assert world.upgraded("rushed")["outcome"] == "up_to_date"
+
+
+def test_a_version_that_was_asked_for_stays(world: World) -> None:
+    world.publish("wanted", "1.0.0")
+    world.installed(skill_id="wanted", source_name="hub", version="1.0.0")
+    assert tomllib.loads(world.server.manifest.read_text())["dependencies"]["wanted"]["version"] == "1.0.0"
+    world.publish("wanted", "2.0.0")
+    assert world.upgraded("wanted")["outcome"] == "immutable"
+    assert world.upgraded("wanted", version="2.0.0")["outcome"] == "updated"
+    assert tomllib.loads(world.server.manifest.read_text())["dependencies"]["wanted"]["version"] == "2.0.0"
+
+
+def test_a_skill_that_its_source_moves_is_followed_within_the_repository_only(world: World) -> None:
+    world.publish("moving", "1.0.0")
+    world.installed(skill_id="moving", source_name="hub")
+    world.skills.git("mv", "skills/moving", "moving")
+    world.skills.commit({"moving/SKILL.md": skill_md("moving", "1.1.0")})
+    world.server.api("POST", "/registry/refresh")
+    assert world.upgraded("moving")["outcome"] == "updated"
+    lock = {entry.id: entry for entry in read_lock(world.folder / "skills.lock")}
+    assert getattr(lock["moving"].origin, "subdir", None) == "moving"
+
+
+def test_pins_and_changed_files_are_immutable(world: World) -> None:
+    commit = world.publish("pinned")
+    world.installed(origin=world.subdir("pinned", commit=commit))
+    world.publish("edited")
+    world.installed(origin=world.subdir("edited"))
+    (world.server.skills_dir / "edited/SKILL.md").write_text(skill_md("edited", body="ours"))
+    for name in ("pinned", "edited"):
+        world.publish(name, "2.0.0")
+        assert world.upgraded(name)["outcome"] == "immutable"
+    assert "ours" in (world.server.skills_dir / "edited/SKILL.md").read_text()
+    assert world.server.api("DELETE", "/skills/edited").status_code == 200
+
+
+def test_one_failure_of_an_upgrade_fails_only_its_row(world: World) -> None:
+    world.publish("failing")
+    world.publish("thriving")
+    world.installed(origin=world.subdir("failing"))
+    world.installed(origin=world.subdir("thriving"))
+    world.publish("thriving", "2.0.0")
+    world.skills.git("rm", "-rq", "skills/failing")
+    world.skills.commit()
+    answer = world.upgrade()
+    rows = {row["id"]: row for row in answer["results"]}
+    assert (rows["failing"]["outcome"], rows["thriving"]["outcome"]) == ("error", "updated")
+    assert answer["upgraded"] == sum(row["outcome"] == "updated" for row in rows.values()) == 1
+    assert (world.server.skills_dir / "failing/SKILL.md").is_file()
+
+
+def test_an_older_version_is_taken_only_by_number(world: World) -> None:
+    world.publish("rolled", "2.0.0")
+    world.installed(origin=world.subdir("rolled"))
+    world.publish("rolled", "1.0.0")
+    assert world.upgraded("rolled")["outcome"] == "error"
+    assert world.upgraded("rolled", version="3.0.0")["outcome"] == "error"
+    assert world.upgraded("rolled", version="1.0.0")["outcome"] == "updated"
+    assert world.get("/skills/rolled")["version"] == "1.0.0"
+
+
+def test_readers_never_miss_a_skill_that_is_upgraded(world: World) -> None:
+    world.publish("steady", "1.0.0")
+    world.installed(origin=world.subdir("steady"))
+    done, seen = threading.Event(), set()
+
+    def read() -> None:
+        with httpx.Client(base_url=world.server.url, trust_env=False, timeout=30) as http:
+            while not done.is_set():
+                seen.add(http.get("/api/v1/skills/steady").status_code)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for number in range(1, 6):
+        world.publish("steady", f"1.0.{number}")
+        assert world.upgraded("steady")["outcome"] == "updated"
+    done.set()
+    reader.join()
+    assert seen == {200}
+    assert tree_digest(world.server.skills_dir / "steady") == world.get("/skills/steady")["digest"]
