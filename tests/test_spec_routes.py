@@ -73,10 +73,7 @@ GET     /readyz                                     public
 """
 
 LATER = {
-    "local": (
-        "POST /api/v1/skills/upgrade",
-        "GET /index/{}",
-    ),
+    "local": ("GET /index/{}",),
     "registry": (
         "GET /api/registry/sources",
         "GET /api/registry/skills",
@@ -92,7 +89,6 @@ LATER = {
         "POST /api/manifest/generate-mdc",
         "GET /registry",
         "GET /api/v1/project",
-        "POST /api/v1/skills/upgrade",
         "GET /api/v1/manifest/skills",
         "POST /api/v1/manifest/skills",
         "GET /index/{}",
