@@ -92,9 +92,9 @@ IN_REGISTRY_MODE = (
 )
 
 LATER = {
-    "local": ("POST /api/v1/skills/upgrade",),
-    "registry": (*IN_REGISTRY_MODE, "POST /api/v1/skills/upgrade"),
-    REGISTRY_MODE: ("POST /api/v1/skills/upgrade",),
+    "local": (),
+    "registry": IN_REGISTRY_MODE,
+    REGISTRY_MODE: (),
 }
 """Rows of the tables that a profile does not serve yet: what it serves must not stand here."""
 

@@ -99,13 +99,7 @@ class Services:
         self.reindexing = Reindexing(self.database, self.engine, clock)
         self.scanner = Scanner(self.local, self.catalog, self.engine.changed)
         self.sources = Sources(settings, self.database, self.catalog, clock, self.engine.changed)
-        self._publishing: Publishing | None = None
-        if settings.registry.enabled:
-            outbound = Outbound(AddressPolicy(settings.outbound.allowed_hosts))
-            webhooks = WebhookSender(self.database, settings.webhooks, outbound, clock)
-            self._publishing = Publishing(
-                settings, self.catalog, self.published, clock, self.engine.changed, webhooks, leader=self._leader
-            )
+        self._publishing = self._make_publishing() if settings.registry.enabled else None
         self.project = ProjectFiles(settings, self.manifest, self.catalog)
         parts: dict[str, Any] = {
             "packages": StagedPackages(self.local.root, self.sources.fetcher, settings),
@@ -118,6 +112,18 @@ class Services:
         }
         self.installer = Installer(**parts)
         self.upgrader = Upgrader(fetcher=self.sources.fetcher, **parts)
+
+    def _make_publishing(self) -> Publishing:
+        outbound = Outbound(AddressPolicy(self.settings.outbound.allowed_hosts))
+        return Publishing(
+            self.settings,
+            self.catalog,
+            self.published,
+            self.clock,
+            self.engine.changed,
+            WebhookSender(self.database, self.settings.webhooks, outbound, self.clock),
+            leader=self._leader,
+        )
 
     def searched(self, mode: str, seconds: float) -> None:
         """Count a search where there is somebody to read the figures."""
