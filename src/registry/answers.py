@@ -126,8 +126,8 @@ class EmbeddingStatus(msgspec.Struct, kw_only=True):
 class StatusData(msgspec.Struct, kw_only=True):
     """How the service is. `skipped` says which folders could not be read, and why; `warnings` what was untidy.
 
-    `issuer` says who gets a token without a credential: anybody, nobody, or callers on loopback; null where there are
-    no tokens.
+    `issuer` says who gets a token without a credential: anybody, nobody, or callers on loopback; `anonymous_read`
+    whether reading needs one. Both are null where there are no tokens.
     """
 
     status: Literal["ok", "starting", "draining"]
@@ -142,6 +142,7 @@ class StatusData(msgspec.Struct, kw_only=True):
     generation: int
     writable: bool
     issuer: Literal["open", "closed", "loopback"] | None
+    anonymous_read: bool | None
     skipped: dict[str, str]
     warnings: dict[str, list[str]]
 
@@ -268,6 +269,7 @@ def _texts(services: Services, hits: list[Hit], detail: ContentDetail) -> dict[i
 def status_data(services: Services, *, in_full: bool = True) -> StatusData:
     """Return how the service is; only `in_full` says which folders were skipped or untidy."""
     engine = services.engine.status()
+    is_local = services.settings.profile == "local"
     state: Literal["ok", "starting", "draining"] = "ok" if services.ready.is_set() else "starting"
     return StatusData(
         status="draining" if services.draining else state,
@@ -283,7 +285,8 @@ def status_data(services: Services, *, in_full: bool = True) -> StatusData:
         ),
         generation=engine.generation,
         writable=services.writable(),
-        issuer=None if services.settings.profile == "local" else services.registry.issuer.mode,
+        issuer=None if is_local else services.registry.issuer.mode,
+        anonymous_read=None if is_local else services.settings.auth.anonymous_read,
         skipped=services.catalog.problems() if in_full else {},
         warnings=services.catalog.warnings() if in_full else {},
     )

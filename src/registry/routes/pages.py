@@ -38,6 +38,9 @@ _MEDIA_TYPES: Mapping[str, str] = MappingProxyType(
 )
 
 
+_KEPT = "public, max-age=31536000, immutable"
+
+
 class Asset(NamedTuple):
     """One file of the user interface as it is answered."""
 
@@ -71,13 +74,15 @@ def _answer(request: Request[Any, Any, Any], path: str) -> Response[bytes]:
     asset = _assets().get(path)
     if asset is None:
         raise not_found("File")
+    # Vendored files stand in a folder of their version, so what is at their path never changes.
+    is_versioned = "/" in path.removeprefix("vendor/") and path.startswith("vendor/")
     known = [tag.strip() for tag in request.headers.get("If-None-Match", "").split(",")]
     fresh = asset.etag in known or "*" in known
     return Response(
         b"" if fresh else asset.content,
         status_code=HTTP_304_NOT_MODIFIED if fresh else HTTP_200_OK,
         media_type=asset.media_type,
-        headers={"ETag": asset.etag, "Cache-Control": "no-cache", **SECURITY_HEADERS},
+        headers={"ETag": asset.etag, "Cache-Control": _KEPT if is_versioned else "no-cache", **SECURITY_HEADERS},
     )
 
 

@@ -1,0 +1,112 @@
+/** Installing and removing skills: what a skill's button says and does, and what became of it. */
+
+import { html, useEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
+import { call, pathOf, post } from "./api.js";
+import { forget } from "./catalog.js";
+import { isRegistry, refreshStatus, service, useMay } from "./service.js";
+import { problem } from "./states.js";
+import { store } from "./store.js";
+import { Text } from "./text.js";
+
+/** What was done here, by the id of the card: `{installed, id}` or `{gone: true}`. It counts before the lists' word. */
+const done = store(new Map());
+
+function remember(id, what) {
+  done.set(new Map(done.get()).set(id, what));
+  forget();
+  refreshStatus().catch(() => {}); // only the counts in the header are older then
+}
+
+/** Return how a skill is now: `{installed, gone, id}`, `id` being the one to remove it by. */
+export function useStanding(skill) {
+  const known = done.use((all) => all.get(skill.id));
+  return { installed: skill.installed, id: skill.id, ...known };
+}
+
+/** Return what can be done with a skill: it is installed from a source, taken off this machine, or deleted for good. */
+function possible(skill, state, inRegistry) {
+  if (state.gone) return null;
+  if (state.installed) return "uninstall";
+  if (skill.source === "registry") return inRegistry ? "delete" : null;
+  return skill.source === "local" ? null : "install";
+}
+
+const WORDS = {
+  install: ["Install", "Installing…"],
+  uninstall: ["Uninstall", "Uninstalling…"],
+  delete: ["Delete", "Deleting…"],
+};
+
+async function carryOut(action, skill, state) {
+  if (action === "install") {
+    const made = await post("/api/v1/skills", { skill_id: skill.id, source_name: skill.source });
+    return remember(skill.id, { installed: true, id: made?.id ?? skill.id });
+  }
+  await call("DELETE", `/api/v1/skills/${pathOf(state.id)}`);
+  const isListed = action === "uninstall" && skill.source !== "local" && skill.source !== "registry";
+  return remember(skill.id, isListed ? { installed: false } : { installed: false, gone: true });
+}
+
+function explained(error, action) {
+  const isUnknown = action === "install" && error.status === 400 && error.details?.some((one) => one.field === "name");
+  return isUnknown ? "This service cannot install skills over HTTP yet." : problem(error);
+}
+
+/** The button of a skill, and what it says while and after it works. */
+export function Action({ skill, isFull = false }) {
+  const state = useStanding(skill);
+  const inRegistry = isRegistry(service.use());
+  const mayChange = useMay("manager");
+  const [phase, setPhase] = useState({});
+  const action = possible(skill, state, inRegistry);
+  if (!mayChange || !action || (action === "delete" && !isFull)) return null;
+
+  const run = async () => {
+    setPhase({ isWorking: true });
+    try {
+      await carryOut(action, skill, state);
+      setPhase({});
+    } catch (error) {
+      setPhase({ error: explained(error, action) });
+    }
+  };
+  const start = () => (action === "install" ? run() : setPhase({ isAsking: true }));
+  const [word, working] = WORDS[action];
+  return html`<div class="action">
+    <button class=${action === "install" ? "primary" : "quiet"} disabled=${phase.isWorking} aria-busy=${phase.isWorking}
+      aria-label=${`${word} ${skill.name}`} onClick=${start}>${phase.isWorking ? working : word}</button>
+    ${phase.error && html`<p class="problem" role="alert">${phase.error}</p>`}
+    ${phase.isAsking &&
+    html`<${Confirm} skill=${skill} action=${action} onYes=${run} onNo=${() => setPhase({})} />`}
+  </div>`;
+}
+
+const WARNINGS = {
+  uninstall: "Its folder is removed from the skills directory, with everything in it.",
+  delete: "It is removed from the registry for everybody, with all its versions.",
+};
+
+function Confirm({ skill, action, onYes, onNo }) {
+  return html`<${Dialog} title=${`${WORDS[action][0]} this skill?`} onClose=${onNo}>
+    <p><strong><${Text}>${skill.name}<//></strong> <code><${Text}>${skill.id}<//></code></p>
+    <p>${WARNINGS[action]}</p>
+    <div class="buttons">
+      <button onClick=${onNo}>Cancel</button>
+      <button class="danger" onClick=${onYes}>${WORDS[action][0]}</button>
+    </div>
+  <//>`;
+}
+
+/** A dialog over the page: the browser keeps the focus in it, closes it on Escape and gives the focus back. */
+export function Dialog({ title, onClose, children }) {
+  const box = useRef(null);
+  useEffect(() => {
+    const before = document.activeElement;
+    box.current.showModal();
+    return () => before?.focus?.();
+  }, []);
+  return html`<dialog ref=${box} aria-label=${title} onClose=${onClose}>
+    <h2>${title}</h2>
+    ${children}
+  </dialog>`;
+}

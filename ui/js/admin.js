@@ -1,0 +1,140 @@
+/** How the service is: its index, its model, its sources; and the two things to do about them. */
+
+import { html, useEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
+import { get, post } from "./api.js";
+import { forget } from "./catalog.js";
+import { useLoaded } from "./detail.js";
+import { refreshStatus, service, useMay } from "./service.js";
+import { Failure, problem } from "./states.js";
+import { count, Text } from "./text.js";
+
+const LOOK_EVERY_MS = 400;
+const STATUS_EVERY_MS = 5000;
+
+export function Admin() {
+  const status = service.use();
+  const [error, setError] = useState(null);
+  useEffect(() => {
+    const look = () => refreshStatus().then(() => setError(null), setError);
+    look();
+    const timer = setInterval(look, STATUS_EVERY_MS);
+    return () => clearInterval(timer);
+  }, []);
+  return html`<div class="admin">
+    <h1>Service</h1>
+    ${error && html`<${Failure} error=${error} onRetry=${() => refreshStatus().then(() => setError(null), setError)} />`}
+    <${Index} status=${status} />
+    <${Sources} />
+    <${Skipped} skipped=${status.skipped} />
+  </div>`;
+}
+
+function Figure({ name, children, isBad }) {
+  return html`<div class=${isBad ? "figure bad" : "figure"}><dt>${name}</dt><dd>${children}</dd></div>`;
+}
+
+function Index({ status }) {
+  const { provider, model, dim, error } = status.embedding;
+  const means = provider ? `Model: ${model} (${provider}, ${dim} dimensions)` : "There is no model: search is by words.";
+  return html`<section>
+    <h2>Index</h2>
+    <dl class="figures">
+      <${Figure} name="Service">${status.status}, ${status.version}<//>
+      <${Figure} name="Skills">${status.skills.toLocaleString("en")}<//>
+      <${Figure} name="Indexed">${status.indexed.toLocaleString("en")}<//>
+      <${Figure} name="Pending" isBad=${status.pending > 0}>${status.pending.toLocaleString("en")}<//>
+      <${Figure} name="Drift" isBad=${status.drift !== 0}>${status.drift.toLocaleString("en")}<//>
+    </dl>
+    <p><${Text}>${means}<//></p>
+    ${error && html`<p class="problem"><${Text}>${error}<//></p>`}
+    <${Reindex} />
+  </section>`;
+}
+
+function told({ status, done, total, rate, eta_seconds: left, error, result }) {
+  if (status === "failed") return `It failed: ${error}`;
+  if (status === "done") return `Done: ${count(result?.reindexed ?? done, "skill")} in ${((result?.duration_ms ?? 0) / 1000).toFixed(1)} s`;
+  return `${done} of ${total || "…"}${rate ? `, ${rate} a second` : ""}${left ? `, ${Math.ceil(left)} s left` : ""}`;
+}
+
+function Reindex() {
+  const mayChange = useMay("manager");
+  const [job, setJob] = useState(null);
+  const [error, setError] = useState("");
+  const isHere = useRef(true);
+  useEffect(() => () => (isHere.current = false), []);
+  const run = async (force) => {
+    setError("");
+    setJob({ status: "running", done: 0, total: 0 });
+    try {
+      const { job_id: id } = await post("/api/v1/reindex?async=true", { force });
+      for (let now = { status: "running" }; isHere.current && now.status === "running"; ) {
+        now = await get(`/api/v1/reindex/${id}`);
+        setJob(now);
+        if (now.status === "running") await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+      }
+      await refreshStatus();
+    } catch (failure) {
+      setJob(null);
+      setError(problem(failure));
+    }
+  };
+  if (!mayChange) return null;
+  const isRunning = job?.status === "running";
+  return html`<div class="reindex">
+    <div class="buttons">
+      <button disabled=${isRunning} onClick=${() => run(false)}>Reindex what changed</button>
+      <button class="quiet" disabled=${isRunning} onClick=${() => run(true)}>Reindex everything</button>
+    </div>
+    ${job && html`<progress aria-label="Reindexing" max=${job.total || 1} value=${isRunning ? job.done : job.total || 1}></progress>`}
+    <p role="status">${job && told(job)}</p>
+    ${error && html`<p class="problem" role="alert">${error}</p>`}
+  </div>`;
+}
+
+function Sources() {
+  const mayChange = useMay("manager");
+  const { data, error, again } = useLoaded((signal) => get("/api/v1/registry/sources", signal), []);
+  const [state, setState] = useState({});
+  const refresh = async () => {
+    setState({ isWorking: true });
+    try {
+      await post("/api/v1/registry/refresh");
+      forget();
+      setState({});
+      again();
+    } catch (failure) {
+      setState({ error: problem(failure) });
+    }
+  };
+  return html`<section>
+    <h2>Sources</h2>
+    ${error && html`<${Failure} error=${error} onRetry=${again} />`}
+    <ul class="sources">${(data ?? []).map((source) => html`<${Source} key=${source.name} ...${source} />`)}</ul>
+    ${mayChange && html`<div class="buttons"><button disabled=${state.isWorking} onClick=${refresh}>
+      ${state.isWorking ? "Reading them anew…" : "Refresh all sources"}</button></div>`}
+    ${state.error && html`<p class="problem" role="alert">${state.error}</p>`}
+  </section>`;
+}
+
+function Source({ name, type, url, path, branch, skills, last_refreshed: at, error, warnings }) {
+  return html`<li>
+    <div class="head"><strong><${Text}>${name}<//></strong> <span class="badge">${type}</span>
+      <span class="number">${count(skills, "skill")}</span></div>
+    <p class="facts"><${Text}>${[url ?? path, branch, at && `read ${at.slice(0, 16).replace("T", " ")} UTC`].filter(Boolean).join(" · ")}<//></p>
+    ${error && html`<p class="problem"><${Text}>${error}<//></p>`}
+    ${warnings.length > 0 && html`<details><summary>${count(warnings.length, "warning")}</summary>
+      <ul>${warnings.map((warning) => html`<li><${Text}>${warning}<//></li>`)}</ul></details>`}
+  </li>`;
+}
+
+function Skipped({ skipped }) {
+  const rows = Object.entries(skipped ?? {});
+  if (rows.length === 0) return null;
+  return html`<section>
+    <h2>Folders that were skipped</h2>
+    <details><summary>${count(rows.length, "folder")}</summary>
+      <ul>${rows.map(([folder, why]) => html`<li><code><${Text}>${folder}<//></code> <${Text}>${why}<//></li>`)}</ul>
+    </details>
+  </section>`;
+}

@@ -1,0 +1,64 @@
+/** The service's HTTP interface: envelopes in, data or an `ApiError` out. */
+
+import { keep, session } from "./session.js";
+
+export class ApiError extends Error {
+  /** `status` is 0 where the service did not answer at all. */
+  constructor(status, code, message, details = []) {
+    super(message);
+    Object.assign(this, { status, code, details });
+  }
+}
+
+/** Return an id as a part of a path. The slash of a scope stays; nothing else of it can leave its place. */
+export function pathOf(id) {
+  return id.split("/").map(encodeURIComponent).join("/");
+}
+
+export function credentials() {
+  return session.get()?.headers ?? {};
+}
+
+async function answerOf(url, options) {
+  try {
+    return await fetch(url, options);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ApiError(0, "OFFLINE", "The service does not answer");
+  }
+}
+
+async function envelopeOf(response) {
+  try {
+    const envelope = await response.json();
+    if (envelope.success) return envelope;
+    const { code, message, details } = envelope.error;
+    return { failure: new ApiError(response.status, code, message, details) };
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    return { failure: new ApiError(response.status, "UNREADABLE", `The service answered ${response.status}`) };
+  }
+}
+
+/** Send a request and return its data. A credential that is refused ends the session. */
+export async function call(method, path, { body, form, signal, headers } = {}) {
+  const sent = { Accept: "application/json", ...credentials(), ...headers };
+  if (body) sent["Content-Type"] = "application/json";
+  const response = await answerOf(path, { method, signal, headers: sent, body: form ?? (body && JSON.stringify(body)) });
+  const { failure, data } = await envelopeOf(response);
+  if (!failure) return data;
+  if (failure.status === 401 && !headers && session.get()) keep(null);
+  throw failure;
+}
+
+export const get = (path, signal) => call("GET", path, { signal });
+export const post = (path, body = {}, options = {}) => call("POST", path, { body, ...options });
+
+/** Return the text of a file, or null where it is none or has more than `limit` bytes. */
+export async function textOf(path, limit, signal) {
+  const response = await answerOf(path, { signal, headers: credentials() });
+  if (!response.ok) throw (await envelopeOf(response)).failure;
+  const isText = response.headers.get("Content-Type")?.startsWith("text/plain");
+  if (!isText || Number(response.headers.get("Content-Length")) > limit) return null;
+  return response.text();
+}

@@ -1,0 +1,164 @@
+/** The page: a search box, what it finds, one skill in full, and how the service is. */
+
+import { html, render, useEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
+import { address as place, follow, go, leave, link } from "./address.js";
+import { Admin } from "./admin.js";
+import { get } from "./api.js";
+import { Detail } from "./detail.js";
+import { chosenFilters, CLEARED, Filters, Sort } from "./filters.js";
+import { listen } from "./keyboard.js";
+import { List, summary } from "./list.js";
+import { canPublish, Publish } from "./publish.js";
+import { useResults } from "./search.js";
+import { isRegistry, may, needsSignIn, refreshStatus, service } from "./service.js";
+import { session } from "./session.js";
+import { SignIn, signOut } from "./sign-in.js";
+import { Failure, Notice, Skeletons } from "./states.js";
+import { Text } from "./text.js";
+
+const DEBOUNCE_MS = 80;
+const VIEWS = { admin: Admin, publish: Publish };
+
+/** Return whether a failure means that one has to sign in. */
+const isRefused = (error) => error?.status === 401;
+
+function SearchBox({ q }) {
+  const [text, setText] = useState(q);
+  const box = useRef(null);
+  const timer = useRef(0);
+  useEffect(() => box.current.focus({ preventScroll: true }), []);
+  useEffect(() => {
+    if (q.trim() !== box.current.value.trim()) setText(q); // gone back, or a filter's link
+  }, [q]);
+  const typed = (event) => {
+    const next = event.target.value;
+    setText(next);
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => go({ q: next.trim(), view: "", skill: "", file: "" }, { replace: true }), DEBOUNCE_MS);
+  };
+  return html`<search><input id="query" type="search" ref=${box} value=${text} onInput=${typed} maxlength="2000"
+    aria-label="Search skills" aria-controls="found" placeholder="What do you want to do?" autocomplete="off"
+    spellcheck="false" /><kbd aria-hidden="true">/</kbd></search>`;
+}
+
+function Header({ address, onSignIn, isPublishing }) {
+  const status = service.use();
+  const visitor = session.use();
+  const to = (view) => ({ view, skill: "", file: "" });
+  const tab = (view, name) => html`<a href=${link(to(view))} onClick=${(event) => follow(event, to(view))}
+    aria-current=${address.view === view ? "page" : undefined}>${name}</a>`;
+  return html`<header class="top">
+    <a class="home" href=${location.pathname} onClick=${(event) => follow(event, { ...CLEARED, ...to(""), q: "", sort: "" })}>
+      <img src="/ui/icon.svg" alt="" width="28" height="28" /> Skill Registry</a>
+    <nav aria-label="Pages">
+      ${tab("", "Skills")} ${tab("admin", "Service")}
+      ${isPublishing && may("manager", status, visitor) && tab("publish", "Publish")}
+      <a href="/schema">API</a>
+      ${isRegistry(status) && (visitor
+        ? html`<span class="who" title=${visitor.role}><${Text}>${visitor.name}<//> <span class="badge">${visitor.role}</span></span>
+            <button class="quiet" onClick=${signOut}>Sign out</button>`
+        : html`<button class="primary" onClick=${onSignIn}>Sign in</button>`)}
+    </nav>
+  </header>`;
+}
+
+function useSources(isAsked, turn) {
+  const [sources, setSources] = useState(null);
+  useEffect(() => {
+    if (!isAsked) return undefined;
+    const controller = new AbortController();
+    get("/api/v1/registry/sources", controller.signal).then(setSources, () => {}); // the list itself says what is amiss
+    return () => controller.abort();
+  }, [isAsked, turn]);
+  return sources;
+}
+
+function Browse({ address, isHidden, isAsked, turn, onRetry, onSignIn }) {
+  const results = useResults(address, isAsked, turn);
+  const sources = useSources(isAsked, turn);
+  const clear = () => go(CLEARED);
+  if (!isAsked || isRefused(results.error)) {
+    return html`<div hidden=${isHidden}><${Notice} title="Sign in to see the skills" action="Sign in" onAction=${onSignIn}>
+      This registry shows its skills to those it knows.<//></div>`;
+  }
+  return html`<div class="browse" hidden=${isHidden}>
+    <${Filters} address=${address} sources=${sources} results=${results} />
+    <section id="found" aria-label="Results" aria-busy=${results.phase === "loading"}>
+      <div class="line-up"><p role="status">${summary(results)}</p><${Sort} address=${address} /></div>
+      <${List} results=${results} sources=${sources} sort=${address.sort} onRetry=${onRetry} onClear=${clear}
+        isFiltered=${chosenFilters(address) > 0} />
+    </section>
+  </div>`;
+}
+
+function usePublishing(isWanted) {
+  const [isPublishing, setPublishing] = useState(false);
+  useEffect(() => {
+    if (isWanted) canPublish().then(setPublishing);
+  }, [isWanted]);
+  return isPublishing;
+}
+
+/** Go back to where the list was when a skill is closed. */
+function useScroll(isList) {
+  const before = useRef(0);
+  useEffect(() => {
+    if (!isList) {
+      scrollTo(0, 0);
+      return undefined;
+    }
+    scrollTo(0, before.current);
+    const note = () => (before.current = scrollY);
+    addEventListener("scroll", note, { passive: true });
+    return () => removeEventListener("scroll", note);
+  }, [isList]);
+}
+
+function close() {
+  const { skill, view, q } = place.get();
+  if (skill || view) leave({ skill: "", file: "", view: "" });
+  else if (q) go({ q: "" });
+  return Boolean(skill || view);
+}
+
+function App() {
+  const address = place.use();
+  const status = service.use();
+  const visitor = session.use();
+  const [error, setError] = useState(null);
+  const [turn, setTurn] = useState(0);
+  const [isSigningIn, setSigningIn] = useState(false);
+  const isPublishing = usePublishing(isRegistry(status) && may("manager", status, visitor));
+  const View = VIEWS[address.view];
+  const isList = !address.skill && !View;
+
+  const start = () => {
+    setTurn((before) => before + 1);
+    refreshStatus().then(() => setError(null), setError);
+  };
+  useEffect(() => {
+    start();
+    addEventListener("online", start);
+    const forgetKeys = listen(close);
+    return () => (removeEventListener("online", start), forgetKeys());
+  }, []);
+  useScroll(isList);
+
+  const signIn = () => setSigningIn(true);
+  const isAsked = Boolean(status) && !needsSignIn(status, visitor);
+  const isOpen = isAsked || !address.skill;
+  return html`
+    <${Header} address=${address} onSignIn=${signIn} isPublishing=${isPublishing} />
+    <${SearchBox} q=${address.q} />
+    <main>
+      ${error && !status && html`<${Failure} error=${error} onRetry=${start} what="The service cannot be used" />`}
+      ${!status && !error && html`<${Skeletons} />`}
+      ${status && html`
+        <${Browse} key=${visitor?.name} address=${address} isHidden=${!isList && isOpen} isAsked=${isAsked} turn=${turn}
+          onRetry=${start} onSignIn=${signIn} />
+        ${View ? html`<${View} />` : address.skill && isAsked && html`<${Detail} key=${address.skill + visitor?.name} id=${address.skill} file=${address.file} />`}`}
+    </main>
+    ${isSigningIn && html`<${SignIn} onClose=${() => setSigningIn(false)} />`}`;
+}
+
+render(html`<${App} />`, document.getElementById("app"));

@@ -1,0 +1,56 @@
+/** Filters over cards, and how many cards each value has. No browser here: the catalog's worker uses this too. */
+
+export const RISKS = ["none", "low", "medium", "high"];
+
+/** Return a function that says whether a card passes. The rules are those of the service's own search. */
+export function passing({ source, status, risk, tag, capability }) {
+  const tags = tag.map((one) => one.toLowerCase());
+  const capabilities = capability.map((one) => one.toLowerCase());
+  const most = RISKS.indexOf(risk);
+  return (card) =>
+    (!source || card.source === source) &&
+    (!status || card.installed === (status === "installed")) &&
+    (most < 0 || (card.findings !== null && RISKS.indexOf(card.findings) <= most)) &&
+    holds(card.tags, tags) &&
+    holds(card.capabilities, capabilities);
+}
+
+function holds(labels, wanted) {
+  if (wanted.length === 0) return true;
+  const there = new Set(labels.map((label) => label.toLowerCase()));
+  return wanted.every((label) => there.has(label));
+}
+
+const KEPT = 40;
+
+function most(cards, field) {
+  const counts = new Map();
+  for (const card of cards) {
+    for (const label of card[field]) {
+      const key = label.toLowerCase();
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+    }
+  }
+  const sorted = [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+  return sorted.slice(0, KEPT);
+}
+
+/** Return the labels most cards have, as `[label, count]`, and how many cards are installed and of each risk. */
+export function facets(cards) {
+  const risks = Object.fromEntries(RISKS.map((risk) => [risk, 0]));
+  let installed = 0;
+  for (const card of cards) {
+    if (card.findings in risks) risks[card.findings] += 1;
+    if (card.installed) installed += 1;
+  }
+  return { tag: most(cards, "tags"), capability: most(cards, "capabilities"), risks, installed };
+}
+
+const byName = (a, b) => compare(a.name.toLowerCase(), b.name.toLowerCase()) || compare(a.id, b.id);
+const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+
+export const ORDERS = {
+  name: byName,
+  updated: (a, b) => compare(b.updated_at, a.updated_at) || byName(a, b),
+  risk: (a, b) => RISKS.indexOf(b.findings) - RISKS.indexOf(a.findings) || byName(a, b),
+};

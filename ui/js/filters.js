@@ -1,0 +1,112 @@
+/** Filters beside the list. They combine, and each choice is a link: it can be shared and gone back to. */
+
+import { html, useState } from "../vendor/htm-3.1.1/standalone.module.js";
+import { follow, go, link } from "./address.js";
+import { RISKS } from "./facets.js";
+import { Text } from "./text.js";
+
+const SHOWN = 8;
+
+function Choice({ changes, isChosen, children, number, title }) {
+  return html`<li>
+    <a href=${link(changes)} class="choice" aria-current=${isChosen ? "true" : undefined} title=${title}
+      onClick=${(event) => follow(event, changes)}>
+      <span class="value">${children}</span>
+      ${number !== undefined && html`<span class="number">${number.toLocaleString("en")}</span>`}
+    </a>
+  </li>`;
+}
+
+function Group({ name, children }) {
+  return html`<section class="group"><h3>${name}</h3><ul>${children}</ul></section>`;
+}
+
+function Sources({ address, sources }) {
+  const all = sources?.reduce((sum, source) => sum + source.skills, 0);
+  return html`<${Group} name="Source">
+    <${Choice} changes=${{ source: "" }} isChosen=${!address.source} number=${all}>All sources<//>
+    ${(sources ?? []).map(
+      ({ name, skills, error }) => html`<${Choice} key=${name} changes=${{ source: name }} title=${error ?? undefined}
+        isChosen=${address.source === name} number=${skills}>
+        <${Text}>${name}<//>${error && html` <span class="fault" title=${error}>not read</span>`}
+      <//>`,
+    )}
+  <//>`;
+}
+
+function Status({ address, facets, total }) {
+  const { installed } = facets ?? {};
+  const numbers = total === undefined || address.status ? {} : { installed, available: total - installed };
+  return html`<${Group} name="Status">
+    <${Choice} changes=${{ status: "" }} isChosen=${!address.status}>Any<//>
+    ${["installed", "available"].map(
+      (one) => html`<${Choice} changes=${{ status: one }} isChosen=${address.status === one} number=${numbers[one]}>
+        ${one === "installed" ? "Installed" : "Available"}<//>`,
+    )}
+  <//>`;
+}
+
+const RISK_NAMES = { none: "No findings", low: "At most low", medium: "At most medium" };
+
+function Risks({ address, facets, total }) {
+  let sum = 0;
+  const upTo = RISKS.map((risk) => [risk, (sum += facets?.risks[risk] ?? 0)]);
+  const isCounted = total !== undefined && !address.risk;
+  return html`<${Group} name="Risk">
+    <${Choice} changes=${{ risk: "" }} isChosen=${!address.risk}>Any<//>
+    ${upTo.filter(([risk]) => risk !== "high").map(
+      ([risk, number]) => html`<${Choice} changes=${{ risk }} isChosen=${address.risk === risk}
+        number=${isCounted ? number : undefined}>${RISK_NAMES[risk]}<//>`,
+    )}
+  <//>`;
+}
+
+function LabelGroup({ name, field, address, counted }) {
+  const [isOpen, setOpen] = useState(false);
+  const chosen = address[field];
+  const known = new Map(counted ?? []);
+  const others = [...known].filter(([label]) => !chosen.includes(label));
+  if (chosen.length + others.length === 0) return null;
+  const shown = isOpen ? others : others.slice(0, SHOWN);
+  return html`<${Group} name=${name}>
+    ${chosen.map((label) => html`<${Choice} key=${label} isChosen number=${known.get(label)}
+      changes=${{ [field]: chosen.filter((one) => one !== label) }}><${Text}>${label}<//><//>`)}
+    ${shown.map(([label, number]) => html`<${Choice} key=${label} number=${number}
+      changes=${{ [field]: [...chosen, label] }}><${Text}>${label}<//><//>`)}
+    ${others.length > SHOWN && html`<li><button class="text" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>
+      ${isOpen ? "Fewer" : `${others.length - SHOWN} more`}</button></li>`}
+  <//>`;
+}
+
+export const CLEARED = { source: "", status: "", risk: "", tag: [], capability: [] };
+
+export function chosenFilters({ source, status, risk, tag, capability }) {
+  return [source, status, risk].filter(Boolean).length + tag.length + capability.length;
+}
+
+const isWide = () => matchMedia("(min-width: 52rem)").matches;
+
+export function Filters({ address, sources, results }) {
+  const [isOpen] = useState(isWide);
+  const { facets, total } = results;
+  const number = chosenFilters(address);
+  return html`<details class="filters" open=${isOpen}>
+    <summary><h2>Filters</h2>${number > 0 && html`<span class="badge">${number}</span>`}</summary>
+    ${number > 0 && html`<button class="text clear" onClick=${() => go(CLEARED)}>Clear all</button>`}
+    <${Sources} address=${address} sources=${sources} />
+    <${Status} address=${address} facets=${facets} total=${total} />
+    <${Risks} address=${address} facets=${facets} total=${total} />
+    <${LabelGroup} name="Tags" field="tag" address=${address} counted=${facets?.tag} />
+    <${LabelGroup} name="Capabilities" field="capability" address=${address} counted=${facets?.capability} />
+  </details>`;
+}
+
+export function Sort({ address }) {
+  const first = address.q.trim() ? "Relevance" : "Source";
+  const choices = [["", first], ["name", "Name"], ["updated", "Last updated"], ["risk", "Risk, gravest first"]];
+  return html`<label class="sort">Sort by
+    <select value=${address.sort} onChange=${(event) => go({ sort: event.target.value })}>
+      ${choices.map(([value, name]) => html`<option value=${value} selected=${value === address.sort}>${name}</option>`)}
+    </select>
+  </label>`;
+}

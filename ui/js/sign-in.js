@@ -1,0 +1,88 @@
+/** Signing in to a registry: with a password, an API key, or, where tokens are handed out for the asking, a role. */
+
+import { html, useState } from "../vendor/htm-3.1.1/standalone.module.js";
+import { Dialog } from "./actions.js";
+import { call } from "./api.js";
+import { forget } from "./catalog.js";
+import { service } from "./service.js";
+import { keep, session } from "./session.js";
+import { problem } from "./states.js";
+
+async function withKey(key) {
+  const headers = { "x-api-key": key };
+  const { role, scope } = await call("GET", "/auth/verify", { headers });
+  return { role, name: scope ? `API key of ${scope}` : "API key", headers, expires_at: null };
+}
+
+async function withToken(body, name) {
+  const { token, role, expires_at } = await call("POST", "/auth/token", { body, headers: {} });
+  return { role, name, headers: { Authorization: `Bearer ${token}` }, expires_at };
+}
+
+const WAYS = {
+  password: {
+    name: "Password",
+    fields: [["username", "User name", "username"], ["password", "Password", "current-password"]],
+    enter: ({ username, password }) => withToken({ username, password }, username),
+  },
+  key: {
+    name: "API key",
+    fields: [["key", "API key", "off"]],
+    enter: ({ key }) => withKey(key),
+  },
+  role: {
+    name: "Try a role",
+    fields: [],
+    enter: ({ role }) => withToken({ role }, "dev-user"),
+  },
+};
+
+function isOpenHere(issuer) {
+  const isLoopback = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(location.hostname);
+  return issuer === "open" || (issuer === "loopback" && isLoopback);
+}
+
+export function SignIn({ onClose }) {
+  const { issuer } = service.use();
+  const ways = Object.keys(WAYS).filter((way) => way !== "role" || isOpenHere(issuer));
+  const [way, setWay] = useState(ways[ways.length - 1]);
+  const [state, setState] = useState({});
+  const enter = async (event) => {
+    event.preventDefault();
+    const given = Object.fromEntries([...new FormData(event.target)].map(([name, value]) => [name, value.trim()]));
+    setState({ isWorking: true });
+    try {
+      keep(await WAYS[way].enter(given));
+      forget();
+      onClose();
+    } catch (error) {
+      setState({ error: problem(error) });
+    }
+  };
+  const { fields } = WAYS[way];
+  return html`<${Dialog} title="Sign in" onClose=${onClose}>
+    <div class="ways" role="group" aria-label="How to sign in">
+      ${ways.map((one) => html`<button type="button" aria-pressed=${one === way} onClick=${() => setWay(one)}>${WAYS[one].name}</button>`)}
+    </div>
+    <form onSubmit=${enter} key=${way}>
+      ${fields.map(([name, label, fill]) => html`<label>${label}
+        <input name=${name} required autocomplete=${fill} spellcheck="false" autocapitalize="off"
+          type=${name === "username" ? "text" : "password"} /></label>`)}
+      ${way === "role" && html`<p>This service hands out tokens for the asking: it is for trying out.</p>
+        <label>Role <select name="role"><option>user</option><option>manager</option><option>admin</option></select></label>`}
+      ${state.error && html`<p class="problem" role="alert">${state.error}</p>`}
+      <div class="buttons">
+        <button type="button" onClick=${onClose}>Cancel</button>
+        <button class="primary" disabled=${state.isWorking}>${state.isWorking ? "Signing in…" : "Sign in"}</button>
+      </div>
+    </form>
+  <//>`;
+}
+
+/** End the session here, and its token at the service. An API key stays valid: it was not made here. */
+export async function signOut() {
+  const { headers } = session.get();
+  keep(null);
+  forget();
+  if (headers.Authorization) await call("POST", "/auth/logout", { headers }).catch(() => {});
+}

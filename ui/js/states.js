@@ -1,0 +1,36 @@
+/** What is shown where there is nothing to show: each state says what is the matter and what to do. */
+
+import { html } from "../vendor/htm-3.1.1/standalone.module.js";
+
+export function Notice({ title, children, kind = "empty", action, onAction }) {
+  return html`<div class=${`notice ${kind}`} role=${kind === "error" ? "alert" : undefined}>
+    <p class="title">${title}</p>
+    ${children && html`<p>${children}</p>`}
+    ${action && html`<button onClick=${onAction}>${action}</button>`}
+  </div>`;
+}
+
+/** Say what went wrong, and offer to try again. */
+export function Failure({ error, onRetry, what = "This could not be loaded" }) {
+  if (error.status === 0) {
+    return html`<${Notice} kind="error" title="The service does not answer" action="Try again" onAction=${onRetry}>
+      It may be stopped, or this device may be offline. What is shown may be out of date.
+    <//>`;
+  }
+  return html`<${Notice} kind="error" title=${what} action=${onRetry && "Try again"} onAction=${onRetry}>
+    ${error.message}
+  <//>`;
+}
+
+/** Return what is wrong in one line, with every broken rule. */
+export function problem(error) {
+  const rules = (error.details ?? []).map(({ field, message }) => `${field} ${message}`);
+  return rules.length > 1 ? rules.join("; ") : error.message;
+}
+
+/** The shapes of cards that are on their way: as high as cards are, so that nothing jumps when they come. */
+export function Skeletons({ count = 6 }) {
+  return html`<div class="skeletons" aria-hidden="true">
+    ${Array.from({ length: count }, () => html`<div class="card skeleton"><i></i><i></i><i></i></div>`)}
+  </div>`;
+}
