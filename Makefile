@@ -38,6 +38,7 @@ docs: .venv/installed-dev ## write the generated parts of the documentation anew
 
 vendor-check: ## check that vendored files are those their projects published
 	@cd ui/vendor && sha256sum --check --strict --quiet checksums.txt
+	@cd tests/ui && sha256sum --check --strict --quiet checksums.txt
 
 clean: ## remove .venv and caches; data and indexes stay
 	rm -rf .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { session } from "./session.js";
 import { store } from "./store.js";
 
-const RANKS = ["user", "manager", "admin"];
+export const ROLES = ["user", "manager", "admin"];
 
 /** The data of `/api/v1/status`; null until it is known. */
 export const service = store(null);
@@ -20,7 +20,7 @@ export function isRegistry(status) {
 /** Return whether a visitor may do what needs `role`. Without tokens everybody may, unless nothing can be changed. */
 export function may(role, status, visitor) {
   if (!status || (role !== "user" && !status.writable)) return false;
-  return !isRegistry(status) || RANKS.indexOf(visitor?.role) >= RANKS.indexOf(role);
+  return !isRegistry(status) || ROLES.indexOf(visitor?.role) >= ROLES.indexOf(role);
 }
 
 export function useMay(role) {

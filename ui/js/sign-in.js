@@ -4,7 +4,7 @@ import { html, useState } from "../vendor/htm-3.1.1/standalone.module.js";
 import { Dialog } from "./actions.js";
 import { call } from "./api.js";
 import { forget } from "./catalog.js";
-import { service } from "./service.js";
+import { ROLES, service } from "./service.js";
 import { keep, session } from "./session.js";
 import { problem } from "./states.js";
 
@@ -69,7 +69,8 @@ export function SignIn({ onClose }) {
         <input name=${name} required autocomplete=${fill} spellcheck="false" autocapitalize="off"
           type=${name === "username" ? "text" : "password"} /></label>`)}
       ${way === "role" && html`<p>This service hands out tokens for the asking: it is for trying out.</p>
-        <label>Role <select name="role"><option>user</option><option>manager</option><option>admin</option></select></label>`}
+        <label>Role <select name="role">
+          ${ROLES.map((role) => html`<option value=${role}>${role}</option>`)}</select></label>`}
       ${state.error && html`<p class="problem" role="alert">${state.error}</p>`}
       <div class="buttons">
         <button type="button" onClick=${onClose}>Cancel</button>

@@ -1,0 +1,53 @@
+"""How the service is, in the browser; and that everything on the page can be used by everybody."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+AXE = Path(__file__).parent / "axe-core-4.14.1" / "axe.min.js"
+
+Show = Callable[..., Page]
+
+
+def test_the_index_and_the_sources_are_told_with_what_is_amiss(show: Show) -> None:
+    page = show("/?view=admin")
+    expect(page.locator(".figure", has_text="Drift").locator("dd")).to_have_text("0")
+    expect(page.locator(".sources li", has_text="burnt")).to_contain_text("cannot be read")
+    page.get_by_role("button", name="Refresh all sources").click()
+    expect(page.locator(".sources li", has_text="library")).to_contain_text("120 skills")
+
+
+def test_reindexing_is_followed_to_its_end(show: Show) -> None:
+    page = show("/?view=admin")
+    page.get_by_role("button", name="Reindex everything").click()
+    expect(page.locator(".reindex [role=status]")).to_contain_text("Done")
+    expect(page.get_by_role("progressbar", name="Reindexing")).to_have_attribute("value", page.get_by_role("progressbar").get_attribute("max") or "")
+
+
+def faults(page: Page) -> list[str]:
+    page.evaluate(AXE.read_text(encoding="utf-8") + ";null")
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{one['id']}: {node['html'][:200]}"
+        for one in found["violations"]
+        if one["impact"] in ("serious", "critical")
+        for node in one["nodes"][:3]
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path", ["/", "/?q=csv&tag=csv", "/?skill=hostile-hidden", "/?view=admin", "/?q=zzzzqqqq"])
+def test_nothing_stands_in_the_way_of_anybody(show: Show, path: str, scheme: str) -> None:
+    page = show(path, color_scheme=scheme)
+    expect(page.locator("main")).to_contain_text("kill")
+    expect(page.locator(".skeleton")).to_have_count(0)
+    assert faults(page) == []
+
+
+def test_the_dialog_stands_in_nobodys_way(show: Show) -> None:
+    page = show()
+    page.get_by_role("button", name="Uninstall csv-cleanup").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    assert faults(page) == []

@@ -1,0 +1,90 @@
+"""One skill: reading it, installing it, removing it, and what is said when that fails."""
+
+import json
+from collections.abc import Callable
+
+from playwright.sync_api import Page, Route, expect
+
+from support.servers import write_skill
+from ui.conftest import ListedServer, Watched
+
+Show = Callable[..., Page]
+
+
+def test_a_skill_shows_its_text_files_and_how_to_get_it(show: Show) -> None:
+    page = show()
+    page.get_by_role("link", name="csv-cleanup").click()
+    expect(page.locator(".markdown h1")).to_have_text("Cleaning CSV files")
+    expect(page.locator(".digest")).to_contain_text("sha256:")
+    expect(page.locator(".copyable code")).to_contain_text("/api/v1/skills/csv-cleanup/content")
+    expect(page).to_have_title("csv-cleanup · Skill Registry")
+    page.get_by_role("link", name="scripts/profile_csv.py").click()
+    expect(page.locator(".file pre")).to_contain_text("import")
+    page.get_by_role("link", name="All skills").click()
+    expect(page.locator(".card").first).to_be_visible()
+
+
+def test_going_back_returns_to_the_same_place_of_the_list(show: Show) -> None:
+    page = show("/?source=library")
+    page.locator(".card a.open", has_text="shelf-025").scroll_into_view_if_needed()
+    before = page.evaluate("scrollY")
+    page.locator(".card a.open", has_text="shelf-025").click()
+    expect(page.locator(".detail h1").first).to_contain_text("shelf-025")
+    expect(page.get_by_text("skill-registry install library/shelf-025")).to_be_visible()
+    page.go_back()
+    expect(page.locator(".card a.open", has_text="shelf-025")).to_be_in_viewport()
+    assert abs(page.evaluate("scrollY") - before) < 400
+
+
+def test_what_was_found_in_a_skill_stands_beside_it_with_its_place(show: Show) -> None:
+    page = show("/?skill=hostile-hidden")
+    expect(page.locator(".findings li").first).to_contain_text("SKILL.md:")
+    expect(page.locator(".findings .badge.risk-high").first).to_be_visible()
+    expect(page.locator(".detail header .badge").last).to_have_text("high risk")
+
+
+def test_a_skill_that_is_not_there_is_said(watched: Watched, server: ListedServer) -> None:
+    watched.expected = ["404"]
+    page = watched.open(server.url, "/?skill=no-such-skill")
+    expect(page.locator(".detail .title")).to_have_text("There is no such skill")
+
+
+def test_removing_a_skill_is_asked_first_and_changes_the_card_alone(show: Show, server: ListedServer) -> None:
+    folder = write_skill(server.skills_dir, "passing-fancy", "Is here today and gone tomorrow")
+    server.wait_for(lambda: server.api("GET", "/skills/passing-fancy").status_code == 200)
+    page = show("/?q=passing-fancy")
+    page.get_by_role("button", name="Uninstall passing-fancy").click()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert folder.is_dir()
+    page.get_by_role("button", name="Uninstall passing-fancy").click()
+    page.get_by_role("dialog").get_by_role("button", name="Uninstall").click()
+    expect(page.locator(".card .badge").first).to_have_text("removed")
+    assert not folder.exists()
+
+
+def test_installing_changes_the_card_and_the_other_way_round(show: Show) -> None:
+    page = show("/?q=shelf-007")
+    sent: list[str] = []
+
+    def install(route: Route) -> None:
+        sent.append(route.request.post_data or "")
+        made = {"success": True, "data": {"id": "shelf-007"}}
+        route.fulfill(status=201, content_type="application/json", body=json.dumps(made))
+
+    page.route("**/api/v1/skills", install)
+    card = page.locator(".card").first
+    card.get_by_role("button", name="Install shelf-007").click()
+    expect(card.locator(".badge.installed")).to_be_visible()
+    expect(card.get_by_role("button", name="Uninstall shelf-007")).to_be_visible()
+    assert json.loads(sent[0]) == {"skill_id": "library/shelf-007", "source_name": "library"}
+
+
+def test_why_a_skill_cannot_be_installed_is_said_in_its_place(watched: Watched, server: ListedServer) -> None:
+    watched.expected = ["409"]
+    page = watched.open(server.url, "/?q=shelf-007")
+    refusal = {"success": False, "error": {"code": "CONFLICT", "message": "shelf-007 is installed already"}}
+    answer = {"status": 409, "content_type": "application/json", "body": json.dumps(refusal)}
+    page.route("**/api/v1/skills", lambda route: route.fulfill(**answer))
+    page.locator(".card").first.get_by_role("button", name="Install").click()
+    expect(page.locator(".card").first.get_by_role("alert")).to_have_text("shelf-007 is installed already")
