@@ -39,6 +39,11 @@ BODY = """# Steps <img src="https://evil.example/pixel.png" onerror="alert(1)">
 """
 
 
+def quoted(text: str) -> str:
+    """Return a text as a YAML string."""
+    return json.dumps(text, ensure_ascii=False)
+
+
 class ListedServer(RunningServer):
     """A server with the example skills, hostile ones, and two sources, of which one cannot be read."""
 
@@ -46,7 +51,7 @@ class ListedServer(RunningServer):
         super().__init__(folder, *args, env={"SKILL_REGISTRY_CONFIG": str(folder / "registry.toml")})
         shutil.copytree(EXAMPLES, self.skills_dir, dirs_exist_ok=True)
         for name, description in HOSTILE.items():
-            write_skill(self.skills_dir, f"hostile-{name}", json.dumps(description), BODY, author=json.dumps(description))
+            write_skill(self.skills_dir, f"hostile-{name}", quoted(description), BODY, author=quoted(description))
         (self.skills_dir / "hostile-script" / "notes").mkdir()
         (self.skills_dir / "hostile-script" / "notes" / "more.md").write_text("More <b>of</b> it.\n")
         shelf = folder / "shelf"

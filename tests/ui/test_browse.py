@@ -79,7 +79,7 @@ def test_filters_combine_stand_in_the_url_and_are_gone_back_from(show: Show) -> 
 
 
 def test_filters_are_those_of_the_search_too(show: Show) -> None:
-    page = show("/?q=book&status=installed")
+    page = show("/?q=shelf&status=installed")
     expect(page.locator("#found .title")).to_have_text("No skill passes these filters")
     page.get_by_role("button", name="Clear the filters").click()
     expect(page.locator(".card a.open").first).to_contain_text("shelf-")

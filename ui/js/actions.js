@@ -1,6 +1,6 @@
 /** Installing and removing skills: what a skill's button says and does, and what became of it. */
 
-import { html, useEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
+import { html, useLayoutEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
 import { call, pathOf, post } from "./api.js";
 import { forget } from "./catalog.js";
 import { isRegistry, refreshStatus, service, useMay } from "./service.js";
@@ -100,7 +100,7 @@ function Confirm({ skill, action, onYes, onNo }) {
 /** A dialog over the page: the browser keeps the focus in it, closes it on Escape and gives the focus back. */
 export function Dialog({ title, onClose, children }) {
   const box = useRef(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const before = document.activeElement;
     box.current.showModal();
     return () => before?.focus?.();

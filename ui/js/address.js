@@ -24,16 +24,26 @@ export function link(changes, from = address.get()) {
   return text ? `?${text}` : location.pathname;
 }
 
+const isList = ({ skill, view }) => !skill && !view;
+
+/** Return how many entries of the history a new one will be from the list; 0 where it was not come from. */
+function depthAfter() {
+  if (isList(address.get())) return 1;
+  return history.state?.depth ? history.state.depth + 1 : 0;
+}
+
 /** Show something else. What is typed replaces the entry of the history; what is chosen adds one. */
 export function go(changes, { replace = false } = {}) {
-  history[replace ? "replaceState" : "pushState"]({ within: !replace || history.state?.within }, "", link(changes));
+  const depth = replace ? (history.state?.depth ?? 0) : depthAfter();
+  history[replace ? "replaceState" : "pushState"]({ depth }, "", link(changes));
   address.set(read());
 }
 
-/** Close what `changes` would close: the way back where we came from the list, so that it is not there twice. */
-export function leave(changes) {
-  if (history.state?.within) history.back();
-  else go(changes, { replace: true });
+/** Close a skill or a view: go back to the list where we came from it, so that it is not in the history twice. */
+export function leave() {
+  const depth = history.state?.depth;
+  if (depth) history.go(-depth);
+  else go({ skill: "", file: "", view: "" }, { replace: true });
 }
 
 /** Follow one of our links without loading the page anew, unless it is to be opened elsewhere. */

@@ -1,6 +1,6 @@
 /** The page: a search box, what it finds, one skill in full, and how the service is. */
 
-import { html, render, useEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
+import { html, render, useEffect, useLayoutEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
 import { address as place, follow, go, leave, link } from "./address.js";
 import { Admin } from "./admin.js";
 import { get } from "./api.js";
@@ -102,7 +102,8 @@ function usePublishing(isWanted) {
 /** Go back to where the list was when a skill is closed. */
 function useScroll(isList) {
   const before = useRef(0);
-  useEffect(() => {
+  // Before the page is painted, so that the scrolling which a shorter page causes is not taken for the visitor's.
+  useLayoutEffect(() => {
     if (!isList) {
       scrollTo(0, 0);
       return undefined;
@@ -116,7 +117,7 @@ function useScroll(isList) {
 
 function close() {
   const { skill, view, q } = place.get();
-  if (skill || view) leave({ skill: "", file: "", view: "" });
+  if (skill || view) leave();
   else if (q) go({ q: "" });
   return Boolean(skill || view);
 }
@@ -161,4 +162,5 @@ function App() {
     ${isSigningIn && html`<${SignIn} onClose=${() => setSigningIn(false)} />`}`;
 }
 
+history.scrollRestoration = "manual"; // the list comes back later than the browser would wait for
 render(html`<${App} />`, document.getElementById("app"));

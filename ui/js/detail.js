@@ -63,7 +63,7 @@ export function Detail({ id, file }) {
 function back(event) {
   if (event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
-  leave({ skill: "", file: "" });
+  leave();
 }
 
 function Loaded({ skill, content, files, versions, file }) {

@@ -5,7 +5,8 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+
+import msgspec
 
 from registry.atomic_files import TEMPORARY_PREFIX
 
@@ -15,7 +16,7 @@ _MAX_DEPTH = 16
 _MAX_FILES = 2_000
 
 
-class FileEntry(NamedTuple):
+class FileEntry(msgspec.Struct, frozen=True, order=True):
     """A file of a skill: its path below the folder, with `/`, and its size in bytes."""
 
     path: str
