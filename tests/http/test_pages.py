@@ -1,6 +1,7 @@
+import gzip
 import hashlib
 import json
-import shutil
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -8,26 +9,18 @@ from http.client import HTTPConnection, HTTPResponse
 
 import pytest
 import uvicorn
-from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
 from registry.app import create_app
 from registry.routes.pages import ui_folder
 from registry.services import Services
 from registry.settings import load_settings
 
-SKILLS = {
-    "read-tables": "Read tables out of PDF files and hand them over as CSV",
-    "plan-trips": "Plan trips by train <script>alert(1)</script> and keep to a budget",
-}
+RUNS_TEXT = ("innerHTML", "outerHTML", "insertAdjacentHTML", "eval(", "Function(")
 
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     folder = tmp_path_factory.mktemp("pages")
-    for name, description in SKILLS.items():
-        (folder / "skills" / name).mkdir(parents=True)
-        text = f"---\nname: {name}\ndescription: {description}\n---\nBody.\n"
-        (folder / "skills" / name / "SKILL.md").write_text(text)
     flags = {"skills_dir": folder / "skills", "data_dir": folder / "data", "embedding.provider": "none"}
     app = create_app(Services(load_settings(flags, {})))
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None))
@@ -38,32 +31,6 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     yield server.servers[0].sockets[0].getsockname()[1]
     server.should_exit = True
     thread.join(30)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    assert path, "the tests of the pages need chromium on the PATH: `make programs` installs it"
-    with sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield made
-        made.close()
-
-
-@pytest.fixture
-def page(browser: Browser, port: int) -> Iterator[Page]:
-    made = browser.new_page(base_url=f"http://127.0.0.1:{port}")
-    problems: list[str] = []
-    made.on("console", lambda message: problems.append(f"{message.type}: {message.text}"))
-    made.on("pageerror", lambda error: problems.append(str(error)))
-    made.on("request", lambda request: problems.append(request.url) if not is_ours(request.url, port) else None)
-    yield made
-    made.close()
-    assert problems == []
-
-
-def is_ours(url: str, port: int) -> bool:
-    return url.startswith((f"http://127.0.0.1:{port}/", "data:image/"))
 
 
 def get(port: int, path: str, **headers: str) -> HTTPResponse:
@@ -81,10 +48,10 @@ def get(port: int, path: str, **headers: str) -> HTTPResponse:
         ("/schema", "text/html; charset=utf-8"),
         ("/schema/openapi.json", "application/vnd.oai.openapi+json"),
         ("/ui/index.html", "text/html; charset=utf-8"),
-        ("/ui/app.js", "text/javascript; charset=utf-8"),
+        ("/ui/js/app.js", "text/javascript; charset=utf-8"),
         ("/ui/app.css", "text/css; charset=utf-8"),
         ("/ui/icon.svg", "image/svg+xml"),
-        ("/ui/vendor/swagger-ui/LICENSE", "text/plain; charset=utf-8"),
+        ("/ui/vendor/swagger-ui-5.35.0/LICENSE", "text/plain; charset=utf-8"),
     ],
 )
 def test_every_page_and_file_is_guarded(port: int, path: str, media_type: str) -> None:
@@ -98,13 +65,13 @@ def test_every_page_and_file_is_guarded(port: int, path: str, media_type: str) -
 
 
 def test_a_file_is_sent_once_and_then_only_checked(port: int) -> None:
-    with get(port, "/ui/app.js") as first:
+    with get(port, "/ui/js/app.js") as first:
         etag = first.getheader("ETag", "")
-        assert first.read() == (ui_folder() / "app.js").read_bytes()
+        assert first.read() == (ui_folder() / "js/app.js").read_bytes()
         assert first.getheader("Cache-Control") == "no-cache"
-    with get(port, "/ui/app.js", **{"If-None-Match": f'"other", {etag}'}) as again:
+    with get(port, "/ui/js/app.js", **{"If-None-Match": f'"other", {etag}'}) as again:
         assert (again.status, again.read(), again.getheader("ETag")) == (304, b"", etag)
-    with get(port, "/ui/app.js", **{"If-None-Match": '"other"'}) as changed:
+    with get(port, "/ui/js/app.js", **{"If-None-Match": '"other"'}) as changed:
         assert changed.status == 200
 
 
@@ -119,7 +86,7 @@ def test_a_file_is_sent_once_and_then_only_checked(port: int) -> None:
         "/ui//etc/passwd",
         "/ui/vendor/../../pyproject.toml",
         "/ui/..\\pyproject.toml",
-        "/ui/app.js%00",
+        "/ui/js/app.js%00",
         "/schema/absent",
         "/schema/openapi.yaml",
     ],
@@ -149,12 +116,25 @@ def test_pages_run_no_script_and_no_style_of_their_own() -> None:
         text = path.read_text()
         assert "<style" not in text
         assert text.count("<script") == text.count("<script src=")
-    assert "innerHTML" not in (ui_folder() / "app.js").read_text()
+    for path in (ui_folder() / "js").iterdir():
+        assert not [word for word in RUNS_TEXT if word in path.read_text()]
 
 
-def test_the_document_is_drawn(page: Page) -> None:
-    page.goto("/schema")
-    expect(page.locator(".opblock").first).to_be_visible()
-    expect(page.locator("[data-path='/api/v1/search']").first).to_be_visible()
-    page.locator(".opblock-summary").first.click()
-    expect(page.locator(".opblock-body").first).to_be_visible()
+def test_browsers_keep_vendored_files_since_their_folder_names_their_version(port: int) -> None:
+    with get(port, "/ui/vendor/htm-3.1.1/standalone.module.js") as answer:
+        assert answer.getheader("Cache-Control") == "public, max-age=31536000, immutable"
+    folders = [path.name for path in (ui_folder() / "vendor").iterdir() if path.is_dir()]
+    assert all(re.fullmatch(r"[a-z-]+-[0-9]+[.][0-9]+[.][0-9]+", name) for name in folders)
+
+
+def test_every_module_of_the_page_is_asked_for_at_once() -> None:
+    page = (ui_folder() / "index.html").read_text()
+    asked = set(re.findall(r'(?:href|src)="/ui/js/([a-z-]+[.]js)"', page))
+    assert asked == {path.name for path in (ui_folder() / "js").iterdir()} - {"catalog-worker.js"}
+
+
+def test_the_first_load_is_small() -> None:
+    folder = ui_folder()
+    files = [folder / "index.html", folder / "app.css", folder / "icon.svg", *(folder / "js").iterdir()]
+    files += (folder / "vendor").glob("htm-*/*.js")
+    assert sum(len(gzip.compress(path.read_bytes())) for path in files) < 60_000

@@ -284,3 +284,11 @@ def test_cards_have_the_contracts_keys(server: RunningServer) -> None:
     table = {"skill_file", "source_url", "source_type", "source_branch", "editable", "execution_environment"}
     more = {"dependencies", "timeout", "scope", "digest", "execution_timeout", "memory_limit_mb", "metadata"}
     assert eight | table | more | {"tags", "capabilities", "latest_version", "etag"} <= set(detail)
+
+
+def test_the_files_of_a_skill_are_listed_with_their_sizes(server: RunningServer) -> None:
+    create(server, "with-files", content="# Text\n")
+    (server.skills_dir / "with-files" / "notes.txt").write_text("four")
+    files = server.api("GET", "/skills/with-files/files").json()["data"]
+    assert files[1] == {"path": "notes.txt", "size": 4}
+    assert [one["path"] for one in files] == ["SKILL.md", "notes.txt"]

@@ -1,70 +1,12 @@
 """A real browser over both profiles. Whatever it complains of, or asks of anybody else, fails the test."""
 
-import json
 import shutil
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
-from support.servers import RunningServer, write_skill
-
-EXAMPLES = Path(__file__).parents[2] / "examples" / "skills"
-STRANGER = "evil.example"
-
-HIDDEN = "safe\u202egpj.exe zero\u200bwidth tag\U000e0041end"
-
-HOSTILE = {
-    "script": "<script>alert(1)</script> is a text",
-    "image": "\"><img src=x onerror=alert(1)> is a text",
-    "template": "{{7*7}} and ${7*7} are texts",
-    "title": "</title></p><h1>is a text</h1>",
-    "hidden": HIDDEN,
-}
-"""Descriptions somebody might try, by the name of their skill: `hostile-…`."""
-
-BODY = """# Steps <img src="https://evil.example/pixel.png" onerror="alert(1)">
-
-![remote](https://evil.example/picture.png) <script>alert(2)</script> <svg onload="alert(3)"><path/></svg>
-
-[bad](javascript:alert(4)) [good](https://good.example/) [ours](notes/more.md) <a href="data:text/html,x">data</a>
-
-<form action="https://evil.example/"><button>send</button></form> <iframe src="https://evil.example/"></iframe>
-<style>body { display: none }</style> hidden\u200b\u202etext
-
-| a | b |
-|---|---|
-| 1 | 2 |
-"""
-
-
-def quoted(text: str) -> str:
-    """Return a text as a YAML string."""
-    return json.dumps(text, ensure_ascii=False)
-
-
-class ListedServer(RunningServer):
-    """A server with the example skills, hostile ones, and two sources, of which one cannot be read."""
-
-    def __init__(self, folder: Path, *args: str) -> None:
-        super().__init__(folder, *args, env={"SKILL_REGISTRY_CONFIG": str(folder / "registry.toml")})
-        shutil.copytree(EXAMPLES, self.skills_dir, dirs_exist_ok=True)
-        for name, description in HOSTILE.items():
-            write_skill(self.skills_dir, f"hostile-{name}", quoted(description), BODY, author=quoted(description))
-        (self.skills_dir / "hostile-script" / "notes").mkdir()
-        (self.skills_dir / "hostile-script" / "notes" / "more.md").write_text("More <b>of</b> it.\n")
-        shelf = folder / "shelf"
-        for number in range(120):
-            write_skill(shelf, f"shelf-{number:03d}", f"Puts book number {number} back on the shelf", tags="[books]")
-        source = '[[sources]]\nname = "{}"\ntype = "local"\npath = "{}"\n'
-        text = source.format("library", shelf) + source.format("burnt", folder / "nowhere")
-        (folder / "registry.toml").write_text(text)
-
-    def listed(self) -> bool:
-        """Return whether the source has been read."""
-        answer = self.api("GET", "/registry/sources")
-        return answer.status_code != 200 or any(one["skills"] == 120 for one in answer.json()["data"])
+from support.pages import STRANGER, ListedServer, Watched
 
 
 @pytest.fixture(scope="session")
@@ -91,36 +33,6 @@ def browser() -> Iterator[Browser]:
         made = playwright.chromium.launch(executable_path=path, args=arguments)
         yield made
         made.close()
-
-
-class Watched:
-    """Opens pages and writes down what they complain of; `expected` are parts of complaints that a test provokes."""
-
-    def __init__(self, browser: Browser) -> None:
-        self._browser = browser
-        self._contexts: list[BrowserContext] = []
-        self.problems: list[str] = []
-        self.expected: list[str] = []
-
-    def open(self, url: str, path: str = "/", width: int = 1280, **options: str) -> Page:
-        size = {"width": width, "height": 900}
-        context = self._browser.new_context(base_url=url, viewport=size, **options)  # type: ignore[arg-type]
-        self._contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: self.problems.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: self.problems.append(str(error)))
-        page.on("dialog", lambda dialog: (self.problems.append(dialog.message), dialog.dismiss()))
-        page.on("request", lambda request: self._is_ours(request.url, url) or self.problems.append(request.url))
-        page.goto(path)
-        return page
-
-    def _is_ours(self, url: str, server: str) -> bool:
-        return url.startswith((f"{server}/", "data:image/"))
-
-    def close(self) -> None:
-        for context in self._contexts:
-            context.close()
-        assert [one for one in self.problems if not any(part in one for part in self.expected)] == []
 
 
 @pytest.fixture

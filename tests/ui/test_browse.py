@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from ui.conftest import ListedServer, Watched
+from support.pages import ListedServer, Watched
 
 Show = Callable[..., Page]
 

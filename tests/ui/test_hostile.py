@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from ui.conftest import HIDDEN, HOSTILE, STRANGER, ListedServer
+from support.pages import HIDDEN, HOSTILE, STRANGER, ListedServer
 
 Show = Callable[..., Page]
 
@@ -49,7 +49,7 @@ def test_a_name_pointed_at_this_machine_reads_and_installs_nothing(browser: Brow
     answer = page.goto(f"{strange}/")
     assert answer is not None
     assert (answer.status, "FORBIDDEN" in answer.text()) == (403, True)
-    ask = """async ([url, options]) => { try { return (await fetch(url, options)).status } catch (e) { return e.name } }"""
+    ask = "([url, options]) => fetch(url, options).then((answer) => answer.status, (error) => error.name)"
     assert page.evaluate(ask, [f"{strange}/api/v1/skills", {}]) == 403
     body = '{"skill_id": "library/shelf-001", "source_name": "library"}'
     for url in (strange, server.url):

@@ -7,8 +7,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from support.commands import Done
+from support.pages import ListedServer, Watched
 from support.servers import new_skill
-from ui.conftest import ListedServer, Watched
 
 Enter = Callable[[str], Page]
 

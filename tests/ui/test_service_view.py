@@ -27,6 +27,13 @@ def test_reindexing_is_followed_to_its_end(show: Show) -> None:
     assert bar.get_attribute("value") == bar.get_attribute("max")
 
 
+def test_the_api_is_drawn_from_its_own_document(show: Show) -> None:
+    page = show("/schema")
+    expect(page.locator("[data-path='/api/v1/search']").first).to_be_visible()
+    page.locator(".opblock-summary").first.click()
+    expect(page.locator(".opblock-body").first).to_be_visible()
+
+
 def faults(page: Page) -> list[str]:
     page.evaluate(AXE.read_text(encoding="utf-8") + ";null")
     found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, Route, expect
 
+from support.pages import ListedServer, Watched
 from support.servers import write_skill
-from ui.conftest import ListedServer, Watched
 
 Show = Callable[..., Page]
 

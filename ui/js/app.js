@@ -74,8 +74,11 @@ function useSources(isAsked, turn) {
 }
 
 function Browse({ address, isHidden, isAsked, turn, onRetry, onSignIn }) {
-  const results = useResults(address, isAsked, turn);
-  const sources = useSources(isAsked, turn);
+  const wasShown = useRef(false);
+  wasShown.current ||= !isHidden;
+  const isWanted = isAsked && wasShown.current; // who opens a skill by its link need not wait for the list
+  const results = useResults(address, isWanted, turn);
+  const sources = useSources(isWanted, turn);
   const clear = () => go(CLEARED);
   if (!isAsked || isRefused(results.error)) {
     return html`<div hidden=${isHidden}><${Notice} title="Sign in to see the skills" action="Sign in" onAction=${onSignIn}>

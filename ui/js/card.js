@@ -7,9 +7,9 @@ import { day, Text } from "./text.js";
 
 const REASONS = { name: "name", keyword: "words", semantic: "meaning" };
 const RELEVANCE = {
-  high: "High relevance,",
-  medium: "Medium relevance,",
-  low: "Low relevance,",
+  high: "High relevance",
+  medium: "Medium relevance",
+  low: "Low relevance",
   keyword: "Matched",
 };
 const RISK_MEANS = {
@@ -38,7 +38,7 @@ function Reasons({ relevance, reasons }) {
   const text = reasons.map((reason) => REASONS[reason] ?? reason).join(", ");
   return html`<p class="why">
     <span class=${`relevance ${relevance}`}>${RELEVANCE[relevance] ?? relevance}</span>
-    ${text && html`<span> by ${text}</span>`}
+    ${text && html`<span>${relevance === "keyword" ? "" : ","} by ${text}</span>`}
   </p>`;
 }
 

@@ -1,0 +1,171 @@
+"""What the page costs: bytes of the first load, time from an answer to its picture, longest task while one types.
+
+A catalog of 10,000 skills, the served page, and chromium. Prints a table and writes `results/ui.json`. Browsers tell of
+tasks of 50 ms and more only: 0 says that there was none.
+
+    python benchmarks/ui.py
+"""
+
+import gzip
+import json
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+from playwright.sync_api import Page, Response, sync_playwright
+
+SKILLS = 10_000
+TYPED = "turn a table of numbers into a report"
+KEY_MS = 130  # slower than the page waits for the next key, so that every key is a search
+LIMITS = {"first_load_kb": 60, "painted_ms": 100, "listed_ms": 100, "longest_task_ms": 50}
+
+COMMAND = str(Path(sys.executable).with_name("skill-registry"))
+RESULTS = Path(__file__).parent / "results" / "ui.json"
+NOUNS = ("table", "report", "invoice", "picture", "letter", "schedule", "recipe", "contract", "map", "survey")
+VERBS = ("turn", "check", "write", "draw", "sort", "translate", "shorten", "compare", "plan", "explain")
+
+WATCH = """
+    window.tasks = [];
+    new PerformanceObserver((list) => window.tasks.push(...list.getEntries().map((one) => one.duration)))
+      .observe({ type: "longtask", buffered: true });
+    window.painted = [];
+    const fetched = window.fetch;
+    let seen;
+    window.fetch = async (...given) => {
+      const isSearch = String(given[0]).endsWith("/search");
+      if (isSearch) seen?.disconnect();  // what a newer search has replaced is never painted
+      const answer = await fetched(...given);
+      if (isSearch) {
+        await answer.clone().arrayBuffer();
+        const at = performance.now();
+        const mine = seen = new MutationObserver(() => {
+          mine.disconnect();
+          requestAnimationFrame(() => setTimeout(() => window.painted.push(performance.now() - at)));
+        });
+        mine.observe(document.getElementById("found"), { subtree: true, childList: true, characterData: true });
+      }
+      return answer;
+    };
+    const listener = Object.getOwnPropertyDescriptor(Worker.prototype, "onmessage");
+    Object.defineProperty(Worker.prototype, "onmessage", {
+      set(handler) {
+        listener.set.call(this, (event) => {
+          const at = performance.now();
+          handler(event);
+          const drawn = () => document.querySelector(".card a.open")
+            ? requestAnimationFrame(() => setTimeout(() => (window.listed ??= performance.now() - at)))
+            : requestAnimationFrame(drawn);
+          drawn();
+        });
+      },
+    });
+"""
+
+
+def write_skills(folder: Path) -> None:
+    """Write the skill folders."""
+    for number in range(SKILLS):
+        verb, noun = VERBS[number % 10], NOUNS[number // 10 % 10]
+        place = folder / f"{verb}-{noun}-{number}"
+        place.mkdir(parents=True)
+        text = f"{verb.title()}s a {noun} of numbers into a {NOUNS[number % 7]}, in the way of team {number % 97}."
+        front = f"name: {place.name}\ndescription: {text}\nmetadata:\n  tags: {noun}, team-{number % 97}\n"
+        (place / "SKILL.md").write_text(f"---\n{front}---\n# Steps\n\n{text}\n")
+
+
+def first_load(page: Page, url: str) -> int:
+    """Return the bytes of page, styles and scripts as they are sent, compressed where the service compresses."""
+    answers: list[Response] = []
+    page.on("response", lambda answer: answers.append(answer))  # noqa: PLW0108 - playwright marks what it is given
+    page.goto(url)
+    page.locator(".card").first.wait_for()
+    return sum(sent(answer) for answer in answers if answer.url == f"{url}/" or "/ui/" in answer.url)
+
+
+def sent(answer: Response) -> int:
+    """Return the bytes of an answer's body as it was sent."""
+    body = answer.body()
+    return len(gzip.compress(body)) if answer.headers.get("content-encoding") == "gzip" else len(body)
+
+
+def measure(url: str, chromium: str) -> dict[str, Any]:
+    """Return the figures of one visit."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page()
+        size = first_load(page, url)
+        page.add_init_script(WATCH)
+        page.goto(url)
+        page.locator(".card").first.wait_for()
+        page.wait_for_timeout(1000)
+        listed, loading = page.evaluate("[window.listed, Math.max(0, ...window.tasks.splice(0))]")
+        page.keyboard.type(TYPED, delay=KEY_MS)
+        page.wait_for_timeout(1000)
+        painted, typing = page.evaluate("[window.painted, Math.max(0, ...window.tasks.splice(0))]")
+        page.goto(url)
+        page.locator(".card").first.wait_for()
+        for _ in range(60):
+            page.mouse.wheel(0, 4000)
+            page.wait_for_timeout(30)
+        scrolling = page.evaluate("Math.max(0, ...window.tasks)")
+        browser.close()
+    return {
+        "first_load_kb": round(size / 1000, 1),
+        "listed_ms": round(listed, 1),
+        "painted_ms": round(max(painted), 1),
+        "painted_median_ms": round(statistics.median(painted), 1),
+        "searches": len(painted),
+        "longest_task_ms": round(typing, 1),
+        "longest_task_scrolling_ms": round(scrolling, 1),
+        "longest_task_loading_ms": round(loading, 1),
+    }
+
+
+def main() -> None:
+    """Serve, measure, print, write."""
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        sys.exit("chromium is needed on the PATH")
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        write_skills(folder / "skills")
+        command = [COMMAND, "serve", "--host", "127.0.0.1", "--port", "0", "--embedding-provider", "none"]
+        places = ["--skills-dir", str(folder / "skills"), "--data-dir", str(folder / "data"), "--log-level", "error"]
+        server = subprocess.Popen([*command, *places])
+        try:
+            figures = measure(ready_url(folder / "data" / "skill-registry.lock"), chromium)
+        finally:
+            server.terminate()
+            server.wait(60)
+    report = {"skills": SKILLS, "machine": platform.processor() or platform.machine(), "limits": LIMITS, **figures}
+    RESULTS.write_text(json.dumps(report, indent=2) + "\n")
+    for name, value in figures.items():
+        print(f"{name:26} {value:>8}  {f'limit {LIMITS[name]}' if name in LIMITS else ''}")
+    if any(figures[name] > limit for name, limit in LIMITS.items()):
+        sys.exit("a limit is not kept")
+
+
+def ready_url(lock: Path) -> str:
+    """Return where the server listens, once it has read every skill."""
+    deadline = time.monotonic() + 600
+    while time.monotonic() < deadline:
+        time.sleep(0.5)
+        try:
+            url = str(json.loads(lock.read_text())["url"])
+            status = httpx.get(f"{url}/api/v1/status", timeout=30).json()["data"]
+        except (OSError, ValueError, httpx.HTTPError):
+            continue
+        if status["skills"] == SKILLS and status["status"] == "ok":
+            return url
+    sys.exit("the server has not read the skills in ten minutes")
+
+
+if __name__ == "__main__":
+    main()
