@@ -26,15 +26,20 @@ function SearchBox({ q }) {
   const [text, setText] = useState(q);
   const box = useRef(null);
   const timer = useRef(0);
+  const sent = useRef(q);
   useEffect(() => box.current.focus({ preventScroll: true }), []);
   useEffect(() => {
-    if (q.trim() !== box.current.value.trim()) setText(q); // gone back, or a filter's link
+    if (q !== sent.current) setText(q); // gone back, or a link: not what is being typed
+    sent.current = q;
   }, [q]);
   const typed = (event) => {
     const next = event.target.value;
     setText(next);
     clearTimeout(timer.current);
-    timer.current = setTimeout(() => go({ q: next.trim(), view: "", skill: "", file: "" }, { replace: true }), DEBOUNCE_MS);
+    timer.current = setTimeout(() => {
+      sent.current = next.trim();
+      go({ q: sent.current, view: "", skill: "", file: "" }, { replace: true });
+    }, DEBOUNCE_MS);
   };
   return html`<search><input id="query" type="search" ref=${box} value=${text} onInput=${typed} maxlength="2000"
     aria-label="Search skills" aria-controls="found" placeholder="What do you want to do?" autocomplete="off"
@@ -80,6 +85,7 @@ function Browse({ address, isHidden, isAsked, turn, onRetry, onSignIn }) {
   const results = useResults(address, isWanted, turn);
   const sources = useSources(isWanted, turn);
   const clear = () => go(CLEARED);
+  if (isAsked && !isWanted) return null;
   if (!isAsked || isRefused(results.error)) {
     return html`<div hidden=${isHidden}><${Notice} title="Sign in to see the skills" action="Sign in" onAction=${onSignIn}>
       This registry shows its skills to those it knows.<//></div>`;
