@@ -27,7 +27,7 @@ function SearchBox({ q }) {
   const box = useRef(null);
   const timer = useRef(0);
   const sent = useRef(q);
-  useEffect(() => box.current.focus({ preventScroll: true }), []);
+  useLayoutEffect(() => box.current.focus({ preventScroll: true }), []);
   useEffect(() => {
     if (q !== sent.current) setText(q); // gone back, or a link: not what is being typed
     sent.current = q;
@@ -92,7 +92,7 @@ function Browse({ address, isHidden, isAsked, turn, onRetry, onSignIn }) {
   }
   return html`<div class="browse" hidden=${isHidden}>
     <${Filters} address=${address} sources=${sources} results=${results} />
-    <section id="found" aria-label="Results" aria-busy=${results.phase === "loading"}>
+    <section aria-label="Results" aria-busy=${results.phase === "loading"}>
       <div class="line-up"><p role="status">${summary(results)}</p><${Sort} address=${address} /></div>
       <${List} results=${results} sources=${sources} sort=${address.sort} onRetry=${onRetry} onClear=${clear}
         isFiltered=${chosenFilters(address) > 0} />
@@ -146,11 +146,11 @@ function App() {
     setTurn((before) => before + 1);
     refreshStatus().then(() => setError(null), setError);
   };
+  useLayoutEffect(() => listen(close), []);
   useEffect(() => {
     start();
     addEventListener("online", start);
-    const forgetKeys = listen(close);
-    return () => (removeEventListener("online", start), forgetKeys());
+    return () => removeEventListener("online", start);
   }, []);
   useScroll(isList);
 
@@ -160,7 +160,7 @@ function App() {
   return html`
     <${Header} address=${address} onSignIn=${signIn} isPublishing=${isPublishing} />
     <${SearchBox} q=${address.q} />
-    <main>
+    <main id="found">
       ${error && !status && html`<${Failure} error=${error} onRetry=${start} what="The service cannot be used" />`}
       ${!status && !error && html`<${Skeletons} />`}
       ${status && html`
