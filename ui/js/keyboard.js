@@ -8,7 +8,8 @@ function isTyping(element) {
 
 function move(event, step) {
   const stops = [box(), ...document.querySelectorAll("#results a.open")];
-  const here = stops.indexOf(document.activeElement);
+  const isNowhere = document.activeElement === document.body; // then as from the box
+  const here = isNowhere ? 0 : stops.indexOf(document.activeElement);
   const next = stops[here + step];
   if (here < 0 || !next) return;
   event.preventDefault();
