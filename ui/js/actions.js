@@ -47,11 +47,6 @@ async function carryOut(action, skill, state) {
   return remember(skill.id, isListed ? { installed: false } : { installed: false, gone: true });
 }
 
-function explained(error, action) {
-  const isUnknown = action === "install" && error.status === 400 && error.details?.some((one) => one.field === "name");
-  return isUnknown ? "This service cannot install skills over HTTP yet." : problem(error);
-}
-
 /** The button of a skill, and what it says while and after it works. */
 export function Action({ skill, isFull = false }) {
   const state = useStanding(skill);
@@ -67,7 +62,7 @@ export function Action({ skill, isFull = false }) {
       await carryOut(action, skill, state);
       setPhase({});
     } catch (error) {
-      setPhase({ error: explained(error, action) });
+      setPhase({ error: problem(error) });
     }
   };
   const start = () => (action === "install" ? run() : setPhase({ isAsking: true }));
