@@ -1,9 +1,8 @@
 """One skill: reading it, installing it, removing it, and what is said when that fails."""
 
-import json
 from collections.abc import Callable
 
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
 from support.pages import ListedServer, Watched
 from support.servers import write_skill
@@ -63,28 +62,26 @@ def test_removing_a_skill_is_asked_first_and_changes_the_card_alone(show: Show, 
     assert not folder.exists()
 
 
-def test_installing_changes_the_card_and_the_other_way_round(show: Show) -> None:
+def test_a_skill_is_installed_uninstalled_and_installed_again_on_one_card(show: Show, server: ListedServer) -> None:
     page = show("/?q=shelf-007")
-    sent: list[str] = []
-
-    def install(route: Route) -> None:
-        sent.append(route.request.post_data or "")
-        made = {"success": True, "data": {"id": "shelf-007"}}
-        route.fulfill(status=201, content_type="application/json", body=json.dumps(made))
-
-    page.route("**/api/v1/skills", install)
     card = page.locator(".card").first
-    card.get_by_role("button", name="Install shelf-007").click()
-    expect(card.locator(".badge.installed")).to_be_visible()
-    expect(card.get_by_role("button", name="Uninstall shelf-007")).to_be_visible()
-    assert json.loads(sent[0]) == {"skill_id": "library/shelf-007", "source_name": "library"}
+    for _ in range(2):
+        card.get_by_role("button", name="Install shelf-007").click()
+        expect(card.locator(".badge.installed")).to_be_visible()
+        assert (server.skills_dir / "shelf-007" / "SKILL.md").is_file()
+        card.get_by_role("button", name="Uninstall shelf-007").click()
+        page.get_by_role("dialog").get_by_role("button", name="Uninstall").click()
+        expect(card.get_by_role("button", name="Install shelf-007")).to_be_visible()
+        assert not (server.skills_dir / "shelf-007").exists()
 
 
 def test_why_a_skill_cannot_be_installed_is_said_in_its_place(watched: Watched, server: ListedServer) -> None:
     watched.expected = ["409"]
-    page = watched.open(server.url, "/?q=shelf-007")
-    refusal = {"success": False, "error": {"code": "CONFLICT", "message": "shelf-007 is installed already"}}
-    answer = {"status": 409, "content_type": "application/json", "body": json.dumps(refusal)}
-    page.route("**/api/v1/skills", lambda route: route.fulfill(**answer))
-    page.locator(".card").first.get_by_role("button", name="Install").click()
-    expect(page.locator(".card").first.get_by_role("alert")).to_have_text("shelf-007 is installed already")
+    page = watched.open(server.url, "/?q=shelf-008")
+    button = page.locator(".card").first.get_by_role("button", name="Install shelf-008")
+    expect(button).to_be_visible()
+    body = {"skill_id": "library/shelf-008", "source_name": "library"}
+    assert server.api("POST", "/skills", json=body).status_code == 201  # somebody else is quicker
+    button.click()
+    expect(page.locator(".card").first.get_by_role("alert")).to_contain_text("installed already")
+    assert server.api("DELETE", "/skills/shelf-008").status_code == 200
