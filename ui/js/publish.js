@@ -99,7 +99,7 @@ export function Publish() {
 function Job({ status, skill_id: id, version, name, errors = [], warnings = [] }) {
   return html`<section>
     <h2><${Text}>${id ? `${id} ${version ?? ""}` : name}<//></h2>
-    <p>${STEPS[status] ?? status}${LIVE.includes(status) && html`… <progress aria-label="Publishing"></progress>`}</p>
+    <p>${STEPS[status] ?? status}${status === "accepted" && html`: <a href=${`/?skill=${encodeURIComponent(id)}`}>see it</a>`}${LIVE.includes(status) && html`… <progress aria-label="Publishing"></progress>`}</p>
     <ul>${[...errors, ...warnings].map((one) => html`<li class="problem"><${Text}>${one.message ?? one}<//></li>`)}</ul>
   </section>`;
 }
