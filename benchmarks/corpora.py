@@ -11,7 +11,7 @@ import numpy as np
 from embeddings import Embedder
 from embeddings.base import Matrix
 from registry.catalog import Catalog
-from registry.db import Database
+from registry.database.sqlite import SqliteDatabase
 from registry.documents import CatalogDocuments
 from registry.models import Skill, now
 from search.engine import text_space
@@ -75,7 +75,7 @@ def vectors_near(originals: Matrix, indexes: Sequence[int], seed: int = 3) -> Ma
 
 def fill(path: Path, originals: Sequence[Entry], count: int, embedder: Embedder, of_originals: Matrix) -> None:
     """Make a catalog of `count` skills, with vectors, in the database file `path`."""
-    database = Database(path)
+    database = SqliteDatabase(path)
     catalog, documents = Catalog(database, now), CatalogDocuments(database)
     indexes = []
     batch: list[Entry] = []

@@ -31,7 +31,7 @@ import guard_cost
 import load
 from embeddings import Embedder, EmbeddingSettings, choose
 from embeddings.base import Matrix
-from registry.db import Database
+from registry.database.sqlite import SqliteDatabase
 from registry.documents import CatalogDocuments
 from search.engine import Engine
 from search.service import CANDIDATES, Request
@@ -184,7 +184,7 @@ def reindex_rate(originals: Sequence[corpora.Entry], embedder: Embedder, folder:
     corpora.fill(
         folder / "rate.db", originals, count, embedder, np.zeros((len(originals), embedder.dim), np.float32) + 1
     )
-    database = Database(folder / "rate.db")
+    database = SqliteDatabase(folder / "rate.db")
     documents = CatalogDocuments(database)
     engine = Engine(documents, folder / "rate-indexes", embedder)
     engine.start()
@@ -204,7 +204,7 @@ def measure(size: int, originals: Sequence[corpora.Entry], near: Matrix, embedde
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         corpora.fill(folder / "skill-registry.db", originals, size, embedder, near)
-        database = Database(folder / "skill-registry.db")
+        database = SqliteDatabase(folder / "skill-registry.db")
         engine = Engine(CatalogDocuments(database), folder / "indexes", embedder, fallback_seconds=60)
         started = time.perf_counter()
         engine.start()

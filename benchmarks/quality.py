@@ -21,7 +21,7 @@ from rich.table import Table
 
 from embeddings import EmbeddingSettings, choose
 from registry.catalog import Catalog
-from registry.db import Database
+from registry.database.sqlite import SqliteDatabase
 from registry.documents import CatalogDocuments
 from registry.models import Skill, now
 from search.engine import Engine
@@ -85,7 +85,7 @@ MEASURES: dict[str, Measure] = {
 
 def fill(corpus: Sequence[dict[str, Any]], folder: Path) -> tuple[Engine, dict[int, str]]:
     """Return an engine over a catalog of the corpus, and the corpus id of every document key."""
-    database = Database(folder / "quality.db")
+    database = SqliteDatabase(folder / "quality.db")
     catalog, documents = Catalog(database, now), CatalogDocuments(database)
     with database.write() as transaction:
         for number, entry in enumerate(corpus):

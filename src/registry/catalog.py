@@ -97,9 +97,8 @@ class Catalog:
 
     def installed_version(self, skill_id: str) -> str | None:
         """Return the version of a skill that is a folder below the skills directory; None where there is none."""
-        sql = "select json_extract(detail, '$.version') from skills where id = ? and folder is not null"
-        rows = self.database.read(sql, (skill_id,))
-        return str(rows[0][0]) if rows else None
+        rows = self.database.read("select detail from skills where id = ? and folder is not null", (skill_id,))
+        return msgspec.json.decode(rows[0][0], type=Skill).version if rows else None
 
     def cards(self, limit: int, offset: int, enabled: bool | None) -> tuple[list[bytes], int]:
         """Return one page of encoded cards of our own skills, oldest first, and how many there are in all."""
@@ -242,11 +241,10 @@ class Catalog:
 
     def warnings(self) -> dict[str, list[str]]:
         """Return what was amiss with our own skills that were read all the same, by id."""
-        sql = (
-            "select id, json_extract(detail, '$.warnings') from skills"
-            " where advertised = 0 and json_extract(detail, '$.warnings') <> '[]' order by id"
-        )
-        return {row[0]: msgspec.json.decode(row[1], type=list[str]) for row in self.database.read(sql)}
+        sql = "select id, detail from skills where advertised = 0 and detail like ? order by id"
+        rows = self.database.read(sql, ('%"warnings":["%',))  # spares decoding most of them
+        found = {skill_id: msgspec.json.decode(detail, type=Skill).warnings for skill_id, detail in rows}
+        return {skill_id: warnings for skill_id, warnings in found.items() if warnings}
 
     def count(self) -> int:
         """Return how many skills are our own: installed, or kept as records."""

@@ -117,10 +117,12 @@ def scan(as_json: bool, **flags: Any) -> None:
         stop(f"there is no folder {settings.skills_dir}: name one with --skills-dir")
     try:
         with closing_services(settings, DataDirLock(settings.data_dir)) as services:
-            report = services.scanner.reconcile()
+            report = services.scan()
             warnings = services.catalog.warnings()
     except (DataDirInUse, DatabaseUnusable, EmbeddingUnavailable, OSError) as error:
         stop(str(error))
+    if report is None:
+        stop("a running service on this database reads its skills directory: this one is not looked at")
     console.show(console.scan_answer(report, warnings), console.scan_tables, as_json=as_json)
 
 

@@ -20,7 +20,8 @@ from registry.auth.roles import ROLES, Role, Username
 from registry.auth.secret import WeakSecret
 from registry.auth.tokens import Tokens
 from registry.auth.users import NewUser, UserChanges, Users
-from registry.db import Database, DatabaseUnusable
+from registry.database import open_database
+from registry.db import Database, DatabaseError
 from registry.errors import RegistryError
 from registry.faults import convert
 from registry.models import now, timestamp_of
@@ -47,14 +48,14 @@ def _database(flags: dict[str, Any]) -> Iterator[tuple[Settings, Database]]:
     """Yield the settings and their database; what goes wrong ends the command with one line."""
     settings = command.load(flags)
     try:
-        database = Database(settings.database_path)
+        database = open_database(settings)
         try:
             yield settings, database
         finally:
             database.close()
     except RegistryError as error:
         command.stop("; ".join(f"{fault.field} {fault.message}" for fault in error.details) or error.message)
-    except (DatabaseUnusable, WeakSecret, OSError) as error:
+    except (DatabaseError, WeakSecret, OSError) as error:
         command.stop(str(error))
 
 

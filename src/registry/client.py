@@ -5,7 +5,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -14,7 +13,7 @@ import msgspec
 from registry.answers import SearchBody
 from registry.catalog import Catalog
 from registry.data_dir import DataDirInUse, DataDirLock
-from registry.db import Database
+from registry.database import open_database
 from registry.in_process import InProcess
 from registry.install_request import SkillRequest
 from registry.models import now
@@ -164,9 +163,11 @@ def open_target(
         if making:
             remove_leftovers(settings.skills_dir)
             remove_fetched(settings.data_dir)
-            services.scanner.reconcile()
+            services.scan()
         if searching:
-            services.engine.start()
+            services.engine.changed()
+            if services.database.lead():
+                services.engine.start_indexing()
             services.engine.wait_until_embedded(_TIMEOUT_SECONDS)
             services.ready.set()
         yield InProcess(services)
@@ -178,14 +179,14 @@ def open_catalog(settings: Settings) -> Iterator[Catalog]:
     try:
         lock = DataDirLock(settings.data_dir)
     except DataDirInUse:
-        database = Database(settings.database_path)
+        database = open_database(settings)
         try:
             yield Catalog(database, now)
         finally:
             database.close()
         return
     with closing_services(settings, lock) as services:
-        services.scanner.reconcile()
+        services.scan()
         yield services.catalog
 
 
@@ -203,5 +204,5 @@ def closing_services(settings: Settings, lock: DataDirLock) -> Iterator[Services
 
 
 def _is_catalog(settings: Settings) -> bool:
-    path: Path = settings.database_path
-    return path.exists()
+    path = settings.database_path
+    return path is None or path.exists()

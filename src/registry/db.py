@@ -1,176 +1,89 @@
-"""The database that holds the truth: SQLite through sqlite-utils, one writer, a reader a thread."""
+"""The seam to the database that holds the truth: what every implementation of it guarantees.
 
-import os
-import sqlite3
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+The SQL that passes is understood by SQLite and PostgreSQL alike: `?` stands for a value and stands nowhere else,
+`on conflict` names the key and qualifies columns of the table, texts compare byte by byte. `registry.database` has the
+implementations, and `open_database`, which chooses one.
+"""
 
-import sqlite_utils
-
-from registry.migrations import MIGRATIONS
-
-APPLICATION_ID = 0x536B526A
-"""Written into the file's header, so that another program's database is recognised and left alone."""
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 Row = tuple[Any, ...]
 Parameters = Sequence[Any]
 
 
-class DatabaseUnusable(Exception):
-    """The database file cannot be used; it was not touched. The message says why."""
+class DatabaseError(Exception):
+    """The database did not do what it was asked to, through no fault of the caller."""
 
 
-class Transaction:
+class DatabaseUnusable(DatabaseError):
+    """The database cannot be used at all; it was not touched. The message says why."""
+
+
+class DatabaseUnavailable(DatabaseError):
+    """The database cannot be read or written just now: it is busy, out of reach, or its disk fails."""
+
+
+class DatabaseFull(DatabaseError):
+    """There is no room left to write to."""
+
+
+class Transaction(ABC):
     """One open write transaction. `touched` collects the ids of what it changes, for the audit log."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    def __init__(self) -> None:
         self.touched: list[str] = []
 
+    @abstractmethod
     def execute(self, sql: str, parameters: Parameters = ()) -> int:
         """Run a statement and return how many rows it changed."""
-        return self._connection.execute(sql, parameters).rowcount
 
+    @abstractmethod
     def execute_many(self, sql: str, rows: Sequence[Parameters]) -> int:
         """Run a statement for every row of parameters and return how many rows it changed."""
-        return self._connection.executemany(sql, rows).rowcount
 
+    @abstractmethod
     def read(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Return the rows of a query, as this transaction sees them."""
-        return self._connection.execute(sql, parameters).fetchall()
 
     def next_number(self, count: int = 1) -> int:
         """Number `count` changes in commit order and return the last of the numbers."""
-        sql = "update counter set value = value + ? returning value"
-        return int(self._connection.execute(sql, (count,)).fetchall()[0][0])
+        return int(self.read("update counter set value = value + ? returning value", (count,))[0][0])
+
+    def put_fact(self, name: str, value: str) -> None:
+        """Keep a fact about the catalog as a whole, in place of what was known before."""
+        sql = "insert into facts values (?, ?) on conflict (name) do update set value = excluded.value"
+        self.execute(sql, (name, value))
 
 
-class Database:
-    """A SQLite file in WAL mode with synchronous=FULL: what was committed survives a crash and a power cut.
+class Database(Protocol):
+    """A durable database: what was committed survives a crash and a power cut. Safe to use from several threads.
 
-    Reads run on a connection of the calling thread and see the last commit. Writes run one at a time, each a
-    `BEGIN IMMEDIATE` transaction; a lock held by another process is waited for `busy_seconds`, then
-    sqlite3.OperationalError is raised. `before_commit` is called with every transaction that is about to commit.
+    Reads see the last commit. Writes run one at a time, over all processes, so that numbers drawn in them are in commit
+    order. `before_commit` is called with every transaction that is about to commit.
+
+    All methods raise DatabaseUnavailable and DatabaseFull.
     """
 
-    def __init__(self, path: Path, busy_seconds: float = 5.0) -> None:
-        self.path = path
-        self._busy_seconds = busy_seconds
-        self.before_commit: Callable[[Transaction], None] = lambda transaction: None
-        self._local = threading.local()
-        self._open: list[sqlite_utils.Database] = []
-        self._lock = threading.Lock()
-        if path.exists():
-            _check_header(path)
-        else:
-            _create(path)
-        self._writer = self._connect()
-        try:
-            migrate(self._writer)
-        except BaseException:
-            self.close()
-            raise
-
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self.path, timeout=self._busy_seconds, isolation_level=None, check_same_thread=False
-        )
-        database = sqlite_utils.Database(connection)
-        database.enable_wal()
-        connection.execute("pragma synchronous = full")
-        connection.execute("pragma foreign_keys = on")
-        self._open.append(database)
-        return connection
-
-    def _reader(self) -> sqlite3.Connection:
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = self._local.connection = self._connect()
-        return connection
+    before_commit: Callable[[Transaction], None]
 
     def read(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Return the rows of a query, as of the last commit."""
-        return self._reader().execute(sql, parameters).fetchall()
+        ...
 
-    @contextmanager
-    def write(self) -> Iterator[Transaction]:
+    def write(self) -> AbstractContextManager[Transaction]:
         """Run the block in a transaction: committed durably when it ends, rolled back when it raises."""
-        with self._lock, _transaction(self._writer) as transaction:
-            yield transaction
-            self.before_commit(transaction)
+        ...
 
-    def backup(self, target: Path) -> None:
-        """Write a consistent copy of the database to `target` while others go on reading and writing."""
-        copy = sqlite3.connect(target)
-        try:
-            self._reader().backup(copy)
-        finally:
-            copy.close()
+    def lead(self) -> bool:
+        """Return whether this process is the one that does what only one may do; try to become it if none is.
+
+        It stays so until it closes the database, or loses it: to be asked again every few seconds.
+        """
+        ...
 
     def close(self) -> None:
         """Close every connection; call when no other thread uses the database any more."""
-        for database in self._open:
-            database.close()
-        self._open.clear()
-
-
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[Transaction]:
-    # Immediate: a read transaction that turns into a write fails at once when another write came between.
-    connection.execute("begin immediate")
-    try:
-        yield Transaction(connection)
-        connection.execute("commit")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("rollback")
-        raise
-
-
-def migrate(connection: sqlite3.Connection) -> None:
-    """Bring the schema up to date, each step with its number in one transaction. Raises DatabaseUnusable."""
-    version = _schema_version(connection)
-    if version > len(MIGRATIONS):
-        raise DatabaseUnusable(
-            f"the database was written by a newer release (schema {version}, this one knows {len(MIGRATIONS)}): "
-            "upgrade skill-registry, or choose another data directory"
-        )
-    for number, statements in enumerate(MIGRATIONS[version:], version + 1):
-        with _transaction(connection) as transaction:
-            if _schema_version(connection) >= number:  # another process was quicker
-                continue
-            for statement in statements:
-                transaction.execute(statement)
-            transaction.execute(f"pragma user_version = {number}")
-
-
-def _schema_version(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("pragma user_version").fetchone()[0])
-
-
-def _create(path: Path) -> None:
-    """Make the file whole under another name first: a crash half-way never leaves one that is refused later."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.new-{os.getpid()}")
-    temporary.touch(mode=0o600)  # it may hold what nobody else should read; the files beside it get the same mode
-    connection = sqlite3.connect(temporary, isolation_level=None)
-    try:
-        connection.execute(f"pragma application_id = {APPLICATION_ID}")
-        migrate(connection)
-    finally:
-        connection.close()
-    temporary.replace(path)
-
-
-def _check_header(path: Path) -> None:
-    """Refuse a file that is not ours before SQLite opens, and so changes, it. Raises DatabaseUnusable."""
-    with path.open("rb") as file:
-        header = file.read(100)
-    ours = header[:16] == b"SQLite format 3\0" and int.from_bytes(header[68:72], "big") == APPLICATION_ID
-    if not ours:
-        raise DatabaseUnusable(
-            f"{path.name} is not a skill registry database: move it away, or choose another data directory"
-        )
+        ...

@@ -59,7 +59,8 @@ def put_document(transaction: Transaction, key: int, card: Card, scope: str | No
             key,
         ),
     )
-    transaction.execute("insert or replace into bodies values (?, ?)", (key, body))
+    sql = "insert into bodies values (?, ?) on conflict (key) do update set body = excluded.body"
+    transaction.execute(sql, (key, body))
     return number
 
 
@@ -93,7 +94,7 @@ class CatalogDocuments:
             rows = transaction.read(f"select {_DOCUMENT} from documents where gone = 0")
             hashes = [(text_hash(embedded_text(_document(row))), row[0]) for row in rows]
             transaction.execute_many("update documents set text_hash = ? where key = ?", hashes)
-            transaction.execute("insert or replace into facts values ('text_recipe', ?)", (str(RECIPE),))
+            transaction.put_fact("text_recipe", str(RECIPE))
 
     def number(self) -> int:
         """Return the number of the latest change."""
@@ -189,8 +190,8 @@ _STALE = (
 
 
 def _marks(values: Sequence[object]) -> str:
-    """Return a placeholder for every value."""
-    return ", ".join("?" * len(values))
+    """Return a placeholder for every value; where there is none, what nothing equals."""
+    return ", ".join("?" * len(values)) or "null"
 
 
 def _prefixed(columns: str) -> str:

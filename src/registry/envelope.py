@@ -7,7 +7,6 @@ same `error_answer`.
 
 import errno
 import logging
-import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
@@ -18,6 +17,7 @@ from litestar.types import Send
 from msgspec import UNSET, UnsetType
 
 from registry import errors
+from registry.db import DatabaseFull, DatabaseUnavailable
 from registry.errors import ClientGoneError, Fault, RegistryError
 from registry.request_id import request_id_of
 
@@ -29,15 +29,6 @@ CLIENT_GONE = 499
 """Logged when the caller hung up; nobody reads it. The number is nginx's custom."""
 
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-_STORAGE_DOWN = frozenset(
-    {
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_READONLY,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_IOERR,
-    }
-)
 
 
 class Pagination(msgspec.Struct):
@@ -113,9 +104,10 @@ def as_registry_error(exception: Exception, method: str) -> RegistryError | None
         return exception
     if isinstance(exception, HTTPException):
         return _framework_error(exception, method)
-    if isinstance(exception, sqlite3.OperationalError):
-        return _database_error(exception)
-    if isinstance(exception, OSError) and exception.errno in _DISK_FULL:
+    if isinstance(exception, DatabaseUnavailable):
+        _log.warning("the database cannot be used: %s", exception)
+        return errors.service_unavailable("The catalog cannot be written or read just now")
+    if isinstance(exception, DatabaseFull) or (isinstance(exception, OSError) and exception.errno in _DISK_FULL):
         return errors.insufficient_storage()
     return None
 
@@ -142,14 +134,3 @@ def _invalid_request(exception: HTTPException) -> RegistryError:
     found = exception.extra if isinstance(exception.extra, list) else []
     faults = [Fault(str(fault.get("key", "request")), str(fault.get("message", "is not valid"))) for fault in found]
     return errors.validation_error(*faults or [Fault("request", "is not valid")])
-
-
-def _database_error(exception: sqlite3.OperationalError) -> RegistryError | None:
-    # SQLite keeps the kind of an error in the low byte of its extended codes.
-    code = getattr(exception, "sqlite_errorcode", 0) & 0xFF
-    if code == sqlite3.SQLITE_FULL:
-        return errors.insufficient_storage()
-    if code in _STORAGE_DOWN:
-        _log.warning("the database cannot be used: %s", exception)
-        return errors.service_unavailable("The catalog cannot be written or read just now")
-    return None

@@ -79,7 +79,7 @@ class InProcess:
 
     def generate_mdc(self) -> Answer:
         """Write the project's rule file for editors, of the skills directory as it is."""
-        self.services.scanner.reconcile()
+        self.services.scan()
         answer: Answer = self._answer(lambda: generate_mdc(self.services, write=True))
         return answer
 

@@ -50,7 +50,8 @@ class Install(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
 def put_install(transaction: Transaction, folder: str, install: Install) -> None:
     """Keep where the skill in `folder` is from, in place of what was kept before."""
     transaction.execute(
-        "insert or replace into installs values (?, ?, ?, ?)",
+        "insert into installs values (?, ?, ?, ?) on conflict (folder) do update set"
+        " source = excluded.source, listed = excluded.listed, record = excluded.record",
         (folder, install.source, install.listed, msgspec.json.encode(install).decode()),
     )
 

@@ -120,6 +120,7 @@ _FIRST: Statements = (
         uploaded_at text not null,
         uploaded_by text not null,
         idempotency_key text,
+        replica text not null,
         completed_at text,
         tries integer not null,
         next_try real not null,

@@ -107,7 +107,8 @@ class Scanner:
                 _log.warning("skipped %s: %s", place, reason)
 
     def start(self) -> None:
-        """Watch the directory from now on."""
+        """Watch the directory from now on, until stopped."""
+        self._stopped.clear()
         self._thread = threading.Thread(target=self._watch, name="watcher", daemon=True)
         self._thread.start()
 

@@ -11,12 +11,14 @@ from typing import Any
 import faiss
 import msgspec
 
-from embeddings import Embedder, EmbeddingSettings, EmbeddingUnavailable, choose
+from embeddings import Embedder, EmbeddingUnavailable
 from registry.catalog import Catalog, Clock
-from registry.db import Database
+from registry.database import open_database
 from registry.documents import CatalogDocuments
+from registry.embedder import choose_embedder
 from registry.errors import RegistryError
 from registry.install import Installer
+from registry.leading import Leading
 from registry.local_skills import LocalSkills
 from registry.manifest_file import ManifestFile
 from registry.models import now
@@ -71,10 +73,9 @@ class Services:
         self.ready = threading.Event()
         self.draining = False
         self._starting: threading.Thread | None = None
-        self._leader = worker == 0
         faiss.omp_set_num_threads(settings.embedding.threads)
         settings.skills_dir.mkdir(parents=True, exist_ok=True)
-        self.database = Database(settings.database_path)
+        self.database = open_database(settings)
         self.documents = CatalogDocuments(self.database)
         self.catalog = Catalog(self.database, clock)
         self.local = LocalSkills(settings.skills_dir.resolve(), self.catalog)
@@ -83,14 +84,14 @@ class Services:
         self.published = PublishedVersions(self.database, self.catalog, TransparencyLog(self.database, clock))
         self._published_skills = PublishedSkills(self.catalog, self.published)
         self.manifest = ManifestFile(settings.project.file)
-        self._embedder = choose(_embedding_settings(settings))
+        self._embedder = choose_embedder(settings)
         self.engine = Engine(
             self.documents,
             _index_folder(settings.data_dir, worker),
             self._embedder,
             previous=self._previous(),
             fallback_seconds=settings.limits.search_fallback_seconds,
-            indexing=self._leader,
+            indexing=worker == 0,
             on_complete=self._keep_serving,
         )
         self._registry: RegistryProfile | None = None
@@ -112,6 +113,8 @@ class Services:
         }
         self.installer = Installer(**parts)
         self.upgrader = Upgrader(fetcher=self.sources.fetcher, **parts)
+        # Of a replica only the first worker may lead; of several replicas the database says which.
+        self._leading = Leading(self.database.lead if worker == 0 else lambda: False, self._take_up, self._put_down)
 
     def _make_publishing(self) -> Publishing:
         outbound = Outbound(AddressPolicy(self.settings.outbound.allowed_hosts))
@@ -122,7 +125,6 @@ class Services:
             self.clock,
             self.engine.changed,
             WebhookSender(self.database, self.settings.webhooks, outbound, self.clock),
-            leader=self._leader,
         )
 
     def searched(self, mode: str, seconds: float) -> None:
@@ -182,7 +184,7 @@ class Services:
             self.settings.embedding, provider=serving.provider, model=serving.model, dimension=serving.dimension
         )
         try:
-            embedder = choose(_embedding_settings(msgspec.structs.replace(self.settings, embedding=before)))
+            embedder = choose_embedder(msgspec.structs.replace(self.settings, embedding=before))
         except EmbeddingUnavailable:
             return None
         same = embedder is not None and serving.space.startswith(f"{embedder.space}/")
@@ -194,27 +196,41 @@ class Services:
             return
         serving = _Serving(text_space(embedder), embedder.provider, embedder.model, embedder.dim)
         with self.database.write() as transaction:
-            transaction.execute(
-                "insert or replace into facts values ('serving', ?)", (msgspec.json.encode(serving).decode(),)
-            )
+            transaction.put_fact("serving", msgspec.json.encode(serving).decode())
 
     def begin(self) -> None:
         """Start in a thread of its own, so that probes answer meanwhile."""
         self._starting = threading.Thread(target=self._start, name="start", daemon=True)
         self._starting.start()
 
+    def scan(self) -> ScanReport | None:
+        """Make the catalog what the skills directory is now; return None where another process has that to do."""
+        return self.scanner.reconcile() if self.database.lead() else None
+
+    def _take_up(self) -> None:
+        """Begin what one process of a catalog does: read and watch the skills directory, embed, ask sources."""
+        _log_report(self.scanner.reconcile())
+        self.scanner.start()
+        self.engine.start_indexing()
+        self.reindexing.resume()
+        self.sources.start()
+        if self._publishing is not None:
+            self._publishing.start_leading()
+
+    def _put_down(self) -> None:
+        self.scanner.stop()
+        self.engine.stop_indexing()
+        self.sources.rest()
+        if self._publishing is not None:
+            self._publishing.stop_leading()
+
     def _start(self) -> None:
-        """Read the skills directory, bring the indexes up to date, begin to embed and to watch."""
+        """Bring the indexes up to date, and do what the leader does if this process is it."""
         try:
-            if self._leader:
-                _log_report(self.scanner.reconcile())
-                self.scanner.start()
-            self.engine.start()
+            self._leading.start()
+            self.engine.changed()
             if self._embedder is not None and self._embedder.provider == "local":
                 self.engine.wait_until_embedded(_FIRST_VECTORS_SECONDS)
-            if self._leader:
-                self.reindexing.resume()
-                self.sources.start()
             if self._publishing is not None:
                 self._publishing.start()
         except Exception:
@@ -248,6 +264,7 @@ class Services:
         """Stop at a step boundary: what was acknowledged is in the database, the indexes are saved."""
         if self._starting is not None:
             self._starting.join()
+        self._leading.stop()
         self.scanner.stop()
         self.sources.stop()
         if self._publishing is not None:
@@ -261,23 +278,6 @@ class Services:
 def _index_folder(data_dir: Path, worker: int) -> Path:
     # tantivy has one writer a directory, so every worker follows the catalog in a folder of its own.
     return data_dir / "indexes" / (f"worker-{worker}" if worker else "")
-
-
-def _embedding_settings(settings: Settings) -> EmbeddingSettings:
-    embedding, limits = settings.embedding, settings.limits
-    return EmbeddingSettings(
-        provider=embedding.provider,
-        model=embedding.model,
-        base_url=embedding.base_url.reveal() if embedding.base_url else None,
-        api_key=embedding.api_key.reveal() if embedding.api_key else None,
-        dimension=embedding.dimension,
-        threads=embedding.threads,
-        cache_dir=settings.data_dir / "models",
-        connect_timeout=limits.embedding_connect_seconds,
-        total_timeout=limits.embedding_total_seconds,
-        breaker_failures=limits.embedding_breaker_failures,
-        breaker_seconds=limits.embedding_breaker_seconds,
-    )
 
 
 def _log_report(report: ScanReport) -> None:

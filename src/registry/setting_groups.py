@@ -12,6 +12,7 @@ from msgspec import Meta, field
 
 from registry.setting_types import (
     Address,
+    DatabaseUrl,
     Dimension,
     Host,
     HttpUrl,
@@ -20,7 +21,6 @@ from registry.setting_types import (
     ReachableHost,
     Seconds,
     Secret,
-    SqliteUrl,
     Url,
 )
 
@@ -156,7 +156,10 @@ class Blobs(msgspec.Struct, frozen=True, kw_only=True):
 class Database(msgspec.Struct, frozen=True, kw_only=True):
     """Where the truth is kept."""
 
-    url: Annotated[SqliteUrl | None, Meta(description="sqlite:///FILE; default: skill-registry.db in data_dir")] = None
+    url: Annotated[
+        DatabaseUrl | None,
+        Meta(description="sqlite:///FILE or postgresql://USER@HOST/DATABASE; default: skill-registry.db in data_dir"),
+    ] = None
 
 
 class Project(msgspec.Struct, frozen=True, kw_only=True):

@@ -48,15 +48,27 @@ class HttpUrl(Url):
         super().__init__(text)
 
 
-class SqliteUrl(Url):
-    """A file as a database: `sqlite:///` and a path. Raises ValueError for anything else."""
+class DatabaseUrl(Url):
+    """A file as a database, `sqlite:///` and a path, or a PostgreSQL database. Raises ValueError for anything else."""
 
     __slots__ = ()
 
     def __init__(self, text: str) -> None:
-        if not re.fullmatch(r"sqlite:///(?!:memory:)[^?#\0]+", text):
+        if not re.fullmatch(r"sqlite:///(?!:memory:)[^?#\0]+|postgresql://[^\s\0]+", text):
             raise ValueError(text)
         super().__init__(text)
+
+    @property
+    def file(self) -> Path | None:
+        """The file of a SQLite database."""
+        is_file = self._text.startswith(_SQLITE)
+        return Path(self._text.removeprefix(_SQLITE)).absolute() if is_file else None
+
+    def __repr__(self) -> str:
+        return self._text if self.file else "postgresql://***"
+
+
+_SQLITE = "sqlite:///"
 
 
 Address = Annotated[
@@ -158,5 +170,5 @@ _CUSTOM = {
     Secret: "text",
     Url: "a URL",
     HttpUrl: "an http:// or https:// URL",
-    SqliteUrl: "sqlite:///FILE (other databases are not supported)",
+    DatabaseUrl: "sqlite:///FILE or postgresql://USER@HOST/DATABASE",
 }

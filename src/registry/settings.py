@@ -97,11 +97,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
 
     @property
-    def database_path(self) -> Path:
-        """The SQLite file that `database.url` names, or the default one in `data_dir`."""
-        if self.database.url is None:
-            return self.data_dir / "skill-registry.db"
-        return Path(self.database.url.reveal().removeprefix("sqlite:///")).absolute()
+    def database_path(self) -> Path | None:
+        """The SQLite file that `database.url` names, or the default one in `data_dir`; None for another database."""
+        return self.database.url.file if self.database.url else self.data_dir / "skill-registry.db"
 
 
 class Setting(NamedTuple):

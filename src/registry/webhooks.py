@@ -103,6 +103,7 @@ class WebhookSender:
     def start(self) -> None:
         """Begin to send, first what was left unsent."""
         if self._hooks:
+            self._stopped = False
             self._thread = threading.Thread(target=self._run, name="webhooks", daemon=True)
             self._thread.start()
 

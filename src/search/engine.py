@@ -112,8 +112,17 @@ class Engine:
     def start(self) -> None:
         """Bring the indexes up to date and begin to embed what is stale."""
         self.changed()
+        self.start_indexing()
+
+    def start_indexing(self) -> None:
+        """Begin to embed what is stale: one process of a catalog does."""
         if self.indexer:
             self.indexer.start()
+
+    def stop_indexing(self) -> None:
+        """Leave the embedding to another process after the batch in hand, until started again."""
+        if self.indexer:
+            self.indexer.stop()
 
     def changed(self) -> None:
         """Make what was just committed findable by words, and have it embedded.
@@ -261,8 +270,7 @@ class Engine:
 
     def close(self) -> None:
         """Stop embedding, write the snapshots, let the files go."""
-        if self.indexer:
-            self.indexer.stop()
+        self.stop_indexing()
         self.search.close()
         for embedder in {id(one.embedder): one.embedder for one in (self._serving, self._target) if one}.values():
             embedder.close()

@@ -47,17 +47,19 @@ class Indexer:
         self._failures = 0
         self._settled_at = -1
         self.totals = Totals()
-        self._thread = threading.Thread(target=self._run, name="indexer", daemon=True)
+        self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begin to embed."""
+        """Begin to embed, until stopped."""
+        self._stopped.clear()
+        self._thread = threading.Thread(target=self._run, name="indexer", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
         """Stop after the batch in hand and wait for that."""
         self._stopped.set()
         self.wake()
-        if self._thread.is_alive():
+        if self._thread is not None:
             self._thread.join()
 
     def wake(self) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from registry.db import APPLICATION_ID, Database
+from registry.database.sqlite import APPLICATION_ID, SqliteDatabase
 from search.engine import Engine
 from search.service import Request
 from support.catalogs import SkillCatalog
@@ -25,9 +25,10 @@ from support.servers import RunningServer, new_skill, write_skill
 KILLS = 15
 OPEN_DATABASE = """
 import pathlib, sys
+from registry.database.sqlite import SqliteDatabase
 from registry.db import Database
 print("ready", flush=True)
-Database(pathlib.Path(sys.argv[1]))
+SqliteDatabase(pathlib.Path(sys.argv[1]))
 """
 
 
@@ -91,13 +92,13 @@ def prepare(path: Path) -> None:
         connection.commit()
 
 
-def schema(database: Database) -> list[tuple[str, ...]]:
+def schema(database: SqliteDatabase) -> list[tuple[str, ...]]:
     return database.read("select type, name, sql from sqlite_master order by name")
 
 
 @pytest.mark.parametrize("prepared", [True, False])
 def test_a_migration_that_is_killed_is_finished_by_the_next_start(tmp_path: Path, prepared: bool) -> None:
-    whole = Database(tmp_path / "whole.db")
+    whole = SqliteDatabase(tmp_path / "whole.db")
     drawn = random.Random(9)
     for number in range(KILLS):
         path = tmp_path / str(number) / "skill-registry.db"
@@ -110,7 +111,7 @@ def test_a_migration_that_is_killed_is_finished_by_the_next_start(tmp_path: Path
         time.sleep(drawn.uniform(0, 0.012))
         child.kill()
         child.communicate()
-        database = Database(path)
+        database = SqliteDatabase(path)
         assert schema(database) == schema(whole)
         assert database.read("pragma integrity_check") == [("ok",)]
         assert database.read("select count(*) from counter") == [(1,)]

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from registry.db import APPLICATION_ID, Database, DatabaseUnusable
+from registry.database.sqlite import APPLICATION_ID, SqliteDatabase
+from registry.db import DatabaseUnavailable, DatabaseUnusable
 from registry.migrations import MIGRATIONS
 from support.catalogs import SkillCatalog
 
@@ -41,7 +42,7 @@ def test_a_file_that_is_not_ours_is_refused_and_not_touched(tmp_path: Path, cont
     path = tmp_path / "skill-registry.db"
     path.write_bytes(content)
     with pytest.raises(DatabaseUnusable, match="not a skill registry database"):
-        Database(path)
+        SqliteDatabase(path)
     assert path.read_bytes() == content
     assert [entry.name for entry in tmp_path.iterdir()] == ["skill-registry.db"]
 
@@ -54,19 +55,19 @@ def test_another_programs_database_is_refused_and_not_touched(tmp_path: Path) ->
     connection.close()
     before = path.read_bytes()
     with pytest.raises(DatabaseUnusable):
-        Database(path)
+        SqliteDatabase(path)
     assert path.read_bytes() == before
 
 
 def test_a_database_of_a_newer_release_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "skill-registry.db"
-    Database(path).close()
+    SqliteDatabase(path).close()
     connection = sqlite3.connect(path)
     connection.execute(f"pragma user_version = {len(MIGRATIONS) + 1}")
     connection.close()
     before = path.read_bytes()
     with pytest.raises(DatabaseUnusable, match="newer release"):
-        Database(path)
+        SqliteDatabase(path)
     assert path.read_bytes() == before
 
 
@@ -81,7 +82,7 @@ def test_a_database_of_every_older_release_opens(tmp_path: Path) -> None:
         connection.execute(f"pragma user_version = {version}")
         connection.commit()
         connection.close()
-        database = Database(path)
+        database = SqliteDatabase(path)
         assert database.read("pragma user_version") == [(len(MIGRATIONS),)]
         database.close()
 
@@ -98,10 +99,10 @@ def test_a_lock_held_by_another_process_is_waited_for(catalog: SkillCatalog) -> 
 
 
 def test_a_lock_held_too_long_is_an_error_and_nothing_is_written(tmp_path: Path) -> None:
-    database = Database(tmp_path / "short.db", busy_seconds=0.2)
+    database = SqliteDatabase(tmp_path / "short.db", busy_seconds=0.2)
     other = sqlite3.connect(database.path, isolation_level=None)
     other.execute("begin immediate")
-    with pytest.raises(sqlite3.OperationalError, match="locked"), database.write():
+    with pytest.raises(DatabaseUnavailable, match="locked"), database.write():
         pass
     other.execute("commit")
     other.close()
@@ -125,7 +126,7 @@ def test_a_backup_made_while_writing_is_whole(catalog: SkillCatalog, tmp_path: P
     catalog.database.backup(tmp_path / "copy.db")
     stop.set()
     writer.join()
-    copy = Database(tmp_path / "copy.db")
+    copy = SqliteDatabase(tmp_path / "copy.db")
     assert copy.read("pragma integrity_check") == [("ok",)]
     skills, documents = copy.read("select (select count(*) from skills), (select count(*) from documents)")[0]
     assert skills == documents > 0
@@ -135,9 +136,10 @@ def test_a_backup_made_while_writing_is_whole(catalog: SkillCatalog, tmp_path: P
 WRITER = """
     import sys
     from pathlib import Path
+    from registry.database.sqlite import SqliteDatabase
     from registry.db import Database
 
-    database = Database(Path(sys.argv[1]))
+    database = SqliteDatabase(Path(sys.argv[1]))
     print("ready", flush=True)
     number = 0
     while True:
@@ -156,7 +158,7 @@ def test_no_acknowledged_write_is_lost_when_the_process_is_killed(tmp_path: Path
         acknowledged = [process.stdout.readline() for _ in range(5 + 3 * run)][-1]
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
-        database = Database(path)
+        database = SqliteDatabase(path)
         kept = database.read("select count(*) from facts where name like ?", (f"{run}-%",))[0][0]
         assert kept >= int(acknowledged) + 1
         assert database.read("pragma integrity_check") == [("ok",)]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from registry.db import Database
+from registry.database.sqlite import SqliteDatabase
 from registry.findings import Finding
 from registry.models import now
 from registry.outbound import AddressPolicy, Outbound
@@ -33,7 +33,7 @@ def sender(folder: Path, receiver: WebServer, **passed: Any) -> WebhookSender:
     outbound = Outbound(AddressPolicy((receiver.host,)))
     failed = Webhook(url=HttpUrl(f"{receiver.url}/failed"), secret=Secret("shh"))
     hooks = Webhooks(validation_failed=failed, validation_passed=PassedWebhook(**passed))
-    return WebhookSender(Database(folder / "hooks.db"), hooks, outbound, now)
+    return WebhookSender(SqliteDatabase(folder / "hooks.db"), hooks, outbound, now)
 
 
 def checked(*findings: Finding, accepted: bool = False, job: str = "job-1") -> Checked:

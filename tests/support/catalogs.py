@@ -8,7 +8,7 @@ import numpy as np
 
 from embeddings.base import EmbeddingError, Matrix, Vector
 from registry.catalog import Catalog, Clock, Place
-from registry.db import Database
+from registry.database.sqlite import SqliteDatabase
 from registry.documents import CatalogDocuments
 from registry.models import Skill, now
 
@@ -62,7 +62,7 @@ class SkillCatalog:
     """A catalog in a folder, with short ways to put skills into it."""
 
     def __init__(self, folder: Path, clock: Clock = now) -> None:
-        self.database = Database(folder / "skill-registry.db")
+        self.database = SqliteDatabase(folder / "skill-registry.db")
         self.catalog = Catalog(self.database, clock)
         self.documents = CatalogDocuments(self.database)
 

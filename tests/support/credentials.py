@@ -5,7 +5,7 @@ from typing import Any
 
 from registry.auth.keys import ApiKeys, NewKey
 from registry.auth.revocations import Revocations
-from registry.db import Database
+from registry.database.sqlite import SqliteDatabase
 from registry.models import now
 from support.servers import RunningServer, bearer
 
@@ -28,7 +28,7 @@ def make_key(server: RunningServer, **fields: Any) -> dict[str, Any]:
 
 def admin_key(folder: Path) -> str:
     """Return a key an operator made before the service was started."""
-    database = Database(folder / "data" / "skill-registry.db")
+    database = SqliteDatabase(folder / "data" / "skill-registry.db")
     try:
         return ApiKeys(database, now, Revocations(database, now)).create(NewKey(name="first", role="admin")).key
     finally:

@@ -1,7 +1,6 @@
 """The gate of the registry profile: who a request is from, whether it may pass, and how often."""
 
 import logging
-import sqlite3
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +15,7 @@ from registry.auth.roles import Principal, includes
 from registry.auth.secret import check_secret, kept_secret
 from registry.auth.tokens import Claims, TokenInvalid, Tokens
 from registry.auth.users import Users
-from registry.db import Database
+from registry.db import Database, DatabaseError
 from registry.errors import forbidden, rate_limited, unauthorized
 from registry.request_log import set_headers
 from registry.settings import Settings
@@ -97,7 +96,7 @@ class Access:
     def _write_use(self, key_id: str) -> None:
         try:
             self.keys.write_use(key_id)
-        except sqlite3.Error as error:
+        except DatabaseError as error:
             _log.warning("the use of API key %s could not be noted: %s", key_id, error)
 
     def _of_token(self, header: bytes) -> Principal:

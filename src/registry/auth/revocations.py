@@ -23,7 +23,8 @@ class Revocations:
         """End one token; what has expired meanwhile is forgotten."""
         with self._database.write() as transaction:
             transaction.execute("delete from revoked_tokens where expires_at < ?", (self._now(),))
-            transaction.execute("insert or ignore into revoked_tokens values (?, ?)", (token_id, expires_at))
+            sql = "insert into revoked_tokens values (?, ?) on conflict do nothing"
+            transaction.execute(sql, (token_id, expires_at))
         self.note()
 
     def note(self) -> None:
@@ -34,7 +35,10 @@ class Revocations:
         """End every token issued to `subject` up to now."""
         transaction.touched.append(subject)
         # Tokens issued since the last time, in the same second, count as issued in the next.
-        sql = "insert into ended_tokens values (?, ?) on conflict do update set until = max(excluded.until, until + 1)"
+        sql = (
+            "insert into ended_tokens values (?, ?) on conflict (subject) do update set until ="
+            " case when excluded.until > ended_tokens.until then excluded.until else ended_tokens.until + 1 end"
+        )
         transaction.execute(sql, (subject, self._now()))
 
     def ended_until(self, *names: str) -> int:

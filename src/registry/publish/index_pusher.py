@@ -1,12 +1,11 @@
 """Keeping the git repository of the index up with the catalog: at once, or as soon as the remote is there again."""
 
 import logging
-import sqlite3
 import threading
 import time
 from collections.abc import Callable
 
-from registry.db import Database
+from registry.db import Database, DatabaseError
 from registry.git import GitError
 from registry.git_index import GitIndex
 from registry.publish.worker import STOP_SECONDS
@@ -40,6 +39,9 @@ class IndexPusher:
 
     def start(self) -> None:
         """Begin to push, first what was left; the remote may be away."""
+        if self._thread is not None:
+            self._thread.join()  # a round that was under way when it was stopped
+        self._stopped = False
         self._thread = threading.Thread(target=self._run, name="index", daemon=True)
         self._thread.start()
 
@@ -70,7 +72,7 @@ class IndexPusher:
                     check_at = time.monotonic() + _CHECK_SECONDS
                 self.push()
                 failures = 0
-            except (GitError, OSError, sqlite3.Error) as error:
+            except (GitError, OSError, DatabaseError) as error:
                 if self._stopped:
                     return
                 failures = min(failures + 1, 10)
@@ -93,7 +95,7 @@ class IndexPusher:
                 "update index_files set pushed = ? where skill_id = ?",
                 [(number, skill_id) for skill_id, number in wanted.items()],
             )
-            transaction.execute("insert or replace into facts values (?, ?)", (_HEAD, head))
+            transaction.put_fact(_HEAD, head)
         self._restore_if_lost(before)
 
     def check(self) -> None:

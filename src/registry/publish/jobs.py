@@ -68,9 +68,15 @@ class Job(msgspec.Struct, kw_only=True):
 
 
 class Jobs:
-    """Reads and writes the jobs. `note` writes down who is to be told of one that ends, in the same transaction."""
+    """Reads and writes the jobs. `note` writes down who is to be told of one that ends, in the same transaction.
 
-    def __init__(self, database: Database, clock: Clock, note: Callable[[Transaction, Checked], None]) -> None:
+    A job belongs to the `replica` that has received the upload: the others have no package to work on.
+    """
+
+    def __init__(
+        self, database: Database, clock: Clock, note: Callable[[Transaction, Checked], None], replica: str
+    ) -> None:
+        self._replica = replica
         self._database = database
         self._clock = clock
         self._note = note
@@ -113,8 +119,8 @@ class Jobs:
         """Write a new job down."""
         transaction.touched.append(f"{job.skill_id}@{job.version}")
         transaction.execute(
-            f"insert into publish_jobs ({_COLUMNS}, idempotency_key, next_try)"
-            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
+            f"insert into publish_jobs ({_COLUMNS}, idempotency_key, replica, next_try)"
+            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
             (
                 job.id,
                 job.state,
@@ -130,13 +136,15 @@ class Jobs:
                 "[]",
                 None,
                 idempotency_key,
+                self._replica,
             ),
         )
 
     def due(self, now: float) -> list[str]:
-        """Return the ids of the jobs that could be worked on, the oldest first; `now` is in seconds since 1970."""
+        """Return the ids of the jobs that could be worked on here, the oldest first; `now` is in seconds since 1970."""
         rows = self._database.read(
-            f"select id from publish_jobs where {_LIVE} and next_try <= ? order by number", (now,)
+            f"select id from publish_jobs where {_LIVE} and replica = ? and next_try <= ? order by number",
+            (self._replica, now),
         )
         return [row[0] for row in rows]
 

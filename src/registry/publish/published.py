@@ -150,7 +150,8 @@ class PublishedVersions:
     def _changed(self, transaction: Transaction, skill_id: str) -> int:
         self.show(transaction, skill_id)
         sql = (
-            "insert into index_files values (?, 1, 0) on conflict (skill_id) do update set wanted = wanted + 1"
+            "insert into index_files values (?, 1, 0) on conflict (skill_id) do update set wanted ="
+            " index_files.wanted + 1"
             " returning wanted"
         )
         return int(transaction.read(sql, (skill_id,))[0][0])

@@ -12,6 +12,7 @@ from registry.auth.roles import Principal, includes
 from registry.blobs import BlobMissing, BlobStore, BlobUnavailable, configured_store
 from registry.blobs.store import chunks
 from registry.catalog import Catalog, Clock
+from registry.data_dir import replica_name
 from registry.errors import RegistryError, conflict, forbidden, service_unavailable
 from registry.git_index import GitIndex
 from registry.index_lines import ndjson, published_line
@@ -63,7 +64,7 @@ class IndexedSkill(msgspec.Struct, kw_only=True):
 
 
 class Publishing:
-    """Receives packages, works them off, and gives them out. `leader` is the process that pushes the index.
+    """Receives packages, works them off, and gives them out. One process of a catalog pushes the index and tells hooks.
 
     Raises BlobUnavailable where the store cannot be had at all.
     """
@@ -76,19 +77,16 @@ class Publishing:
         clock: Clock,
         on_change: Callable[[], None],
         webhooks: WebhookSender,
-        *,
-        leader: bool,
     ) -> None:
         database = catalog.database
         limits = Limits(archive_bytes=settings.limits.upload_bytes)
         self._base_url = settings.s3.blob_base_url.reveal() if settings.s3.blob_base_url else None
-        self._leader = leader
         self._on_change = on_change
         self.upload_bytes = settings.limits.upload_bytes
         self.published = published
         self.store: BlobStore = configured_store(settings)
         self._webhooks = webhooks
-        self.jobs = Jobs(database, clock, webhooks.note)
+        self.jobs = Jobs(database, clock, webhooks.note, replica_name(settings.data_dir))
         self._submitting = Submitting(settings.data_dir / FOLDER, catalog, self.jobs, self.published, limits, clock)
         self._worker = PublishWorker(
             database,
@@ -103,17 +101,23 @@ class Publishing:
         self._pusher = IndexPusher(database, git_index(settings), self.index_file)
 
     def start(self) -> None:
-        """Begin to work jobs off and to push the index; what was left by a stop or a crash comes first."""
+        """Begin to work jobs off; what was left by a stop or a crash comes first."""
         self._worker.start()
-        if self._leader:
-            self._pusher.start()
-            self._webhooks.start()
+
+    def start_leading(self) -> None:
+        """Begin to push the index and to send to webhooks, first what was left."""
+        self._pusher.start()
+        self._webhooks.start()
+
+    def stop_leading(self) -> None:
+        """Leave the index and the webhooks to another process, until started again."""
+        self._pusher.stop()
+        self._webhooks.stop()
 
     def stop(self) -> None:
         """Stop at a step boundary."""
         self._worker.stop()
-        self._pusher.stop()
-        self._webhooks.stop()
+        self.stop_leading()
 
     def _changed(self) -> None:
         self._on_change()

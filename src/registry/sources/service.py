@@ -269,6 +269,7 @@ class Sources:
         self.fetcher.tidy()
         for gone in self._store.keep_only(source.name for source in self.entries()):
             self.fetcher.forget(gone)
+        self._stopped.clear()
         self._thread = threading.Thread(target=self._look, name="source ages", daemon=True)
         self._thread.start()
 
@@ -285,9 +286,13 @@ class Sources:
         age = datetime.timedelta(seconds=self._settings.limits.source_refresh_seconds)
         return self._store.state(source).last_tried <= timestamp(self._clock() - age)
 
-    def stop(self) -> None:
-        """Stop reading: what is under way counts for nothing."""
+    def rest(self) -> None:
+        """Read no more sources because of their age, until started again."""
         self._stopped.set()
-        self._refreshing.stop()
         if self._thread is not None:
             self._thread.join()
+
+    def stop(self) -> None:
+        """Stop reading: what is under way counts for nothing."""
+        self._refreshing.stop()
+        self.rest()

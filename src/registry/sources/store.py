@@ -148,7 +148,8 @@ class SourceStore:
             now = timestamp(self._clock())
             transaction.execute(
                 "insert into source_states values (?, ?, '', ?, null, ?, '[]') on conflict (name) do update set"
-                " mark = case when entry = excluded.entry then mark else '' end, entry = excluded.entry,"
+                " mark = case when source_states.entry = excluded.entry then source_states.mark else '' end,"
+                " entry = excluded.entry,"
                 " last_tried = excluded.last_tried, error = excluded.error",
                 (source.name, msgspec.json.encode(source).decode(), now, error),
             )
@@ -162,7 +163,8 @@ class SourceStore:
         transaction.execute(
             "insert into source_states values (?, ?, ?, ?, ?, null, ?) on conflict (name) do update set"
             " entry = excluded.entry, mark = excluded.mark, last_tried = excluded.last_tried,"
-            " last_refreshed = excluded.last_refreshed, error = excluded.error, warnings = coalesce(?, warnings)",
+            " last_refreshed = excluded.last_refreshed, error = excluded.error,"
+            " warnings = coalesce(?, source_states.warnings)",
             (source.name, entry, mark, now, now, told or "[]", told),
         )
 

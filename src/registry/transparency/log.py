@@ -61,8 +61,7 @@ class TransparencyLog:
             before = transaction.read("select value from facts where name = 'log_key'")
             if before and before[0][0] == key:
                 return
-            sql = "insert into facts values ('log_key', ?) on conflict (name) do update set value = excluded.value"
-            transaction.execute(sql, (key,))
+            transaction.put_fact("log_key", key)
             self.append(transaction, LogEntry(kind="key", key=key))
 
     def size(self) -> int:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from registry.database.sqlite import SqliteDatabase
 from registry.db import Database
 from support.clock import WallClock
 
@@ -16,6 +17,6 @@ def clock() -> WallClock:
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    opened = Database(tmp_path / "data" / "skill-registry.db")
+    opened = SqliteDatabase(tmp_path / "data" / "skill-registry.db")
     yield opened
     opened.close()

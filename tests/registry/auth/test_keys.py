@@ -8,6 +8,7 @@ import pytest
 from registry.auth.keys import ApiKeys, NewKey, subject_of
 from registry.auth.revocations import Revocations
 from registry.auth.tokens import Tokens
+from registry.database.sqlite import SqliteDatabase
 from registry.db import Database
 from registry.errors import RegistryError
 from support.clock import WallClock
@@ -41,7 +42,7 @@ def test_what_is_almost_a_key_is_none(keys: ApiKeys) -> None:
 
 def test_a_revoked_key_is_none_at_once_and_for_every_process(keys: ApiKeys, database: Database) -> None:
     made = keys.create(NewKey(name="ci"))
-    other = Database(database.path)
+    other = SqliteDatabase(database.path)
     elsewhere = ApiKeys(other, WallClock(), Revocations(other, WallClock()))
     assert elsewhere.check(made.key)
     revoked = keys.revoke(made.id)

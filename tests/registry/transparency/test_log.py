@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from registry.db import Database
+from registry.database.sqlite import SqliteDatabase
 from registry.models import now
 from registry.private_files import PrivateFileExposed
 from registry.transparency.checkpoint import KEY_FILE, CheckpointInvalid, Signer, Verifier
@@ -15,7 +15,7 @@ from registry.transparency.merkle import is_consistent, is_included, leaf_hash
 
 @pytest.fixture
 def log(tmp_path: Path) -> TransparencyLog:
-    return TransparencyLog(Database(tmp_path / "log.db"), now)
+    return TransparencyLog(SqliteDatabase(tmp_path / "log.db"), now)
 
 
 def publish(log: TransparencyLog, count: int) -> None:

@@ -1,0 +1,25 @@
+"""The implementations of `registry.db.Database`, and the choice between them."""
+
+from registry.database.sqlite import SqliteDatabase
+from registry.db import Database, DatabaseUnusable
+from registry.setting_types import DatabaseUrl
+from registry.settings import Settings
+
+
+def open_database(settings: Settings) -> Database:
+    """Open the database that `database.url` names, else the file in `data_dir`. Raises DatabaseUnusable."""
+    url = settings.database.url
+    return SqliteDatabase(settings.data_dir / "skill-registry.db") if url is None else open_url(url)
+
+
+def open_url(url: DatabaseUrl) -> Database:
+    """Open the database at a URL. Raises DatabaseUnusable."""
+    if (path := url.file) is not None:
+        return SqliteDatabase(path)
+    try:
+        from registry.database.postgres import PostgresDatabase  # noqa: PLC0415 - an extra, and nobody else needs it
+    except ImportError:
+        raise DatabaseUnusable(
+            "database.url is a PostgreSQL database: install skill-registry[postgres], which can talk to it"
+        ) from None
+    return PostgresDatabase(url.reveal())

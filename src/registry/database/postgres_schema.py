@@ -1,0 +1,44 @@
+"""The schema in a PostgreSQL database: the same steps as in SQLite, said in its words."""
+
+import psycopg
+
+from registry.database.dialect import schema_statement
+from registry.db import DatabaseUnusable, Row
+from registry.migrations import MIGRATIONS
+
+_MIGRATING = 0x536B_526A_0003
+"""Key of an advisory lock."""
+
+
+def migrate(connection: psycopg.Connection[Row]) -> None:
+    """Bring the schema up to date in one transaction, however many replicas start at once. Raises DatabaseUnusable."""
+    if (encoding := _one(connection, "show server_encoding")) != "UTF8":
+        raise DatabaseUnusable(f"the PostgreSQL database is encoded in {encoding}: make one with encoding UTF8")
+    with connection.transaction():
+        connection.execute("select pg_advisory_xact_lock(%s)", (_MIGRATING,))
+        version = _version(connection)
+        if version > len(MIGRATIONS):
+            raise DatabaseUnusable(
+                f"the database was written by a newer release (schema {version}, this one knows {len(MIGRATIONS)}): "
+                "upgrade skill-registry, or choose another database"
+            )
+        for statements in MIGRATIONS[version:]:
+            for sql in statements:
+                connection.execute(schema_statement(sql).encode())
+        connection.execute("update skill_registry_schema set version = %s", (len(MIGRATIONS),))
+
+
+def _version(connection: psycopg.Connection[Row]) -> int:
+    """Return the version of the schema, 0 in an empty database. Raises DatabaseUnusable for another program's."""
+    if _one(connection, "select to_regclass('skill_registry_schema')") is not None:
+        return int(str(_one(connection, "select version from skill_registry_schema")))
+    if _one(connection, "select count(*) from pg_tables where schemaname = current_schema()"):
+        raise DatabaseUnusable("the database holds another program's tables: make an empty one for skill-registry")
+    connection.execute("create table skill_registry_schema (version bigint not null)")
+    connection.execute("insert into skill_registry_schema values (0)")
+    return 0
+
+
+def _one(connection: psycopg.Connection[Row], sql: str) -> object:
+    row = connection.execute(sql.encode()).fetchone()
+    return row[0] if row else None

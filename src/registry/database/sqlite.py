@@ -1,0 +1,195 @@
+"""SQLite through sqlite-utils: one file, one writer, a reader a thread."""
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import sqlite_utils
+
+from registry.db import DatabaseFull, DatabaseUnavailable, DatabaseUnusable, Parameters, Row, Transaction
+from registry.migrations import MIGRATIONS
+
+APPLICATION_ID = 0x536B526A
+"""Written into the file's header, so that another program's database is recognised and left alone."""
+
+_DOWN = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_IOERR,
+    }
+)
+
+
+class SqliteTransaction(Transaction):
+    """A transaction on the connection that writes."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        super().__init__()
+        self._connection = connection
+
+    def execute(self, sql: str, parameters: Parameters = ()) -> int:
+        """Run a statement and return how many rows it changed."""
+        return self._connection.execute(sql, parameters).rowcount
+
+    def execute_many(self, sql: str, rows: Sequence[Parameters]) -> int:
+        """Run a statement for every row of parameters and return how many rows it changed."""
+        return self._connection.executemany(sql, rows).rowcount
+
+    def read(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        """Return the rows of a query, as this transaction sees them."""
+        return self._connection.execute(sql, parameters).fetchall()
+
+
+class SqliteDatabase:
+    """`registry.db.Database` as a SQLite file in WAL mode with synchronous=FULL.
+
+    Reads run on a connection of the calling thread. Each write is a `BEGIN IMMEDIATE` transaction; a lock held by
+    another process is waited for `busy_seconds`, then DatabaseUnavailable is raised.
+    """
+
+    def __init__(self, path: Path, busy_seconds: float = 5.0) -> None:
+        self.path = path
+        self._busy_seconds = busy_seconds
+        self.before_commit: Callable[[Transaction], None] = lambda transaction: None
+        self._local = threading.local()
+        self._open: list[sqlite_utils.Database] = []
+        self._lock = threading.Lock()
+        if path.exists():
+            _check_header(path)
+        else:
+            _create(path)
+        self._writer = self._connect()
+        try:
+            migrate(self._writer)
+        except BaseException:
+            self.close()
+            raise
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path, timeout=self._busy_seconds, isolation_level=None, check_same_thread=False
+        )
+        database = sqlite_utils.Database(connection)
+        database.enable_wal()
+        connection.execute("pragma synchronous = full")
+        connection.execute("pragma foreign_keys = on")
+        self._open.append(database)
+        return connection
+
+    def _reader(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = self._connect()
+        return connection
+
+    def read(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        """Return the rows of a query, as of the last commit."""
+        try:
+            return self._reader().execute(sql, parameters).fetchall()
+        except sqlite3.OperationalError as error:
+            _tell(error)
+            raise
+
+    @contextmanager
+    def write(self) -> Iterator[Transaction]:
+        """Run the block in a transaction: committed durably when it ends, rolled back when it raises."""
+        try:
+            with self._lock, _transaction(self._writer) as transaction:
+                yield transaction
+                self.before_commit(transaction)
+        except sqlite3.OperationalError as error:
+            _tell(error)
+            raise
+
+    def lead(self) -> bool:
+        """Return true: the lock of the data directory and the number of a worker say who leads."""
+        return True
+
+    def backup(self, target: Path) -> None:
+        """Write a consistent copy of the database to `target` while others go on reading and writing."""
+        copy = sqlite3.connect(target)
+        try:
+            self._reader().backup(copy)
+        finally:
+            copy.close()
+
+    def close(self) -> None:
+        """Close every connection; call when no other thread uses the database any more."""
+        for database in self._open:
+            database.close()
+        self._open.clear()
+
+
+def _tell(error: sqlite3.OperationalError) -> None:
+    """Raise what an error means to callers; return where it is a fault of ours."""
+    # SQLite keeps the kind of an error in the low byte of its extended codes.
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_FULL:
+        raise DatabaseFull(str(error)) from error
+    if code in _DOWN:
+        raise DatabaseUnavailable(str(error)) from error
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[Transaction]:
+    # Immediate: a read transaction that turns into a write fails at once when another write came between.
+    connection.execute("begin immediate")
+    try:
+        yield SqliteTransaction(connection)
+        connection.execute("commit")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("rollback")
+        raise
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the schema up to date, each step with its number in one transaction. Raises DatabaseUnusable."""
+    version = _schema_version(connection)
+    if version > len(MIGRATIONS):
+        raise DatabaseUnusable(
+            f"the database was written by a newer release (schema {version}, this one knows {len(MIGRATIONS)}): "
+            "upgrade skill-registry, or choose another data directory"
+        )
+    for number, statements in enumerate(MIGRATIONS[version:], version + 1):
+        with _transaction(connection) as transaction:
+            if _schema_version(connection) >= number:  # another process was quicker
+                continue
+            for statement in statements:
+                transaction.execute(statement)
+            transaction.execute(f"pragma user_version = {number}")
+
+
+def _schema_version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("pragma user_version").fetchone()[0])
+
+
+def _create(path: Path) -> None:
+    """Make the file whole under another name first: a crash half-way never leaves one that is refused later."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{path.name}.new-{os.getpid()}")
+    temporary.touch(mode=0o600)  # it may hold what nobody else should read; the files beside it get the same mode
+    connection = sqlite3.connect(temporary, isolation_level=None)
+    try:
+        connection.execute(f"pragma application_id = {APPLICATION_ID}")
+        migrate(connection)
+    finally:
+        connection.close()
+    temporary.replace(path)
+
+
+def _check_header(path: Path) -> None:
+    """Refuse a file that is not ours before SQLite opens, and so changes, it. Raises DatabaseUnusable."""
+    with path.open("rb") as file:
+        header = file.read(100)
+    ours = header[:16] == b"SQLite format 3\0" and int.from_bytes(header[68:72], "big") == APPLICATION_ID
+    if not ours:
+        raise DatabaseUnusable(
+            f"{path.name} is not a skill registry database: move it away, or choose another data directory"
+        )

