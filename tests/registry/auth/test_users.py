@@ -9,6 +9,7 @@ import pytest
 from registry.auth.revocations import Revocations
 from registry.auth.tokens import Claims, Tokens
 from registry.auth.users import NewUser, UserChanges, Users
+from registry.database.sqlite import SqliteDatabase
 from registry.db import Database
 from registry.errors import RegistryError
 from support.clock import WallClock
@@ -60,9 +61,11 @@ def test_passwords_are_kept_as_argon2id_of_their_own_salt(users: Users, database
     assert len(set(hashes)) == 2
 
 
-def test_no_password_is_in_the_files_of_the_database(users: Users, database: Database) -> None:
+def test_no_password_is_in_the_files_of_the_database(sqlite: SqliteDatabase, clock: WallClock) -> None:
+    users = Users(sqlite, clock, Revocations(sqlite, clock))
+    users.add(NewUser(name="acme/ada", password=PASSWORD))
     users.change("acme/ada", UserChanges(password="another canary password"))
-    files = b"".join(path.read_bytes() for path in database.path.parent.iterdir())
+    files = b"".join(path.read_bytes() for path in sqlite.path.parent.iterdir())
     assert b"acme/ada" in files
     assert PASSWORD.encode() not in files
     assert b"another canary password" not in files

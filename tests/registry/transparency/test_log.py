@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from registry.database.sqlite import SqliteDatabase
+from registry.db import Database
 from registry.models import now
 from registry.private_files import PrivateFileExposed
 from registry.transparency.checkpoint import KEY_FILE, CheckpointInvalid, Signer, Verifier
@@ -14,8 +14,8 @@ from registry.transparency.merkle import is_consistent, is_included, leaf_hash
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> TransparencyLog:
-    return TransparencyLog(SqliteDatabase(tmp_path / "log.db"), now)
+def log(database: Database) -> TransparencyLog:
+    return TransparencyLog(database, now)
 
 
 def publish(log: TransparencyLog, count: int) -> None:

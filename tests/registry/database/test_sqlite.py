@@ -1,4 +1,4 @@
-"""The database: durable writes, one writer, files that are not ours left alone."""
+"""SQLite: durable writes, one writer, files that are not ours left alone."""
 
 import os
 import signal
@@ -12,29 +12,9 @@ from pathlib import Path
 import pytest
 
 from registry.database.sqlite import APPLICATION_ID, SqliteDatabase
-from registry.db import DatabaseUnavailable, DatabaseUnusable
+from registry.db import DatabaseUnusable
 from registry.migrations import MIGRATIONS
 from support.catalogs import SkillCatalog
-
-
-def test_a_write_is_read_and_a_failed_one_leaves_nothing(catalog: SkillCatalog) -> None:
-    database = catalog.database
-    with database.write() as transaction:
-        transaction.execute("insert into facts values ('a', '1')")
-    with pytest.raises(ValueError, match="stop"), database.write() as transaction:
-        transaction.execute("insert into facts values ('b', '2')")
-        raise ValueError("stop")
-    assert database.read("select name from facts where name in ('a', 'b')") == [("a",)]
-
-
-def test_change_numbers_grow_and_are_never_reused(catalog: SkillCatalog) -> None:
-    with catalog.database.write() as transaction:
-        first = [transaction.next_number(), transaction.next_number(3)]
-    with pytest.raises(ValueError, match="stop"), catalog.database.write() as transaction:
-        transaction.next_number()
-        raise ValueError("stop")
-    with catalog.database.write() as transaction:
-        assert transaction.next_number() > first[1] == first[0] + 3
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage" * 50, b"SQLite format 3\0" + bytes(200)])
@@ -87,32 +67,8 @@ def test_a_database_of_every_older_release_opens(tmp_path: Path) -> None:
         database.close()
 
 
-def test_a_lock_held_by_another_process_is_waited_for(catalog: SkillCatalog) -> None:
-    other = sqlite3.connect(catalog.database.path, isolation_level=None, check_same_thread=False)
-    other.execute("begin immediate")
-    release = threading.Timer(1.0, lambda: other.execute("commit"))
-    release.start()
-    with catalog.database.write() as transaction:
-        transaction.execute("insert into facts values ('late', '1')")
-    release.join()
-    other.close()
-
-
-def test_a_lock_held_too_long_is_an_error_and_nothing_is_written(tmp_path: Path) -> None:
-    database = SqliteDatabase(tmp_path / "short.db", busy_seconds=0.2)
-    other = sqlite3.connect(database.path, isolation_level=None)
-    other.execute("begin immediate")
-    with pytest.raises(DatabaseUnavailable, match="locked"), database.write():
-        pass
-    other.execute("commit")
-    other.close()
-    with database.write() as transaction:
-        transaction.execute("insert into facts values ('after', '1')")
-    database.close()
-
-
-def test_a_backup_made_while_writing_is_whole(catalog: SkillCatalog, tmp_path: Path) -> None:
-    stop = threading.Event()
+def test_a_backup_made_while_writing_is_whole(sqlite: SqliteDatabase, tmp_path: Path) -> None:
+    catalog, stop = SkillCatalog(sqlite), threading.Event()
 
     def write() -> None:
         number = 0
@@ -123,7 +79,7 @@ def test_a_backup_made_while_writing_is_whole(catalog: SkillCatalog, tmp_path: P
     writer = threading.Thread(target=write)
     writer.start()
     catalog.put("before", "a description")
-    catalog.database.backup(tmp_path / "copy.db")
+    sqlite.backup(tmp_path / "copy.db")
     stop.set()
     writer.join()
     copy = SqliteDatabase(tmp_path / "copy.db")

@@ -1,0 +1,132 @@
+"""What `registry.db.Database` promises, of every implementation."""
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from registry.database import open_url
+from registry.db import Database, DatabaseUnavailable
+from registry.setting_types import DatabaseUrl
+
+
+@pytest.fixture
+def other(database: Database, database_url: DatabaseUrl) -> Iterator[Database]:
+    """The same database as another process has it."""
+    opened = open_url(database_url)
+    yield opened
+    opened.close()
+
+
+def facts(database: Database, *names: str) -> list[str]:
+    marks = ", ".join("?" * len(names))
+    return [row[0] for row in database.read(f"select value from facts where name in ({marks}) order by value", names)]
+
+
+def test_a_write_is_read_everywhere_and_a_failed_one_leaves_nothing(database: Database, other: Database) -> None:
+    with database.write() as transaction:
+        transaction.put_fact("a", "1")
+        assert facts(other, "a") == []
+    with pytest.raises(ValueError, match="stop"), database.write() as transaction:
+        transaction.put_fact("b", "2")
+        raise ValueError("stop")
+    assert facts(database, "a", "b") == facts(other, "a", "b") == ["1"]
+
+
+def test_what_is_called_before_a_commit_is_part_of_it(database: Database) -> None:
+    database.before_commit = lambda transaction: transaction.put_fact("seen", ",".join(transaction.touched))
+    with database.write() as transaction:
+        transaction.touched.append("one")
+    assert facts(database, "seen") == ["one"]
+    database.before_commit = lambda transaction: 1 / 0
+    with pytest.raises(ZeroDivisionError), database.write() as transaction:
+        transaction.put_fact("late", "x")
+    assert facts(database, "late") == []
+
+
+def test_change_numbers_grow_and_are_never_reused(database: Database) -> None:
+    with database.write() as transaction:
+        first = [transaction.next_number(), transaction.next_number(3)]
+    with pytest.raises(ValueError, match="stop"), database.write() as transaction:
+        transaction.next_number()
+        raise ValueError("stop")
+    with database.write() as transaction:
+        assert transaction.next_number() > first[1] == first[0] + 3
+
+
+def test_whoever_sees_a_number_sees_every_change_below_it(database: Database, other: Database) -> None:
+    def write(through: Database) -> None:
+        for _ in range(40):
+            with through.write() as transaction:
+                number = transaction.next_number()
+                transaction.put_fact(f"change-{number}", "x")
+
+    writers = [threading.Thread(target=write, args=(one,)) for one in (database, other, database, other)]
+    for writer in writers:
+        writer.start()
+    seen = 0
+    while seen < 160:
+        seen = database.read("select value from counter")[0][0]
+        assert database.read("select count(*) from facts where name like ?", ("change-%",))[0][0] >= seen
+    for writer in writers:
+        writer.join()
+
+
+def test_a_write_waits_for_that_of_another_process(database: Database, other: Database) -> None:
+    inside = threading.Event()
+
+    def hold() -> None:
+        with other.write() as transaction:
+            inside.set()
+            time.sleep(0.5)
+            transaction.put_fact("first", "1")
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    inside.wait(10)
+    with database.write() as transaction:
+        assert transaction.read("select value from facts where name = 'first'") == [("1",)]
+    holder.join()
+
+
+def test_a_write_that_waits_too_long_is_refused_and_the_next_one_works(database: Database, other: Database) -> None:
+    other._busy_seconds = 0.2
+    with database.write() as transaction:
+        transaction.put_fact("held", "1")
+        started = time.monotonic()
+        with pytest.raises(DatabaseUnavailable):
+            _write(other)
+        assert time.monotonic() - started < 30
+    _write(other)
+    assert facts(database, "late", "held") == ["1", "x"]
+
+
+def _write(database: Database) -> None:
+    with database.write() as transaction:
+        transaction.put_fact("late", "x")
+
+
+def test_values_come_back_as_they_were(database: Database) -> None:
+    texts = ["", "'; drop table facts --", "50 % ? %s $1 \\", "żółć \U0001f600", "a\nb\tc"]
+    with database.write() as transaction:
+        assert transaction.execute_many("insert into facts values (?, ?)", [(one, one) for one in texts]) == len(texts)
+        transaction.execute("insert into log_nodes values (?, ?, ?)", (0, 1 << 62, bytes(range(256))))
+    assert facts(database, *texts) == sorted(texts)
+    assert database.read("select position, hash from log_nodes") == [(1 << 62, bytes(range(256)))]
+
+
+def test_texts_are_in_the_order_of_their_bytes(database: Database) -> None:
+    names = ["a", "B", "_", "é", "Z", "a-b", "ab", "a b"]
+    with database.write() as transaction:
+        transaction.execute_many("insert into facts values (?, 'order')", [(one,) for one in names])
+    found = [row[0] for row in database.read("select name from facts where value = 'order' order by name")]
+    assert found == sorted(names, key=str.encode)
+
+
+def test_rows_changed_are_counted(database: Database) -> None:
+    with database.write() as transaction:
+        assert transaction.execute("insert into facts values ('a', '1') on conflict do nothing") == 1
+        assert transaction.execute("insert into facts values ('a', '2') on conflict do nothing") == 0
+        assert transaction.execute("delete from facts where name in ('a', 'b')") == 1
+        assert transaction.execute_many("insert into facts values (?, '1')", []) == 0
