@@ -61,7 +61,7 @@ clean: ## remove .venv and caches; data and indexes stay
 
 .venv/installed-dev: .venv/installed
 	$(BIN)/pip install --quiet torch==2.13.0
-	$(BIN)/pip install --quiet --editable '.[dev,local,s3,sentence-transformers]'
+	$(BIN)/pip install --quiet --editable '.[dev,local,postgres,s3,sentence-transformers]'
 	@touch $@
 
 # The tests of the pages drive a real browser; those of a failing disk have strace fail its calls; the tour uses curl;

@@ -13,6 +13,9 @@ from typing import Any, Protocol
 Row = tuple[Any, ...]
 Parameters = Sequence[Any]
 
+COPYING = "copy_of"
+"""The fact that marks a copy of a catalog that is not whole yet; its value is the catalog that is copied."""
+
 
 class DatabaseError(Exception):
     """The database did not do what it was asked to, through no fault of the caller."""

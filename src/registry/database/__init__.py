@@ -1,7 +1,7 @@
 """The implementations of `registry.db.Database`, and the choice between them."""
 
 from registry.database.sqlite import SqliteDatabase
-from registry.db import Database, DatabaseUnusable
+from registry.db import COPYING, Database, DatabaseUnusable
 from registry.setting_types import DatabaseUrl
 from registry.settings import Settings
 
@@ -9,7 +9,11 @@ from registry.settings import Settings
 def open_database(settings: Settings) -> Database:
     """Open the database that `database.url` names, else the file in `data_dir`. Raises DatabaseUnusable."""
     url = settings.database.url
-    return SqliteDatabase(settings.data_dir / "skill-registry.db") if url is None else open_url(url)
+    database = open_url(url) if url else SqliteDatabase(settings.data_dir / "skill-registry.db")
+    if database.read("select 1 from facts where name = ?", (COPYING,)):
+        database.close()
+        raise DatabaseUnusable("a catalog is being copied into the database: run 'skill-registry migrate' to its end")
+    return database
 
 
 def open_url(url: DatabaseUrl) -> Database:

@@ -13,13 +13,8 @@ from typing import NamedTuple
 import msgspec
 
 from registry.database.dialect import text
-from registry.database.postgres import PostgresDatabase
-from registry.database.sqlite import SqliteDatabase
-from registry.db import DatabaseUnusable, Row, Transaction
+from registry.db import COPYING, Database, DatabaseUnusable, Row, Transaction
 from registry.migrations import MIGRATIONS
-
-COPYING = "copy_of"
-"""The fact that marks a copy that is not whole; its value is the catalog that is copied."""
 
 _ROWS_A_BATCH = 500
 _CREATED = re.compile(r"create table ([a-z_]+)")
@@ -45,19 +40,21 @@ class Copied(msgspec.Struct):
     digest: str
 
 
-def copy_catalog(source: SqliteDatabase, target: PostgresDatabase) -> list[Copied]:
-    """Copy a whole catalog, which nobody writes to meanwhile, and return what was compared.
+def copy_catalog(source: Database, target: Database) -> list[Copied]:
+    """Copy a whole catalog from SQLite to PostgreSQL, holding its writers off, and return what was compared.
 
     Raises DatabaseUnusable where the target holds something else, or differs at the end.
     """
     with source.write() as frozen:  # holds every other writer off until the end
         tables = [_table(frozen, name) for name in _names()]
+        small = [table for table in tables if table.name in _SMALL]
+        large = [table for table in tables if table not in small]
         _begin(frozen, target)
-        for table in tables:
-            if table.name not in _SMALL:
-                _copy(table, frozen.read, target)
-        _finish(tables, frozen, target)
-        return [_compare(table, frozen.read, target.read) for table in tables]
+        for table in large:
+            _copy(table, frozen.read, target)
+        copied = [_compare(table, frozen.read, target.read) for table in large]
+        _finish(small, large, frozen, target)
+        return copied + [_compare(table, frozen.read, target.read) for table in small]
 
 
 def _names() -> list[str]:
@@ -71,7 +68,7 @@ def _table(frozen: Transaction, name: str) -> Table:
     return Table(name, tuple(column for column, _ in columns), tuple(column for _, column in key))
 
 
-def _begin(frozen: Transaction, target: PostgresDatabase) -> None:
+def _begin(frozen: Transaction, target: Database) -> None:
     catalog_id = str(frozen.read("select value from facts where name = 'catalog_id'")[0][0])
     with target.write() as transaction:
         marks = transaction.read("select value from facts where name = ?", (COPYING,))
@@ -82,7 +79,7 @@ def _begin(frozen: Transaction, target: PostgresDatabase) -> None:
         transaction.put_fact(COPYING, catalog_id)
 
 
-def _copy(table: Table, read: _Read, target: PostgresDatabase) -> None:
+def _copy(table: Table, read: _Read, target: Database) -> None:
     for rows in _batches(table, read, _last_key(table, target.read)):
         with target.write() as transaction:
             transaction.execute_many(_insert(table), rows)
@@ -100,7 +97,9 @@ def _batches(table: Table, read: _Read, after: Row | None = None) -> Iterator[li
     places = [table.columns.index(column) for column in table.key or table.columns]
     while True:
         where = f"where ({key}) > ({', '.join('?' * len(after))})" if after else ""
-        rows = read(f"select {columns} from {table.name} {where} order by {key} limit ?", (*(after or ()), _ROWS_A_BATCH))
+        rows = read(
+            f"select {columns} from {table.name} {where} order by {key} limit ?", (*(after or ()), _ROWS_A_BATCH)
+        )
         if not rows:
             return
         yield rows
@@ -112,31 +111,21 @@ def _insert(table: Table) -> str:
     return f"insert into {table.name} ({', '.join(table.columns)}) values ({marks})"
 
 
-def _finish(tables: Sequence[Table], frozen: Transaction, target: PostgresDatabase) -> None:
-    """Compare what is large, then take the small tables over, and the mark away with what was there before."""
-    small = [table for table in tables if table.name in _SMALL]
-    for table in tables:
-        if table not in small:
-            _compare(table, frozen.read, target.read)
+def _finish(small: Sequence[Table], large: Sequence[Table], frozen: Transaction, target: Database) -> None:
+    """Take the small tables over, in place of what a new database has in them, and so the mark away."""
     with target.write() as transaction:
         for table in small:
             transaction.execute(f"delete from {table.name}")
             transaction.execute_many(_insert(table), [row for rows in _batches(table, frozen.read) for row in rows])
-        for table in tables:
+        for table in large:
             _number_on(table, transaction)
 
 
 def _number_on(table: Table, transaction: Transaction) -> None:
     """Have the keys that the database gives go on after those that were copied."""
-    if len(table.key) != 1:
-        return
-    column = table.key[0]
-    transaction.read(
-        f"select setval(given.name, (select max({column}) from {table.name}))"
-        " from (select pg_get_serial_sequence(?, ?) as name) given"
-        f" where given.name is not null and exists (select 1 from {table.name})",
-        (table.name, column),
-    )
+    given = transaction.read("select pg_get_serial_sequence(?, ?)", (table.name, table.key[0]))[0][0]
+    if given is not None:
+        transaction.read(f"select setval(?::regclass, (select max({table.key[0]}) from {table.name}))", (given,))
 
 
 def _compare(table: Table, source: _Read, target: _Read) -> Copied:

@@ -1,0 +1,74 @@
+"""From SQLite to PostgreSQL: everything arrives, once, also where the copy is cut short; nothing is written over."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from registry.database.copying import COPYING, copy_catalog
+from registry.database.postgres import PostgresDatabase
+from registry.database.sqlite import SqliteDatabase
+from registry.db import DatabaseUnusable
+from registry.documents import CatalogDocuments
+from search.types import Embedded
+from support.catalogs import HashingEmbedder, SkillCatalog
+from support.postgres_server import PostgresServer
+
+
+@pytest.fixture
+def source(sqlite: SqliteDatabase) -> SqliteDatabase:
+    catalog = SkillCatalog(sqlite)
+    catalog.put_many((f"skill-{number}", f"does thing {number}", "a body\0 with NUL" * 3) for number in range(1200))
+    catalog.remove("skill-7")
+    embedder = HashingEmbedder()
+    stale = catalog.documents.stale("space", 300)
+    vectors = embedder.documents([one.text for one in stale])
+    made = [Embedded(one.key, one.text_hash, vector) for one, vector in zip(stale, vectors, strict=True)]
+    catalog.documents.put_vectors("space", made)
+    return sqlite
+
+
+@pytest.fixture
+def target(postgres: PostgresServer) -> Iterator[PostgresDatabase]:
+    opened = PostgresDatabase(postgres.new_database())
+    yield opened
+    opened.close()
+
+
+def test_a_copied_catalog_is_the_same_and_goes_on(source: SqliteDatabase, target: PostgresDatabase) -> None:
+    copied = {one.table: one.rows for one in copy_catalog(source, target)}
+    assert (copied["skills"], copied["documents"], copied["vectors"], copied["counter"]) == (1199, 1200, 300, 1)
+    old, new = CatalogDocuments(source), CatalogDocuments(target)
+    assert (new.catalog_id, new.number()) == (old.catalog_id, old.number())
+    assert new.stale_count("space") == old.stale_count("space") == 899
+    catalog = SkillCatalog(target)
+    added = catalog.put("one-more", "comes after the others")
+    assert catalog.catalog.get("one-more") == added
+    assert target.read("select count(*) from skills") == [(1200,)]
+
+
+def test_a_copy_cut_short_goes_on_where_it_was(source: SqliteDatabase, target: PostgresDatabase) -> None:
+    writes = iter(range(4))
+    target.before_commit = lambda transaction: next(writes)  # the fifth write of the copy fails
+    with pytest.raises((StopIteration, RuntimeError)):
+        copy_catalog(source, target)
+    assert target.read("select count(*) from facts where name = ?", (COPYING,)) == [(1,)]
+    assert 0 < target.read("select count(*) from skills")[0][0] < 1200
+    target.before_commit = lambda transaction: None
+    assert {one.table: one.rows for one in copy_catalog(source, target)}["skills"] == 1199
+    assert target.read("select count(*) from facts where name = ?", (COPYING,)) == [(0,)]
+
+
+def test_a_database_that_holds_a_catalog_is_not_written_over(source: SqliteDatabase, target: PostgresDatabase) -> None:
+    SkillCatalog(target).put("mine", "was here before")
+    with pytest.raises(DatabaseUnusable, match="holds a catalog already"):
+        copy_catalog(source, target)
+    assert target.read("select id from skills") == [("mine",)]
+
+
+def test_a_table_that_differs_is_told(source: SqliteDatabase, target: PostgresDatabase) -> None:
+    def spoil(transaction: object) -> None:
+        transaction.execute("update versions set description = 'other' where key = 3")
+
+    target.before_commit = spoil
+    with pytest.raises(DatabaseUnusable, match="table versions differs"):
+        copy_catalog(source, target)
