@@ -1,5 +1,7 @@
 """The service over PostgreSQL: the same answers, nothing lost, and replicas that are one registry."""
 
+import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import httpx
 import pytest
 
 from support.postgres_server import PostgresServer
+from support.publishing import Registry, skill_package
 from support.servers import RunningServer, bearer, new_skill, write_skill
 
 SECRET = {"SKILL_REGISTRY_AUTH_SECRET": "0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c"}
@@ -108,3 +111,22 @@ def test_an_outage_is_a_503_and_passes(tmp_path: Path) -> None:
         assert sorted(server.found("pdf forms")) == ["after", "before"]
     assert "p@ss" not in server.log.read_text()
     assert "p%40ss" not in server.log.read_text()
+
+
+def test_what_one_replica_receives_is_published_for_all(postgres: PostgresServer, tmp_path: Path) -> None:
+    env = {"SKILL_REGISTRY_DATABASE_URL": postgres.new_database()}
+    with Registry(tmp_path / "one", env=env) as one:
+        (tmp_path / "two" / "data").mkdir(parents=True)
+        for shared in ("blobs", "index.git"):
+            (tmp_path / "two" / shared).symlink_to(tmp_path / "one" / shared)
+        shutil.copy(one.data_dir / "log.key", tmp_path / "two" / "data" / "log.key")
+        with Registry(tmp_path / "two", env=env) as two:
+            sent = [registry.publish(skill_package(name)) for registry, name in ((one, "adze"), (two, "bobbin"))]
+            for answer in sent:
+                assert one.finished(answer, synced=True)["status"] == "accepted"
+            for registry in (one, two):
+                assert registry.get("/packages/acme/bobbin/1.0.0.zip").content == skill_package("bobbin")
+                assert registry.get("/index/acme/adze").status_code == 200
+            yanked = two.http.post("/api/v1/registry/skills/acme/adze/1.0.0/yank", headers=two.caller())
+            assert yanked.is_success
+            assert json.loads(one.get("/index/acme/adze").text)["yanked"] is True
