@@ -121,11 +121,12 @@ def test_what_one_replica_receives_is_published_for_all(postgres: PostgresServer
             (tmp_path / "two" / shared).symlink_to(tmp_path / "one" / shared)
         shutil.copy(one.data_dir / "log.key", tmp_path / "two" / "data" / "log.key")
         with Registry(tmp_path / "two", env=env) as two:
-            sent = [registry.publish(skill_package(name)) for registry, name in ((one, "adze"), (two, "bobbin"))]
+            package = skill_package("bobbin")
+            sent = [one.publish(skill_package("adze")), two.publish(package)]
             for answer in sent:
                 assert one.finished(answer, synced=True)["status"] == "accepted"
             for registry in (one, two):
-                assert registry.get("/packages/acme/bobbin/1.0.0.zip").content == skill_package("bobbin")
+                assert registry.get("/packages/acme/bobbin/1.0.0.zip").content == package
                 assert registry.get("/index/acme/adze").status_code == 200
             yanked = two.http.post("/api/v1/registry/skills/acme/adze/1.0.0/yank", headers=two.caller())
             assert yanked.is_success
