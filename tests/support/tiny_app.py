@@ -6,9 +6,10 @@ Usage: python tiny_app.py '{"port": 0, "workers": 1, "limits": {…}, …}'
 import asyncio
 import functools
 import os
-import sqlite3
 import sys
+import tempfile
 import time
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -17,6 +18,7 @@ from litestar.di import NamedDependency, Provide
 from litestar.params import FromPath, FromQuery, QueryParameter
 from msgspec import UNSET, Meta, UnsetType
 
+from registry.database.sqlite import SqliteDatabase
 from registry.decoding import StrictRequest
 from registry.envelope import Ok, Pagination, answer_exception
 from registry.errors import skill_not_found
@@ -111,11 +113,16 @@ async def stuck(how: FromPath[str]) -> Ok[str]:
 def fail(how: FromPath[str]) -> Ok[None]:
     if how == "full":
         raise OSError(28, "No space left on device: /srv/secret/catalog.db")
-    database = sqlite3.connect(":memory:")
-    if how == "readonly":
-        database.execute("pragma query_only = 1")
-        database.execute("create table secret_table (x)")
-    database.execute("select * from secret_table")
+    with tempfile.TemporaryDirectory() as folder:
+        database = SqliteDatabase(Path(folder) / "catalog.db")
+        try:
+            with database.write() as transaction:
+                if how == "readonly":
+                    transaction.execute("pragma query_only = 1")
+                    transaction.execute("create table secret_table (x)")
+                transaction.execute("select * from secret_table")
+        finally:
+            database.close()
     return Ok(None)
 
 

@@ -96,7 +96,7 @@ def test_the_list_is_sorted(show: Show, value: str, first: str) -> None:
 
 def test_every_flow_can_be_done_with_the_keyboard(show: Show) -> None:
     page = show("/?q=csv")
-    expect(page.locator(".card").first).to_be_visible()
+    expect(page.locator(".line-up [role=status]")).to_contain_text(" ms")  # what was searched for, not the list before
     page.keyboard.press("ArrowDown")
     expect(page.locator(".card a.open").first).to_be_focused()
     page.keyboard.press("Enter")

@@ -196,7 +196,7 @@ class SourceStore:
         ]
 
     def counts(self) -> dict[str, int]:
-        """Return how many skills each source lists; those with none are left out."""
+        """Return how many skills each source lists: our own two always, others where there are any."""
         counted = dict(self._database.read("select source, count(*) from advertised group by source"))
         for name in (LOCAL, REGISTRY):
             counted[name] = self._database.read(f"select count(*) from skills s where {_own(name)}")[0][0]

@@ -90,7 +90,7 @@ def test_what_is_no_source_any_more_lists_nothing(catalog: SkillCatalog, store: 
     store.keep(OTHER, "", listing("pdf"))
     assert store.keep_only(["other"]) == ["acme"]
     assert ids(catalog) == ["other/pdf"]
-    assert store.counts() == {"other": 1}
+    assert store.counts() == {"other": 1, "local": 0, "registry": 0}
 
 
 def test_added_sources_are_kept(store: SourceStore) -> None:
