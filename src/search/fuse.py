@@ -28,7 +28,8 @@ _Z_WEIGHT = 0.4
 _NOISE = 2.0  # z up to which the best of thousands of unrelated documents may come
 _EVEN = 4.5  # evidence at which the first hit is right about as often as wrong
 _STEEPNESS = 3
-_STEP = 1e-6  # scores are multiples of it
+_STEPS = 1_000_000  # scores are whole steps from 0 to 1, so that they have six digits when they are written
+_STEP = 1 / _STEPS
 _BEST_OTHERS = 3  # hits that keep their place on the first page whatever prefixes there are
 _RANDOM_PAIRS = 256  # documents compared with each other to measure the background
 _ENOUGH = 32  # fewer documents say nothing of the background
@@ -186,7 +187,7 @@ def _with_names_up(score: Scores, found: Flags, signals: Signals) -> Scores:
 
     A prefix is lifted just above the best of the others that must leave the page to make room.
     """
-    stepped = np.minimum(np.rint(score / _STEP) * _STEP, 1 - 2 * _STEP)
+    stepped = np.minimum(np.rint(score * _STEPS) / _STEPS, 1 - 2 * _STEP)
     named = signals.exact | signals.prefix
     if not named.any():
         return stepped

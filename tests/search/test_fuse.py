@@ -149,3 +149,9 @@ def test_what_holds_for_any_signals(rows: list[tuple[float, float, bool, bool]],
     assert all(0 <= one.score <= 1 for one in ranking)
     assert {one.key for one in ranking if one.score == 1} == set(given_signals.keys[given_signals.exact].tolist())
     assert len(set(keys(ranking))) == len(ranking) >= int(given_signals.prefix.sum())
+
+
+@given(st.lists(SIGNAL, min_size=1, max_size=20))
+def test_scores_have_at_most_six_digits(rows: list[tuple[float, float, bool, bool]]) -> None:
+    for mode in MODES:
+        assert all(one.score == float(f"{one.score:.6f}") for one in fuse(signals(rows), mode))
