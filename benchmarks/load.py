@@ -1,7 +1,6 @@
 """A small HTTP load generator for loopback: keep-alive connections, latencies of every request. Bounded by count."""
 
 import asyncio
-import socket
 import statistics
 import time
 from collections.abc import Sequence
@@ -42,46 +41,15 @@ async def _client(port: int, requests: Sequence[bytes], latencies: list[float], 
         await writer.wait_closed()
 
 
-def _length(head: bytes) -> int:
-    """Return the length of the body an answer's head announces."""
+async def _answer(reader: asyncio.StreamReader) -> int:
+    head = await reader.readuntil(b"\r\n\r\n")
     status = int(head[9:12])
     if status != 200:
         raise RuntimeError(f"the server answered {status}: {head!r}")
-    return next(int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length"))
-
-
-async def _answer(reader: asyncio.StreamReader) -> int:
-    head = await reader.readuntil(b"\r\n\r\n")
-    length = _length(head)
+    length = next(
+        int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")
+    )
     await reader.readexactly(length)
-    return length
-
-
-def _alone(port: int, requests: Sequence[bytes], latencies: list[float], sizes: list[int]) -> None:
-    """Send one request after the other, looking for the answer without sleeping.
-
-    A client that sleeps while it waits is measured too: waking takes a virtual machine tens of microseconds.
-    """
-    with socket.create_connection(("127.0.0.1", port)) as connection:
-        connection.setblocking(False)
-        for one in requests:
-            started = time.perf_counter()
-            connection.send(one)
-            sizes.append(_polled_answer(connection))
-            latencies.append((time.perf_counter() - started) * 1000)
-
-
-def _polled_answer(connection: socket.socket) -> int:
-    received, wanted = b"", None
-    while wanted is None or len(received) < wanted:
-        try:
-            received += connection.recv(1 << 20)
-        except BlockingIOError:
-            continue
-        head, found, _ = received.partition(b"\r\n\r\n")
-        if found and wanted is None:
-            length = _length(head)
-            wanted = len(head) + len(found) + length
     return length
 
 
@@ -89,11 +57,8 @@ async def _run(port: int, requests: Sequence[bytes], clients: int) -> Load:
     latencies: list[float] = []
     sizes: list[int] = []
     started = time.perf_counter()
-    if clients == 1:
-        _alone(port, requests, latencies, sizes)
-    else:
-        parts = [requests[number::clients] for number in range(clients)]
-        await asyncio.gather(*(_client(port, part, latencies, sizes) for part in parts))
+    parts = [requests[number::clients] for number in range(clients)]
+    await asyncio.gather(*(_client(port, part, latencies, sizes) for part in parts))
     seconds = time.perf_counter() - started
     cuts = statistics.quantiles(latencies, n=100)
     return Load(len(latencies), cuts[49], cuts[94], cuts[98], len(latencies) / seconds, statistics.mean(sizes))
