@@ -9,6 +9,7 @@ from registry.auth.access import signing_keys
 from registry.auth.issuing import issuer_mode
 from registry.auth.secret import WeakSecret
 from registry.blobs import BlobUnavailable, configured_store
+from registry.blobs.folder import remove_leftovers as remove_leftover_blobs
 from registry.data_dir import DataDirLock
 from registry.guard import Guard, is_loopback_host
 from registry.listening import ListenError, listen
@@ -78,6 +79,8 @@ def _prepare_registry(settings: Settings) -> None:
     except (BlobUnavailable, OutboundError) as error:
         raise StartError(f"registry mode cannot start: {error}") from None
     remove_unfinished(settings.data_dir / FOLDER)
+    if settings.blobs.dir is not None:
+        remove_leftover_blobs(settings.blobs.dir)
 
 
 def _check_secret(settings: Settings) -> None:

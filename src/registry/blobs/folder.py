@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from registry.atomic_files import sync_folder, temporary_path
+from registry.atomic_files import TEMPORARY_PREFIX, sync_folder, temporary_path
 from registry.blobs.store import BlobConflict, BlobMissing, BlobUnavailable
 
 
@@ -61,6 +61,12 @@ class FolderStore:
         except OSError as error:
             raise _unavailable(error) from None
         return True
+
+
+def remove_leftovers(root: Path) -> None:
+    """Remove what writers that were killed have left. One that is at work elsewhere tries again."""
+    for leftover in root.rglob(f"{TEMPORARY_PREFIX}blob-*"):
+        leftover.unlink(missing_ok=True)
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from registry.blobs import BlobConflict, BlobMissing, BlobStore, BlobUnavailable, FolderStore, put_checked
+from registry.blobs.folder import remove_leftovers
 from registry.blobs.s3 import S3Store
 from registry.setting_groups import S3, Limits
 from registry.setting_types import HttpUrl
@@ -110,3 +111,13 @@ def test_a_bucket_with_a_wrong_secret_is_told(bucket: SeaweedFS, monkeypatch: py
     with pytest.raises(BlobUnavailable, match=r"403|SignatureDoesNotMatch") as told:
         store.exists("skills/a/b-1.0.0.zip")
     assert "canary" not in str(told.value)
+
+
+def test_what_a_killed_writer_left_is_removed_and_packages_stay(tmp_path: Path) -> None:
+    source = tmp_path / "source.zip"
+    source.write_bytes(b"bytes")
+    store = FolderStore(tmp_path / "blobs")
+    store.put_new("skills/acme/pdf-1.0.0.zip", source)
+    (tmp_path / "blobs/skills/acme/.skill-registry-blob-0123").write_bytes(b"half")
+    remove_leftovers(tmp_path / "blobs")
+    assert [path.name for path in (tmp_path / "blobs").rglob("*") if path.is_file()] == ["pdf-1.0.0.zip"]
