@@ -18,8 +18,9 @@ serve: install ## serve the example skills at http://localhost:8080
 registry: .venv/installed-dev ## serve a registry with its S3 storage and its index on this machine, in .registry/
 	$(BIN)/python examples/registry.py $(ARGS)
 
+# A file's tests stay together, because its servers are shared; the files are spread, because servers are mostly waited for.
 test: .venv/installed-dev programs ## run the tests
-	$(BIN)/pytest -q $(ARGS)
+	$(BIN)/pytest -q --numprocesses auto --maxprocesses 4 --dist loadfile $(ARGS)
 
 lint: .venv/installed-dev vendor-check ## check style, types and vendored files
 	$(BIN)/ruff check .

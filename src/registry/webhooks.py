@@ -8,7 +8,6 @@ import hashlib
 import hmac
 import logging
 import secrets
-import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
@@ -16,6 +15,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from registry.background import Background
 from registry.db import Database, Transaction
 from registry.models import timestamp
 from registry.outbound import Outbound, OutboundError
@@ -72,9 +72,7 @@ class WebhookSender:
         self._hooks = dict(_configured(hooks))
         self._outbound = outbound
         self._clock = clock
-        self._wake = threading.Event()
-        self._stopped = False
-        self._thread: threading.Thread | None = None
+        self._thread = Background("webhooks", self._round)
 
     def note(self, transaction: Transaction, checked: Checked) -> None:
         """Write down what every hook that asked for it is to be told, once the transaction commits."""
@@ -103,36 +101,25 @@ class WebhookSender:
     def start(self) -> None:
         """Begin to send, first what was left unsent."""
         if self._hooks:
-            self._stopped = False
-            self._thread = threading.Thread(target=self._run, name="webhooks", daemon=True)
             self._thread.start()
-
-    def wake(self) -> None:
-        """Say that there is something to send."""
-        self._wake.set()
 
     def stop(self) -> None:
         """Stop after the notice under way."""
-        self._stopped = True
-        self._wake.set()
-        if self._thread is not None:
-            self._thread.join()
+        self._thread.stop()
 
-    def _run(self) -> None:
-        while not self._stopped:
-            self._wake.clear()
-            try:
-                self._send_due()
-            except Exception:
-                _log.exception("webhooks cannot be sent; it is tried again")
-            self._wake.wait(_POLL_SECONDS)
+    def _round(self) -> float:
+        try:
+            self._send_due()
+        except Exception:
+            _log.exception("webhooks cannot be sent; it is tried again")
+        return _POLL_SECONDS
 
     def _send_due(self) -> None:
         sql = (
             "select id, hook, event, body, tries from deliveries where state = 'pending' and next_try <= ? order by id"
         )
         for delivery_id, name, event, body, tries in self._database.read(sql, (time.time(),)):
-            if self._stopped:
+            if self._thread.is_stopped:
                 return
             problem = self._send(self._hooks.get(name), delivery_id, event, body)
             self._write(delivery_id, name, tries + 1, problem)

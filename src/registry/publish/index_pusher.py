@@ -1,10 +1,10 @@
 """Keeping the git repository of the index up with the catalog: at once, or as soon as the remote is there again."""
 
 import logging
-import threading
 import time
 from collections.abc import Callable
 
+from registry.background import Background
 from registry.db import Database, DatabaseError
 from registry.git import GitError
 from registry.git_index import GitIndex
@@ -33,28 +33,22 @@ class IndexPusher:
         self._database = database
         self._index = index
         self._lines = lines
-        self._wake = threading.Event()
-        self._stopped = False
-        self._thread: threading.Thread | None = None
+        self._thread = Background("index", self._round)
+        self._failures = 0
+        self._check_at = 0.0
 
     def start(self) -> None:
         """Begin to push, first what was left; the remote may be away."""
-        if self._thread is not None:
-            self._thread.join()  # a round that was under way when it was stopped
-        self._stopped = False
-        self._thread = threading.Thread(target=self._run, name="index", daemon=True)
+        self._failures, self._check_at = 0, 0.0
         self._thread.start()
 
     def wake(self) -> None:
         """Say that a file has changed."""
-        self._wake.set()
+        self._thread.wake()
 
     def stop(self) -> None:
         """Stop after the round that is under way, or soon."""
-        self._stopped = True
-        self._wake.set()
-        if self._thread is not None:
-            self._thread.join(STOP_SECONDS)
+        self._thread.stop(STOP_SECONDS)
 
     def is_pushed(self, skill_id: str, number: int) -> bool:
         """Return whether a change of a skill's file has reached the remote."""
@@ -62,24 +56,18 @@ class IndexPusher:
         rows = self._database.read(sql, (number, skill_id))
         return bool(rows and rows[0][0])
 
-    def _run(self) -> None:
-        failures, check_at = 0, 0.0
-        while not self._stopped:
-            self._wake.clear()
-            try:
-                if time.monotonic() >= check_at:
-                    self.check()
-                    check_at = time.monotonic() + _CHECK_SECONDS
-                self.push()
-                failures = 0
-            except (GitError, OSError, DatabaseError) as error:
-                if self._stopped:
-                    return
-                failures = min(failures + 1, 10)
+    def _round(self) -> float:
+        try:
+            if time.monotonic() >= self._check_at:
+                self.check()
+                self._check_at = time.monotonic() + _CHECK_SECONDS
+            self.push()
+            self._failures = 0
+        except (GitError, OSError, DatabaseError) as error:
+            self._failures = min(self._failures + 1, 10)
+            if not self._thread.is_stopped:
                 _log.warning("the registry index is not up to date, and is tried again: %s", _reason(error))
-            if self._stopped:
-                return
-            self._wake.wait(min(_LOOK_SECONDS * 2 ** max(failures - 1, 0), _LONGEST_DELAY_SECONDS))
+        return min(_LOOK_SECONDS * 2.0 ** max(self._failures - 1, 0), _LONGEST_DELAY_SECONDS)
 
     def push(self) -> None:
         """Push what has changed since the last time. Raises GitError, OSError."""
@@ -114,7 +102,7 @@ class IndexPusher:
         with self._database.write() as transaction:
             transaction.execute("update index_files set wanted = wanted + 1")
             transaction.execute("delete from facts where name = ? and value = ?", (_HEAD, commit))
-        self._wake.set()
+        self._thread.wake()
 
 
 def _reason(error: Exception) -> str:

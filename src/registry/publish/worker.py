@@ -8,12 +8,12 @@ the blob is never overwritten, and version, skill and end of the job are one tra
 import fcntl
 import logging
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from registry.background import Background
 from registry.blobs import BlobConflict, BlobStore, BlobUnavailable, put_checked
 from registry.db import Database
 from registry.findings import Finding
@@ -55,43 +55,34 @@ class PublishWorker:
         self._limits = limits
         self._tries = tries
         self._on_accepted = on_accepted
-        self._wake = threading.Event()
-        self._stopped = False
-        self._thread: threading.Thread | None = None
+        self._thread = Background("publish", self._round)
+        self._is_tidy = False
 
     def start(self) -> None:
         """Begin to work, first on what was left open."""
-        self._thread = threading.Thread(target=self._run, name="publish", daemon=True)
         self._thread.start()
 
     def wake(self) -> None:
         """Say that there is a job."""
-        self._wake.set()
+        self._thread.wake()
 
     def stop(self) -> None:
         """Stop at a step boundary, or soon: what is under way is taken up by the next start."""
-        self._stopped = True
-        self._wake.set()
-        if self._thread is not None:
-            self._thread.join(STOP_SECONDS)
+        self._thread.stop(STOP_SECONDS)
 
-    def _run(self) -> None:
-        tidied = False
-        while not self._stopped:
-            self._wake.clear()
-            try:
-                if not tidied:
-                    self._submitting.tidy()
-                    tidied = True
-                for job_id in self._jobs.due(time.time()):
-                    if self._stopped:
-                        return
-                    self._take(job_id)
-            except Exception:
-                if self._stopped:
-                    return
+    def _round(self) -> float:
+        try:
+            if not self._is_tidy:
+                self._submitting.tidy()
+                self._is_tidy = True
+            for job_id in self._jobs.due(time.time()):
+                if self._thread.is_stopped:
+                    break
+                self._take(job_id)
+        except Exception:
+            if not self._thread.is_stopped:
                 _log.exception("publish jobs cannot be worked off; it is tried again")
-            self._wake.wait(_POLL_SECONDS)
+        return _POLL_SECONDS
 
     def _take(self, job_id: str) -> None:
         with _locked(self._submitting.package_of(job_id)) as package:
@@ -116,14 +107,14 @@ class PublishWorker:
             _log.error("publish job %s: %s", job.id, error)
             self._reject(job, security_issue("blob-conflict", "other bytes are stored for this version already"))
         except Exception as error:
-            if not self._stopped:
+            if not self._thread.is_stopped:
                 self._postpone(job, error)
 
     def _publish(self, job: Job, package: Path) -> None:
         with tempfile.TemporaryDirectory(dir=self._submitting.folder, prefix=UNPACKED_PREFIX) as folder:
             read = read_zip(package, Path(folder) / "package", self._limits)
             version = _version(job, read, self._jobs.now())
-        if self._stopped:
+        if self._thread.is_stopped:
             return
         put_checked(self._store, version.key, package)
         warnings = [JobFinding.of(finding) for finding in read.findings.findings]

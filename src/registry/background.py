@@ -1,0 +1,48 @@
+"""Work that goes on in a thread of its own, round after round."""
+
+import threading
+from collections.abc import Callable
+
+
+class Background:
+    """Does rounds of work until it is stopped, and may be started again afterwards.
+
+    Args:
+        name: The name of the thread.
+        work: Does one round and returns the seconds to pause after it, unless it is woken. It raises nothing.
+    """
+
+    def __init__(self, name: str, work: Callable[[], float]) -> None:
+        self._name = name
+        self._work = work
+        self._wake = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.is_stopped = False
+        """Whether a stop was asked for: a round that is under way ends at its next step."""
+
+    def start(self) -> None:
+        """Begin with a round; one that was under way when it was stopped ends first."""
+        if self._thread is not None:
+            self._thread.join()
+        self.is_stopped = False
+        self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Say that there is something to do."""
+        self._wake.set()
+
+    def stop(self, seconds: float | None = None) -> None:
+        """Ask for an end, and wait for it, at most `seconds` where they are given."""
+        self.is_stopped = True
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join(seconds)
+
+    def _run(self) -> None:
+        while not self.is_stopped:
+            self._wake.clear()
+            pause = self._work()
+            if self.is_stopped:
+                return
+            self._wake.wait(pause)
