@@ -9,13 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import faiss
-import msgspec
 
-from embeddings import Embedder, EmbeddingUnavailable
 from registry.catalog import Catalog, Clock
 from registry.database import open_database
 from registry.documents import CatalogDocuments
-from registry.embedder import choose_embedder
 from registry.errors import RegistryError
 from registry.install import Installer
 from registry.leading import Leading
@@ -33,12 +30,13 @@ from registry.reindexing import Reindexing
 from registry.scanner import Scanner, ScanReport
 from registry.settings import Settings
 from registry.sources.service import Sources
+from registry.space_in_use import SpaceInUse
 from registry.staged_packages import StagedPackages
 from registry.transparency.log import TransparencyLog
 from registry.upgrading import Upgrader
 from registry.versions import Versions
 from registry.webhooks import WebhookSender
-from search.engine import Engine, text_space
+from search.engine import Engine
 
 _log = logging.getLogger("registry")
 
@@ -47,15 +45,6 @@ _FIRST_WAIT_SECONDS = 10.0
 
 _FIRST_VECTORS_SECONDS = 3.0
 """How long of that they wait for a model to load and a small catalog to be embedded."""
-
-
-class _Serving(msgspec.Struct):
-    """What made the vectors that answer now: kept, so that they go on answering when the settings change."""
-
-    space: str
-    provider: str
-    model: str
-    dimension: int
 
 
 class Services:
@@ -84,15 +73,16 @@ class Services:
         self.published = PublishedVersions(self.database, self.catalog, TransparencyLog(self.database, clock))
         self._published_skills = PublishedSkills(self.catalog, self.published)
         self.manifest = ManifestFile(settings.project.file)
-        self._embedder = choose_embedder(settings)
+        spaces = SpaceInUse(self.database, settings)
+        self._embedder = spaces.embedder
         self.engine = Engine(
             self.documents,
             _index_folder(settings.data_dir, worker),
             self._embedder,
-            previous=self._previous(),
+            previous=spaces.previous(),
             fallback_seconds=settings.limits.search_fallback_seconds,
             indexing=worker == 0,
-            on_complete=self._keep_serving,
+            on_complete=spaces.keep,
         )
         self._registry: RegistryProfile | None = None
         if settings.profile == "registry":
@@ -173,30 +163,6 @@ class Services:
 
     def _home(self, *, folder: bool) -> LocalSkills | RecordSkills:
         return self.local if folder else self.records
-
-    def _previous(self) -> tuple[Embedder, str] | None:
-        """Return the embedder that filled the space in use before the settings changed, if it can still be had."""
-        rows = self.database.read("select value from facts where name = 'serving'")
-        if not rows or self._embedder is None:
-            return None
-        serving = msgspec.json.decode(rows[0][0], type=_Serving)
-        before = msgspec.structs.replace(
-            self.settings.embedding, provider=serving.provider, model=serving.model, dimension=serving.dimension
-        )
-        try:
-            embedder = choose_embedder(msgspec.structs.replace(self.settings, embedding=before))
-        except EmbeddingUnavailable:
-            return None
-        same = embedder is not None and serving.space.startswith(f"{embedder.space}/")
-        return (embedder, serving.space) if embedder and same else None
-
-    def _keep_serving(self) -> None:
-        embedder = self._embedder
-        if embedder is None:
-            return
-        serving = _Serving(text_space(embedder), embedder.provider, embedder.model, embedder.dim)
-        with self.database.write() as transaction:
-            transaction.put_fact("serving", msgspec.json.encode(serving).decode())
 
     def begin(self) -> None:
         """Start in a thread of its own, so that probes answer meanwhile."""
