@@ -10,12 +10,13 @@ from pathlib import Path
 import msgspec
 
 from embeddings.base import Embedder
+from search.flat_vectors import FlatVectors
 from search.follower import Follower
 from search.indexer import Indexer
 from search.service import SearchService, Semantic
 from search.text import RECIPE
 from search.types import Documents
-from search.vectors import VectorIndex
+from search.vectors import OpenVectors
 from search.words import IndexNotWritten
 
 _log = logging.getLogger("search")
@@ -63,7 +64,7 @@ class Engine:
     Without an embedder search is by words. `previous` is an embedder with the space it filled before the settings
     changed: it answers until the new space is complete, then its vectors are dropped. `on_complete` is called when the
     space is complete for the first time.
-    `indexing` is false in processes that leave the embedding to another one.
+    `indexing` is false in processes that leave the embedding to another one. `open_vectors` chooses the vector index.
     """
 
     def __init__(
@@ -76,10 +77,12 @@ class Engine:
         fallback_seconds: float = 1.5,
         indexing: bool = True,
         on_complete: Callable[[], None] = lambda: None,
+        open_vectors: OpenVectors = FlatVectors,
     ) -> None:
         self._documents = documents
         self._folder = folder
         self._on_complete = on_complete
+        self._open_vectors = open_vectors
         self._reindexing: dict[tuple[bool, tuple[int, ...] | None], Future[Reindexed]] = {}
         self._lock = threading.Lock()
         self._was_complete = False
@@ -97,9 +100,8 @@ class Engine:
         )
 
     def _semantic(self, embedder: Embedder, space: str) -> Semantic:
-        name = "".join(sign if sign.isalnum() else "-" for sign in space)[-120:]
-        index = VectorIndex(self._folder / f"vectors-{name}.faiss", self._documents.catalog_id, space, embedder.dim)
-        return Semantic(embedder, space, index)
+        path = self._folder / f"{_file_name(space)}.faiss"
+        return Semantic(embedder, space, self._open_vectors(path, self._documents.catalog_id, space, embedder.dim))
 
     def _is_better(self, old: str, new: str) -> bool:
         """Return whether the old space has more to answer with than the new one, which is still being filled."""
@@ -153,7 +155,7 @@ class Engine:
 
     def _remove_other_snapshots(self, kept: Semantic) -> None:
         for path in self._folder.glob("vectors-*"):
-            if not path.name.startswith(kept.vectors.path.name):
+            if not path.name.startswith(f"{_file_name(kept.space)}."):
                 path.unlink(missing_ok=True)
 
     def reindex(
@@ -275,3 +277,7 @@ class Engine:
         for embedder in {id(one.embedder): one.embedder for one in (self._serving, self._target) if one}.values():
             embedder.close()
         self.follower.close()
+
+
+def _file_name(space: str) -> str:
+    return "vectors-" + "".join(sign if sign.isalnum() else "-" for sign in space)[-120:]

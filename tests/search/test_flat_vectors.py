@@ -8,8 +8,8 @@ import pytest
 
 from embeddings.base import Matrix
 from search import integrity
+from search.flat_vectors import FlatVectors
 from search.types import DocumentGone, VectorPut
-from search.vectors import VectorIndex
 
 
 def unit_vectors(count: int, dim: int = 16) -> Matrix:
@@ -21,8 +21,8 @@ def unit_vectors(count: int, dim: int = 16) -> Matrix:
 VECTORS = unit_vectors(50)
 
 
-def filled(folder: Path, space: str = "model/16") -> VectorIndex:
-    index = VectorIndex(folder / "vectors.faiss", "catalog", space, 16)
+def filled(folder: Path, space: str = "model/16") -> FlatVectors:
+    index = FlatVectors(folder / "vectors.faiss", "catalog", space, 16)
     index.apply([VectorPut(number + 1, number * 10, vector) for number, vector in enumerate(VECTORS)], 50)
     return index
 
@@ -41,7 +41,7 @@ def test_only_allowed_documents_are_found(tmp_path: Path) -> None:
 
 
 def test_an_empty_index_finds_nothing(tmp_path: Path) -> None:
-    assert VectorIndex(tmp_path / "v.faiss", "catalog", "s", 16).search(VECTORS[0:1], 5).keys.tolist() == []
+    assert FlatVectors(tmp_path / "v.faiss", "catalog", "s", 16).search(VECTORS[0:1], 5).keys.tolist() == []
 
 
 def test_a_replaced_vector_takes_the_old_ones_place_and_a_removed_one_is_gone(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_cosines_of_unknown_documents_are_nan(tmp_path: Path) -> None:
 
 def test_a_snapshot_restores_the_index(tmp_path: Path) -> None:
     filled(tmp_path).save()
-    again = VectorIndex(tmp_path / "vectors.faiss", "catalog", "model/16", 16)
+    again = FlatVectors(tmp_path / "vectors.faiss", "catalog", "model/16", 16)
     assert (again.number, len(again), again.rebuilt_because) == (50, 50, None)
     assert again.search(VECTORS[3:4], 1).keys[0] == 30
 
@@ -78,7 +78,7 @@ def test_a_flipped_byte_in_the_snapshot_is_noticed(tmp_path: Path, position: int
     data = bytearray(path.read_bytes())
     data[position] ^= 1
     path.write_bytes(data)
-    again = VectorIndex(path, "catalog", "model/16", 16)
+    again = FlatVectors(path, "catalog", "model/16", 16)
     assert (again.number, len(again)) == (0, 0)
 
 
@@ -89,11 +89,11 @@ def test_a_snapshot_of_something_else_is_not_used(tmp_path: Path, facts: dict[st
     filled(tmp_path).save()
     described = integrity.sidecar(tmp_path / "vectors.faiss")
     described.write_text(json.dumps(json.loads(described.read_text()) | facts))
-    assert len(VectorIndex(tmp_path / "vectors.faiss", "catalog", "model/16", 16)) == 0
+    assert len(FlatVectors(tmp_path / "vectors.faiss", "catalog", "model/16", 16)) == 0
 
 
 @pytest.mark.parametrize("missing", ["vectors.faiss", "vectors.faiss.json"])
 def test_half_a_snapshot_is_not_used(tmp_path: Path, missing: str) -> None:
     filled(tmp_path).save()
     (tmp_path / missing).unlink()
-    assert VectorIndex(tmp_path / "vectors.faiss", "catalog", "model/16", 16).number == 0
+    assert FlatVectors(tmp_path / "vectors.faiss", "catalog", "model/16", 16).number == 0
