@@ -12,20 +12,8 @@ import pytest
 
 from embeddings import EmbeddingError
 from embeddings.hosted import HostedEmbedder
-from support.embedding_server import (
-    Answer,
-    EmbeddingServer,
-    Request,
-    body,
-    drip,
-    drip_header,
-    edited,
-    every,
-    flood,
-    hang_up,
-    honest,
-    silence,
-)
+from support.embedding_server import Answer, EmbeddingServer, Request, body, edited, every, flood, hang_up, honest
+from support.slow_answers import drip, drip_header, silence
 
 Make = Callable[..., HostedEmbedder]
 GOOD = [0.1] * 1536

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from support.embedding_server import Answer, EmbeddingServer, body, drip, every, hang_up, honest, silence
+from support.embedding_server import Answer, EmbeddingServer, body, every, hang_up, honest
 from support.servers import RunningServer, new_skill, write_skill
+from support.slow_answers import drip, silence
 
 KEY = "sk-canary-0123456789"
 FAILURES: dict[str, Answer] = {

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from support import web_server
+from support import slow_answers
 from support.git_server import GitServer, Repository
 from support.servers import RunningServer, write_skill
 from support.web_server import WebServer, reply
@@ -220,7 +220,7 @@ def test_what_is_no_source_is_refused(world: World, body: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize("kind", ["git", "http"])
 def test_a_source_that_is_not_public_is_told_and_not_spoken_to(world: World, kind: str) -> None:
-    with WebServer({"/": web_server.silence}) as inner:
+    with WebServer({"/": slow_answers.silence}) as inner:
         body = {"name": "inner", "type": kind, "url": f"{inner.url}/skills"}
         added = world.server.api("POST", "/registry/sources", json=body).json()["data"]
         assert "not on the public network" in added["error"]
@@ -239,7 +239,7 @@ def test_an_unknown_source_is_not_found(world: World, name: str) -> None:
 
 
 def test_a_source_that_hangs_is_told_while_the_others_answer(tmp_path: Path, world: World) -> None:
-    with WebServer({"/hangs.json": web_server.silence}) as slow:
+    with WebServer({"/hangs.json": slow_answers.silence}) as slow:
         urls = {"hangs": f"{slow.url}/hangs.json", "web": f"{world.web.url}/marketplace.json"}
         tables = [f'[[sources]]\nname = "{name}"\ntype = "http"\nurl = "{url}"\n' for name, url in urls.items()]
         (tmp_path / "registry.toml").write_text("".join(tables) + "[limits]\nsource_wait_seconds = 1\n")

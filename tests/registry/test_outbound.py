@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from registry.outbound import AddressPolicy, Outbound, OutboundError, Validators, parse_url, shown
-from support import web_server
+from support import slow_answers, web_server
 from support.web_server import WebServer, redirect, reply
 
 PRIVATE = [
@@ -137,7 +137,7 @@ def test_credentials_are_sent_to_their_own_host_and_shown_nowhere(web: WebServer
         assert "canary" not in refusal(client(web.host), url) + refusal(client(), url) + shown(url)
 
 
-@pytest.mark.parametrize("answer", [web_server.silence, web_server.drip, web_server.drip_header])
+@pytest.mark.parametrize("answer", [slow_answers.silence, slow_answers.drip, slow_answers.drip_header])
 def test_what_takes_too_long_is_given_up(web: WebServer, answer: web_server.Answer) -> None:
     web.answers["/"] = answer
     assert "did not answer in time" in refusal(client(web.host), web.url, limit=10_000, seconds=0.3)

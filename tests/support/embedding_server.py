@@ -142,29 +142,6 @@ def body(content: bytes, status: int = 200, kind: str = "application/json", **he
     return lambda request: request.reply(content, status, kind, **headers)
 
 
-def silence(request: Request) -> None:
-    """Never answer."""
-    request.owner.stopping.wait()
-
-
-def drip(request: Request) -> None:
-    """Promise a large answer and send it a byte at a time."""
-    request.send_response(200)
-    request.send_header("Content-Length", "100000")
-    request.end_headers()
-    while not request.owner.stopping.wait(0.02):
-        request.wfile.write(b" ")
-        request.wfile.flush()
-
-
-def drip_header(request: Request) -> None:
-    """Send a header a byte at a time, never to its end."""
-    request.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
-    while not request.owner.stopping.wait(0.02):
-        request.wfile.write(b"x")
-        request.wfile.flush()
-
-
 def flood(status: int = 200) -> Answer:
     """Send 100 MB of spaces."""
 

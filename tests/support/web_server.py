@@ -86,27 +86,6 @@ def redirect(location: str, status: int = 302) -> Answer:
     return reply(b"", status, Location=location)
 
 
-def silence(request: Request) -> None:
-    """Never answer."""
-    request.owner.stopping.wait()
-
-
-def drip(request: Request) -> None:
-    """Promise a large answer and send it a byte at a time."""
-    request.send_response(200)
-    request.send_header("Content-Length", "100000")
-    request.end_headers()
-    while not request.owner.stopping.wait(0.02):
-        request.wfile.write(b" ")
-
-
-def drip_header(request: Request) -> None:
-    """Send a header a byte at a time, never to its end."""
-    request.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
-    while not request.owner.stopping.wait(0.02):
-        request.wfile.write(b"x")
-
-
 def flood(request: Request) -> None:
     """Send bytes without end, and without a length."""
     request.send_response(200)

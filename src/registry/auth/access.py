@@ -59,27 +59,33 @@ class Access:
         self._anonymous_read = auth.anonymous_read
         self._notes = ThreadPoolExecutor(1, thread_name_prefix="key-use")
 
-    def identify(self, headers: Headers) -> Principal | None:
-        """Return who sends these headers, None where there is no credential. Raises UNAUTHORIZED for a bad one."""
+    def identify(self, headers: Headers, *, anew: bool = False) -> Principal | None:
+        """Return who sends these headers, None where there is no credential. Raises UNAUTHORIZED for a bad one.
+
+        With `anew` nothing that was known a moment ago counts.
+        """
         bearers = [value for name, value in headers if name == b"authorization"]
         keys = [value for name, value in headers if name == b"x-api-key"]
         if not bearers and not keys:
             return None
         if len(bearers) > 1 or len(keys) > 1:
             raise unauthorized("A credential was sent more than once")
-        with_key = self._fresh(keys[0], self._of_key) if keys else None
-        return self._fresh(bearers[0], self._of_token) if bearers else with_key
+        look_up = self._look_up if anew else self._fresh
+        with_key = look_up(keys[0], self._of_key) if keys else None
+        return look_up(bearers[0], self._of_token) if bearers else with_key
 
     def _fresh(self, credential: bytes, check: Callable[[bytes], Principal]) -> Principal:
         """Return whom a credential stands for, looked up again once it has been known for half a second.
 
         So what another process revokes ends within that time, and what this one revokes at once.
         """
-        now = time.monotonic()
         known = self._known.get(credential)
-        if known is not None and known.revocations == self.revocations.count and now < known.until:
+        if known is not None and known.revocations == self.revocations.count and time.monotonic() < known.until:
             return known.principal
-        count = self.revocations.count
+        return self._look_up(credential, check)
+
+    def _look_up(self, credential: bytes, check: Callable[[bytes], Principal]) -> Principal:
+        now, count = time.monotonic(), self.revocations.count
         principal = check(credential)
         left = _FRESH_SECONDS if principal.expires_at is None else self.tokens.seconds_left(principal.expires_at)
         self._known.put(credential, _Known(principal, count, now + min(left, _FRESH_SECONDS)))
@@ -101,7 +107,7 @@ class Access:
 
     def _of_token(self, header: bytes) -> Principal:
         try:
-            claims = self.read_bearer(header)
+            claims = self._claims(header)
         except TokenInvalid as error:
             raise unauthorized(str(error)) from None
         return Principal(
@@ -114,8 +120,7 @@ class Access:
             origin=claims.act.sub if claims.act else None,
         )
 
-    def read_bearer(self, header: bytes) -> Claims:
-        """Return the claims of an `Authorization` header. Raises TokenInvalid, TokenExpired."""
+    def _claims(self, header: bytes) -> Claims:
         scheme, _, token = header.decode("latin-1").partition(" ")
         if scheme.lower() != "bearer" or not token or token != token.strip() or " " in token:
             raise TokenInvalid(_MALFORMED)

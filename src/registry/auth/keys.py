@@ -140,10 +140,6 @@ class ApiKeys:
         )
         return [_api_key(row) for row in rows], int(self._database.read("select count(*) from api_keys")[0][0])
 
-    def has_admin(self) -> bool:
-        """Return whether there is a key, not revoked, that may do everything."""
-        return bool(self._database.read("select 1 from api_keys where role = 'admin' and revoked_at is null limit 1"))
-
 
 def subject_of(key_id: str) -> str:
     """Return as whom a key acts, in tokens and in the audit log."""

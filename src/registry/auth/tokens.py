@@ -13,7 +13,6 @@ from msgspec import UNSET, Meta, UnsetType
 from registry.auth.roles import Role, Segment, Subject, scope_of
 from registry.decoding import decode
 from registry.errors import RegistryError
-from search.latest import Latest
 
 Clock = Callable[[], datetime.datetime]
 
@@ -23,7 +22,6 @@ LONGEST = 4096
 
 _ALGORITHM = "HS256"
 _LEEWAY_SECONDS = 30  # by which another machine's clock may be ahead
-_KNOWN_TOKENS = 4096
 
 _Moment = Annotated[int, Meta(ge=0, le=2**53)]
 
@@ -63,7 +61,6 @@ class Tokens:
         self.lifetime = lifetime
         self._clock = clock
         self._signatures = jwt.PyJWS(algorithms=[_ALGORITHM], options={"enforce_minimum_key_length": True})
-        self._known: Latest[str, Claims] = Latest(_KNOWN_TOKENS)
 
     def issue(
         self,
@@ -98,10 +95,7 @@ class Tokens:
 
         Expiry is exact, by the clock of this server; only the moment of issue may be up to 30 s ahead of it.
         """
-        claims = self._known.get(token)
-        if claims is None:
-            claims = self._verified(token)
-            self._known.put(token, claims)
+        claims = self._verified(token)
         now = self._now()
         if claims.exp <= now:
             raise TokenExpired("The token has expired")

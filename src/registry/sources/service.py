@@ -2,12 +2,12 @@
 
 import datetime
 import logging
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
+from registry.background import Background
 from registry.catalog import Catalog, Clock
 from registry.db import Database
 from registry.errors import conflict, not_found
@@ -118,8 +118,7 @@ class Sources:
         self.offers = Offers(database, self.entries)
         self._on_change = on_change
         self._refreshing = Refreshing(self.fetcher, self._keep)
-        self._stopped = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._thread = Background("source ages", self._look)
 
     def entries(self) -> list[SourceEntry]:
         """Return the sources that are asked, by priority; a configured one counts before an added one of its name."""
@@ -269,18 +268,14 @@ class Sources:
         self.fetcher.tidy()
         for gone in self._store.keep_only(source.name for source in self.entries()):
             self.fetcher.forget(gone)
-        self._stopped.clear()
-        self._thread = threading.Thread(target=self._look, name="source ages", daemon=True)
         self._thread.start()
 
-    def _look(self) -> None:
-        while True:
-            try:
-                self._refresh([source for source in self.entries() if self._is_old(source)], wait_seconds=0)
-            except Exception:
-                _log.exception("the sources cannot be read; it is tried again later")
-            if self._stopped.wait(_LOOK_SECONDS):
-                return
+    def _look(self) -> float:
+        try:
+            self._refresh([source for source in self.entries() if self._is_old(source)], wait_seconds=0)
+        except Exception:
+            _log.exception("the sources cannot be read; it is tried again later")
+        return _LOOK_SECONDS
 
     def _is_old(self, source: SourceEntry) -> bool:
         age = datetime.timedelta(seconds=self._settings.limits.source_refresh_seconds)
@@ -288,9 +283,7 @@ class Sources:
 
     def rest(self) -> None:
         """Read no more sources because of their age, until started again."""
-        self._stopped.set()
-        if self._thread is not None:
-            self._thread.join()
+        self._thread.stop()
 
     def stop(self) -> None:
         """Stop reading: what is under way counts for nothing."""

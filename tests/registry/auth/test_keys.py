@@ -82,15 +82,6 @@ def test_the_use_of_a_key_is_noted_once_a_minute(keys: ApiKeys) -> None:
     assert [key.last_used_at is not None for key in keys.list(10, 0)[0] if key.id == made.id] == [True]
 
 
-def test_there_is_an_admin_until_the_last_one_is_revoked(keys: ApiKeys) -> None:
-    keys.create(NewKey(name="ci", role="manager"))
-    assert not keys.has_admin()
-    made = keys.create(NewKey(name="root", role="admin"))
-    assert keys.has_admin()
-    keys.revoke(made.id)
-    assert not keys.has_admin()
-
-
 def test_no_key_is_in_the_files_of_the_database_nor_in_its_backup(
     sqlite: SqliteDatabase, clock: WallClock, tmp_path: Path
 ) -> None:

@@ -11,7 +11,7 @@ from registry.outbound import AddressPolicy, Outbound
 from registry.sources.entry import SourceEntry
 from registry.sources.fetching import Fetcher, Read
 from registry.sources.refreshing import Outcome, Refreshing
-from support import web_server
+from support import slow_answers
 from support.web_server import WebServer, reply
 
 
@@ -29,7 +29,7 @@ class Kept:
 
 @pytest.fixture
 def web() -> Iterator[WebServer]:
-    with WebServer({"/good.json": reply(b'{"skills": []}'), "/hangs.json": web_server.silence}) as server:
+    with WebServer({"/good.json": reply(b'{"skills": []}'), "/hangs.json": slow_answers.silence}) as server:
         yield server
 
 
