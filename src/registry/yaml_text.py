@@ -148,7 +148,9 @@ class _BlockDumper(yaml.SafeDumper):
         super().increase_indent(flow, False)
 
     def represent_text(self, text: str) -> yaml.ScalarNode:
-        style = '"' if _TWO_PLACES & set(text) else "|" if "\n" in text else None
+        # Line breaks kept at the end of a literal text would make a last field end in the mark of a document's end.
+        keeps_end = text.endswith("\n\n") or text == "\n"
+        style = '"' if keeps_end or _TWO_PLACES & set(text) else "|" if "\n" in text else None
         return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from registry.frontmatter import FrontMatterError, read
@@ -85,6 +85,8 @@ def test_what_is_rendered_reads_back(fields: dict[str, Value], body: str) -> Non
 
 
 @given(st.sampled_from(FILES), CHANGES)
+@example(TIDY, {"name": "\n"})
+@example(TIDY, {"metadata.version": "ends in blank lines\n\n"})
 def test_what_is_patched_reads_back(text: str, changes: dict[str, Value | None]) -> None:
     found = read(patch(text, changes))
     metadata = found.fields.get("metadata", {})

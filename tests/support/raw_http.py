@@ -92,11 +92,18 @@ class TinyServer:
         self.lines: list[str] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
+        self.port = 0
+
+    def wait_until_listening(self) -> None:
         self.port = int(self.wait_for_line(r"listening on http://\S+:(\d+)")[1])
 
     def _read(self) -> None:
         assert self.process.stderr
         self.lines.extend(iter(self.process.stderr.readline, ""))
+
+    def read_to_end(self) -> None:
+        """Read what the process, which has ended, has written last."""
+        self._reader.join(HANG_SECONDS)
 
     def wait_for_line(self, pattern: str) -> re.Match[str]:
         end = time.monotonic() + HANG_SECONDS
@@ -153,8 +160,11 @@ def tiny_server(**run: Any) -> Iterator[TinyServer]:
     """Run the tiny application with these settings (`tiny_app.Run`) and end it afterwards."""
     command = [sys.executable, str(TINY_APP), json.dumps(run)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        server = TinyServer(process)
         try:
-            yield TinyServer(process)
+            server.wait_until_listening()
+            yield server
         finally:
             if process.poll() is None:
                 process.kill()
+            server.read_to_end()
