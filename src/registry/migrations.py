@@ -133,6 +133,7 @@ _FIRST: Statements = (
     # What was published stays for good: a version that is yanked or revoked is never published again.
     """create table published (
         skill_id text not null,
+        skeleton text not null,
         version text not null,
         major integer not null, minor integer not null, patch integer not null,
         state text not null,
@@ -143,6 +144,7 @@ _FIRST: Statements = (
         skill_file text not null,
         primary key (skill_id, version)
     )""",
+    "create index published_names on published (skeleton)",
     "create table index_files (skill_id text primary key, wanted integer not null, pushed integer not null)",
     """create table audit (
         number integer primary key autoincrement,

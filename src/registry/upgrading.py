@@ -20,7 +20,7 @@ from registry.skill_folder import replacing_skill_folder, tree_digest
 from registry.sources.fetching import Fetcher
 from registry.sources.offers import Offers
 from registry.staged_packages import Staged, StagedPackages
-from registry.update_notes import update_notes
+from registry.update_notes import Reach, update_notes
 
 _log = logging.getLogger("registry")
 
@@ -191,7 +191,7 @@ class Upgrader:
         """Put a package in the skill's place. Raises _Stays where somebody else has changed either meanwhile."""
         package = staged.package
         folder = self._local.root / str(stored.folder)
-        notes = update_notes(folder, package.folder, stored.skill.version)
+        notes = update_notes(Reach.of(folder), Reach.of(package.folder), stored.skill.version)
         following = msgspec.structs.replace(
             following,
             commit=staged.commit,

@@ -3,6 +3,7 @@
 import json
 import random
 import threading
+import time
 from pathlib import Path
 
 import httpx
@@ -35,11 +36,14 @@ def upload(registry: Registry, package: bytes, caller: dict[str, str], jobs: lis
 def test_after_any_crash_every_job_ends_and_nothing_is_there_twice(tmp_path: Path) -> None:
     moments, jobs = random.Random(7), list[str]()
     registry = Registry(tmp_path)
+    longest = 0.0
     for number in range(KILLS):
         registry.start()
         package = skill_package(f"skill-{number % 3}", f"1.{number}.0", body="# Body\n" * 500)
-        sending = upload(registry, package, registry.caller(), jobs)
-        sending.join(moments.uniform(0, 0.25))
+        caller, started = registry.caller(), time.monotonic()
+        sending = upload(registry, package, caller, jobs)
+        sending.join(moments.uniform(0, longest) if longest else None)
+        longest = longest or 3 * (time.monotonic() - started)  # three times as long as one takes here and now
         registry.kill()
         sending.join()
     with registry:

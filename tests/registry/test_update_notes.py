@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from registry.update_notes import update_notes
+from registry.update_notes import Reach, update_notes
 
 
 def folder(root: Path, name: str, files: dict[str, str]) -> Path:
@@ -14,7 +14,7 @@ def folder(root: Path, name: str, files: dict[str, str]) -> Path:
 
 
 def noted(root: Path, before: dict[str, str], after: dict[str, str]) -> list[tuple[str, str | None]]:
-    notes = update_notes(folder(root, "before", before), folder(root, "after", after), "1.0.0")
+    notes = update_notes(*(Reach.of(folder(root, *files)) for files in (("before", before), ("after", after))), "1.0.0")
     assert {note.kind for note in notes} <= {"quality_warning"}
     return [(note.rule, note.file) for note in notes]
 
@@ -37,6 +37,12 @@ def test_an_address_that_was_not_there(tmp_path: Path) -> None:
 def test_nothing_new_is_nothing_noted(tmp_path: Path) -> None:
     same = {"SKILL.md": "https://example.org", "scripts/a.sh": "curl https://example.org/x"}
     assert noted(tmp_path, same, same) == []
+
+
+def test_addresses_behind_thousands_of_others_are_noted_as_such(tmp_path: Path) -> None:
+    many = "\n".join(f"https://example.org/{number}" for number in range(2000))
+    before = {"SKILL.md": many}
+    assert noted(tmp_path, before, {"SKILL.md": f"{many}\nhttps://example.org/new"}) == [("update-adds-urls", None)]
 
 
 def test_very_many_are_told_of_some(tmp_path: Path) -> None:

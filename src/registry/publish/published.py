@@ -9,12 +9,14 @@ import msgspec
 from registry.catalog import Catalog
 from registry.db import Database, Transaction
 from registry.errors import forbidden, skill_not_found
-from registry.findings import SkillFindings
+from registry.findings import Finding, SkillFindings, risk
 from registry.frontmatter import read
 from registry.models import Skill, version_parts
 from registry.packages import Package
+from registry.publish.lookalikes import lookalike, skeleton
 from registry.record_skills import SOURCE
 from registry.transparency.log import Kind, LogEntry, TransparencyLog
+from registry.update_notes import Reach, update_notes
 
 VersionState = Literal["active", "yanked", "revoked"]
 
@@ -24,7 +26,10 @@ _NEWEST_FIRST = "order by major desc, minor desc, patch desc"
 
 
 class PublishedRecord(msgspec.Struct, kw_only=True):
-    """What a package said of its skill; `tree` is the digest of its unpacked files, `files` their paths and sizes."""
+    """What a package said of its skill; `tree` is the digest of its unpacked files, `files` their paths and sizes.
+
+    `findings` are those in its texts, `notes` what only the versions and skills published before it can show.
+    """
 
     title: str
     description: str
@@ -35,13 +40,21 @@ class PublishedRecord(msgspec.Struct, kw_only=True):
     tree: str
     findings: SkillFindings
     files: list[tuple[str, int]]
+    reach: Reach
+    notes: list[Finding] = msgspec.field(default_factory=list)
 
     @classmethod
     def of(cls, package: Package) -> "PublishedRecord":
-        """Return what is kept of a package."""
+        """Return what is kept of a package, whose folder is still there. Raises OSError."""
         same = ("title", "description", "author", "license", "tags", "capabilities", "findings")
         files = [(file.path, file.size) for file in package.files]
-        return cls(**{name: getattr(package, name) for name in same}, tree=package.digest, files=files)
+        said = {name: getattr(package, name) for name in same}
+        return cls(**said, tree=package.digest, files=files, reach=Reach.of(package.folder))
+
+    def all_findings(self) -> SkillFindings:
+        """Return what was found in the texts and beside them, with the risk of both."""
+        findings = [*self.notes, *self.findings.findings]
+        return msgspec.structs.replace(self.findings, risk=risk(findings), findings=findings)
 
 
 class PublishedVersion(msgspec.Struct, kw_only=True):
@@ -102,11 +115,13 @@ class PublishedVersions:
         return [row[0] for row in self._database.read("select distinct skill_id from published order by 1")]
 
     def add(self, transaction: Transaction, version: PublishedVersion) -> int:
-        """Add a version, show it, and return the change of the index it is listed by."""
+        """Add a version, with what its place among the others shows, and return the change of the index it is in."""
+        version.record.notes = self._notes(transaction, version)
         transaction.execute(
-            "insert into published values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "insert into published values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 version.skill_id,
+                skeleton(version.skill_id),
                 version.version,
                 *version_parts(version.version),
                 version.state,
@@ -119,6 +134,17 @@ class PublishedVersions:
         )
         self._log.append(transaction, _entry("publish", version))
         return self._changed(transaction, version.skill_id)
+
+    def _notes(self, transaction: Transaction, version: PublishedVersion) -> list[Finding]:
+        alike = lookalike(transaction, version.skill_id)
+        rows = transaction.read(
+            f"select {_COLUMNS} from published where skill_id = ? and (major, minor, patch) < (?, ?, ?)"
+            f" {_NEWEST_FIRST} limit 1",
+            (version.skill_id, *version_parts(version.version)),
+        )
+        before = _version(rows[0]) if rows else None
+        changes = update_notes(before.record.reach, version.record.reach, before.version) if before else []
+        return [*([alike] if alike else []), *changes]
 
     def set_state(self, skill_id: str, versions: Iterable[str] | None, state: VersionState) -> None:
         """Yank, unyank or revoke some versions of a skill, or all that are active.
@@ -173,8 +199,9 @@ class PublishedVersions:
         skill = _skill(active[0], enabled=stored is None or stored.skill.enabled)
         saved = self._catalog.save(transaction, skill, read(active[0].skill_file).body)
         key = stored.key if stored is not None else self._key(transaction, saved.id)
+        self._catalog.note_changes(transaction, key, active[0].version, _changes(active[0]))
         for one in active[1:]:
-            self._catalog.add_version(transaction, key, one.version, one.record.description, [])
+            self._catalog.add_version(transaction, key, one.version, one.record.description, _changes(one))
 
     def _key(self, transaction: Transaction, skill_id: str) -> int:
         return int(transaction.read("select key from skills where id = ?", (skill_id,))[0][0])
@@ -197,6 +224,11 @@ def _version(row: tuple[Any, ...]) -> PublishedVersion:
     return PublishedVersion(**values)
 
 
+def _changes(version: PublishedVersion) -> list[str]:
+    """Return what a version brought, in words."""
+    return [note.message for note in version.record.notes if note.kind == "quality_warning"]
+
+
 def _skill(version: PublishedVersion, *, enabled: bool) -> Skill:
     record = version.record
     return Skill(
@@ -215,5 +247,5 @@ def _skill(version: PublishedVersion, *, enabled: bool) -> Skill:
         installed=False,
         license=record.license,
         digest=version.checksum,
-        findings=record.findings,
+        findings=record.all_findings(),
     )

@@ -117,9 +117,9 @@ class PublishWorker:
         if self._thread.is_stopped:
             return
         put_checked(self._store, version.key, package)
-        warnings = [JobFinding.of(finding) for finding in read.findings.findings]
         with self._database.write() as transaction:
             number = self._published.add(transaction, version)
+            warnings = [JobFinding.of(finding) for finding in version.record.all_findings().findings]
             self._jobs.accept(transaction, job, warnings, number)
         _log.info("published %s %s (%s)", job.skill_id, job.version, job.checksum)
         self._on_accepted()
