@@ -23,7 +23,7 @@ COMMANDS = (
             r"[\"']?(?:[ \t]+-{1,2}[a-z0-9.=-]{1,20}){0,4}[ \t]*\\?(?:\|[ \t]*(?:sudo[ \t]+(?:-e[ \t]+)?)?"
             r"(?:(?:ba|z)?sh|iex|python3)\b|\)[ \t]*[\"'])"
         ),
-        hints=("curl", "irm", "invoke-restmethod"),
+        words=("curl", "irm", "invoke-restmethod"),
     ),
     Rule(
         id="insecure-download-and-run",
@@ -37,7 +37,7 @@ COMMANDS = (
             r"]{0,60})?\|[ \t]*(?:sudo[ \t]+)?(?:[a-z/]{0,12}/)?"
             r"(?:(?:ba|z|da|k)?sh|python3?|perl|ruby|node|php)\b(?![ \t]+-[cm])"
         ),
-        hints=_FETCHERS,
+        words=_FETCHERS,
     ),
     Rule(
         id="download-and-run",
@@ -49,7 +49,7 @@ COMMANDS = (
             r"(?:[a-z/]{0,12}/)?(?:(?:ba|z|da|k|a|c|fi)?sh\b(?![ \t]+-c|\.)|"
             r"(?:python3?|perl|ruby|node|php)(?:[ \t]+-)?[ \t]*(?:$|[\n`\"'&;)]))"
         ),
-        hints=_FETCHERS,
+        words=_FETCHERS,
         unless=("known-installer", "insecure-download-and-run"),
     ),
     Rule(
@@ -73,7 +73,7 @@ COMMANDS = (
             r"downloadstring)\b[^\n]{0,200}?\|[ \t]*"
             r"(?:iex|invoke-expression)\b"
         ),
-        hints=("iex", "invoke-expression"),
+        words=("iex", "invoke-expression"),
         unless=("known-installer",),
     ),
     Rule(
@@ -90,11 +90,8 @@ COMMANDS = (
             r"\beval[ \t]*\([ \t]*buffer\.from[ \t]*\(|"
             r"\b(?:powershell|pwsh)(?:\.exe)?\b[^\n]{0,80}?[ \t]-e(?:nc|ncodedcommand|c)?[ \t]+[a-z0-9+/=]{16}"
         ),
+        words=("base64", "base32", "openssl", "xxd"),
         hints=(
-            "base64",
-            "base32",
-            "openssl",
-            "xxd",
             "b64decode",
             "fromhex",
             "decompress",
@@ -125,7 +122,7 @@ COMMANDS = (
             r"(?i)\b(?:curl|wget)\b[^\n]{0,300}?(?:&&|;)[ \t]*(?:sudo[ \t]+)?chmod[ \t]+[^\n]{1,80}?(?:&&|;)[ \t]*"
             r"(?:sudo[ \t]+|nohup[ \t]+)?(?:\./|/tmp/|/var/tmp/|/dev/shm/)"
         ),
-        hints=_FETCHERS,
+        words=_FETCHERS,
     ),
     Rule(
         id="reverse-shell",

@@ -15,6 +15,7 @@ INSTRUCTIONS = (
         ),
         hints=("ignore", "disregard", "forget", "override"),
         prose=True,
+        across_lines=True,
     ),
     Rule(
         id="hide-from-user",
@@ -32,6 +33,7 @@ INSTRUCTIONS = (
         ),
         hints=("the user", "your user", "human", "operator", "owner"),
         prose=True,
+        across_lines=True,
     ),
     Rule(
         id="secret-upload",
@@ -74,6 +76,7 @@ INSTRUCTIONS = (
         ),
         hints=("silently", "secretly", "covertly", "quietly"),
         prose=True,
+        across_lines=True,
     ),
     Rule(
         id="no-permission",

@@ -18,6 +18,7 @@ SECRETS = (
         message="a private key is in the file",
         pattern=_PRIVATE_KEY,
         hints=("private key", "putty-user-key-file"),
+        across_lines=True,
     ),
     Rule(
         id="access-token",
@@ -47,7 +48,10 @@ SECRETS = (
             "ghr_",
             "github_pat_",
             "glpat-",
-            "xox",
+            "xoxa-",
+            "xoxb-",
+            "xoxp-",
+            "xoxr-",
             "sk-ant-",
             "t3blbkfj",
             "k_live_",
@@ -65,6 +69,6 @@ SECRETS = (
 
 def holds_private_key(data: bytes) -> bool:
     """Return whether there is a private key in a file, be it text or not."""
-    if b"PRIVATE KEY" not in data and b"PuTTY" not in data:
+    if b"PRIVATE KEY" not in data and b"PuTTY-User-Key-File-" not in data:
         return False
     return _HOLDS_PRIVATE_KEY.search(data.decode("latin-1")) is not None

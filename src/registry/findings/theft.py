@@ -23,7 +23,8 @@ CREDENTIALS = (
             r"\.ssh/id_|\.aws/credentials)|"
             r"\bscp\b[^\n]{0,80}?\.ssh/id_(?!\w{1,12}\.pub)[^\n]{1,80}?[\w.]@?[\w.-]{1,60}:"
         ),
-        hints=("curl", "wget", " nc ", "ncat", "netcat", ".environ", "process.env", ".ssh"),
+        words=("curl", "wget"),
+        hints=(" nc ", "ncat", "netcat", ".environ", "process.env", ".ssh"),
     ),
     Rule(
         id="credential-read",

@@ -10,7 +10,7 @@ from registry.packages.refusal import malformed, unsafe
 from registry.packages.tree import check_tree
 from registry.packages.zip_records import STORED, STREAMED, Header, LocalHeader, read_directory, read_local
 
-_CHUNK = 64 * 1024
+_CHUNK = 1024 * 1024
 
 
 class _Member(NamedTuple):

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from registry.findings import Finding
 from registry.findings.secrets import holds_private_key
@@ -32,14 +32,12 @@ _USUAL = {
 }
 
 
-def refused_contents(folder: Path, files: Iterable[FileEntry]) -> Iterator[Finding]:
-    """Yield what is wrong with files as such: programs for a processor, and private keys. Raises OSError."""
-    for file in files:
-        data = (folder / file.path).read_bytes()
-        if _is_program(data[:_HEAD]):
-            yield security_issue("program", "there is a program for a processor (ELF, PE or Mach-O)", file.path)
-        if holds_private_key(data):
-            yield security_issue("private-key", "there is a private key", file.path)
+def refused_content(path: str, data: bytes) -> Iterator[Finding]:
+    """Yield what is wrong with a file as such: it is a program for a processor, or holds a private key."""
+    if _is_program(data[:_HEAD]):
+        yield security_issue("program", "there is a program for a processor (ELF, PE or Mach-O)", path)
+    if holds_private_key(data):
+        yield security_issue("private-key", "there is a private key", path)
 
 
 def _is_program(head: bytes) -> bool:

@@ -7,18 +7,18 @@ from typing import BinaryIO
 
 import msgspec
 
-from registry.findings import Finding, SkillFindings, risk
-from registry.findings.engine import ENGINE, scan_files
+from registry.findings import SkillFindings
+from registry.findings.engine import skill_findings
 from registry.packages.archive import Archive
-from registry.packages.contents import layout_warnings, refused_contents
+from registry.packages.intake import Contents, Intake
 from registry.packages.limits import DEFAULT_LIMITS, Limits
 from registry.packages.refusal import PackageRefused, structure_error
 from registry.packages.source_folder import SourceFolder
 from registry.packages.staging import stage, staging
-from registry.packages.statement import MAX_PROJECT_FILE, MAX_SKILL_FILE, Statement, read_statement
+from registry.packages.statement import MAX_PROJECT_FILE, MAX_SKILL_FILE, PackageMetadata, Statement, read_statement
 from registry.packages.tree import Entry
 from registry.skill_folder.reading import PROJECT_FILE
-from registry.skill_folder.tree import SKILL_FILE, FileEntry, tree_digest
+from registry.skill_folder.tree import SKILL_FILE, FileEntry
 
 
 class Peek(msgspec.Struct, kw_only=True, frozen=True):
@@ -30,24 +30,15 @@ class Peek(msgspec.Struct, kw_only=True, frozen=True):
     description: str
 
 
-class Package(msgspec.Struct, kw_only=True, frozen=True):
+class Package(PackageMetadata, kw_only=True, frozen=True):
     """A package that keeps the rules, unpacked.
 
-    `folder` is its root: the staged folder, or the one folder in it that holds the skill. `name` is the bare id,
-    `scope` the one the package names, `title` the name people read. `digest` is `skill_folder.tree_digest`'s, equal
-    for equal trees however they were packed. `files` are in order of path; `findings` hold quality warnings only.
+    `folder` is its root: the staged folder, or the one folder in it that holds the skill. `digest` is
+    `skill_folder.tree_digest`'s, equal for equal trees however they were packed. `files` are in order of path;
+    `findings` hold quality warnings only.
     """
 
     folder: Path
-    name: str
-    scope: str | None
-    title: str
-    version: str
-    description: str
-    author: str
-    license: str | None
-    tags: list[str]
-    capabilities: list[str]
     digest: str
     files: list[FileEntry]
     findings: SkillFindings
@@ -61,10 +52,12 @@ def read_zip(archive: Path | BinaryIO, staged: Path, limits: Limits = DEFAULT_LI
     with _opened(archive) as file:
         source = Archive(file, limits)
         root = _root(source.entries)
-        _statement(source, root)  # the cheap faults first
+        said = _statement(source, root)  # the cheap faults first
         with staging(staged):
-            _stage_all(source, staged)
-            return _package(staged, root, source.entries)
+            intake = Intake(staged, root)
+            for entry in sorted(source.entries):  # so that the order in the archive does not count
+                intake.take(entry, source.chunks(entry.name))
+            return _package(staged / root, said, intake.contents())
 
 
 def read_folder(folder: Path, staged: Path, limits: Limits = DEFAULT_LIMITS) -> Package:
@@ -74,9 +67,11 @@ def read_folder(folder: Path, staged: Path, limits: Limits = DEFAULT_LIMITS) -> 
     """
     source = SourceFolder(folder, limits)
     root = _root(source.entries)
+    intake = Intake(staged, root)
     with staging(staged):
-        source.each(lambda entry, chunks: stage(staged, entry, chunks))
-        return _package(staged, root, source.entries)
+        source.each(intake.take)
+        contents = intake.contents()
+        return _package(staged / root, _staged_statement(staged / root), contents)
 
 
 def unpack(archive: Path | BinaryIO, folder: Path, limits: Limits) -> None:
@@ -87,12 +82,8 @@ def unpack(archive: Path | BinaryIO, folder: Path, limits: Limits) -> None:
     with _opened(archive) as file:
         source = Archive(file, limits)
         with staging(folder):
-            _stage_all(source, folder)
-
-
-def _stage_all(source: Archive, folder: Path) -> None:
-    for entry in source.entries:
-        stage(folder, entry, source.chunks(entry.name))
+            for entry in source.entries:
+                stage(folder, entry, source.chunks(entry.name))
 
 
 def peek(archive: Path | BinaryIO, limits: Limits = DEFAULT_LIMITS) -> Peek:
@@ -139,30 +130,16 @@ def _statement(source: Archive, root: str) -> Statement:
     return read_statement(b"".join(source.chunks(root + SKILL_FILE)), project)
 
 
-def _package(staged: Path, root: str, entries: list[Entry]) -> Package:
-    everything = sorted(FileEntry(entry.name, entry.size) for entry in entries if not entry.is_folder)
-    refused = list(refused_contents(staged, everything))
-    if refused:
-        raise PackageRefused(refused)
-    folder = staged / root
+def _staged_statement(folder: Path) -> Statement:
     project = folder / PROJECT_FILE
-    said = read_statement((folder / SKILL_FILE).read_bytes(), project.read_bytes() if project.is_file() else None)
-    files = [FileEntry(file.path.removeprefix(root), file.size) for file in everything if file.path.startswith(root)]
-    outside = [file.path for file in everything if not file.path.startswith(root)]
-    findings: list[Finding] = [*said.warnings, *layout_warnings(files, outside)]
-    findings += scan_files(folder, [file.path for file in files])
+    return read_statement((folder / SKILL_FILE).read_bytes(), project.read_bytes() if project.is_file() else None)
+
+
+def _package(folder: Path, said: Statement, contents: Contents) -> Package:
     return Package(
+        **{field: getattr(said, field) for field in PackageMetadata.__struct_fields__},
         folder=folder,
-        name=said.name,
-        scope=said.scope,
-        title=said.title,
-        version=said.version,
-        description=said.description,
-        author=said.author,
-        license=said.license,
-        tags=said.tags,
-        capabilities=said.capabilities,
-        digest=tree_digest(folder),
-        files=files,
-        findings=SkillFindings(risk=risk(findings), engine=ENGINE, findings=findings),
+        digest=contents.digest,
+        files=contents.files,
+        findings=skill_findings([*said.warnings, *contents.findings]),
     )

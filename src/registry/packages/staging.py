@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from registry.packages.tree import Entry
 
@@ -23,25 +24,31 @@ def staging(folder: Path) -> Iterator[Path]:
 
 def stage(folder: Path, entry: Entry, chunks: Iterable[bytes]) -> None:
     """Write one checked entry: a folder of mode 0755, a file of mode 0755 or 0644, with the time of writing."""
-    path = folder.joinpath(*entry.name.removesuffix("/").split("/"))
-    for missing in _missing(path if entry.is_folder else path.parent, folder):
-        missing.mkdir()
-        missing.chmod(0o755)
+    path = folder / entry.name
     if entry.is_folder:
+        _make_folders(path, folder)
         for _ in chunks:
             pass  # a folder's content is empty, and that too is checked as it is read
         return
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
-    with open(descriptor, "wb") as file:  # noqa: PTH123 - of a descriptor
+    with _created(path, folder) as file:
         for chunk in chunks:
             file.write(chunk)
         os.fchmod(file.fileno(), 0o755 if entry.executable else 0o644)
 
 
-def _missing(folder: Path, top: Path) -> list[Path]:
-    """Return which folders between `top` and this one are not there yet, the outermost first."""
-    missing = []
-    while folder != top and not folder.is_dir():
-        missing.append(folder)
-        folder = folder.parent
-    return missing[::-1]
+def _created(path: Path, top: Path) -> BinaryIO:
+    """Return a new file, open for writing; folders between `top` and it are made where they are not there yet."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    try:
+        descriptor = os.open(path, flags, 0o644)
+    except FileNotFoundError:
+        _make_folders(path.parent, top)
+        descriptor = os.open(path, flags, 0o644)
+    return open(descriptor, "wb")  # noqa: PTH123 - of a descriptor
+
+
+def _make_folders(folder: Path, top: Path) -> None:
+    if folder != top and not folder.is_dir():
+        _make_folders(folder.parent, top)
+        folder.mkdir()
+        folder.chmod(0o755)

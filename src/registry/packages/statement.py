@@ -33,8 +33,8 @@ _DEFAULT_VERSION = "1.0.0"
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
-class Statement(msgspec.Struct, kw_only=True, frozen=True):
-    """What a package says: `name` is its bare id, `scope` the one it names, `title` the name people read."""
+class PackageMetadata(msgspec.Struct, kw_only=True, frozen=True):
+    """What a package says of its skill: `name` is the bare id, `scope` the one it names, `title` for people to read."""
 
     name: str
     scope: str | None
@@ -45,6 +45,11 @@ class Statement(msgspec.Struct, kw_only=True, frozen=True):
     license: str | None
     tags: list[str]
     capabilities: list[str]
+
+
+class Statement(PackageMetadata, kw_only=True, frozen=True):
+    """What a package says, and what is unusual in that."""
+
     warnings: list[Finding]
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -163,8 +163,13 @@ def tree_digest(folder: Path) -> str:
     SHA-256 of the content in lower-case hexadecimal, a line feed. A link counts as `link:` and its target in place
     of the digest. Empty folders, `.git` and our temporary files do not count. Raises OSError.
     """
-    records = [os.fsencode(path) + b"\0" + _content_digest(where) + b"\n" for path, where in _every_file(folder)]
-    return "sha256:" + hashlib.sha256(b"".join(sorted(records))).hexdigest()
+    return digest_of_files((path, _content_digest(where)) for path, where in _every_file(folder))
+
+
+def digest_of_files(files: Iterable[tuple[str, bytes]]) -> str:
+    """Return the `tree_digest` of files, each given as its path and what stands for its content."""
+    records = sorted(b"%s\0%s\n" % (os.fsencode(path), content) for path, content in files)
+    return "sha256:" + hashlib.sha256(b"".join(records)).hexdigest()
 
 
 def _every_file(folder: Path) -> Iterator[tuple[str, Path]]:
