@@ -80,6 +80,13 @@ class Database(Protocol):
         """Run the block in a transaction: committed durably when it ends, rolled back when it raises."""
         ...
 
+    def changed(self, seconds: float) -> bool:
+        """Wait for a commit of anybody since the call before, `seconds` at most; return whether there may be one.
+
+        For one thread of a process. The first call returns true at once.
+        """
+        ...
+
     def lead(self) -> bool:
         """Return whether this process is the one that does what only one may do; try to become it if none is.
 

@@ -146,6 +146,7 @@ _FIRST: Statements = (
     )""",
     "create index published_names on published (skeleton)",
     "create table index_files (skill_id text primary key, wanted integer not null, pushed integer not null)",
+    "create index unpushed_files on index_files (skill_id) where pushed < wanted",
     """create table audit (
         number integer primary key autoincrement,
         at text not null,
@@ -168,6 +169,7 @@ _FIRST: Statements = (
         next_try real not null,
         unique (job_id, hook)
     )""",
+    "create index pending_deliveries on deliveries (next_try) where state = 'pending'",
     "create table log_entries (number integer primary key, entry text not null)",
     """create table log_nodes (
         level integer not null,

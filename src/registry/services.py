@@ -35,6 +35,7 @@ from registry.staged_packages import StagedPackages
 from registry.transparency.log import TransparencyLog
 from registry.upgrading import Upgrader
 from registry.versions import Versions
+from registry.waking import Waking
 from registry.webhooks import WebhookSender
 from search.engine import Engine
 
@@ -52,7 +53,8 @@ class Services:
 
     Opening takes the database and the index files; `begin` reads the skills directory and begins to embed;
     `ready` is set when the first requests are worth answering. `worker` is the process's number among those that
-    serve one data directory: all but the first leave scanning and embedding to it.
+    serve one data directory: all but the first leave scanning and embedding to it, and of several replicas' first ones
+    the database says which leads.
     """
 
     def __init__(self, settings: Settings, *, clock: Clock = now, worker: int = 0) -> None:
@@ -103,8 +105,14 @@ class Services:
         }
         self.installer = Installer(**parts)
         self.upgrader = Upgrader(fetcher=self.sources.fetcher, **parts)
-        # Of a replica only the first worker may lead; of several replicas the database says which.
         self._leading = Leading(self.database.lead if worker == 0 else lambda: False, self._take_up, self._put_down)
+        self._waking = Waking(self.database, self._look)
+
+    def _look(self) -> None:
+        """Take up what has been committed, by whichever process."""
+        if self._publishing is not None:
+            self._publishing.look()
+        self.engine.follow()
 
     def _make_publishing(self) -> Publishing:
         outbound = Outbound(AddressPolicy(self.settings.outbound.allowed_hosts))
@@ -202,6 +210,7 @@ class Services:
         except Exception:
             _log.exception("starting failed half-way; what there is answers")
         finally:
+            self._waking.start()
             self.ready.set()
             # What was made so far stays for good: the collector need not look at it again and again.
             gc.collect()
@@ -231,6 +240,7 @@ class Services:
         if self._starting is not None:
             self._starting.join()
         self._leading.stop()
+        self._waking.stop()
         self.scanner.stop()
         self.sources.stop()
         if self._publishing is not None:

@@ -103,6 +103,10 @@ class WebhookSender:
         if self._hooks:
             self._thread.start()
 
+    def look(self) -> None:
+        """Say that there may be something to tell."""
+        self._thread.wake()
+
     def stop(self) -> None:
         """Stop after the notice under way."""
         self._thread.stop()

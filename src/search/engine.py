@@ -1,5 +1,6 @@
 """Search as one piece: indexes, the thread that embeds, the query path, and their life together."""
 
+import contextlib
 import logging
 import threading
 import time
@@ -137,6 +138,13 @@ class Engine:
             _log.exception("the latest changes cannot be found yet")
         if self.indexer:
             self.indexer.wake()
+
+    def follow(self) -> None:
+        """Take up what another process may have committed, so that no search has to wait for it."""
+        if self.indexer:
+            self.indexer.look()
+        with contextlib.suppress(IndexNotWritten):  # the next search says so
+            self.follower.catch_up()
 
     def _completed(self) -> None:
         """Let the new space answer now that nothing of it is missing, and drop every other one."""

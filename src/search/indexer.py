@@ -67,6 +67,10 @@ class Indexer:
         self._settled_at = -1
         self._wake.set()
 
+    def look(self) -> None:
+        """Say that there may be a change that this process has not made."""
+        self._wake.set()
+
     def retry_refused(self) -> None:
         """Try the texts again that the provider refused."""
         self._refused.clear()

@@ -10,13 +10,8 @@ import pytest
 
 from support.postgres_server import PostgresServer
 from support.publishing import Registry, skill_package
+from support.replicas import replica
 from support.servers import RunningServer, bearer, new_skill, write_skill
-
-SECRET = {"SKILL_REGISTRY_AUTH_SECRET": "0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c"}
-
-
-def replica(folder: Path, url: str, *args: str) -> RunningServer:
-    return RunningServer(folder, *args, env={"SKILL_REGISTRY_DATABASE_URL": url, **SECRET})
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool
 
 from registry.database.dialect import statement, text
+from registry.database.postgres_news import CHANNEL, News
 from registry.database.postgres_schema import migrate
 from registry.db import DatabaseFull, DatabaseUnavailable, DatabaseUnusable, Parameters, Row, Transaction
 
@@ -82,6 +83,7 @@ class PostgresDatabase:
         self._lock = threading.Lock()
         self._down_until = 0.0
         self._leading: Connection | None = None
+        self._news = News(self._options)
         try:
             with psycopg.connect(**self._options) as connection:
                 migrate(connection)
@@ -124,7 +126,7 @@ class PostgresDatabase:
         wait = self._wait_seconds()
         with self._in_our_words(), self._turn(), self._writers.connection(wait) as connection, connection.transaction():
             connection.execute("select set_config('lock_timeout', %s, true)", (f"{self._busy_seconds * 1000:.0f}",))
-            connection.execute("select pg_advisory_xact_lock(%s)", (_WRITING,))
+            connection.execute("select pg_advisory_xact_lock(%s), pg_notify(%s, '')", (_WRITING, CHANNEL))
             transaction = PostgresTransaction(connection)
             yield transaction
             self.before_commit(transaction)
@@ -154,6 +156,10 @@ class PostgresDatabase:
             raise DatabaseUnavailable(_first_line(error)) from error
         self._down_until = 0.0
 
+    def changed(self, seconds: float) -> bool:
+        """Wait for a commit of anybody since the call before, `seconds` at most; return whether there may be one."""
+        return self._news.wait(seconds)
+
     def lead(self) -> bool:
         """Return whether this process leads. The lead is a lock that the server drops with its connection."""
         try:
@@ -178,6 +184,7 @@ class PostgresDatabase:
     def close(self) -> None:
         """Close every connection; call when no other thread uses the database any more."""
         self._drop_lead()
+        self._news.close()
         for pool in (self._readers, self._writers):
             pool.close()
 

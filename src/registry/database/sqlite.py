@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,9 @@ from registry.migrations import MIGRATIONS
 
 APPLICATION_ID = 0x536B526A
 """Written into the file's header, so that another program's database is recognised and left alone."""
+
+_LOOK_SECONDS = 0.05
+"""How often the file is asked whether others have written: a few microseconds each time."""
 
 _DOWN = frozenset(
     {
@@ -106,6 +110,16 @@ class SqliteDatabase:
         except sqlite3.OperationalError as error:
             _tell(error)
             raise
+
+    def changed(self, seconds: float) -> bool:
+        """Wait for a commit of anybody since the call before, `seconds` at most; return whether there was one."""
+        deadline = time.monotonic() + seconds
+        while (version := self.read("pragma data_version")[0][0]) == getattr(self._local, "version", None):
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_LOOK_SECONDS)
+        self._local.version = version
+        return True
 
     def lead(self) -> bool:
         """Return true: the lock of the data directory and the number of a worker say who leads."""

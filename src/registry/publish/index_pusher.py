@@ -46,6 +46,11 @@ class IndexPusher:
         """Say that a file has changed."""
         self._thread.wake()
 
+    def look(self) -> None:
+        """Say that another process may have changed a file; a remote that is down is not asked more often for that."""
+        if not self._failures:
+            self._thread.wake()
+
     def stop(self) -> None:
         """Stop after the round that is under way, or soon."""
         self._thread.stop(STOP_SECONDS)

@@ -119,6 +119,12 @@ class Publishing:
         self._worker.stop()
         self.stop_leading()
 
+    def look(self) -> None:
+        """Take up what another process may have left to do."""
+        self._worker.wake()
+        self._pusher.look()
+        self._webhooks.look()
+
     def _changed(self) -> None:
         self._on_change()
         self._pusher.wake()

@@ -102,9 +102,34 @@ def test_a_write_that_waits_too_long_is_refused_and_the_next_one_works(database:
     assert facts(database, "late", "held") == ["1", "x"]
 
 
+def _number(database: Database) -> None:
+    with database.write() as transaction:
+        transaction.next_number()
+
+
 def _write(database: Database) -> None:
     with database.write() as transaction:
         transaction.put_fact("late", "x")
+
+
+def test_whoever_waits_hears_of_a_commit_of_anybody_and_of_nothing_else(database: Database, other: Database) -> None:
+    assert database.changed(20)  # the first time something may have been missed
+    with pytest.raises(ValueError, match="stop"), other.write() as transaction:
+        transaction.put_fact("undone", "1")
+        raise ValueError("stop")
+    assert not database.changed(0.1)
+    for writer in (other, database):
+        late = threading.Timer(0.1, _number, [writer])
+        late.start()
+        assert database.changed(20)
+        late.join()
+        assert not database.changed(0.1)
+
+
+def test_what_was_committed_between_two_waits_is_heard(database: Database, other: Database) -> None:
+    database.changed(20)
+    _number(other)
+    assert database.changed(20)
 
 
 def test_values_come_back_as_they_were(database: Database) -> None:

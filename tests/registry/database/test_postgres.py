@@ -77,6 +77,23 @@ def test_connections_that_broke_are_not_noticed_by_readers_nor_writers(postgres:
     database.close()
 
 
+def test_whoever_listens_does_so_again_when_the_connection_breaks(postgres: PostgresServer) -> None:
+    url = postgres.new_database()
+    database = PostgresDatabase(url)
+    assert database.changed(20)
+    with psycopg.connect(url) as other:
+        other.execute("select pg_terminate_backend(pid) from pg_stat_activity where query like 'listen%'"
+                      " and datname = current_database()")  # fmt: skip
+    assert database.changed(20)  # nobody can hear: there may be something new
+    database._news._try_at = 0.0
+    assert database.changed(20)
+    assert not database.changed(0.1)
+    with database.write() as transaction:
+        transaction.next_number()
+    assert database.changed(20)
+    database.close()
+
+
 def test_a_nul_is_kept_as_the_replacement_character(postgres: PostgresServer) -> None:
     database = PostgresDatabase(postgres.new_database())
     with database.write() as transaction:
