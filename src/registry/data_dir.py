@@ -1,29 +1,12 @@
 """One server a data directory: the lock that says so."""
 
-import contextlib
 import fcntl
 import json
 import os
-import uuid
 from pathlib import Path
 from typing import IO
 
 LOCK_FILE = "skill-registry.lock"
-
-
-REPLICA_FILE = "replica-name"
-
-
-def replica_name(folder: Path) -> str:
-    """Return the name of the replica that a data directory belongs to: random, and made the first time it is asked."""
-    path = folder / REPLICA_FILE
-    if not path.exists():
-        fresh = path.with_name(f"{REPLICA_FILE}.new-{os.getpid()}")
-        fresh.write_text(uuid.uuid4().hex)
-        with contextlib.suppress(FileExistsError):
-            os.link(fresh, path)  # another worker may have been quicker
-        fresh.unlink()
-    return path.read_text()
 
 
 class DataDirInUse(Exception):

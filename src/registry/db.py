@@ -87,6 +87,14 @@ class Database(Protocol):
         """
         ...
 
+    def claim(self, name: str) -> AbstractContextManager[bool]:
+        """Claim a piece of work for the block: true where it was to be had, false where any thread or process has it.
+
+        A process that dies has no claims any more. One may be lost with a connection: what is done under it must bear
+        being done twice.
+        """
+        ...
+
     def lead(self) -> bool:
         """Return whether this process is the one that does what only one may do; try to become it if none is.
 

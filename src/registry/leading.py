@@ -16,10 +16,18 @@ class Leading:
         lead: Returns whether this process leads.
         take_up: Begins what the leader does. Where it raises, it is tried again at the next turn.
         put_down: Ends what the leader does, also what was begun only in part.
+        look_after: What the leader does at every turn.
     """
 
-    def __init__(self, lead: Callable[[], bool], take_up: Callable[[], None], put_down: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        lead: Callable[[], bool],
+        take_up: Callable[[], None],
+        put_down: Callable[[], None],
+        look_after: Callable[[], None],
+    ) -> None:
         self._lead = lead
+        self._look_after = look_after
         self._take_up = take_up
         self._put_down = put_down
         self._stopped = threading.Event()
@@ -48,10 +56,13 @@ class Leading:
             if may and not self.leads:
                 self._take_up()
                 self.leads = True
-            elif self.leads and not may:
+            if may:
+                self._look_after()
+            elif self.leads:
                 _log.warning("this process leads no more")
                 self.leads = False
                 self._put_down()
         except Exception:
             _log.exception("the lead could not be taken up or put down whole; it is tried again")
+            self.leads = False
             self._put_down()

@@ -120,7 +120,6 @@ _FIRST: Statements = (
         uploaded_at text not null,
         uploaded_by text not null,
         idempotency_key text,
-        replica text not null,
         completed_at text,
         tries integer not null,
         next_try real not null,
@@ -129,6 +128,13 @@ _FIRST: Statements = (
         index_number integer
     )""",
     "create unique index live_publishes on publish_jobs (skill_id, version) where state in ('pending', 'validating')",
+    # Where several machines serve, packages wait here for whichever takes up their job.
+    """create table spooled_packages (
+        job_id text not null,
+        part integer not null,
+        data blob not null,
+        primary key (job_id, part)
+    )""",
     "create index publishes_by_caller on publish_jobs (uploaded_by, idempotency_key)",
     # What was published stays for good: a version that is yanked or revoked is never published again.
     """create table published (

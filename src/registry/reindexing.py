@@ -1,5 +1,6 @@
 """Reindexing on request: at once, or as a job whose progress can be asked for and which outlives a restart."""
 
+import contextlib
 import logging
 import threading
 import time
@@ -54,24 +55,33 @@ class Reindexing:
     def start(self, skill_ids: Sequence[str] | None, *, force: bool) -> ReindexJob:
         """Reindex in the background. Raises SKILL_NOT_FOUND."""
         question = _Question(self._keys(skill_ids), force, ReindexJob(job_id=uuid.uuid4().hex))
-        self._save(question)
-        self._launch(question)
+        with contextlib.ExitStack() as claim:
+            claim.enter_context(self._claim(question.job.job_id))  # nobody else knows of it
+            self._save(question)
+            self._launch(question, claim.pop_all())
         return question.job
 
     def get(self, job_id: str) -> ReindexJob:
         """Return how far a job is. Raises NOT_FOUND."""
+        return self._question(job_id).job
+
+    def _question(self, job_id: str) -> _Question:
         rows = self._database.read("select progress from jobs where id = ? and kind = 'reindex'", (job_id,))
         if not rows:
             raise not_found(f"Job '{job_id[:64]}'")
-        return msgspec.json.decode(rows[0][0], type=_Question).job
+        return msgspec.json.decode(rows[0][0], type=_Question)
 
     def resume(self) -> None:
-        """Take up the jobs that a stop or crash has cut short: what they had embedded already stays."""
-        running = "select progress from jobs where kind = 'reindex' and state = 'running'"
-        for (progress,) in self._database.read(running):
-            question = msgspec.json.decode(progress, type=_Question)
-            question.force = False  # what was forced before the crash is already marked as stale
-            self._launch(question)
+        """Take up the jobs that a stop or crash of any process has cut short: what was embedded already stays."""
+        for (job_id,) in self._database.read("select id from jobs where kind = 'reindex' and state = 'running'"):
+            with contextlib.ExitStack() as claim:
+                mine = claim.enter_context(self._claim(job_id))
+                if mine and (question := self._question(job_id)).job.status == "running":
+                    question.force = False  # what was forced before the crash is already marked as stale
+                    self._launch(question, claim.pop_all())
+
+    def _claim(self, job_id: str) -> contextlib.AbstractContextManager[bool]:
+        return self._database.claim(f"reindex {job_id}")
 
     def _keys(self, skill_ids: Sequence[str] | None) -> list[int] | None:
         if skill_ids is None:
@@ -85,10 +95,14 @@ class Reindexing:
                 raise skill_not_found(skill_id)
         return sorted(set(found.values()))
 
-    def _launch(self, question: _Question) -> None:
-        threading.Thread(target=self._work, args=(question,), name="reindex", daemon=True).start()
+    def _launch(self, question: _Question, claim: contextlib.ExitStack) -> None:
+        threading.Thread(target=self._work, args=(question, claim), name="reindex", daemon=True).start()
 
-    def _work(self, question: _Question) -> None:
+    def _work(self, question: _Question, claim: contextlib.ExitStack) -> None:
+        with claim:
+            self._reindex(question)
+
+    def _reindex(self, question: _Question) -> None:
         job, started, saved = question.job, time.monotonic(), 0.0
 
         def progress(done: int, total: int) -> None:

@@ -105,7 +105,7 @@ class Services:
         }
         self.installer = Installer(**parts)
         self.upgrader = Upgrader(fetcher=self.sources.fetcher, **parts)
-        self._leading = Leading(self.database.lead if worker == 0 else lambda: False, self._take_up, self._put_down)
+        self._leading = self._make_leading(may_lead=worker == 0)
         self._waking = Waking(self.database, self._look)
 
     def _look(self) -> None:
@@ -113,6 +113,10 @@ class Services:
         if self._publishing is not None:
             self._publishing.look()
         self.engine.follow()
+
+    def _make_leading(self, *, may_lead: bool) -> Leading:
+        lead = self.database.lead if may_lead else lambda: False
+        return Leading(lead, self._take_up, self._put_down, self.reindexing.resume)
 
     def _make_publishing(self) -> Publishing:
         outbound = Outbound(AddressPolicy(self.settings.outbound.allowed_hosts))
@@ -186,7 +190,6 @@ class Services:
         _log_report(self.scanner.reconcile())
         self.scanner.start()
         self.engine.start_indexing()
-        self.reindexing.resume()
         self.sources.start()
         if self._publishing is not None:
             self._publishing.start_leading()

@@ -28,6 +28,8 @@ Event = Literal["security_issue", "structure_error", "quality_warning", "all_che
 _GRAVEST_FIRST: Sequence[Event] = ("security_issue", "structure_error", "quality_warning", "all_checks_passed")
 _SECONDS = 5.0
 _TRIES = 3
+_LONGEST_TRY_SECONDS = 30.0
+"""After this a try whose end nobody has written down was cut short."""
 _POLL_SECONDS = 1.0
 _DELAYS = (2.0, 10.0)
 
@@ -125,8 +127,26 @@ class WebhookSender:
         for delivery_id, name, event, body, tries in self._database.read(sql, (time.time(),)):
             if self._thread.is_stopped:
                 return
-            problem = self._send(self._hooks.get(name), delivery_id, event, body)
-            self._write(delivery_id, name, tries + 1, problem)
+            if self._begin(delivery_id, tries):
+                problem = self._send(self._hooks.get(name), delivery_id, event, body)
+                self._write(delivery_id, name, tries + 1, problem)
+
+    def _begin(self, delivery_id: str, tries: int) -> bool:
+        """Write a try down before it is made, so that no other process makes it too; one that is cut short counts."""
+        is_left = tries < _TRIES
+        with self._database.write() as transaction:
+            begun = transaction.execute(
+                "update deliveries set state = ?, tries = ?, next_try = ?"
+                " where id = ? and tries = ? and state = 'pending'",
+                (
+                    "pending" if is_left else "failed",
+                    tries + is_left,
+                    time.time() + _LONGEST_TRY_SECONDS,
+                    delivery_id,
+                    tries,
+                ),
+            )
+        return bool(begun) and is_left
 
     def _send(self, hook: Webhook | None, delivery_id: str, event: str, body: str) -> str | None:
         """Send one notice; return what went wrong."""

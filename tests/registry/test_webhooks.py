@@ -123,6 +123,29 @@ def test_what_was_not_sent_is_sent_after_a_restart(tmp_path: Path, receiver: Web
     told.stop()
 
 
+def test_of_two_senders_one_sends(tmp_path: Path, receiver: WebServer) -> None:
+    senders = [sender(tmp_path, receiver) for _ in range(3)]
+    for number in range(10):
+        tell(senders[0], checked(BAD, job=f"job-{number}"))
+    for one in senders:
+        one.start()
+    wait(lambda: states(senders[0]) == [("delivered", 1)] * 10)
+    for one in senders:
+        one.stop()
+    assert len({headers["X-Skill-Delivery"] for headers, _ in receiver.posted}) == len(receiver.posted) == 10
+
+
+def test_a_try_that_was_cut_short_counts(tmp_path: Path, receiver: WebServer) -> None:
+    told = sender(tmp_path, receiver)
+    tell(told, checked(BAD))
+    with told._database.write() as transaction:
+        transaction.execute("update deliveries set tries = 3")
+    told.start()
+    wait(lambda: states(told) == [("failed", 3)])
+    told.stop()
+    assert not receiver.posted
+
+
 def test_a_hook_inside_is_never_reached(tmp_path: Path, receiver: WebServer) -> None:
     told = sender(tmp_path, receiver)
     told._outbound = Outbound(AddressPolicy(()))

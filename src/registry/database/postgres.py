@@ -13,6 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool
 
 from registry.database.dialect import statement, text
+from registry.database.postgres_claims import PostgresClaims
 from registry.database.postgres_news import CHANNEL, News
 from registry.database.postgres_schema import migrate
 from registry.db import DatabaseFull, DatabaseUnavailable, DatabaseUnusable, Parameters, Row, Transaction
@@ -84,6 +85,7 @@ class PostgresDatabase:
         self._down_until = 0.0
         self._leading: Connection | None = None
         self._news = News(self._options)
+        self._claims = PostgresClaims(self._options)
         try:
             with psycopg.connect(**self._options) as connection:
                 migrate(connection)
@@ -160,6 +162,14 @@ class PostgresDatabase:
         """Wait for a commit of anybody since the call before, `seconds` at most; return whether there may be one."""
         return self._news.wait(seconds)
 
+    @contextmanager
+    def claim(self, name: str) -> Iterator[bool]:
+        """Claim a piece of work for the block: true where it was to be had, false where somebody else has it."""
+        with contextlib.ExitStack() as stack:
+            with self._in_our_words():
+                mine = stack.enter_context(self._claims.hold(name))
+            yield mine
+
     def lead(self) -> bool:
         """Return whether this process leads. The lead is a lock that the server drops with its connection."""
         try:
@@ -185,6 +195,7 @@ class PostgresDatabase:
         """Close every connection; call when no other thread uses the database any more."""
         self._drop_lead()
         self._news.close()
+        self._claims.close()
         for pool in (self._readers, self._writers):
             pool.close()
 

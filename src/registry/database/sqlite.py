@@ -1,5 +1,6 @@
 """SQLite through sqlite-utils: one file, one writer, a reader a thread."""
 
+import contextlib
 import os
 import sqlite3
 import threading
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import sqlite_utils
 
+from registry.database import file_claims
 from registry.db import DatabaseFull, DatabaseUnavailable, DatabaseUnusable, Parameters, Row, Transaction
 from registry.migrations import MIGRATIONS
 
@@ -120,6 +122,16 @@ class SqliteDatabase:
             time.sleep(_LOOK_SECONDS)
         self._local.version = version
         return True
+
+    @contextmanager
+    def claim(self, name: str) -> Iterator[bool]:
+        """Claim a piece of work for the block: true where it was to be had, false where somebody else has it."""
+        with contextlib.ExitStack() as stack:
+            try:
+                mine = stack.enter_context(file_claims.hold(self.path.with_name(f"{self.path.name}-claims"), name))
+            except OSError as error:
+                raise DatabaseUnavailable(str(error)) from error
+            yield mine
 
     def lead(self) -> bool:
         """Return true: the lock of the data directory and the number of a worker say who leads."""

@@ -80,6 +80,11 @@ class IndexPusher:
         wanted: dict[str, int] = dict(changed)
         if not wanted:
             return
+        with self._database.claim("index push") as mine:  # who led before may not have finished
+            if mine:
+                self._push(wanted)
+
+    def _push(self, wanted: dict[str, int]) -> None:
         before = self._pushed_head()
         files = {skill_id: (f"Update {skill_id}", self._lines(skill_id)) for skill_id in wanted}
         head = self._index.write(files)

@@ -70,13 +70,10 @@ class Job(msgspec.Struct, kw_only=True):
 class Jobs:
     """Reads and writes the jobs. `note` writes down who is to be told of one that ends, in the same transaction.
 
-    A job belongs to the `replica` that has received the upload: the others have no package to work on.
+    A job may be worked on by whoever has claimed it. Its end is final: who comes to another one later is too late.
     """
 
-    def __init__(
-        self, database: Database, clock: Clock, note: Callable[[Transaction, Checked], None], replica: str
-    ) -> None:
-        self._replica = replica
+    def __init__(self, database: Database, clock: Clock, note: Callable[[Transaction, Checked], None]) -> None:
         self._database = database
         self._clock = clock
         self._note = note
@@ -119,8 +116,8 @@ class Jobs:
         """Write a new job down."""
         transaction.touched.append(f"{job.skill_id}@{job.version}")
         transaction.execute(
-            f"insert into publish_jobs ({_COLUMNS}, idempotency_key, replica, next_try)"
-            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
+            f"insert into publish_jobs ({_COLUMNS}, idempotency_key, next_try)"
+            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
             (
                 job.id,
                 job.state,
@@ -136,15 +133,13 @@ class Jobs:
                 "[]",
                 None,
                 idempotency_key,
-                self._replica,
             ),
         )
 
     def due(self, now: float) -> list[str]:
-        """Return the ids of the jobs that could be worked on here, the oldest first; `now` is in seconds since 1970."""
+        """Return the ids of the jobs that could be worked on, the oldest first; `now` is in seconds since 1970."""
         rows = self._database.read(
-            f"select id from publish_jobs where {_LIVE} and replica = ? and next_try <= ? order by number",
-            (self._replica, now),
+            f"select id from publish_jobs where {_LIVE} and next_try <= ? order by number", (now,)
         )
         return [row[0] for row in rows]
 
@@ -156,7 +151,8 @@ class Jobs:
         """Note that a job is being looked at."""
         if job.state == "pending":
             with self._database.write() as transaction:
-                transaction.execute("update publish_jobs set state = 'validating' where id = ?", (job.id,))
+                sql = "update publish_jobs set state = 'validating' where id = ? and state = 'pending'"
+                transaction.execute(sql, (job.id,))
 
     def postpone(self, job: Job, until: float) -> None:
         """Note that a job has failed for reasons that may pass, and when to try again."""
@@ -164,7 +160,7 @@ class Jobs:
             transaction.execute("update publish_jobs set tries = tries + 1, next_try = ? where id = ?", (until, job.id))
 
     def accept(self, transaction: Transaction, job: Job, warnings: Sequence[JobFinding], index_number: int) -> None:
-        """End a job well, in the transaction that makes its version visible."""
+        """End a live job well, in the transaction that makes its version visible."""
         transaction.execute(
             "update publish_jobs set state = 'accepted', warnings = ?, completed_at = ?, index_number = ? where id = ?",
             (msgspec.json.encode(warnings).decode(), self.now(), index_number, job.id),
@@ -172,13 +168,14 @@ class Jobs:
         self._note(transaction, _checked(job, warnings, accepted=True))
 
     def reject(self, job: Job, errors: Sequence[JobFinding]) -> None:
-        """End a job with what is wrong."""
+        """End a job with what is wrong, unless it has ended already."""
         with self._database.write() as transaction:
-            transaction.execute(
-                "update publish_jobs set state = 'rejected', errors = ?, completed_at = ? where id = ?",
+            ended = transaction.execute(
+                f"update publish_jobs set state = 'rejected', errors = ?, completed_at = ? where id = ? and {_LIVE}",
                 (msgspec.json.encode(errors).decode(), self.now(), job.id),
             )
-            self._note(transaction, _checked(job, errors, accepted=False))
+            if ended:
+                self._note(transaction, _checked(job, errors, accepted=False))
 
 
 def _checked(job: Job, findings: Sequence[JobFinding], *, accepted: bool) -> Checked:

@@ -12,7 +12,6 @@ from registry.auth.roles import Principal, includes
 from registry.blobs import BlobMissing, BlobStore, BlobUnavailable, configured_store
 from registry.blobs.store import chunks
 from registry.catalog import Catalog, Clock
-from registry.data_dir import replica_name
 from registry.errors import RegistryError, conflict, forbidden, service_unavailable
 from registry.git_index import GitIndex
 from registry.index_lines import ndjson, published_line
@@ -20,6 +19,7 @@ from registry.packages import Limits
 from registry.publish.index_pusher import IndexPusher
 from registry.publish.jobs import Job, JobFinding, Jobs, JobState
 from registry.publish.published import PublishedVersion, PublishedVersions, VersionState
+from registry.publish.spool import DatabaseSpool, FolderSpool
 from registry.publish.submitting import Received, Receiver, Submitting
 from registry.publish.worker import PublishWorker
 from registry.settings import Settings
@@ -86,13 +86,17 @@ class Publishing:
         self.published = published
         self.store: BlobStore = configured_store(settings)
         self._webhooks = webhooks
-        self.jobs = Jobs(database, clock, webhooks.note, replica_name(settings.data_dir))
-        self._submitting = Submitting(settings.data_dir / FOLDER, catalog, self.jobs, self.published, limits, clock)
+        self.jobs = Jobs(database, clock, webhooks.note)
+        self._folder = settings.data_dir / FOLDER
+        self._folder.mkdir(parents=True, exist_ok=True)
+        is_one_machine = settings.database_path is not None
+        spool = FolderSpool(self._folder) if is_one_machine else DatabaseSpool(database, self._folder)
+        self._submitting = Submitting(spool, catalog, self.jobs, self.published, limits, clock)
         self._worker = PublishWorker(
             database,
             self.jobs,
             self.published,
-            self._submitting,
+            spool,
             self.store,
             limits,
             settings.limits.publish_tries,
@@ -131,7 +135,7 @@ class Publishing:
 
     def receive(self) -> Receiver:
         """Return what takes the bytes of one upload."""
-        return Receiver(self._submitting.folder)
+        return Receiver(self._folder)
 
     def submit(self, received: Received, caller: Principal, idempotency_key: str | None) -> Job:
         """Make a job of an upload. Raises VALIDATION_ERROR, FORBIDDEN, CONFLICT."""
@@ -194,7 +198,7 @@ class Publishing:
         """
         if version.state == "revoked":
             raise conflict(f"Version {version.version} of skill '{version.skill_id}' is revoked: it is not given out")
-        copy: BinaryIO = tempfile.TemporaryFile(dir=self._submitting.folder)  # noqa: SIM115 - the caller closes it
+        copy: BinaryIO = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - the caller closes it
         try:
             digest = self._copy(version, copy)
             if digest != version.checksum:

@@ -7,7 +7,7 @@ import uuid
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from registry.atomic_files import TEMPORARY_PREFIX, sync_folder, temporary_path
+from registry.atomic_files import TEMPORARY_PREFIX, temporary_path
 from registry.auth.roles import Principal, includes
 from registry.catalog import Catalog, Clock
 from registry.db import Transaction
@@ -16,13 +16,11 @@ from registry.models import RESERVED_IDS, timestamp
 from registry.packages import Limits, PackageRefused, Peek, peek
 from registry.publish.jobs import Job, Jobs
 from registry.publish.published import PublishedVersions
+from registry.publish.spool import UNPACKED_PREFIX, Spool
 
 RESERVED_SCOPES = frozenset(
     {"api", "auth", "index", "v1", "registry", "packages", "static", "dashboard", "healthz", "readyz"}
 )
-UNPACKED_PREFIX = "unpacked-"
-"""How the names of folders begin into which packages are unpacked to be looked at."""
-
 _RESERVED_NAMES = RESERVED_IDS | {"content", "files"}
 """Names that stand below `/skills/{id}/` as routes: a skill of one of them could not be reached."""
 
@@ -64,30 +62,17 @@ class Receiver:
 
 
 class Submitting:
-    """Makes jobs of uploads. `folder` is where the package of each live job lies, as `<job id>.zip`."""
+    """Makes jobs of uploads, whose packages wait in `spool`."""
 
     def __init__(
-        self, folder: Path, catalog: Catalog, jobs: Jobs, published: PublishedVersions, limits: Limits, clock: Clock
+        self, spool: Spool, catalog: Catalog, jobs: Jobs, published: PublishedVersions, limits: Limits, clock: Clock
     ) -> None:
-        self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
+        self._spool = spool
         self._catalog = catalog
         self._jobs = jobs
         self._published = published
         self._limits = limits
         self._clock = clock
-
-    def package_of(self, job_id: str) -> Path:
-        """Return where a job's package lies while its end is open."""
-        return self.folder / f"{job_id}.zip"
-
-    def tidy(self) -> None:
-        """Remove the packages of jobs that have ended, or of uploads that never became one."""
-        with self._catalog.database.write() as transaction:  # files come and jobs end only in one
-            live = self._jobs.live_ids(transaction)
-            for path in self.folder.glob("*.zip"):
-                if path.stem not in live:
-                    path.unlink(missing_ok=True)
 
     def submit(self, received: Received, caller: Principal, idempotency_key: str | None = None) -> Job:
         """Make a job of an upload, or return the live one that has the same bytes from the same caller.
@@ -110,7 +95,7 @@ class Submitting:
         try:
             return self._add(job, received.path, idempotency_key)
         except BaseException:
-            self.package_of(job.id).unlink(missing_ok=True)
+            self._spool.undo(job.id)
             raise
 
     def _add(self, job: Job, package: Path, idempotency_key: str | None) -> Job:
@@ -118,8 +103,7 @@ class Submitting:
             if earlier := self._earlier(transaction, job, idempotency_key):
                 return earlier
             self._check_free(transaction, job)
-            package.replace(self.package_of(job.id))
-            sync_folder(self.folder)
+            self._spool.keep(transaction, job.id, package)
             self._jobs.add(transaction, job, idempotency_key)
         return job
 

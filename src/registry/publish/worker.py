@@ -1,16 +1,14 @@
-"""The thread that works publish jobs off: from the package on our disk to a version that everybody sees.
+"""The thread that works publish jobs off: from the package that was received to a version that everybody sees.
 
-Whoever works on a job holds a lock on its package file, which the system lets go when the process dies: so no two
-processes work on one job, and one that was cut short is taken up again by any of them. Every step can be done twice:
-the blob is never overwritten, and version, skill and end of the job are one transaction.
+Whoever works on a job has claimed it, and a claim ends with its process: so no two processes work on one job, and one
+that was cut short is taken up again by any of them. Every step can be done twice: the blob is never overwritten, and
+version, skill and end of the job are one transaction, which only a live job has.
 """
 
-import fcntl
 import logging
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from registry.background import Background
@@ -21,7 +19,7 @@ from registry.packages import Limits, Package, PackageRefused, read_zip
 from registry.packages.refusal import security_issue, structure_error
 from registry.publish.jobs import Job, JobFinding, Jobs
 from registry.publish.published import PublishedRecord, PublishedVersion, PublishedVersions
-from registry.publish.submitting import UNPACKED_PREFIX, Submitting
+from registry.publish.spool import UNPACKED_PREFIX, PackageLost, Spool
 
 _log = logging.getLogger("registry.publish")
 
@@ -41,7 +39,7 @@ class PublishWorker:
         database: Database,
         jobs: Jobs,
         published: PublishedVersions,
-        submitting: Submitting,
+        spool: Spool,
         store: BlobStore,
         limits: Limits,
         tries: int,
@@ -50,7 +48,7 @@ class PublishWorker:
         self._database = database
         self._jobs = jobs
         self._published = published
-        self._submitting = submitting
+        self._spool = spool
         self._store = store
         self._limits = limits
         self._tries = tries
@@ -73,7 +71,7 @@ class PublishWorker:
     def _round(self) -> float:
         try:
             if not self._is_tidy:
-                self._submitting.tidy()
+                self._tidy()
                 self._is_tidy = True
             for job_id in self._jobs.due(time.time()):
                 if self._thread.is_stopped:
@@ -84,18 +82,23 @@ class PublishWorker:
                 _log.exception("publish jobs cannot be worked off; it is tried again")
         return _POLL_SECONDS
 
+    def _tidy(self) -> None:
+        """Remove the packages of jobs that have ended, or of uploads that never became one."""
+        with self._database.write() as transaction:
+            self._spool.tidy(transaction, self._jobs.live_ids(transaction))
+
     def _take(self, job_id: str) -> None:
-        with _locked(self._submitting.package_of(job_id)) as package:
-            job = self._jobs.get(job_id)
+        with self._database.claim(f"publish {job_id}") as mine:
+            job = self._jobs.get(job_id) if mine else None
             if job is None or not job.is_live:
                 return
-            if package is None:
-                if not self._submitting.package_of(job_id).exists():
-                    self._reject(job, structure_error("package-lost", "the upload is lost: publish it again"))
-                return
-            self._work(job, package)
+            try:
+                with self._spool.open(job_id) as package:
+                    self._work(job, package)
+            except PackageLost:
+                self._reject(job, structure_error("package-lost", "the upload is lost: publish it again"))
             if (after := self._jobs.get(job_id)) and not after.is_live:
-                package.unlink(missing_ok=True)
+                self._spool.forget(job_id)
 
     def _work(self, job: Job, package: Path) -> None:
         self._jobs.begin(job)
@@ -111,13 +114,15 @@ class PublishWorker:
                 self._postpone(job, error)
 
     def _publish(self, job: Job, package: Path) -> None:
-        with tempfile.TemporaryDirectory(dir=self._submitting.folder, prefix=UNPACKED_PREFIX) as folder:
+        with tempfile.TemporaryDirectory(dir=self._spool.folder, prefix=UNPACKED_PREFIX) as folder:
             read = read_zip(package, Path(folder) / "package", self._limits)
             version = _version(job, read, self._jobs.now())
         if self._thread.is_stopped:
             return
         put_checked(self._store, version.key, package)
         with self._database.write() as transaction:
+            if job.id not in self._jobs.live_ids(transaction):
+                return  # the claim was lost with its connection, and another process was quicker
             number = self._published.add(transaction, version)
             warnings = [JobFinding.of(finding) for finding in version.record.all_findings().findings]
             self._jobs.accept(transaction, job, warnings, number)
@@ -148,20 +153,3 @@ def _version(job: Job, package: Package, at: str) -> PublishedVersion:
         record=PublishedRecord.of(package),
         skill_file=(package.folder / "SKILL.md").read_text(encoding="utf-8"),
     )
-
-
-@contextmanager
-def _locked(package: Path) -> Iterator[Path | None]:
-    """Hold a job's package for the block; None where it is gone, or another worker holds it."""
-    try:
-        file = package.open("rb")
-    except FileNotFoundError:
-        yield None
-        return
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield None
-        else:
-            yield package

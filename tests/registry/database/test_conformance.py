@@ -1,5 +1,7 @@
 """What `registry.db.Database` promises, of every implementation."""
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -100,6 +102,36 @@ def test_a_write_that_waits_too_long_is_refused_and_the_next_one_works(database:
         assert time.monotonic() - started < 30
     _write(other)
     assert facts(database, "late", "held") == ["1", "x"]
+
+
+def test_a_claim_is_one_threads_and_one_processs(database: Database, other: Database) -> None:
+    with database.claim("a") as first, other.claim("a") as second, database.claim("a") as third:
+        assert (first, second, third) == (True, False, False)
+        with other.claim("b") as another:
+            assert another
+    with other.claim("a") as later:
+        assert later
+
+
+def test_a_claim_ends_with_its_process(database: Database, database_url: DatabaseUrl) -> None:
+    program = (
+        "import sys, time; from registry.database import open_url; from registry.setting_types import DatabaseUrl\n"
+        "with open_url(DatabaseUrl(sys.argv[1])).claim('a') as mine: print(mine, flush=True); time.sleep(60)"
+    )
+    command = [sys.executable, "-c", program, database_url.reveal()]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout
+        assert holder.stdout.readline() == "True\n"
+        assert not claimed(database)
+        holder.kill()
+    deadline = time.monotonic() + 20
+    while not claimed(database):
+        assert time.monotonic() < deadline
+
+
+def claimed(database: Database) -> bool:
+    with database.claim("a") as mine:
+        return mine
 
 
 def _number(database: Database) -> None:

@@ -94,6 +94,20 @@ def test_whoever_listens_does_so_again_when_the_connection_breaks(postgres: Post
     database.close()
 
 
+def test_a_claim_may_be_lost_with_its_connection_and_the_next_one_works(postgres: PostgresServer) -> None:
+    url = postgres.new_database()
+    first, second = PostgresDatabase(url), PostgresDatabase(url)
+    with first.claim("a") as mine, psycopg.connect(url) as other:
+        assert mine
+        other.execute("select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory'")
+        with second.claim("a") as theirs:
+            assert theirs
+    with first.claim("a") as again:
+        assert again
+    first.close()
+    second.close()
+
+
 def test_a_nul_is_kept_as_the_replacement_character(postgres: PostgresServer) -> None:
     database = PostgresDatabase(postgres.new_database())
     with database.write() as transaction:

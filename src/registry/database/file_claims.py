@@ -1,0 +1,33 @@
+"""Claims as locks on files, which the system lets go when their process dies."""
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+
+@contextmanager
+def hold(folder: Path, name: str) -> Iterator[bool]:
+    """Hold a claim for the block and yield true, or false where any thread of any process has it. Raises OSError."""
+    folder.mkdir(exist_ok=True)
+    path = folder / hashlib.sha256(name.encode()).hexdigest()
+    with path.open("a") as file:
+        if not _lock(file, path):
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _lock(file: IO[str], path: Path) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Whoever held it before may have removed the file that was opened here: others lock another one by now.
+        return os.fstat(file.fileno()).st_ino == path.stat().st_ino
+    except (BlockingIOError, FileNotFoundError):
+        return False
