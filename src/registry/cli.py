@@ -11,6 +11,7 @@ from registry import __version__, console
 from registry.answers import SearchBody
 from registry.cli_accounts import keys, token, users
 from registry.cli_database import migrate
+from registry.cli_fsck import fsck
 from registry.cli_install import install, uninstall, upgrade
 from registry.cli_project import generate_mdc, lock, verify
 from registry.cli_publish import publish, unyank, yank
@@ -139,6 +140,6 @@ def status(as_json: bool, server: str | None, **flags: Any) -> None:
 
 for one in (
     *(sources, install, uninstall, upgrade, lock, verify, generate_mdc),
-    *(publish, yank, unyank, keys, users, token, migrate),
+    *(publish, yank, unyank, keys, users, token, migrate, fsck),
 ):
     main.add_command(one)

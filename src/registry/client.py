@@ -147,11 +147,8 @@ def open_target(
     if server:
         yield Server(server, api_key)
         return
-    if not making and not _is_catalog(settings):
-        raise CommandFailed(
-            f"{settings.data_dir.name} holds no catalog yet: start 'skill-registry serve' once, run "
-            "'skill-registry scan', or name a running server with --server"
-        )
+    if not making:
+        check_catalog(settings)
     try:
         lock = DataDirLock(settings.data_dir)
     except DataDirInUse as running:
@@ -203,6 +200,11 @@ def closing_services(settings: Settings, lock: DataDirLock) -> Iterator[Services
         lock.release()
 
 
-def _is_catalog(settings: Settings) -> bool:
+def check_catalog(settings: Settings) -> None:
+    """Raise CommandFailed where there is no catalog yet."""
     path = settings.database_path
-    return path is None or path.exists()
+    if path is not None and not path.exists():
+        raise CommandFailed(
+            f"{settings.data_dir.name} holds no catalog yet: start 'skill-registry serve' once, run "
+            "'skill-registry scan', or name a running server with --server"
+        )

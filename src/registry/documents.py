@@ -11,6 +11,8 @@ from registry.models import Card
 from search.text import RECIPE, embedded_text, text_hash
 from search.types import Document, DocumentGone, DocumentPut, Embedded, Stale, VectorPut
 
+_BLANK_COLUMNS = "gone, name, description, tags, capabilities, labels, text_hash, card"
+_BLANK = "1, '', '', '[]', '[]', '[]', '', '{}'"
 _DOCUMENT = "key, id, name, description, tags, capabilities, labels"
 
 
@@ -32,11 +34,14 @@ def claim_key(transaction: Transaction, skill_id: str) -> int:
     found = transaction.read("select key from documents where id = ?", (skill_id,))
     if found:
         return int(found[0][0])
-    sql = (
-        "insert into documents (id, gone, number, name, description, tags, capabilities, labels, text_hash, card)"
-        " values (?, 1, ?, '', '', '[]', '[]', '[]', '', '{}') returning key"
-    )
+    sql = f"insert into documents (id, number, {_BLANK_COLUMNS}) values (?, ?, {_BLANK}) returning key"
     return int(transaction.read(sql, (skill_id, transaction.next_number()))[0][0])
+
+
+def restore_key(transaction: Transaction, key: int, skill_id: str) -> None:
+    """Give a skill a document under the key it has, to be put next, where there is none."""
+    sql = f"insert into documents (key, id, number, {_BLANK_COLUMNS}) values (?, ?, ?, {_BLANK}) on conflict do nothing"
+    transaction.execute(sql, (key, skill_id, transaction.next_number()))
 
 
 def put_document(transaction: Transaction, key: int, card: Card, scope: str | None, body: str) -> int:

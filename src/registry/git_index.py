@@ -112,6 +112,37 @@ class GitIndex:
         except GitError:
             return False
 
+    def is_cloned(self) -> bool:
+        """Return whether the clone is there."""
+        return (self._folder / ".git").is_dir()
+
+    def committed(self) -> dict[str, str]:
+        """Return the git object of every file of the branch, as last read or pushed. Raises GitError.
+
+        Nothing is changed and nobody kept waiting: it may be asked while another process pushes.
+        """
+        run = self._run(self._folder)
+        if not run("for-each-ref", f"refs/heads/{self._branch}").strip():
+            return {}
+        listing = run("ls-tree", "-r", "-z", "--full-tree", f"refs/heads/{self._branch}").split("\0")
+        entries = (entry.partition("\t") for entry in listing if entry)
+        return {path: about.split()[2] for about, _, path in entries}
+
+    def content(self, found: str) -> bytes:
+        """Return the bytes of a git object that `committed` named. Raises GitError."""
+        return self._run(self._folder)("cat-file", "blob", found).encode()
+
+    def edited(self) -> list[str]:
+        """Return the files in the clone's folder that are not what is committed. Raises GitError."""
+        if not self.committed():
+            return []
+        names = self._run(self._folder)("--no-optional-locks", "diff", "--name-only", "--no-renames", "-z", "HEAD")
+        return [name for name in names.split("\0") if name]
+
+    def restore(self) -> None:
+        """Make the files in the clone's folder what is committed. Raises GitError."""
+        self._run(self._folder)("reset", "--quiet", "--hard", "HEAD")
+
     def write(self, files: Mapping[str, tuple[str, bytes]]) -> str:
         """Put files on top of what the remote has, a commit each, push, and return the commit the remote now has.
 

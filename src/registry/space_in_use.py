@@ -34,10 +34,9 @@ class SpaceInUse:
 
     def previous(self) -> tuple[Embedder, str] | None:
         """Return the embedder that filled the space in use before, and that space, if it can still be had."""
-        rows = self._database.read("select value from facts where name = ?", (_FACT,))
-        if not rows or self.embedder is None:
+        serving = _serving(self._database)
+        if serving is None or self.embedder is None:
             return None
-        serving = msgspec.json.decode(rows[0][0], type=_Serving)
         before = msgspec.structs.replace(
             self._settings.embedding, provider=serving.provider, model=serving.model, dimension=serving.dimension
         )
@@ -48,6 +47,12 @@ class SpaceInUse:
         same = embedder is not None and serving.space.startswith(f"{embedder.space}/")
         return (embedder, serving.space) if embedder and same else None
 
+    def dimensions(self) -> dict[str, int]:
+        """Return the dimension of each space that is of use: of the settings' embedder, and what answered before."""
+        serving = _serving(self._database)
+        spaces = {serving.space: serving.dimension} if serving else {}
+        return spaces | ({text_space(self.embedder): self.embedder.dim} if self.embedder else {})
+
     def keep(self) -> None:
         """Write down that the vectors of the settings' embedder are complete."""
         if self.embedder is None:
@@ -55,3 +60,14 @@ class SpaceInUse:
         serving = _Serving(text_space(self.embedder), self.embedder.provider, self.embedder.model, self.embedder.dim)
         with self._database.write() as transaction:
             transaction.put_fact(_FACT, msgspec.json.encode(serving).decode())
+
+
+def serving_space(database: Database) -> str | None:
+    """Return the space whose vectors were the last to be complete, if any were."""
+    serving = _serving(database)
+    return serving.space if serving else None
+
+
+def _serving(database: Database) -> _Serving | None:
+    rows = database.read("select value from facts where name = ?", (_FACT,))
+    return msgspec.json.decode(rows[0][0], type=_Serving) if rows else None

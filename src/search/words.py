@@ -33,7 +33,7 @@ _QUERY = tantivy.Query
 _MUST, _MUST_NOT, _SHOULD = tantivy.Occur.Must, tantivy.Occur.MustNot, tantivy.Occur.Should
 
 
-class _State(msgspec.Struct):
+class IndexState(msgspec.Struct):
     """What the index says of itself, stored in it as a document so that it commits with the rest."""
 
     identity: str
@@ -90,7 +90,7 @@ class WordsIndex:
                     return
         self._empty(fault)
 
-    def _misfit(self, state: _State) -> str | None:
+    def _misfit(self, state: IndexState) -> str | None:
         if state.identity != self._identity:
             return "it belongs to another catalog or recipe"
         return None if state.documents == len(self) else "its number of documents is wrong"
@@ -111,18 +111,18 @@ class WordsIndex:
         self._writer = self._index.writer(heap_size=_WRITER_MEMORY, num_threads=1)
         self._searcher = self._index.searcher()
 
-    def _read_state(self) -> _State:
+    def _read_state(self) -> IndexState:
         found = self._searcher.search(self._term("state", "state"), 1, count=False).hits
         if not found:
             raise ValueError("it holds no state")
         stored = self._searcher.doc(found[0][1]).get_all("state")
-        return msgspec.json.decode(stored[1], type=_State)
+        return msgspec.json.decode(stored[1], type=IndexState)
 
     def _commit(self, number: int) -> None:
         self._writer.delete_documents_by_term("state", "state")
         marker = tantivy.Document()
         marker.add_text("state", "state")
-        state = _State(self._identity, number, self._count)
+        state = IndexState(self._identity, number, self._count)
         marker.add_text("state", msgspec.json.encode(state).decode())
         self._writer.add_document(marker)
         self._writer.commit()

@@ -67,9 +67,16 @@ class PostgresServer:
 
     def new_database(self) -> str:
         """Return the URL of an empty database."""
+        return self._new_database("template1")
+
+    def copy_of(self, url: str) -> str:
+        """Return the URL of a database like the one at `url`, which nobody uses just now."""
+        return self._new_database(url.rpartition("/")[2])
+
+    def _new_database(self, template: str) -> str:
         name = f"test_{next(self._numbers)}_{secrets.token_hex(4)}"
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
-            connection.execute(f"create database {name}".encode())
+            connection.execute(f"create database {name} template {template}".encode())
         return self.url(name)
 
     def __exit__(self, *error: object) -> None:

@@ -62,6 +62,28 @@ class FolderStore:
             raise _unavailable(error) from None
         return True
 
+    def keys(self, prefix: str) -> Iterator[str]:
+        """Yield the keys that begin with `prefix`, a folder such as `skills/`. Raises BlobUnavailable."""
+        for where, _, names in os.walk(self._root / prefix, onerror=_unless_missing):
+            for name in sorted(names):
+                if not name.startswith(TEMPORARY_PREFIX):
+                    yield (Path(where) / name).relative_to(self._root).as_posix()
+
+    def remove(self, key: str) -> None:
+        """Remove what is stored under the key, if anything is. Raises BlobUnavailable."""
+        try:
+            (self._root / key).unlink(missing_ok=True)
+            sync_folder((self._root / key).parent)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise _unavailable(error) from None
+
+
+def _unless_missing(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise _unavailable(error) from None
+
 
 def remove_leftovers(root: Path) -> None:
     """Remove what writers that were killed have left. One that is at work elsewhere tries again."""

@@ -77,6 +77,22 @@ class S3Store:
             raise self._unavailable(error) from None
         return True
 
+    def keys(self, prefix: str) -> Iterator[str]:
+        """Yield the keys that begin with `prefix`, a folder such as `skills/`. Raises BlobUnavailable."""
+        try:
+            for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix):
+                for found in page.get("Contents", []):
+                    yield str(found["Key"])
+        except self._errors as error:
+            raise self._unavailable(error) from None
+
+    def remove(self, key: str) -> None:
+        """Remove what is stored under the key, if anything is. Raises BlobUnavailable."""
+        try:
+            self._client.delete_object(Bucket=self._bucket, Key=key)
+        except self._errors as error:
+            raise self._unavailable(error) from None
+
     def _code(self, error: Exception) -> str:
         if not isinstance(error, self._client_error):
             return ""

@@ -47,6 +47,14 @@ class BlobStore(Protocol):
         """Return whether anything is stored under the key. Raises BlobUnavailable."""
         ...
 
+    def keys(self, prefix: str) -> Iterator[str]:
+        """Yield the keys that begin with `prefix`, a folder such as `skills/`. Raises BlobUnavailable."""
+        ...
+
+    def remove(self, key: str) -> None:
+        """Remove what is stored under the key, if anything is. Raises BlobUnavailable."""
+        ...
+
 
 def put_checked(store: BlobStore, key: str, source: Path) -> None:
     """Store the bytes of a file and read them back; the same bytes under the same key again change nothing.

@@ -70,11 +70,13 @@ class SqliteDatabase:
             _check_header(path)
         else:
             _create(path)
-        self._writer = self._connect()
         try:
+            self._writer = self._connect()
             migrate(self._writer)
-        except BaseException:
+        except BaseException as error:
             self.close()
+            if isinstance(error, sqlite3.DatabaseError):
+                _tell(error)
             raise
 
     def _connect(self) -> sqlite3.Connection:
@@ -98,7 +100,7 @@ class SqliteDatabase:
         """Return the rows of a query, as of the last commit."""
         try:
             return self._reader().execute(sql, parameters).fetchall()
-        except sqlite3.OperationalError as error:
+        except sqlite3.DatabaseError as error:
             _tell(error)
             raise
 
@@ -109,7 +111,7 @@ class SqliteDatabase:
             with self._lock, _transaction(self._writer) as transaction:
                 yield transaction
                 self.before_commit(transaction)
-        except sqlite3.OperationalError as error:
+        except sqlite3.DatabaseError as error:
             _tell(error)
             raise
 
@@ -152,12 +154,14 @@ class SqliteDatabase:
         self._open.clear()
 
 
-def _tell(error: sqlite3.OperationalError) -> None:
+def _tell(error: sqlite3.DatabaseError) -> None:
     """Raise what an error means to callers; return where it is a fault of ours."""
     # SQLite keeps the kind of an error in the low byte of its extended codes.
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_FULL:
         raise DatabaseFull(str(error)) from error
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        raise DatabaseUnusable("the database file is damaged: restore it from a backup") from error
     if code in _DOWN:
         raise DatabaseUnavailable(str(error)) from error
 

@@ -14,8 +14,8 @@ from registry.blobs.store import chunks
 from registry.catalog import Catalog, Clock
 from registry.errors import RegistryError, conflict, forbidden, service_unavailable
 from registry.git_index import GitIndex
-from registry.index_lines import ndjson, published_line
 from registry.packages import Limits
+from registry.publish.index_files import IndexFiles
 from registry.publish.index_pusher import IndexPusher
 from registry.publish.jobs import Job, JobFinding, Jobs, JobState
 from registry.publish.published import PublishedVersion, PublishedVersions, VersionState
@@ -80,7 +80,7 @@ class Publishing:
     ) -> None:
         database = catalog.database
         limits = Limits(archive_bytes=settings.limits.upload_bytes)
-        self._base_url = settings.s3.blob_base_url.reveal() if settings.s3.blob_base_url else None
+        self._files = IndexFiles.configured(published, settings)
         self._on_change = on_change
         self.upload_bytes = settings.limits.upload_bytes
         self.published = published
@@ -102,7 +102,7 @@ class Publishing:
             settings.limits.publish_tries,
             self._changed,
         )
-        self._pusher = IndexPusher(database, git_index(settings), self.index_file)
+        self._pusher = IndexPusher(database, git_index(settings), self._files.file)
 
     def start(self) -> None:
         """Begin to work jobs off; what was left by a stop or a crash comes first."""
@@ -163,18 +163,12 @@ class Publishing:
             published_to_blob_storage=is_accepted,
             published_to_index=is_accepted,
             index_synced=number is not None and self._pusher.is_pushed(job.skill_id, number),
-            download_url=self._download_url(job.skill_id, job.version) if is_accepted else None,
+            download_url=self._files.download_url(job.skill_id, job.version) if is_accepted else None,
         )
-
-    def _download_url(self, skill_id: str, version: str) -> str:
-        if self._base_url:
-            return f"{self._base_url.rstrip('/')}/skills/{skill_id}-{version}.zip"
-        return f"/packages/{skill_id}/{version}.zip"
 
     def index_file(self, skill_id: str) -> bytes:
         """Return a skill's file of the index, empty where it was never published."""
-        versions = self.published.versions(skill_id)
-        return ndjson([published_line(one, self._download_url(skill_id, one.version)) for one in versions])
+        return self._files.file(skill_id)
 
     def index_skills(self) -> list[IndexedSkill]:
         """Return the published skills that have an active version, in order of id."""

@@ -121,3 +121,15 @@ def test_what_a_killed_writer_left_is_removed_and_packages_stay(tmp_path: Path) 
     (tmp_path / "blobs/skills/acme/.skill-registry-blob-0123").write_bytes(b"half")
     remove_leftovers(tmp_path / "blobs")
     assert [path.name for path in (tmp_path / "blobs").rglob("*") if path.is_file()] == ["pdf-1.0.0.zip"]
+
+
+def test_what_is_stored_is_listed_and_removed(store: BlobStore, tmp_path: Path) -> None:
+    scope = f"skills/{uuid.uuid4().hex}/"
+    for name in ("b-1.0.0.zip", "a-1.0.0.zip"):
+        put_checked(store, f"{scope}{name}", written(tmp_path, b"x"))
+    assert sorted(store.keys(scope)) == [f"{scope}a-1.0.0.zip", f"{scope}b-1.0.0.zip"]
+    for _ in range(2):
+        store.remove(f"{scope}a-1.0.0.zip")
+    assert list(store.keys(scope)) == [f"{scope}b-1.0.0.zip"]
+    assert list(store.keys("skills/of-nobody/")) == []
+    store.remove("skills/of-nobody/a-1.0.0.zip")

@@ -1,0 +1,105 @@
+"""The git index: every skill's file as it follows from the published versions, as far as it was pushed."""
+
+import functools
+import hashlib
+from collections.abc import Iterator
+
+import msgspec
+
+from registry.fsck.drift import CannotCheck, Found, derived, lost
+from registry.fsck.parts import Parts
+from registry.git import GitError
+from registry.git_index import GitIndex
+from registry.index_lines import merged
+
+
+class _Line(msgspec.Struct):
+    vers: str
+    download_url: str | None
+
+
+def check(parts: Parts) -> Iterator[Found]:
+    """Yield files of the index that are missing, differ, or are of skills nobody here has published."""
+    yield from _counters(parts)
+    clone = parts.clone()
+    if clone is None:
+        return
+    try:
+        yield from _files(parts, clone)
+        if parts.alone and (edited := clone.edited()):
+            problem = f"files in the clone were changed by hand: {', '.join(edited[:5])}"
+            yield derived("index", "clone", problem, clone.restore)
+    except (GitError, OSError) as error:
+        raise CannotCheck(f"the clone of the index: {error}") from None
+
+
+def _counters(parts: Parts) -> Iterator[Found]:
+    read = parts.database.read
+    unlisted = (
+        "select distinct skill_id from published p"
+        " where not exists (select 1 from index_files f where f.skill_id = p.skill_id) order by skill_id"
+    )
+    for (skill_id,) in read(unlisted):
+        yield derived("index", skill_id, "nothing says that its file is to be written", _wanted(parts, skill_id))
+    behind = (
+        "select f.skill_id from index_files f join publish_jobs j on j.skill_id = f.skill_id"
+        " group by f.skill_id, f.wanted having max(j.index_number) > f.wanted order by f.skill_id"
+    )
+    for (skill_id,) in read(behind):
+        yield derived("index", skill_id, "a job waits for a later file than is wanted", _wanted(parts, skill_id))
+
+
+def _wanted(parts: Parts, skill_id: str) -> functools.partial[None]:
+    return functools.partial(_want, parts, skill_id)
+
+
+def _want(parts: Parts, skill_id: str) -> None:
+    """Have the service write a skill's file anew, on top of whatever the remote has."""
+    numbers = "select max(index_number) from publish_jobs where skill_id = ?"
+    with parts.database.write() as transaction:
+        least = transaction.read(numbers, (skill_id,))[0][0] or 0
+        transaction.execute("insert into index_files values (?, 0, 0) on conflict do nothing", (skill_id,))
+        sql = "update index_files set wanted = case when wanted < ? then ? else wanted + 1 end where skill_id = ?"
+        transaction.execute(sql, (least, least, skill_id))
+
+
+def _files(parts: Parts, clone: GitIndex) -> Iterator[Found]:
+    # The rows first: what is published meanwhile only adds to the files.
+    pushed = parts.database.read("select skill_id from index_files where pushed >= wanted order by skill_id")
+    published = {row[0] for row in parts.database.read("select distinct skill_id from published")}
+    expected = {skill_id: parts.index_files.file(skill_id) for (skill_id,) in pushed if skill_id in published}
+    found = clone.committed()
+    for skill_id, ours in expected.items():
+        if problem := _problem(clone, ours, found.get(skill_id)):
+            yield derived("index", skill_id, problem, _wanted(parts, skill_id))
+    for path in sorted(found.keys() - published):
+        if _claims_ours(parts, path, clone.content(found[path])):
+            advice = "another registry at the same address has written it, or the database has lost it: see a backup"
+            yield lost("index", path, "the index lists it as ours, but it was never published here", advice)
+
+
+def _problem(clone: GitIndex, ours: bytes, found: str | None) -> str | None:
+    if found is None:
+        return "it has no file in the index"
+    if found == _object_name(ours, len(found)):
+        return None
+    theirs = clone.content(found)
+    return None if merged(ours, theirs) == theirs else "its file in the index is not what the database says"
+
+
+def _object_name(content: bytes, digits: int) -> str:
+    """Return the name git gives to these bytes, in a repository whose names have so many digits."""
+    made = hashlib.new("sha1" if digits == 40 else "sha256", usedforsecurity=False)
+    made.update(b"blob %d\0" % len(content) + content)
+    return made.hexdigest()
+
+
+def _claims_ours(parts: Parts, path: str, content: bytes) -> bool:
+    """Return whether a file's lines lead to packages of this registry: several may share an index."""
+    if path.count("/") != 1:
+        return False
+    try:
+        lines = [msgspec.json.decode(line, type=_Line) for line in content.splitlines()]
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return any(line.download_url == parts.index_files.download_url(path, line.vers) for line in lines)
