@@ -18,7 +18,7 @@ def _embedding_settings(settings: Settings) -> EmbeddingSettings:
         api_key=embedding.api_key.reveal() if embedding.api_key else None,
         dimension=embedding.dimension,
         threads=embedding.threads,
-        cache_dir=settings.data_dir / "models",
+        cache_dir=embedding.models_dir or settings.data_dir / "models",
         connect_timeout=limits.embedding_connect_seconds,
         total_timeout=limits.embedding_total_seconds,
         breaker_failures=limits.embedding_breaker_failures,

@@ -184,6 +184,9 @@ class Embedding(msgspec.Struct, frozen=True, kw_only=True):
     api_key: Annotated[Secret | None, Meta(description="key of the hosted provider (also OPENAI_API_KEY)")] = None
     dimension: Annotated[Dimension | None, Meta(description="dimension to ask for; default: the model's")] = None
     threads: Annotated[int, Meta(ge=1, le=256, description="threads of the local model in each process")] = 1
+    models_dir: Annotated[
+        Path | None, Meta(description="folder of local models made ready to run; default: models in data_dir")
+    ] = None
 
 
 class Outbound(msgspec.Struct, frozen=True, kw_only=True):

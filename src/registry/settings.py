@@ -45,6 +45,7 @@ from registry.sources.entry import ConfiguredSource
 ENVIRONMENT_PREFIX = "SKILL_REGISTRY_"
 CONFIG_VARIABLE = "SKILL_REGISTRY_CONFIG"
 CONFIG_FILE = "registry.toml"
+DATABASE_FILE = "skill-registry.db"
 FALLBACKS: Mapping[str, str] = MappingProxyType(
     {"embedding.api_key": "OPENAI_API_KEY", "embedding.base_url": "OPENAI_BASE_URL"}
 )
@@ -99,7 +100,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def database_path(self) -> Path | None:
         """The SQLite file that `database.url` names, or the default one in `data_dir`; None for another database."""
-        return self.database.url.file if self.database.url else self.data_dir / "skill-registry.db"
+        return self.database.url.file if self.database.url else self.data_dir / DATABASE_FILE
 
 
 class Setting(NamedTuple):

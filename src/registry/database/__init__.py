@@ -3,13 +3,13 @@
 from registry.database.sqlite import SqliteDatabase
 from registry.db import COPYING, Database, DatabaseUnusable
 from registry.setting_types import DatabaseUrl
-from registry.settings import Settings
+from registry.settings import DATABASE_FILE, Settings
 
 
 def open_database(settings: Settings) -> Database:
     """Open the database that `database.url` names, else the file in `data_dir`. Raises DatabaseUnusable."""
     url = settings.database.url
-    database = open_url(url) if url else SqliteDatabase(settings.data_dir / "skill-registry.db")
+    database = open_url(url) if url else SqliteDatabase(settings.data_dir / DATABASE_FILE)
     if database.read("select 1 from facts where name = ?", (COPYING,)):
         database.close()
         raise DatabaseUnusable("a catalog is being copied into the database: run 'skill-registry migrate' to its end")

@@ -6,7 +6,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import sqlite_utils
@@ -30,6 +30,9 @@ _DOWN = frozenset(
         sqlite3.SQLITE_IOERR,
     }
 )
+
+
+_BACKUP_BUSY_SECONDS = 30.0
 
 
 class SqliteTransaction(Transaction):
@@ -139,19 +142,35 @@ class SqliteDatabase:
         """Return true: the lock of the data directory and the number of a worker say who leads."""
         return True
 
-    def backup(self, target: Path) -> None:
-        """Write a consistent copy of the database to `target` while others go on reading and writing."""
-        copy = sqlite3.connect(target)
-        try:
-            self._reader().backup(copy)
-        finally:
-            copy.close()
-
     def close(self) -> None:
         """Close every connection; call when no other thread uses the database any more."""
         for database in self._open:
             database.close()
         self._open.clear()
+
+
+def backup(path: Path, target: Path, meanwhile: Callable[[], None] = lambda: None) -> None:
+    """Write a copy of a database that others go on reading and writing: its state at one moment, whatever its schema.
+
+    `meanwhile` is called at that moment, while every writer waits, so it must be quick: what it does outside of the
+    database fits the copy. The copy is its owner's alone. Raises DatabaseUnusable, DatabaseUnavailable, DatabaseFull.
+    """
+    _check_header(path)
+    target.touch(mode=0o600, exist_ok=False)
+    with (
+        closing(sqlite3.connect(path, timeout=_BACKUP_BUSY_SECONDS, isolation_level=None)) as writer,
+        closing(sqlite3.connect(path, timeout=_BACKUP_BUSY_SECONDS, isolation_level=None)) as reader,
+        closing(sqlite3.connect(target)) as copy,
+    ):
+        try:
+            with _transaction(writer):
+                meanwhile()
+                reader.execute("begin")
+                reader.execute("select 1 from sqlite_schema").fetchone()  # a read is what fixes the moment it sees
+            reader.backup(copy)
+        except sqlite3.OperationalError as error:
+            _tell(error)
+            raise
 
 
 def _tell(error: sqlite3.DatabaseError) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from registry.database.sqlite import APPLICATION_ID, SqliteDatabase
+from registry.database.sqlite import APPLICATION_ID, SqliteDatabase, backup
 from registry.db import DatabaseUnusable
 from registry.migrations import MIGRATIONS
 from support.catalogs import SkillCatalog
@@ -79,7 +79,7 @@ def test_a_backup_made_while_writing_is_whole(sqlite: SqliteDatabase, tmp_path: 
     writer = threading.Thread(target=write)
     writer.start()
     catalog.put("before", "a description")
-    sqlite.backup(tmp_path / "copy.db")
+    backup(sqlite.path, tmp_path / "copy.db")
     stop.set()
     writer.join()
     copy = SqliteDatabase(tmp_path / "copy.db")
