@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from registry.atomic_files import TEMPORARY_PREFIX, sync_folder, temporary_path
 from registry.auth.secret import SECRET_FILE
-from registry.data_dir import REPLICA_FILE
 from registry.database import sqlite
 from registry.lock_file import LOCK_FILE
 from registry.publish.service import FOLDER as UPLOADS
@@ -72,7 +71,7 @@ class _Backup:
 
     def write(self) -> BackedUp:
         self._data.mkdir()
-        for name in (SECRET_FILE, KEY_FILE, REPLICA_FILE):
+        for name in (SECRET_FILE, KEY_FILE):
             with contextlib.suppress(FileNotFoundError):
                 shutil.copy2(self._settings.data_dir / name, self._data / name)
         has_database = self._copy_database()
