@@ -63,6 +63,8 @@ class GitIndex:
         Raises GitError; nothing half-made is left then.
         """
         if (self._folder / ".git").is_dir():
+            for left in self._folder.glob(f"*/{TEMPORARY_PREFIX}*"):  # of a write that was killed
+                left.unlink(missing_ok=True)
             return
         self._folder.mkdir(parents=True, exist_ok=True)
         for left in self._folder.glob(f"{TEMPORARY_PREFIX}*"):
@@ -94,11 +96,14 @@ class GitIndex:
             run("symbolic-ref", "HEAD", branch)
             run("update-ref", "-d", branch)
             run("read-tree", "--empty")
-            run("clean", "--quiet", "-ffdx", f"--exclude={_OF_THE_VOLUME}")
-            return None
-        run("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--", self._url, f"+{branch}:refs/remote")
-        run("checkout", "--quiet", "--force", "-B", self._branch, "refs/remote", "--")
-        return run("rev-parse", "--verify", "refs/remote^{commit}").strip()
+            tip = None
+        else:
+            run("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--", self._url, f"+{branch}:refs/remote")
+            run("checkout", "--quiet", "--force", "-B", self._branch, "refs/remote", "--")
+            tip = run("rev-parse", "--verify", "refs/remote^{commit}").strip()
+        # A file that was written but not committed would be taken for one that the remote has.
+        run("clean", "--quiet", "-ffdx", f"--exclude={_OF_THE_VOLUME}")
+        return tip
 
     def read(self) -> str | None:
         """Take over what the remote has; return its commit, None where it has none. Raises GitError, OSError."""
