@@ -1,6 +1,7 @@
 """A data directory opened in the process of a command."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -63,7 +64,8 @@ class InProcess:
         if what is None:
             raise CommandFailed("nothing says where the skill is installed from")
         self.services.sources.read_new()
-        answer: Answer = self._answer(lambda: self.services.installer.install(what))
+        with self._telling_webhooks():
+            answer: Answer = self._answer(lambda: self.services.installer.install(what))
         return answer
 
     def uninstall(self, skill_id: str) -> Answer:
@@ -74,7 +76,8 @@ class InProcess:
 
     def upgrade(self, body: UpgradeBody, progress: Progress) -> Answer:
         """Upgrade one skill or all, saying how far it is."""
-        answer: Answer = self._answer(lambda: self.services.upgrader.run(body, progress))
+        with self._telling_webhooks():
+            answer: Answer = self._answer(lambda: self.services.upgrader.run(body, progress))
         return answer
 
     def generate_mdc(self) -> Answer:
@@ -82,6 +85,15 @@ class InProcess:
         self.services.scan()
         answer: Answer = self._answer(lambda: generate_mdc(self.services, write=True))
         return answer
+
+    @contextmanager
+    def _telling_webhooks(self) -> Iterator[None]:
+        """Send what the block leaves to be told, where no other process does."""
+        try:
+            yield
+        finally:
+            if self.services.database.lead():
+                self.services.webhooks.send()
 
     @staticmethod
     def _answer(call: Callable[[], object]) -> Any:

@@ -2,25 +2,23 @@
 
 import os
 import threading
-from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from registry.catalog import Catalog, Clock
 from registry.db import Transaction
 from registry.errors import Fault, conflict, forbidden, skill_not_found, validation_error
+from registry.install_parts import InstallParts
 from registry.installs import Install, installed_folder, put_install
-from registry.local_skills import SKILL_FILE, LocalSkills
+from registry.local_skills import SKILL_FILE
 from registry.models import RESERVED_IDS, Skill, timestamp
 from registry.origins import GitOrigin, GitRef, LocalOrigin, Origin, SourceOrigin
 from registry.packages import Package
-from registry.project_files import ProjectFiles
 from registry.skill_folder import placing_skill_folder
-from registry.sources.offers import Offers
-from registry.staged_packages import Staged, StagedPackages
+from registry.staged_packages import Staged
 
 
 class Wanted(msgspec.Struct, kw_only=True, frozen=True):
@@ -49,36 +47,15 @@ class Located(NamedTuple):
 
 
 class Installer:
-    """Installs packages below the skills directory.
+    """Installs packages below the skills directory."""
 
-    Args:
-        packages: Fetches and reads them.
-        offers: Says what the sources list.
-        local: The skills directory.
-        catalog: Where skills are recorded.
-        project: The project's manifest and lock.
-        clock: Tells the time.
-        on_change: Called after the catalog has changed.
-    """
-
-    def __init__(
-        self,
-        *,
-        packages: StagedPackages,
-        offers: Offers,
-        local: LocalSkills,
-        catalog: Catalog,
-        project: ProjectFiles,
-        clock: Clock,
-        on_change: Callable[[], None],
-    ) -> None:
-        self._packages = packages
-        self._offers = offers
-        self._local = local
-        self._catalog = catalog
-        self._project = project
-        self._clock = clock
-        self._on_change = on_change
+    def __init__(self, parts: InstallParts) -> None:
+        self._parts = parts
+        self._packages = parts.packages
+        self._offers = parts.offers
+        self._local = parts.local
+        self._catalog = parts.catalog
+        self._project = parts.project
         self._placing = threading.Lock()
 
     def install(self, wanted: Wanted) -> Skill:
@@ -91,10 +68,11 @@ class Installer:
         self._project.check()
         located = self._located(wanted.origin)
         fetched_from = pinned(self._offers.reachable(located.origin), wanted.commit)
-        with self._packages.staged(fetched_from) as staged:
+        refused = partial(self._parts.refused, located.listed)
+        with self._packages.staged(fetched_from, on_refused=refused) as staged:
             _check_wanted(staged.package, located, wanted)
             skill_id = self._place(staged, located)
-        self._on_change()
+        self._parts.on_change()
         saved = wanted.origin if wanted.save else None
         if isinstance(saved, SourceOrigin):  # the only source that has it today may not be so tomorrow
             saved = SourceOrigin(source=located.source, skill=str(located.listed), version=located.version)
@@ -133,6 +111,7 @@ class Installer:
                 put_install(transaction, folder.name, install)  # another process may have been here meanwhile
                 undo.enter_context(placing_skill_folder(what, folder))
                 self._local.take(transaction, folder)
+                self._parts.passed(transaction, folder.name, package)
         return folder.name
 
     def _install(self, staged: Staged, located: Located) -> Install:
@@ -143,7 +122,7 @@ class Installer:
             commit=staged.commit,
             sha256=staged.package.digest,
             pinned=located.version is not None,
-            installed_at=timestamp(self._clock()),
+            installed_at=timestamp(self._parts.clock()),
         )
 
     def _linked(self, staged: Path, origin: Origin) -> Path:

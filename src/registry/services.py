@@ -15,6 +15,7 @@ from registry.database import open_database
 from registry.documents import CatalogDocuments
 from registry.errors import RegistryError
 from registry.install import Installer
+from registry.install_parts import InstallParts
 from registry.leading import Leading
 from registry.local_skills import LocalSkills
 from registry.manifest_file import ManifestFile
@@ -92,19 +93,13 @@ class Services:
         self.reindexing = Reindexing(self.database, self.engine, clock)
         self.scanner = Scanner(self.local, self.catalog, self.engine.changed)
         self.sources = Sources(settings, self.database, self.catalog, clock, self.engine.changed)
+        outbound = Outbound(AddressPolicy(settings.outbound.allowed_hosts))
+        self.webhooks = WebhookSender(self.database, settings.webhooks, outbound, clock)
         self._publishing = self._make_publishing() if settings.registry.enabled else None
         self.project = ProjectFiles(settings, self.manifest, self.catalog)
-        parts: dict[str, Any] = {
-            "packages": StagedPackages(self.local.root, self.sources.fetcher, settings),
-            "offers": self.sources.offers,
-            "local": self.local,
-            "catalog": self.catalog,
-            "project": self.project,
-            "clock": clock,
-            "on_change": self.engine.changed,
-        }
-        self.installer = Installer(**parts)
-        self.upgrader = Upgrader(fetcher=self.sources.fetcher, **parts)
+        parts = self._install_parts()
+        self.installer = Installer(parts)
+        self.upgrader = Upgrader(parts, self.sources.fetcher)
         self._leading = self._make_leading(may_lead=worker == 0)
         self._waking = Waking(self.database, self._look)
 
@@ -112,6 +107,7 @@ class Services:
         """Take up what has been committed, by whichever process."""
         if self._publishing is not None:
             self._publishing.look()
+        self.webhooks.look()
         self.engine.follow()
 
     def _make_leading(self, *, may_lead: bool) -> Leading:
@@ -119,14 +115,19 @@ class Services:
         return Leading(lead, self._take_up, self._put_down, self.reindexing.resume)
 
     def _make_publishing(self) -> Publishing:
-        outbound = Outbound(AddressPolicy(self.settings.outbound.allowed_hosts))
-        return Publishing(
-            self.settings,
-            self.catalog,
-            self.published,
-            self.clock,
-            self.engine.changed,
-            WebhookSender(self.database, self.settings.webhooks, outbound, self.clock),
+        note = self.webhooks.note
+        return Publishing(self.settings, self.catalog, self.published, self.clock, self.engine.changed, note)
+
+    def _install_parts(self) -> InstallParts:
+        return InstallParts(
+            packages=StagedPackages(self.local.root, self.sources.fetcher, self.settings),
+            offers=self.sources.offers,
+            local=self.local,
+            catalog=self.catalog,
+            project=self.project,
+            clock=self.clock,
+            on_change=self.engine.changed,
+            note=self.webhooks.note,
         )
 
     def searched(self, mode: str, seconds: float) -> None:
@@ -191,6 +192,7 @@ class Services:
         self.scanner.start()
         self.engine.start_indexing()
         self.sources.start()
+        self.webhooks.start()
         if self._publishing is not None:
             self._publishing.start_leading()
 
@@ -198,6 +200,7 @@ class Services:
         self.scanner.stop()
         self.engine.stop_indexing()
         self.sources.rest()
+        self.webhooks.stop()
         if self._publishing is not None:
             self._publishing.stop_leading()
 
@@ -246,6 +249,7 @@ class Services:
         self._waking.stop()
         self.scanner.stop()
         self.sources.stop()
+        self.webhooks.stop()
         if self._publishing is not None:
             self._publishing.stop()
         self.engine.close()

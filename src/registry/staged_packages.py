@@ -1,7 +1,7 @@
 """Packages fetched from where an origin says, read strictly, and staged beside the installed skills."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -41,8 +41,11 @@ class StagedPackages:
         self._settings = settings
 
     @contextmanager
-    def staged(self, origin: Origin) -> Iterator[Staged]:
-        """Yield the package of an origin. Raises VALIDATION_ERROR with everything that is wrong with it, OSError."""
+    def staged(self, origin: Origin, *, on_refused: Callable[[PackageRefused], None] | None = None) -> Iterator[Staged]:
+        """Yield the package of an origin. Raises VALIDATION_ERROR with everything that is wrong with it, OSError.
+
+        `on_refused` is told before of a package that breaks the rules.
+        """
         folder = temporary_path(self._root, "install-")
         folder.mkdir()
         try:
@@ -51,6 +54,8 @@ class StagedPackages:
                 try:
                     package = read(fetched.path, folder / "package")
                 except PackageRefused as refusal:
+                    if on_refused is not None:
+                        on_refused(refusal)
                     raise refused(refusal, fetched.path) from None
             sync_tree(package.folder)
             yield Staged(package, fetched.commit)

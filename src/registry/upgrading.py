@@ -3,23 +3,22 @@
 import logging
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from typing import Literal
 
 import msgspec
 
-from registry.catalog import Catalog, Clock, Stored
+from registry.catalog import Stored
 from registry.errors import Fault, RegistryError, conflict, validation_error
+from registry.install_parts import InstallParts
 from registry.installs import Install, find_install, put_install
-from registry.local_skills import LocalSkills
 from registry.models import SkillId, Version, timestamp, version_parts
 from registry.origins import GitOrigin, LocalOrigin, Origin
 from registry.outbound import OutboundError
 from registry.packages import Package
-from registry.project_files import ProjectFiles
 from registry.skill_folder import replacing_skill_folder, tree_digest
 from registry.sources.fetching import Fetcher
-from registry.sources.offers import Offers
-from registry.staged_packages import Staged, StagedPackages
+from registry.staged_packages import Staged
 from registry.update_notes import Reach, update_notes
 
 _log = logging.getLogger("registry")
@@ -61,37 +60,17 @@ class _Stays(Exception):
 class Upgrader:
     """Upgrades installed skills, each by itself: what goes wrong with one stands in its row.
 
-    Args:
-        packages: Fetches and reads packages.
-        fetcher: Says what a branch is at.
-        offers: Says what the sources list.
-        local: The skills directory.
-        catalog: Where skills are recorded.
-        project: The project's manifest and lock.
-        clock: Tells the time.
-        on_change: Called after the catalog has changed.
+    `fetcher` says what a branch is at.
     """
 
-    def __init__(
-        self,
-        *,
-        packages: StagedPackages,
-        fetcher: Fetcher,
-        offers: Offers,
-        local: LocalSkills,
-        catalog: Catalog,
-        project: ProjectFiles,
-        clock: Clock,
-        on_change: Callable[[], None],
-    ) -> None:
-        self._packages = packages
+    def __init__(self, parts: InstallParts, fetcher: Fetcher) -> None:
+        self._parts = parts
         self._fetcher = fetcher
-        self._offers = offers
-        self._local = local
-        self._catalog = catalog
-        self._project = project
-        self._clock = clock
-        self._on_change = on_change
+        self._packages = parts.packages
+        self._offers = parts.offers
+        self._local = parts.local
+        self._catalog = parts.catalog
+        self._project = parts.project
 
     def run(self, body: UpgradeBody, progress: Callable[[int, int], None] = lambda done, total: None) -> UpgradeData:
         """Upgrade one skill or all. Raises SKILL_NOT_FOUND, CONFLICT where it is not installed, VALIDATION_ERROR."""
@@ -137,7 +116,8 @@ class Upgrader:
         as_before = following.origin == install.origin and body.version in (None, stored.skill.version)
         if as_before and isinstance(origin, GitOrigin) and self._latest(origin, latest) == install.commit:
             return "up_to_date", stored.skill.version
-        with self._packages.staged(origin) as staged:
+        refused = None if body.check else partial(self._parts.refused, stored.skill.id)
+        with self._packages.staged(origin, on_refused=refused) as staged:
             package = staged.package
             if package.digest == install.sha256 and body.version in (None, package.version):
                 return "up_to_date", stored.skill.version
@@ -145,7 +125,7 @@ class Upgrader:
             if body.check:
                 return "would_update", package.version
             self._replace(stored, install, following, staged)
-        self._on_change()
+        self._parts.on_change()
         self._project.upgraded(stored.skill.id, package.version)
         return "updated", package.version
 
@@ -197,7 +177,7 @@ class Upgrader:
             commit=staged.commit,
             sha256=package.digest,
             notes=notes,
-            installed_at=timestamp(self._clock()),
+            installed_at=timestamp(self._parts.clock()),
         )
         announced = msgspec.structs.replace(install, following=following)
         with self._catalog.database.write() as transaction:
@@ -212,6 +192,7 @@ class Upgrader:
             undo.enter_context(replacing_skill_folder(package.folder, folder))
             self._local.take(transaction, folder)
             self._catalog.note_changes(transaction, current.key, package.version, [note.message for note in notes])
+            self._parts.passed(transaction, stored.skill.id, package)
 
 
 def _place(origin: Origin) -> tuple[str, str | None]:

@@ -35,11 +35,15 @@ _DELAYS = (2.0, 10.0)
 
 
 class Checked(msgspec.Struct, kw_only=True):
-    """How the check of one package ended. `findings` are what stood in its way, or was only worth a word."""
+    """How the check of one package ended. `findings` are what stood in its way, or was only worth a word.
+
+    `job_id` names the check, of a publish job or of an installation. Of a package that is refused when it is installed,
+    nothing is known but the skill it was to be, if that.
+    """
 
     job_id: str
-    skill_id: str
-    version: str
+    skill_id: str | None
+    version: str | None
     scope: str | None
     checksum: str | None
     accepted: bool
@@ -59,8 +63,8 @@ class Notice(msgspec.Struct, kw_only=True):
     hook: str
     created_at: str
     job_id: str
-    skill_id: str
-    version: str
+    skill_id: str | None
+    version: str | None
     scope: str | None
     checksum: str | None
     findings: Sequence[Any]
@@ -112,6 +116,11 @@ class WebhookSender:
     def stop(self) -> None:
         """Stop after the notice under way."""
         self._thread.stop()
+
+    def send(self) -> None:
+        """Send what is due, each notice once, for a command that ends soon; the next service tries again."""
+        if self._hooks:
+            self._round()
 
     def _round(self) -> float:
         try:

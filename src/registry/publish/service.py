@@ -12,6 +12,7 @@ from registry.auth.roles import Principal, includes
 from registry.blobs import BlobMissing, BlobStore, BlobUnavailable, configured_store
 from registry.blobs.store import chunks
 from registry.catalog import Catalog, Clock
+from registry.db import Transaction
 from registry.errors import RegistryError, conflict, forbidden, service_unavailable
 from registry.git_index import GitIndex
 from registry.packages import Limits
@@ -23,7 +24,7 @@ from registry.publish.spool import DatabaseSpool, FolderSpool
 from registry.publish.submitting import Received, Receiver, Submitting
 from registry.publish.worker import PublishWorker
 from registry.settings import Settings
-from registry.webhooks import WebhookSender
+from registry.webhooks import Checked
 
 _log = logging.getLogger("registry.publish")
 
@@ -64,9 +65,9 @@ class IndexedSkill(msgspec.Struct, kw_only=True):
 
 
 class Publishing:
-    """Receives packages, works them off, and gives them out. One process of a catalog pushes the index and tells hooks.
+    """Receives packages, works them off, and gives them out. One process of a catalog pushes the index.
 
-    Raises BlobUnavailable where the store cannot be had at all.
+    `note` writes down what webhooks are to be told. Raises BlobUnavailable where the store cannot be had at all.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class Publishing:
         published: PublishedVersions,
         clock: Clock,
         on_change: Callable[[], None],
-        webhooks: WebhookSender,
+        note: Callable[[Transaction, Checked], None],
     ) -> None:
         database = catalog.database
         limits = Limits(archive_bytes=settings.limits.upload_bytes)
@@ -85,8 +86,7 @@ class Publishing:
         self.upload_bytes = settings.limits.upload_bytes
         self.published = published
         self.store: BlobStore = configured_store(settings)
-        self._webhooks = webhooks
-        self.jobs = Jobs(database, clock, webhooks.note)
+        self.jobs = Jobs(database, clock, note)
         self._folder = settings.data_dir / FOLDER
         self._folder.mkdir(parents=True, exist_ok=True)
         is_one_machine = settings.database_path is not None
@@ -109,14 +109,12 @@ class Publishing:
         self._worker.start()
 
     def start_leading(self) -> None:
-        """Begin to push the index and to send to webhooks, first what was left."""
+        """Begin to push the index, first what was left."""
         self._pusher.start()
-        self._webhooks.start()
 
     def stop_leading(self) -> None:
-        """Leave the index and the webhooks to another process, until started again."""
+        """Leave the index to another process, until started again."""
         self._pusher.stop()
-        self._webhooks.stop()
 
     def stop(self) -> None:
         """Stop at a step boundary."""
@@ -127,7 +125,6 @@ class Publishing:
         """Take up what another process may have left to do."""
         self._worker.wake()
         self._pusher.look()
-        self._webhooks.look()
 
     def _changed(self) -> None:
         self._on_change()
