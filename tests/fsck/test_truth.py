@@ -118,9 +118,9 @@ def test_what_a_rejected_job_has_left_in_the_store_is_removed(kept: KeptRegistry
     left = package(kept, "late-1.0.0.zip")
     left.write_bytes(b"bytes of a package")
     checksum = f"sha256:{hashlib.sha256(left.read_bytes()).hexdigest()}"
-    columns = "id, state, skill_id, version, checksum, size, uploaded_at, uploaded_by, replica, tries, next_try"
+    columns = "id, state, skill_id, version, checksum, size, uploaded_at, uploaded_by, tries, next_try"
     insert = f"insert into publish_jobs ({columns}, errors, warnings) values ('late', 'STATE', 'acme/late', '1.0.0',"
-    insert += f" '{checksum}', 18, '', 'ann', 'one', 1, 0, '[]', '[]')"
+    insert += f" '{checksum}', 18, '', 'ann', 1, 0, '[]', '[]')"
     kept.run(insert.replace("STATE", "validating"))
     assert (kept.inspect(repair=True).drift, left.exists()) == ([], True)
     kept.run("update publish_jobs set state = 'rejected' where id = 'late'")

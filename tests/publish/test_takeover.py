@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from support.embedding_server import EmbeddingServer, honest, silence
+from support.embedding_server import EmbeddingServer, honest
 from support.postgres_server import PostgresServer
 from support.publishing import Registry, index_file, skill_package
 from support.servers import new_skill
+from support.slow_answers import silence
 
 
 @pytest.fixture
