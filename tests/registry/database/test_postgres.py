@@ -99,7 +99,8 @@ def test_a_claim_may_be_lost_with_its_connection_and_the_next_one_works(postgres
     first, second = PostgresDatabase(url), PostgresDatabase(url)
     with first.claim("a") as mine, psycopg.connect(url) as other:
         assert mine
-        other.execute("select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory'")
+        other.execute("select pg_terminate_backend(l.pid) from pg_locks l join pg_database d on d.oid = l.database"
+                      " where locktype = 'advisory' and datname = current_database()")  # fmt: skip
         with second.claim("a") as theirs:
             assert theirs
     with first.claim("a") as again:
