@@ -10,7 +10,7 @@ from embeddings import EmbeddingUnavailable
 from registry import __version__, console
 from registry.answers import SearchBody
 from registry.cli_accounts import keys, token, users
-from registry.cli_database import migrate
+from registry.cli_database import forget_secrets, migrate
 from registry.cli_fsck import fsck
 from registry.cli_install import install, uninstall, upgrade
 from registry.cli_operations import backup, clone_index
@@ -141,7 +141,7 @@ def status(as_json: bool, server: str | None, **flags: Any) -> None:
 
 for one in (
     *(sources, install, uninstall, upgrade, lock, verify, generate_mdc),
-    *(publish, yank, unyank, keys, users, token, migrate),
-    *(fsck, backup, clone_index),
+    *(publish, yank, unyank, keys, users, token),
+    *(migrate, forget_secrets, fsck, backup, clone_index),
 ):
     main.add_command(one)

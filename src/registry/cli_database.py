@@ -1,4 +1,4 @@
-"""The command that moves a catalog from SQLite to PostgreSQL."""
+"""The commands about the database: a catalog's way into PostgreSQL, and what replicas share there."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -9,10 +9,11 @@ import msgspec
 from rich.table import Table
 
 from registry import command, console
-from registry.database import open_url
+from registry.database import open_database, open_url
 from registry.database.copying import copy_catalog
 from registry.db import DatabaseError
 from registry.setting_types import DatabaseUrl
+from registry.shared_secrets import forget_secrets as forget_secrets_in
 
 
 @click.command()
@@ -38,6 +39,26 @@ def migrate(source: str, target: str | None, as_json: bool, **flags: Any) -> Non
     except (DatabaseError, OSError) as error:
         command.stop(str(error))
     console.show({"tables": msgspec.to_builtins(copied)}, _table, as_json=as_json)
+
+
+@click.command()
+@command.json_option
+@command.settings_options("data_dir")
+def forget_secrets(as_json: bool, **flags: Any) -> None:
+    """Forget which auth.secret and log key the replicas on a PostgreSQL database share: one of them is lost.
+
+    Stop every replica first. The next one that starts decides anew; tokens signed with another secret end, and the log
+    tells that another key signs from then on.
+    """
+    settings = command.load(flags)
+    if not settings.is_replicated:
+        command.stop("database.url is no PostgreSQL database: nothing is shared", command.WRONG_USE)
+    try:
+        with closing(open_database(settings)) as database, database.write() as transaction:
+            forget_secrets_in(transaction)
+    except DatabaseError as error:
+        command.stop(str(error))
+    console.show({"message": "The next replica that starts decides"}, console.facts_table, as_json=as_json)
 
 
 def _url(text: str) -> DatabaseUrl:

@@ -109,6 +109,7 @@ _FIRST: Statements = (
     )""",
     "create table revoked_tokens (id text primary key, expires_at integer not null)",
     "create table ended_tokens (subject text primary key, until integer not null)",
+    "create table rate_windows (key text primary key, made integer not null, ends_at real not null)",
     """create table publish_jobs (
         number integer primary key autoincrement,
         id text not null unique,

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from registry.auth.access import Access
 from registry.auth.issuing import TokenIssuer, issuer_mode
+from registry.auth.sharing import SharedRates
 from registry.db import Database
 from registry.metrics import Metrics
 from registry.settings import Settings
@@ -18,12 +19,26 @@ class RegistryProfile:
 
     def __init__(self, settings: Settings, database: Database, engine: Engine, clock: Callable[[], datetime]) -> None:
         self.metrics = Metrics(engine, database)
-        self.signer = Signer(settings.data_dir, settings.transparency.name)
+        self.signer = log_signer(settings)
         self.log = TransparencyLog(database, clock)
         self.log.note_key(self.signer.verifier_key)
         self.access = Access(settings, database, clock)
+        self._sharing = SharedRates(database, self.access.limiter) if settings.has_other_processes else None
         self.issuer = TokenIssuer(self.access, issuer_mode(settings))
+
+    def start(self) -> None:
+        """Begin to share with other processes what is counted."""
+        if self._sharing is not None:
+            self._sharing.start()
 
     def close(self) -> None:
         """Finish what is left to write down."""
+        if self._sharing is not None:
+            self._sharing.stop()
         self.access.close()
+
+
+def log_signer(settings: Settings) -> Signer:
+    """Return what signs the log. Raises PrivateFileExposed, KeyUnusable, OSError."""
+    key = settings.transparency.key
+    return Signer(settings.data_dir, settings.transparency.name, key.reveal() if key else None)

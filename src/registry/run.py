@@ -2,6 +2,7 @@
 
 import functools
 import logging
+from contextlib import closing
 
 from registry.answer_cache import AnswerCache
 from registry.app import create_app
@@ -11,6 +12,7 @@ from registry.auth.secret import WeakSecret
 from registry.blobs import BlobUnavailable, configured_store
 from registry.blobs.folder import remove_leftovers as remove_leftover_blobs
 from registry.data_dir import DataDirLock
+from registry.database import open_database
 from registry.guard import Guard, is_loopback_host
 from registry.listening import ListenError, listen
 from registry.logs import configure_logging
@@ -18,13 +20,15 @@ from registry.outbound import OutboundError
 from registry.private_files import PrivateFileExposed
 from registry.publish.service import FOLDER, git_index
 from registry.publish.submitting import remove_unfinished
+from registry.registry_profile import log_signer
 from registry.request_log import RequestLog
 from registry.server import Site, serve
 from registry.services import Services
 from registry.settings import Settings
+from registry.shared_secrets import OtherSecrets, check_secrets
 from registry.skill_folder import remove_leftovers
 from registry.sources.fetching import remove_fetched
-from registry.transparency.checkpoint import Signer
+from registry.transparency.checkpoint import KeyUnusable
 from registry.workers import serve_workers
 
 _log = logging.getLogger("registry")
@@ -84,12 +88,17 @@ def _prepare_registry(settings: Settings) -> None:
 
 
 def _check_secret(settings: Settings) -> None:
-    """Raise StartError where no token could be signed safely; the secret is made here, before there are workers."""
+    """Raise StartError where tokens or log could not be signed, or not as the other replicas do.
+
+    Secrets that are not configured are made here, before there are workers.
+    """
     if settings.profile == "registry":
         try:
-            signing_keys(settings)
-            Signer(settings.data_dir, settings.transparency.name)
-        except (WeakSecret, PrivateFileExposed, OSError) as error:
+            signing, verifier_key = signing_keys(settings), log_signer(settings).verifier_key
+            if settings.is_replicated:
+                with closing(open_database(settings)) as database:
+                    check_secrets(database, settings, signing, verifier_key)
+        except (WeakSecret, PrivateFileExposed, KeyUnusable, OtherSecrets, OSError) as error:
             raise StartError(str(error)) from None
 
 

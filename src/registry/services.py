@@ -105,6 +105,8 @@ class Services:
 
     def _look(self) -> None:
         """Take up what has been committed, by whichever process."""
+        if self._registry is not None:
+            self._registry.access.revocations.look()
         if self._publishing is not None:
             self._publishing.look()
         self.webhooks.look()
@@ -217,6 +219,8 @@ class Services:
             _log.exception("starting failed half-way; what there is answers")
         finally:
             self._waking.start()
+            if self._registry is not None:
+                self._registry.start()
             self.ready.set()
             # What was made so far stays for good: the collector need not look at it again and again.
             gc.collect()

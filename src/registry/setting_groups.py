@@ -91,6 +91,10 @@ class Transparency(msgspec.Struct, frozen=True, kw_only=True):
             description="name the log's checkpoints are signed under (registry profile)",
         ),
     ] = "skill-registry"
+    key: Annotated[
+        Secret | None,
+        Meta(description="private key that signs the log, 64 hexadecimal digits; default: made once, in data_dir"),
+    ] = None
 
 
 WebhookEvent = Literal["structure_error", "security_issue", "quality_warning", "all_checks_passed"]

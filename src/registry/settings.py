@@ -102,6 +102,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """The SQLite file that `database.url` names, or the default one in `data_dir`; None for another database."""
         return self.database.url.file if self.database.url else self.data_dir / DATABASE_FILE
 
+    @property
+    def is_replicated(self) -> bool:
+        """Whether replicas on other machines may share the database."""
+        return self.database_path is None
+
+    @property
+    def has_other_processes(self) -> bool:
+        """Whether other processes may serve the same catalog."""
+        return self.is_replicated or self.server.workers > 1
+
 
 class Setting(NamedTuple):
     """One row of the configuration table.

@@ -1,7 +1,6 @@
 """The service over PostgreSQL: the same answers, nothing lost, and replicas that are one registry."""
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 
 from support.postgres_server import PostgresServer
 from support.publishing import Registry, skill_package
-from support.replicas import replica
+from support.replicas import SECRET, replica
 from support.servers import RunningServer, bearer, new_skill, write_skill
 
 
@@ -109,12 +108,11 @@ def test_an_outage_is_a_503_and_passes(tmp_path: Path) -> None:
 
 
 def test_what_one_replica_receives_is_published_for_all(postgres: PostgresServer, tmp_path: Path) -> None:
-    env = {"SKILL_REGISTRY_DATABASE_URL": postgres.new_database()}
+    env = {**SECRET, "SKILL_REGISTRY_DATABASE_URL": postgres.new_database()}
     with Registry(tmp_path / "one", env=env) as one:
         (tmp_path / "two" / "data").mkdir(parents=True)
         for shared in ("blobs", "index.git"):
             (tmp_path / "two" / shared).symlink_to(tmp_path / "one" / shared)
-        shutil.copy(one.data_dir / "log.key", tmp_path / "two" / "data" / "log.key")
         with Registry(tmp_path / "two", env=env) as two:
             package = skill_package("bobbin")
             sent = [one.publish(skill_package("adze")), two.publish(package)]

@@ -1,6 +1,5 @@
 """A replica that is killed: whatever it had begun, another one ends."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 from support.embedding_server import EmbeddingServer, honest
 from support.postgres_server import PostgresServer
 from support.publishing import Registry, index_file, skill_package
+from support.replicas import SECRET
 from support.servers import new_skill
 from support.slow_answers import silence
 
@@ -24,7 +24,7 @@ def registries(
     postgres: PostgresServer, provider: EmbeddingServer, tmp_path: Path
 ) -> Iterator[tuple[Registry, Registry]]:
     """Two that share database, packages and index; the store is down until somebody makes it a folder."""
-    env = {"SKILL_REGISTRY_DATABASE_URL": postgres.new_database(), "OPENAI_API_KEY": "sk-canary-0123456789"}
+    env = {**SECRET, "SKILL_REGISTRY_DATABASE_URL": postgres.new_database(), "OPENAI_API_KEY": "sk-canary-0123456789"}
     embedding = ("--embedding-provider", "hosted", "--embedding-base-url", provider.url)
     limits = ("--limits-publish-tries", "100")
     shared = ("--blobs-dir", str(tmp_path / "blobs"))
@@ -32,7 +32,6 @@ def registries(
     with Registry(tmp_path / "one", *embedding, *limits, *shared, env=env) as one:
         (tmp_path / "two" / "data").mkdir(parents=True)
         (tmp_path / "two" / "index.git").symlink_to(one.remote)
-        shutil.copy(one.data_dir / "log.key", tmp_path / "two" / "data" / "log.key")
         with Registry(tmp_path / "two", *embedding, *limits, *shared, env=env) as two:
             yield one, two
 

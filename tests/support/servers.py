@@ -52,12 +52,16 @@ class RunningServer:
         project = () if "--project-file" in self._args else ("--project-file", str(self.manifest))
         return (COMMAND, "serve", "--host", "127.0.0.1", "--port", "0", *folders, *project, *provider, *self._args)
 
+    def environment(self) -> dict[str, str]:
+        """Return the environment the command has."""
+        clean = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAI", "SKILL_"))}
+        return {**clean, **self._env}
+
     def start(self) -> Self:
         """Start and wait until requests are answered."""
         self._lock.unlink(missing_ok=True)
-        environment = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAI", "SKILL_"))}
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(self.command(), stderr=log, env={**environment, **self._env})
+            self.process = subprocess.Popen(self.command(), stderr=log, env=self.environment())
         deadline = time.monotonic() + START_SECONDS
         while not (url := self._announced()):
             assert self.process.poll() is None, self.log.read_text()

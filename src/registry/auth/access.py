@@ -77,7 +77,7 @@ class Access:
     def _fresh(self, credential: bytes, check: Callable[[bytes], Principal]) -> Principal:
         """Return whom a credential stands for, looked up again once it has been known for half a second.
 
-        So what another process revokes ends within that time, and what this one revokes at once.
+        What this process revokes ends at once, what another one does as soon as this one hears of it, or in that time.
         """
         known = self._known.get(credential)
         if known is not None and known.revocations == self.revocations.count and time.monotonic() < known.until:

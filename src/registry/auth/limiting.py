@@ -2,10 +2,10 @@
 
 import math
 import time
-from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple, cast
 
-from registry.auth.windows import Windows
+from registry.auth.windows import Added, Windows
 from registry.setting_groups import Limits
 
 Rate = Literal["read", "write", "publish"]
@@ -36,7 +36,7 @@ class Quota(NamedTuple):
 
 
 class RateLimiter:
-    """Counts requests in fixed windows, in this process: with several, each allows as many."""
+    """Counts requests in fixed windows. With several processes `auth.sharing` tells each what the others count."""
 
     def __init__(self, limits: Limits) -> None:
         self._counts = Windows()
@@ -65,6 +65,18 @@ class RateLimiter:
     def forgive(self, address: str) -> None:
         """Take back a failure that was counted before it was known to be none."""
         self._counts.decr(f"token/{address}")
+
+    def untold(self) -> Sequence[Added]:
+        """Return what was counted since the others were told, of callers that have used up a twentieth of a limit."""
+        return self._counts.untold(self._worth_telling)
+
+    def _worth_telling(self, key: str) -> int:
+        kind = key.partition("/")[0]
+        return (self._failures if kind == "token" else self._limits[cast(Rate, kind)]) // 20
+
+    def learn(self, added: Added, total: int, ends_at: float) -> None:
+        """Take over what all processes have counted together, `added` included, and until when."""
+        self._counts.learn(added, total, ends_at)
 
     def _seconds_left(self, key: str) -> int:
         return max(1, math.ceil(self._counts.get_expiry(key) - time.time()))

@@ -89,8 +89,7 @@ class Publishing:
         self.jobs = Jobs(database, clock, note)
         self._folder = settings.data_dir / FOLDER
         self._folder.mkdir(parents=True, exist_ok=True)
-        is_one_machine = settings.database_path is not None
-        spool = FolderSpool(self._folder) if is_one_machine else DatabaseSpool(database, self._folder)
+        spool = DatabaseSpool(database, self._folder) if settings.is_replicated else FolderSpool(self._folder)
         self._submitting = Submitting(spool, catalog, self.jobs, self.published, limits, clock)
         self._worker = PublishWorker(
             database,

@@ -29,6 +29,10 @@ class CheckpointInvalid(Exception):
     """Not a checkpoint, or not one of this signer; the message says which."""
 
 
+class KeyUnusable(Exception):
+    """What should be the private key of the log is none."""
+
+
 class Checkpoint(NamedTuple):
     """A state of the log: its name, how many entries it has, and their root."""
 
@@ -87,14 +91,18 @@ class Verifier:
 
 
 class Signer:
-    """Signs checkpoints with a key kept in the data directory, made there first where there is none.
+    """Signs checkpoints with a key that is given, else one kept in the data directory and made there first.
 
-    Raises PrivateFileExposed where others can read it, ValueError where it is none, OSError.
+    Raises PrivateFileExposed where others can read it, KeyUnusable where it is none, OSError.
     """
 
-    def __init__(self, data_dir: Path, name: str) -> None:
-        text = kept(data_dir / KEY_FILE, lambda: Ed25519PrivateKey.generate().private_bytes_raw().hex())
-        self._key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(text))
+    def __init__(self, data_dir: Path, name: str, key: str | None = None) -> None:
+        text = key or kept(data_dir / KEY_FILE, lambda: Ed25519PrivateKey.generate().private_bytes_raw().hex())
+        try:
+            self._key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(text))
+        except ValueError:
+            where = "transparency.key" if key else f"{KEY_FILE} in the data directory"
+            raise KeyUnusable(f"{where} is no key: 64 hexadecimal digits are, as of `openssl rand -hex 32`") from None
         self._public = _ED25519 + self._key.public_key().public_bytes_raw()
         self._hash = _key_hash(name, self._public)
         self.name = name
