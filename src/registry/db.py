@@ -71,6 +71,8 @@ class Database(Protocol):
     """
 
     before_commit: Callable[[Transaction], None]
+    is_read_only: bool
+    """Whether nothing can be written from here, so that `write` raises and nobody leads."""
 
     def read(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Return the rows of a query, as of the last commit."""

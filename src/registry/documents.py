@@ -93,7 +93,7 @@ class CatalogDocuments:
     def _refresh_hashes(self) -> None:
         """Hash every text anew when the recipe of texts has changed, so that old vectors count as stale."""
         known = self._database.read("select value from facts where name = 'text_recipe'")
-        if known and known[0][0] == str(RECIPE):
+        if self._database.is_read_only or (known and known[0][0] == str(RECIPE)):
             return
         with self._database.write() as transaction:
             rows = transaction.read(f"select {_DOCUMENT} from documents where gone = 0")

@@ -21,9 +21,11 @@ class RegistryProfile:
         self.metrics = Metrics(engine, database)
         self.signer = log_signer(settings)
         self.log = TransparencyLog(database, clock)
-        self.log.note_key(self.signer.verifier_key)
+        if not database.is_read_only:
+            self.log.note_key(self.signer.verifier_key)
         self.access = Access(settings, database, clock)
-        self._sharing = SharedRates(database, self.access.limiter) if settings.has_other_processes else None
+        shares = settings.has_other_processes and not database.is_read_only
+        self._sharing = SharedRates(database, self.access.limiter) if shares else None
         self.issuer = TokenIssuer(self.access, issuer_mode(settings))
 
     def start(self) -> None:

@@ -213,7 +213,7 @@ class Services:
             self.engine.changed()
             if self._embedder is not None and self._embedder.provider == "local":
                 self.engine.wait_until_embedded(_FIRST_VECTORS_SECONDS)
-            if self._publishing is not None:
+            if self._publishing is not None and not self.database.is_read_only:
                 self._publishing.start()
         except Exception:
             _log.exception("starting failed half-way; what there is answers")

@@ -1,5 +1,7 @@
 """A real PostgreSQL server on a free port, with an empty database for whoever asks for one."""
 
+import contextlib
+import copy
 import importlib.util
 import itertools
 import os
@@ -9,6 +11,8 @@ import shutil
 import socket
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
@@ -78,6 +82,19 @@ class PostgresServer:
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             connection.execute(f"create database {name} template {template}".encode())
         return self.url(name)
+
+    @contextmanager
+    def standby(self) -> Iterator[Self]:
+        """Run a second server that follows this one and takes no writes."""
+        other = copy.copy(self)
+        other._folder, other._port = Path(tempfile.mkdtemp(prefix="postgres-")), _free_port()
+        if other._user:
+            os.chown(other._folder, other._user.pw_uid, other._user.pw_gid)
+        self._run("pg_basebackup", "-d", self.url("postgres"), "-D", other._folder / "data", "-R", "-c", "fast", "-N")
+        other.start()
+        with contextlib.ExitStack() as stack:
+            stack.push(other.__exit__)
+            yield other
 
     def __exit__(self, *error: object) -> None:
         self.stop()

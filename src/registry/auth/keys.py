@@ -108,6 +108,8 @@ class ApiKeys:
 
     def note_use(self, key_id: str) -> bool:
         """Return whether the use of a key should be written down now: once a minute is enough."""
+        if self._database.is_read_only:
+            return False
         now = time.monotonic()
         with self._lock:
             if now - self._noted.get(key_id, -_USE_NOTED_EVERY) < _USE_NOTED_EVERY:

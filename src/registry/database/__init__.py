@@ -7,17 +7,22 @@ from registry.settings import DATABASE_FILE, Settings
 
 
 def open_database(settings: Settings) -> Database:
-    """Open the database that `database.url` names, else the file in `data_dir`. Raises DatabaseUnusable."""
+    """Open the database that `database.url` names, else the file in `data_dir`. Raises DatabaseUnusable.
+
+    A read-only replica writes nothing to PostgreSQL, so that it may be on a standby. A SQLite file has nobody else to
+    keep it up with the skills directory.
+    """
     url = settings.database.url
-    database = open_url(url) if url else SqliteDatabase(settings.data_dir / DATABASE_FILE)
+    read_only = settings.server.read_only
+    database = open_url(url, read_only=read_only) if url else SqliteDatabase(settings.data_dir / DATABASE_FILE)
     if database.read("select 1 from facts where name = ?", (COPYING,)):
         database.close()
         raise DatabaseUnusable("a catalog is being copied into the database: run 'skill-registry migrate' to its end")
     return database
 
 
-def open_url(url: DatabaseUrl) -> Database:
-    """Open the database at a URL. Raises DatabaseUnusable."""
+def open_url(url: DatabaseUrl, *, read_only: bool = False) -> Database:
+    """Open the database at a URL, PostgreSQL perhaps only to be read. Raises DatabaseUnusable."""
     if (path := url.file) is not None:
         return SqliteDatabase(path)
     try:
@@ -26,4 +31,4 @@ def open_url(url: DatabaseUrl) -> Database:
         raise DatabaseUnusable(
             "database.url is a PostgreSQL database: install skill-registry[postgres], which can talk to it"
         ) from None
-    return PostgresDatabase(url.reveal())
+    return PostgresDatabase(url.reveal(), read_only=read_only)

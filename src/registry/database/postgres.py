@@ -15,7 +15,7 @@ from psycopg_pool import ConnectionPool
 from registry.database.dialect import statement, text
 from registry.database.postgres_claims import PostgresClaims
 from registry.database.postgres_news import CHANNEL, News
-from registry.database.postgres_schema import migrate
+from registry.database.postgres_schema import check_schema, migrate
 from registry.db import DatabaseFull, DatabaseUnavailable, DatabaseUnusable, Parameters, Row, Transaction
 
 _log = logging.getLogger("registry")
@@ -74,12 +74,13 @@ class PostgresDatabase:
 
     Reads take a connection out of a small pool and are tried again once where that turns out to be dead. Writers queue
     for one advisory lock that ends with the transaction; after `busy_seconds` DatabaseUnavailable is raised. While the
-    server cannot be reached nobody waits for it more than once a second.
+    server cannot be reached nobody waits for it more than once a second. With `read_only` it may be a standby.
     """
 
-    def __init__(self, url: str, busy_seconds: float = 5.0) -> None:
+    def __init__(self, url: str, busy_seconds: float = 5.0, *, read_only: bool = False) -> None:
         self.before_commit: Callable[[Transaction], None] = lambda transaction: None
-        self._options = _options(url)
+        self.is_read_only = read_only
+        self._options = _options(url, read_only=read_only)
         self._busy_seconds = busy_seconds
         self._lock = threading.Lock()
         self._down_until = 0.0
@@ -88,7 +89,7 @@ class PostgresDatabase:
         self._claims = PostgresClaims(self._options)
         try:
             with psycopg.connect(**self._options) as connection:
-                migrate(connection)
+                (check_schema if read_only else migrate)(connection)
         except psycopg.Error as error:
             raise DatabaseUnusable(f"the PostgreSQL database cannot be used: {_first_line(error)}") from None
         self._readers = self._pool("readers", _READERS)
@@ -125,6 +126,8 @@ class PostgresDatabase:
     @contextmanager
     def write(self) -> Iterator[Transaction]:
         """Run the block in a transaction: committed durably when it ends, rolled back when it raises."""
+        if self.is_read_only:
+            raise DatabaseUnavailable("the database is only read from here")
         wait = self._wait_seconds()
         with self._in_our_words(), self._turn(), self._writers.connection(wait) as connection, connection.transaction():
             connection.execute("select set_config('lock_timeout', %s, true)", (f"{self._busy_seconds * 1000:.0f}",))
@@ -172,6 +175,8 @@ class PostgresDatabase:
 
     def lead(self) -> bool:
         """Return whether this process leads. The lead is a lock that the server drops with its connection."""
+        if self.is_read_only:
+            return False
         try:
             if self._leading is None:
                 self._leading = psycopg.connect(**self._options)
@@ -200,14 +205,16 @@ class PostgresDatabase:
             pool.close()
 
 
-def _options(url: str) -> dict[str, Any]:
+def _options(url: str, *, read_only: bool) -> dict[str, Any]:
     """Return the parameters of a connection: the operator's, and ours where there are none."""
     try:
         given = conninfo_to_dict(url)
     except psycopg.Error:
         raise DatabaseUnusable("database.url is not a PostgreSQL URL that can be read") from None
-    theirs = str(given.get("options") or "")
-    return {**_CONNECT, **given, "options": f"{theirs} {_CONNECT['options']}".strip()}
+    parts = [str(given.get("options") or ""), _CONNECT["options"]]
+    if read_only:
+        parts.append("-c default_transaction_read_only=on")
+    return {**_CONNECT, **given, "options": " ".join(parts).strip()}
 
 
 def _values(parameters: Parameters) -> list[Any]:

@@ -14,18 +14,33 @@ def migrate(connection: psycopg.Connection[Row]) -> None:
     """Bring the schema up to date in one transaction, however many replicas start at once. Raises DatabaseUnusable."""
     if (encoding := _one(connection, "show server_encoding")) != "UTF8":
         raise DatabaseUnusable(f"the PostgreSQL database is encoded in {encoding}: make one with encoding UTF8")
+    if _one(connection, "show transaction_read_only") == "on":
+        raise DatabaseUnusable("the PostgreSQL database takes no writes, as a standby does: start with --read-only")
     with connection.transaction():
         connection.execute("select pg_advisory_xact_lock(%s)", (_MIGRATING,))
         version = _version(connection)
-        if version > len(MIGRATIONS):
-            raise DatabaseUnusable(
-                f"the database was written by a newer release (schema {version}, this one knows {len(MIGRATIONS)}): "
-                "upgrade skill-registry, or choose another database"
-            )
+        _refuse_newer(version)
         for statements in MIGRATIONS[version:]:
             for sql in statements:
                 connection.execute(schema_statement(sql).encode())
         connection.execute("update skill_registry_schema set version = %s", (len(MIGRATIONS),))
+
+
+def check_schema(connection: psycopg.Connection[Row]) -> None:
+    """Refuse a database that would have to be written to before it can be read. Raises DatabaseUnusable."""
+    there = _one(connection, "select to_regclass('skill_registry_schema')") is not None
+    version = _version(connection) if there else 0
+    _refuse_newer(version)
+    if version < len(MIGRATIONS):
+        raise DatabaseUnusable("the database has no catalog of this release yet: start a replica that may write first")
+
+
+def _refuse_newer(version: int) -> None:
+    if version > len(MIGRATIONS):
+        raise DatabaseUnusable(
+            f"the database was written by a newer release (schema {version}, this one knows {len(MIGRATIONS)}): "
+            "upgrade skill-registry, or choose another database"
+        )
 
 
 def _version(connection: psycopg.Connection[Row]) -> int:

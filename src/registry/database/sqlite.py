@@ -66,6 +66,7 @@ class SqliteDatabase:
         self.path = path
         self._busy_seconds = busy_seconds
         self.before_commit: Callable[[Transaction], None] = lambda transaction: None
+        self.is_read_only = False
         self._local = threading.local()
         self._open: list[sqlite_utils.Database] = []
         self._lock = threading.Lock()
