@@ -12,6 +12,7 @@ import faiss
 
 from registry.catalog import Catalog, Clock
 from registry.database import open_database
+from registry.db import DatabaseError
 from registry.documents import CatalogDocuments
 from registry.errors import RegistryError
 from registry.install import Installer
@@ -143,7 +144,7 @@ class Services:
             return True
         try:
             self._registry.access.admit(scope, "user", "read")
-        except RegistryError:
+        except (RegistryError, DatabaseError):
             return False
         return True
 
@@ -238,8 +239,11 @@ class Services:
         self.draining = True
 
     def settled_number(self) -> int | None:
-        """Return the change number searches see now, None while the first scan or a change is being taken up."""
-        return self.engine.search.number() if self.ready.is_set() else None
+        """Return the change number searches see now; None while a change is being taken up, or where nobody can say."""
+        try:
+            return self.engine.search.number() if self.ready.is_set() else None
+        except DatabaseError:  # the application says it as answers have to
+            return None
 
     def writable(self) -> bool:
         """Return whether state-changing requests are taken."""

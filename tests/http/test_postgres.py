@@ -94,7 +94,9 @@ def test_the_lead_moves_on_when_the_leader_is_killed(postgres: PostgresServer, t
 def test_an_outage_is_a_503_and_passes(tmp_path: Path) -> None:
     with PostgresServer() as database, replica(tmp_path, database.new_database()) as server:
         assert server.api("POST", "/skills", json=new_skill("before")).status_code == 201
+        assert server.found("pdf forms") == server.found("pdf forms") == ["before"]  # the second time from memory
         database.stop()
+        assert server.api("POST", "/search", json={"query": "pdf forms"}).status_code == 503
         for method, path in (("POST", "/skills"), ("GET", "/skills/before"), ("POST", "/skills")):
             answer = server.api(method, path, json=new_skill("during"))
             assert (answer.status_code, answer.json()["error"]["code"]) == (503, "SERVICE_UNAVAILABLE")
