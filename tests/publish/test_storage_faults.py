@@ -1,6 +1,7 @@
 """Publishing while the store, the disk or the caller misbehaves."""
 
 import socket
+import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -155,3 +156,23 @@ def test_a_stop_does_not_wait_for_a_silent_store(tmp_path: Path) -> None:
         answer = registry.publish(skill_package("left-open"))
         registry.wait_for(lambda: registry.job(answer.json()["data"]["job_id"])["status"] == "validating")
         assert registry.stop() == 0, registry.log.read_text()[-2000:]
+
+
+def test_what_an_outage_of_the_database_has_left_behind_is_removed_when_it_is_over(tmp_path: Path) -> None:
+    with Registry(tmp_path) as registry:
+        other = sqlite3.connect(registry.data_dir / "skill-registry.db", isolation_level=None, check_same_thread=False)
+        answer = registry.publish(skill_package("patient"))
+        registry.finished(answer)
+        left = registry.data_dir / "publish" / f"{answer.json()['data']['job_id']}.zip"
+        left.touch()
+        registry.blobs.rename(tmp_path / "away")
+        registry.blobs.write_text("no folder")
+        late = registry.publish(skill_package("late"))
+        registry.wait_for(lambda: "try 1" in registry.log.read_text())
+        other.execute("begin immediate")  # what comes next cannot be written
+        registry.wait_for(lambda: "cannot be worked off" in registry.log.read_text())
+        registry.blobs.unlink()
+        other.execute("rollback")
+        other.close()
+        assert registry.finished(late)["status"] == "accepted"
+        registry.wait_for(lambda: not left.exists())

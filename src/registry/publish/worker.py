@@ -78,6 +78,7 @@ class PublishWorker:
                     break
                 self._take(job_id)
         except Exception:
+            self._is_tidy = False  # a job may have ended without our being told
             if not self._thread.is_stopped:
                 _log.exception("publish jobs cannot be worked off; it is tried again")
         return _POLL_SECONDS
