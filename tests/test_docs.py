@@ -48,7 +48,7 @@ def test_every_route_is_documented_and_nothing_else(tmp_path: Path, profile: str
     assert {f"{method} {nameless(path)}" for method, path in rows} == served(tmp_path, profile)
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/http-registry.md"])
+@pytest.mark.parametrize("document", ["README.md", "docs/http-registry.md", "deploy/helm/skill-registry/README.md"])
 def test_what_is_generated_is_up_to_date(document: str) -> None:
     command = [sys.executable, "-m", "cogapp", "-I", "tests", "--check", "--diff", document]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)

@@ -8,7 +8,7 @@ import pytest
 from registry.db import Database
 from registry.models import now
 from registry.private_files import PrivateFileExposed
-from registry.transparency.checkpoint import KEY_FILE, CheckpointInvalid, Signer, Verifier
+from registry.transparency.checkpoint import KEY_FILE, CheckpointInvalid, KeyUnusable, Signer, Verifier
 from registry.transparency.log import LogEntry, TransparencyLog
 from registry.transparency.merkle import is_consistent, is_included, leaf_hash
 
@@ -86,6 +86,19 @@ def test_another_signer_of_the_same_name_is_refused(log: TransparencyLog, tmp_pa
 def test_what_is_no_key_is_refused(text: str) -> None:
     with pytest.raises(CheckpointInvalid, match="verifier key"):
         Verifier(text)
+
+
+def test_a_configured_key_is_the_same_wherever_it_signs(tmp_path: Path) -> None:
+    signers = [Signer(tmp_path / name, "a", "5f" * 32) for name in ("one", "other")]
+    assert signers[0].verifier_key == signers[1].verifier_key
+    assert not (tmp_path / "one").exists()
+
+
+@pytest.mark.parametrize("key", ["no key", "5f" * 31])
+def test_a_configured_key_that_is_none_is_not_shown(tmp_path: Path, key: str) -> None:
+    with pytest.raises(KeyUnusable, match=r"transparency\.key is no key") as refused:
+        Signer(tmp_path, "a", key)
+    assert key not in str(refused.value)
 
 
 def test_a_key_others_can_read_signs_nothing(tmp_path: Path) -> None:
