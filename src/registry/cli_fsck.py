@@ -25,7 +25,7 @@ _SETTINGS = (
     *command.SHARED_SETTINGS,
     *("embedding.dimension", "embedding.base_url", "database.url", "blobs.dir"),
     *("s3.bucket", "s3.region", "s3.endpoint", "s3.blobBaseUrl"),
-    *("registryIndex.url", "registryIndex.branch", "registryIndex.path"),
+    *("registryIndex.url", "registryIndex.branch", "registryIndex.path", "transparency.name"),
 )
 
 

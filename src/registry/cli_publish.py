@@ -16,7 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from registry import command, console
-from registry.client import Server
+from registry.client import Server, credential
 from registry.packages import PackageRefused, pack
 from registry.target import Answer, CommandFailed, Progress
 
@@ -140,9 +140,9 @@ def _opened(path: Path, packed: Any) -> BinaryIO:
 
 
 def _with(flags: dict[str, Any], server: str, call: Any) -> Answer:
-    key = command.load(flags).client.api_key
+    settings = command.load(flags)
     try:
-        answer: Answer = call(_Publisher(server, key.reveal() if key else None))
+        answer: Answer = call(_Publisher(server, credential(settings, server)))
     except CommandFailed as error:
         command.stop(str(error))
     return answer

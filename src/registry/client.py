@@ -102,7 +102,25 @@ class Server:
         answer: Answer = self._call("POST", "/manifest/generate-mdc", {})
         return answer
 
+    def log_checkpoint(self) -> str:
+        """Return the signed state of the registry's log."""
+        return self._send("GET", "/log/checkpoint").decode("utf-8", "replace")
+
+    def log_entries(self) -> Iterator[str]:
+        """Yield the entries of the registry's log from the first on."""
+        start = 0
+        while entries := self._call("GET", f"/log/entries?start={start}")["entries"]:
+            yield from entries
+            start += len(entries)
+
     def _call(self, method: str, path: str, body: object = None, seconds: float = _TIMEOUT_SECONDS) -> Any:
+        answer = self._send(method, path, body, seconds)
+        try:
+            return msgspec.json.decode(answer)["data"]
+        except (msgspec.DecodeError, KeyError, TypeError) as error:
+            raise self._no_registry(error) from None
+
+    def _send(self, method: str, path: str, body: object = None, seconds: float = _TIMEOUT_SECONDS) -> bytes:
         request = urllib.request.Request(  # noqa: S310 - the scheme was checked
             f"{self._base}/api/v1{path}",
             method=method,
@@ -111,13 +129,21 @@ class Server:
         )
         try:
             with urllib.request.urlopen(request, timeout=seconds) as answer:  # noqa: S310
-                return msgspec.json.decode(answer.read())["data"]
+                found: bytes = answer.read()
+                return found
         except urllib.error.HTTPError as error:
             raise CommandFailed(_message(error)) from None
-        except (OSError, msgspec.DecodeError, KeyError) as error:
-            reason = getattr(error, "reason", error)
-            message = f"{self._base} does not answer as a skill registry ({reason}): is it running?"
-            raise CommandFailed(message) from None
+        except OSError as error:
+            raise self._no_registry(error) from None
+
+    def _no_registry(self, error: Exception) -> CommandFailed:
+        reason = getattr(error, "reason", error)
+        return CommandFailed(f"{self._base} does not answer as a skill registry ({reason}): is it running?")
+
+
+def credential(settings: Settings, server: str) -> str | None:
+    """Return the API key or token that a server is sent, if there is one."""
+    return settings.client.api_key.reveal() if settings.client.api_key else None
 
 
 def _credential(api_key: str | None) -> dict[str, str]:
@@ -143,9 +169,8 @@ def open_target(
     With `searching` the directory's indexes are brought up to date first; with `making` a new one is made where there
     is none, and the skills directory read.
     """
-    api_key = settings.client.api_key.reveal() if settings.client.api_key else None
     if server:
-        yield Server(server, api_key)
+        yield Server(server, credential(settings, server))
         return
     if not making:
         check_catalog(settings)
@@ -154,7 +179,7 @@ def open_target(
     except DataDirInUse as running:
         if running.url is None:
             raise CommandFailed(str(running)) from None
-        yield Server(running.url, api_key)
+        yield Server(running.url, credential(settings, running.url))
         return
     with closing_services(settings, lock) as services:
         if making:

@@ -76,9 +76,10 @@ def scan_tables(answer: Answer) -> Iterator[Table | str]:
     yield from _problems("Untidy", {key: "; ".join(value) for key, value in answer["warnings"].items()})
 
 
-def verify_answer(locked: Sequence[LockedSkill], found: Sequence[Difference]) -> Answer:
-    """Return how the skills directory differs from the lock as one answer."""
-    return {"skills": len(locked), "differences": msgspec.to_builtins(found)}
+def verify_answer(locked: Sequence[LockedSkill], found: Sequence[Difference], logged: Answer | None = None) -> Answer:
+    """Return how the skills directory differs from the lock, and the lock from the log, as one answer."""
+    answer = {"skills": len(locked), "differences": msgspec.to_builtins(found)}
+    return answer if logged is None else {**answer, "log": logged}
 
 
 def verify_tables(answer: Answer) -> Iterator[Table | str]:
@@ -86,6 +87,11 @@ def verify_tables(answer: Answer) -> Iterator[Table | str]:
     differing = answer["differences"]
     yield from _problems("Differs", {one["path"]: f"{one['kind']}: {one['message']}" for one in differing})
     yield f"Differences from the lock of {answer['skills']} skills: {len(differing)}"
+    if (logged := answer.get("log")) is not None:
+        for fault in logged["faults"]:
+            yield f"[red]log {escape(logged['name'])}[/]: {escape(printable(fault))}"
+        if not logged["faults"]:
+            yield f"In the log {escape(logged['name'])}: {logged['proven']} of {answer['skills']} skills"
 
 
 def mdc_table(answer: Answer) -> Iterator[Table | str]:

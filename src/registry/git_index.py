@@ -6,8 +6,9 @@ The operator names the repository, so that its transport and address are not che
 
 import logging
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from registry.atomic_files import TEMPORARY_PREFIX, replace_file, temporary_path
 from registry.git import READING, GitError, GitRun, authorized
@@ -31,6 +32,13 @@ _WRITING: Mapping[str, str] = {
     "commit.gpgSign": "false",
     "push.default": "nothing",
 }
+
+
+class Attached(NamedTuple):
+    """A file that is written whole with a change; `content` returns what it is by then."""
+
+    path: str
+    content: Callable[[], bytes]
 
 
 class GitIndex:
@@ -148,17 +156,21 @@ class GitIndex:
         """Make the files in the clone's folder what is committed. Raises GitError."""
         self._run(self._folder)("reset", "--quiet", "--hard", "HEAD")
 
-    def write(self, files: Mapping[str, tuple[str, bytes]]) -> str:
+    def write(self, files: Mapping[str, tuple[str, bytes]], attached: Attached | None = None) -> str:
         """Put files on top of what the remote has, a commit each, push, and return the commit the remote now has.
 
-        `files` maps a path to the commit's message and our lines. A push that comes too late is made anew on top of
-        the other one, five times at most, and none is ever forced. Raises GitError, OSError.
+        `files` maps a path to the commit's message and our lines; what is `attached` goes into the last of the commits,
+        if there are any. A push that comes too late is made anew on top of the other one, five times at most, and none
+        is ever forced. Raises GitError, OSError.
         """
         run = self._run(self._folder)
         for left in reversed(range(PUSHES)):
             tip = self._fetch(run, self._folder)
-            for path, (message, lines) in files.items():
-                self._commit(run, path, message, lines)
+            changed = [path for path, (_, lines) in files.items() if self._changes(path, lines)]
+            for path in changed:
+                if attached and path == changed[-1]:
+                    self._attach(run, attached)
+                self._commit(run, path, *files[path])
             head = run("rev-parse", "--verify", "HEAD^{commit}").strip()
             if head == tip:
                 return head
@@ -172,13 +184,21 @@ class GitIndex:
                 return head
         raise AssertionError
 
+    def _changes(self, path: str, lines: bytes) -> bool:
+        before = self._content(path)
+        return merged(lines, before) != before
+
+    def _content(self, path: str) -> bytes:
+        file = self._folder / path
+        return file.read_bytes() if file.is_file() else b""
+
+    def _attach(self, run: GitRun, attached: Attached) -> None:
+        replace_file(self._folder / attached.path, attached.content())
+        run("add", "--", attached.path)
+
     def _commit(self, run: GitRun, path: str, message: str, lines: bytes) -> None:
         file = self._folder / path
         file.parent.mkdir(exist_ok=True)
-        before = file.read_bytes() if file.is_file() else b""
-        after = merged(lines, before)
-        if after == before:
-            return
-        replace_file(file, after)
+        replace_file(file, merged(lines, self._content(path)))
         run("add", "--", path)
         run("commit", "--quiet", "--no-verify", "--message", message)

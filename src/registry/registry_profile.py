@@ -33,6 +33,11 @@ class RegistryProfile:
         if self._sharing is not None:
             self._sharing.start()
 
+    def checkpoint(self) -> str:
+        """Return the signed state of the log."""
+        size = self.log.size()
+        return self.signer.sign(size, self.log.root(size))
+
     def close(self) -> None:
         """Finish what is left to write down."""
         if self._sharing is not None:

@@ -15,6 +15,7 @@ from registry.database import open_database
 from registry.db import DatabaseError
 from registry.documents import CatalogDocuments
 from registry.errors import RegistryError
+from registry.git_index import Attached
 from registry.install import Installer
 from registry.install_parts import InstallParts
 from registry.leading import Leading
@@ -34,6 +35,7 @@ from registry.settings import Settings
 from registry.sources.service import Sources
 from registry.space_in_use import SpaceInUse
 from registry.staged_packages import StagedPackages
+from registry.transparency.checkpoint import checkpoint_file
 from registry.transparency.log import TransparencyLog
 from registry.upgrading import Upgrader
 from registry.versions import Versions
@@ -118,8 +120,15 @@ class Services:
         return Leading(lead, self._take_up, self._put_down, self.reindexing.resume)
 
     def _make_publishing(self) -> Publishing:
-        note = self.webhooks.note
-        return Publishing(self.settings, self.catalog, self.published, self.clock, self.engine.changed, note)
+        return Publishing(
+            self.settings,
+            self.catalog,
+            self.published,
+            self.clock,
+            self.engine.changed,
+            self.webhooks.note,
+            Attached(checkpoint_file(self.registry.signer.name), lambda: self.registry.checkpoint().encode()),
+        )
 
     def _install_parts(self) -> InstallParts:
         return InstallParts(

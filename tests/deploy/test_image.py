@@ -1,4 +1,4 @@
-"""The image: what is built into it and what it runs with. To build it takes a container engine: that is not tried here."""
+"""The image: what is built into it and what it runs with. Building takes a container engine, so that is not tried."""
 
 import json
 import os

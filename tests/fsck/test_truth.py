@@ -1,11 +1,13 @@
 """Truth that is missing or contradicts itself is told plainly, and never touched."""
 
 import hashlib
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from support.git_server import _BLANK
 from support.kept_registry import KeptRegistry
 
 Damage = Callable[[KeptRegistry], None]
@@ -33,6 +35,23 @@ def state(kept: KeptRegistry) -> tuple[object, ...]:
     tables = ("published", "publish_jobs", "log_entries", "log_nodes")
     blobs = {str(path): path.read_bytes() for path in kept.blobs.rglob("*.zip")}
     return (blobs, *(kept.database.read(f"select * from {table} order by 1, 2") for table in tables))
+
+
+def pushed_state_is_forged(kept: KeptRegistry) -> None:
+    clone = kept.data_dir / "registry-index"
+    (clone / "skill-registry.checkpoint").write_text("skill-registry\n3\nAAAA\n\n\u2014 skill-registry AAAA\n")
+    subprocess.run(["git", "-C", str(clone), "commit", "-qam", "x"], env=_BLANK, check=True)
+
+
+def log_is_an_older_one(kept: KeptRegistry) -> None:
+    """Take the last version and all that tells of it out of every table, as restoring an older database does."""
+    kept.run(
+        f"delete from log_nodes where (position + 1) * (1 << level) > {LAST}"
+        if kept.url is None
+        else f"delete from log_nodes where (position + 1) * (1 << level::int) > {LAST}",
+        f"delete from log_entries where number = {LAST}",
+        "update published set state = 'active' where skill_id = 'acme/bad'",
+    )
 
 
 LEAF = "(select hash from log_nodes where level = 0 and position = 0)"
@@ -98,6 +117,11 @@ TRUTH: dict[str, tuple[Damage, str]] = {
         "log acme/bad 1.0.0: it is revoked, and the log tells that it is active",
     ),
     "the key differs": (rows("update facts set value = 'x' where name = 'log_key'"), "log key: the last key"),
+    "the pushed state is forged": (
+        pushed_state_is_forged,
+        "index skill-registry.checkpoint: the checkpoint is not signed",
+    ),
+    "an older log is restored": (log_is_an_older_one, "log skill-registry.checkpoint: the log had 7 entries"),
     "a vector's space is of no model": (
         rows("update vectors set space = 'old' where key = (select key from skills where id = 'record-one')"),
         "vectors old: its vectors are of no model",

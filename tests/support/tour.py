@@ -30,10 +30,18 @@ _SKILLS = {
 
 def tour() -> str:
     """Run the tour of the registry profile and return what it printed."""
+    return _printed("registry-tour.sh", {"PORT": _free_port()})
+
+
+def log_tour() -> str:
+    """Run the tour of the transparency log and return what it printed."""
+    return _printed("log-tour.sh", {"PORT": _free_port(), "COLUMNS": "110"})
+
+
+def _free_port() -> str:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    return _printed("registry-tour.sh", {"PORT": str(port)})
+        return str(free.getsockname()[1])
 
 
 def sources_tour() -> str:

@@ -45,3 +45,4 @@ def lost(area: Area, thing: str, problem: str, advice: str) -> Found:
 
 
 BACKUP = "restore it from a backup: nothing else has it"
+EVIDENCE = "somebody or something has changed the log: compare with checkpoints that others keep, restore a backup"

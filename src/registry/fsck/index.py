@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import msgspec
 
-from registry.fsck.drift import CannotCheck, Found, derived, lost
+from registry.fsck.drift import EVIDENCE, CannotCheck, Found, derived, lost
 from registry.fsck.parts import Parts
 from registry.git import GitError
 from registry.git_index import GitIndex
 from registry.index_lines import merged
+from registry.transparency.checkpoint import CheckpointInvalid, Verifier, checkpoint_file
 
 
 class _Line(msgspec.Struct):
@@ -26,6 +27,7 @@ def check(parts: Parts) -> Iterator[Found]:
         return
     try:
         yield from _files(parts, clone)
+        yield from _checkpoint(parts, clone)
         if parts.alone and (edited := clone.edited()):
             problem = f"files in the clone were changed by hand: {', '.join(edited[:5])}"
             yield derived("index", "clone", problem, clone.restore)
@@ -76,6 +78,25 @@ def _files(parts: Parts, clone: GitIndex) -> Iterator[Found]:
         if _claims_ours(parts, path, clone.content(found[path])):
             advice = "another registry at the same address has written it, or the database has lost it: see a backup"
             yield lost("index", path, "the index lists it as ours, but it was never published here", advice)
+
+
+def _checkpoint(parts: Parts, clone: GitIndex) -> Iterator[Found]:
+    """Compare the log with the state of it that was signed and pushed, which others have seen."""
+    path = checkpoint_file(parts.settings.transparency.name)
+    name, key = clone.committed().get(path), parts.database.read("select value from facts where name = 'log_key'")
+    if name is None or not key:
+        return
+    try:
+        signed = Verifier(key[0][0]).read(clone.content(name).decode())
+    except CheckpointInvalid as error:
+        yield lost("index", path, str(error), "the next change writes it anew; ask who can push to the index")
+        return
+    size = parts.log.size()
+    if signed.size > size:
+        problem = f"the log had {signed.size} entries when it was signed, and has {size}: was an older one restored?"
+        yield lost("log", path, problem, EVIDENCE)
+    elif signed.root != parts.log.root(signed.size):
+        yield lost("log", path, f"the first {signed.size} entries are not those that were signed", EVIDENCE)
 
 
 def _problem(clone: GitIndex, ours: bytes, found: str | None) -> str | None:

@@ -7,14 +7,13 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from registry.fsck.drift import BACKUP, Found, lost
+from registry.fsck.drift import BACKUP, EVIDENCE, Found, lost
 from registry.fsck.parts import Parts
 from registry.transparency.log import LogEntry
-from registry.transparency.merkle import Hash, leaf_hash, node_hash
+from registry.transparency.merkle import Hash, Tree, leaf_hash
 
 _A_TIME = 1000
 _STATE = {"publish": "active", "unyank": "active", "yank": "yanked", "revoke": "revoked"}
-_EVIDENCE = "somebody or something has changed the log: compare with checkpoints that others keep, restore a backup"
 
 Version = tuple[str, str]
 
@@ -30,7 +29,7 @@ class _Told:
 def check(parts: Parts) -> Iterator[Found]:
     """Yield what is wrong with the entries, the tree over them, and between them and the published versions."""
     told: dict[Version, _Told] = {}
-    nodes: dict[tuple[int, int], Hash] = {}
+    tree = Tree()
     key: list[str | None] = []
     # First the versions, then the log: what is published meanwhile is told of by later entries only.
     sql = "select skill_id, version, state, checksum, record from published order by skill_id, major, minor, patch"
@@ -38,16 +37,16 @@ def check(parts: Parts) -> Iterator[Found]:
     last_key = parts.database.read("select value from facts where name = 'log_key'")
     for expected, (number, text) in enumerate(_entries(parts)):
         if number != expected:
-            yield lost("log", f"entry {expected}", f"it is missing: {number} comes next", _EVIDENCE)
+            yield lost("log", f"entry {expected}", f"it is missing: {number} comes next", EVIDENCE)
             return  # places in the tree mean nothing from here on
-        _grow(nodes, number, leaf_hash(text.encode()))
+        tree.append(leaf_hash(text.encode()))
         try:
             _note(told, key, msgspec.json.decode(text, type=LogEntry))
         except msgspec.DecodeError as error:
-            yield lost("log", f"entry {number}", f"it cannot be read: {error}", _EVIDENCE)
-    yield from _tree(parts, nodes)
+            yield lost("log", f"entry {number}", f"it cannot be read: {error}", EVIDENCE)
+    yield from _tree(parts, tree.nodes)
     if last_key and (not key or key[-1] != last_key[0][0]):
-        yield lost("log", "key", "the last key it tells of is not the one in use", _EVIDENCE)
+        yield lost("log", "key", "the last key it tells of is not the one in use", EVIDENCE)
     yield from _versions(published, told)
 
 
@@ -57,16 +56,6 @@ def _entries(parts: Parts) -> Iterator[tuple[int, str]]:
     while rows := parts.database.read(sql, (last, _A_TIME)):
         yield from rows
         last = rows[-1][0]
-
-
-def _grow(nodes: dict[tuple[int, int], Hash], number: int, leaf: Hash) -> None:
-    """Put a leaf and every subtree it completes into the tree."""
-    level, position = 0, number
-    nodes[level, position] = leaf
-    while position & 1:
-        made = node_hash(nodes[level, position - 1], nodes[level, position])
-        level, position = level + 1, position >> 1
-        nodes[level, position] = made
 
 
 def _note(told: dict[Version, _Told], key: list[str | None], entry: LogEntry) -> None:
@@ -89,7 +78,7 @@ def _tree(parts: Parts, nodes: dict[tuple[int, int], Hash]) -> Iterator[Found]:
             problem = (
                 "its text is not the one that was hashed" if level == 0 else "the tree over it is not of its entries"
             )
-            yield lost("log", f"entry {position << level}", problem, _EVIDENCE)
+            yield lost("log", f"entry {position << level}", problem, EVIDENCE)
             return  # whatever is above it differs too
 
 
@@ -97,13 +86,13 @@ def _versions(published: Iterable[tuple[str, str, str, str, str]], told: dict[Ve
     for skill_id, version, state, checksum, record in published:
         thing, said = f"{skill_id} {version}", told.pop((skill_id, version), _Told())
         if not said.published:
-            yield lost("log", thing, "it is published, but the log does not tell of it", _EVIDENCE)
+            yield lost("log", thing, "it is published, but the log does not tell of it", EVIDENCE)
         elif len(said.published) > 1:
-            yield lost("log", thing, "the log tells more than once that it was published", _EVIDENCE)
+            yield lost("log", thing, "the log tells more than once that it was published", EVIDENCE)
         elif said.published != [(checksum, _tree_digest(record))]:
-            yield lost("log", thing, "the log tells of other bytes than the version has", _EVIDENCE)
+            yield lost("log", thing, "the log tells of other bytes than the version has", EVIDENCE)
         elif said.state != state:
-            yield lost("log", thing, f"it is {state}, and the log tells that it is {said.state}", _EVIDENCE)
+            yield lost("log", thing, f"it is {state}, and the log tells that it is {said.state}", EVIDENCE)
     for skill_id, version in told:
         yield lost("log", f"{skill_id} {version}", "the log tells of it, but there is no such version", BACKUP)
 

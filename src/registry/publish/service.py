@@ -14,7 +14,7 @@ from registry.blobs.store import chunks
 from registry.catalog import Catalog, Clock
 from registry.db import Transaction
 from registry.errors import RegistryError, conflict, forbidden, service_unavailable
-from registry.git_index import GitIndex
+from registry.git_index import Attached, GitIndex
 from registry.packages import Limits
 from registry.publish.index_files import IndexFiles
 from registry.publish.index_pusher import IndexPusher
@@ -78,6 +78,7 @@ class Publishing:
         clock: Clock,
         on_change: Callable[[], None],
         note: Callable[[Transaction, Checked], None],
+        checkpoint: Attached,
     ) -> None:
         database = catalog.database
         limits = Limits(archive_bytes=settings.limits.upload_bytes)
@@ -101,7 +102,7 @@ class Publishing:
             settings.limits.publish_tries,
             self._changed,
         )
-        self._pusher = IndexPusher(database, git_index(settings), self._files.file)
+        self._pusher = IndexPusher(database, git_index(settings), self._files.file, checkpoint)
 
     def start(self) -> None:
         """Begin to work jobs off; what was left by a stop or a crash comes first."""

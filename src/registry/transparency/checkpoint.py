@@ -25,6 +25,11 @@ _NUMBER = re.compile(r"0|[1-9][0-9]{0,15}")
 _NAME = re.compile(r"[^\s+]{1,200}")
 
 
+def checkpoint_file(name: str) -> str:
+    """Return where the index keeps the last checkpoint of a log: beside the scopes, none of which has a dot."""
+    return f"{name.replace('/', '_')}.checkpoint"
+
+
 class CheckpointInvalid(Exception):
     """Not a checkpoint, or not one of this signer; the message says which."""
 

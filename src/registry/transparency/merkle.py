@@ -23,6 +23,28 @@ def node_hash(left: Hash, right: Hash) -> Hash:
     return hashlib.sha256(b"\x01" + left + right).digest()
 
 
+class Tree:
+    """A tree in memory: the hash of every perfect subtree, by level and position."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[tuple[int, int], Hash] = {}
+        self.size = 0
+
+    def append(self, leaf: Hash) -> None:
+        """Add the hash of the next entry, and of every subtree it completes."""
+        level, position = 0, self.size
+        self.nodes[level, position] = leaf
+        while position & 1:
+            made = node_hash(self.nodes[level, position - 1], self.nodes[level, position])
+            level, position = level + 1, position >> 1
+            self.nodes[level, position] = made
+        self.size += 1
+
+    def subtree(self, level: int, position: int) -> Hash:
+        """Return the hash of a perfect subtree of the entries so far."""
+        return self.nodes[level, position]
+
+
 def root(size: int, subtree: Subtree) -> Hash:
     """Return the root of the first `size` entries."""
     return _range_hash(0, size, subtree) if size else EMPTY
