@@ -1,7 +1,9 @@
 """Catalogs of any size for benchmarks: of real skills where a corpus is at hand, and of perturbed copies."""
 
+import itertools
 import json
 import random
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -11,16 +13,24 @@ import numpy as np
 from embeddings import Embedder
 from embeddings.base import Matrix
 from registry.catalog import Catalog
-from registry.database.sqlite import SqliteDatabase
+from registry.db import Database
 from registry.documents import CatalogDocuments
 from registry.models import Skill, now
 from search.engine import text_space
-from search.types import Embedded
+from search.types import Embedded, Keys
 
 BODY_WORDS = 400
 _BATCH = 2000
-_NOISE = 0.25
-"""Length of the random vector added to a copy's: its cosine to the original is about 0.97."""
+_KEPT = 0.7
+"""Share of the sentences (of a description: words) that a copy has from its original; others are of other skills."""
+
+_NOISE = (0.2, 0.8)
+"""How far a copy's vector is from its original's: cosines from 0.97 to 0.66, as between real neighbours."""
+
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+
+TAGS = {"one-in-1000": 1000, "one-in-100": 100, "one-in-10": 10}
+"""The tags of a large catalog, and which share of its skills has each."""
 
 
 class Entry(NamedTuple):
@@ -48,53 +58,67 @@ def entries(corpus: Path | None, seed: int = 1) -> list[Entry]:
 
 
 def grown(originals: Sequence[Entry], count: int, seed: int = 2) -> Iterator[tuple[int, Entry]]:
-    """Yield `count` skills with the index of their original: the originals, then copies with other words in them."""
+    """Yield `count` skills with the index of their original: the originals, then copies with others' sentences in them.
+
+    So words keep the distribution they have in real texts, however many skills there are.
+    """
     drawn = random.Random(seed)
+    names = [entry.name.split("-") for entry in originals]
+    sentences = [_SENTENCE.split(entry.body) for entry in originals]
+    every = list(itertools.chain.from_iterable(sentences))
+    words = [entry.description.split() for entry in originals]
+    other_words = list(itertools.chain.from_iterable(words))
     for number in range(count):
         index = number % len(originals)
         entry = originals[index]
         if number >= len(originals):
-            entry = Entry(f"{entry.name}-{number}", _perturbed(entry.description, originals, drawn), entry.body)
+            name = "-".join([*names[index][:2], drawn.choice(names)[-1]])
+            description = " ".join(_mixed(words[index], other_words, drawn))
+            entry = Entry(name, description, "\n".join(_mixed(sentences[index], every, drawn)))
         yield index, entry
 
 
-def _perturbed(text: str, originals: Sequence[Entry], drawn: random.Random) -> str:
-    words = text.split()
-    others = drawn.choice(originals).description.split() or ["skill"]
-    return " ".join(drawn.choice(others) if drawn.random() < 0.2 else word for word in words)
+def _mixed(own: Sequence[str], others: Sequence[str], drawn: random.Random) -> list[str]:
+    return [one if drawn.random() < _KEPT else drawn.choice(others) for one in own]
 
 
-def vectors_near(originals: Matrix, indexes: Sequence[int], seed: int = 3) -> Matrix:
-    """Return unit vectors drawn round those of the originals, shape (len(indexes), dimension)."""
-    dim = originals.shape[1]
-    noise = np.random.default_rng(seed).normal(size=(len(indexes), dim)).astype(np.float32) * (_NOISE / dim**0.5)
-    drawn = originals[list(indexes)] + noise
-    near: Matrix = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+def vectors_near(originals: Matrix, indexes: Sequence[int], seed: int) -> Matrix:
+    """Return unit vectors drawn round those of the originals, shape (len(indexes), dimension).
+
+    The noise is made of differences between originals, so it varies where real vectors do: noise that is the same in
+    all directions makes distances alike, and every approximate index look broken.
+    """
+    drawn = np.random.default_rng(seed)
+    one, two, three, four = (originals[drawn.integers(0, len(originals), len(indexes))] for _ in range(4))
+    length = drawn.uniform(*_NOISE, (len(indexes), 1)).astype(np.float32)
+    moved = originals[list(indexes)] + length * (one - two + three - four) / np.float32(2**0.5)
+    near: Matrix = moved / np.linalg.norm(moved, axis=1, keepdims=True)
     return near
 
 
-def fill(path: Path, originals: Sequence[Entry], count: int, embedder: Embedder, of_originals: Matrix) -> None:
-    """Make a catalog of `count` skills, with vectors, in the database file `path`."""
-    database = SqliteDatabase(path)
+def fill(
+    database: Database, originals: Sequence[Entry], count: int, embedder: Embedder, of_originals: Matrix
+) -> Iterator[tuple[Keys, Matrix]]:
+    """Make a catalog of `count` skills, with vectors, in a database; yield keys and vectors of every batch of it."""
     catalog, documents = Catalog(database, now), CatalogDocuments(database)
-    indexes = []
-    batch: list[Entry] = []
-    for index, entry in grown(originals, count):
-        indexes.append(index)
-        batch.append(entry)
-        if len(batch) == _BATCH or len(indexes) == count:
-            _save(catalog, batch, len(indexes) - len(batch))
-            batch = []
-    space, after = text_space(embedder), 0
-    vectors = vectors_near(of_originals, indexes)
-    while stale := documents.stale(space, _BATCH, after):
-        after = stale[-1].key
-        documents.put_vectors(space, [Embedded(one.key, one.text_hash, vectors[one.key - 1]) for one in stale])
-    database.close()
+    space = text_space(embedder)
+    made = enumerate(grown(originals, count))
+    while batch := list(itertools.islice(made, _BATCH)):
+        start = batch[0][0]
+        with database.write() as transaction:
+            for number, (_, entry) in batch:
+                catalog.save(transaction, _skill(number, entry), entry.body)
+        vectors = vectors_near(of_originals, [index for _, (index, _) in batch], seed=start)
+        stale = documents.stale(space, len(batch), start)  # keys are counted from 1 in the order of making
+        documents.put_vectors(space, [Embedded(one.key, one.text_hash, vectors[one.key - 1 - start]) for one in stale])
+        yield np.array([one.key for one in stale], np.int64), vectors
 
 
-def _save(catalog: Catalog, batch: Sequence[Entry], start: int) -> None:
-    with catalog.database.write() as transaction:
-        for number, entry in enumerate(batch, start):
-            skill = Skill(id=f"skill-{number}", name=entry.name, description=entry.description, version="1.0.0")
-            catalog.save(transaction, skill, entry.body)
+def _skill(number: int, entry: Entry) -> Skill:
+    return Skill(
+        id=f"skill-{number}",
+        name=entry.name,
+        description=entry.description,
+        version="1.0.0",
+        tags=[tag for tag, share in TAGS.items() if number % share == 0],
+    )

@@ -181,10 +181,9 @@ def bare(answer: bytes, folder: Path) -> Figures:
 def reindex_rate(originals: Sequence[corpora.Entry], embedder: Embedder, folder: Path) -> tuple[float, float]:
     """Return documents a second of a forced reindex, and of the encoder called directly on the same texts."""
     count = min(1000, len(originals))
-    corpora.fill(
-        folder / "rate.db", originals, count, embedder, np.zeros((len(originals), embedder.dim), np.float32) + 1
-    )
     database = SqliteDatabase(folder / "rate.db")
+    for _ in corpora.fill(database, originals, count, embedder, np.ones((len(originals), embedder.dim), np.float32)):
+        pass
     documents = CatalogDocuments(database)
     engine = Engine(documents, folder / "rate-indexes", embedder)
     engine.start()
@@ -203,8 +202,9 @@ def measure(size: int, originals: Sequence[corpora.Entry], near: Matrix, embedde
     """Return every figure of a catalog of `size` skills."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        corpora.fill(folder / "skill-registry.db", originals, size, embedder, near)
         database = SqliteDatabase(folder / "skill-registry.db")
+        for _ in corpora.fill(database, originals, size, embedder, near):
+            pass
         engine = Engine(CatalogDocuments(database), folder / "indexes", embedder, fallback_seconds=60)
         started = time.perf_counter()
         engine.start()

@@ -107,7 +107,8 @@ class CatalogDocuments:
 
     def count(self) -> int:
         """Return how many documents there are."""
-        return int(self._database.read("select count(*) from documents where gone = 0")[0][0])
+        sql = "select (select count(*) from documents) - (select count(*) from documents where gone = 1)"
+        return int(self._database.read(sql)[0][0])
 
     def vector_count(self, space: str) -> int:
         """Return how many vectors of `space` are stored."""
@@ -135,18 +136,24 @@ class CatalogDocuments:
             for number, key, vector in self._database.read(sql, (space, since, since, limit))
         ]
 
-    def stale(self, space: str, limit: int, after: int = 0) -> Sequence[Stale]:
-        """Return documents (key above `after`, ascending) whose current text has no vector in `space`."""
+    def stale(self, space: str, limit: int, after: int = 0, since: int = 0) -> Sequence[Stale]:
+        """Return documents (key above `after`, ascending) whose current text has no vector in `space`.
+
+        With `since` only those changed, or made stale, after this number are looked at.
+        """
+        changed, number = _changed_since(space, since)
         rows = self._database.read(
-            f"select {_prefixed(_DOCUMENT)}, d.text_hash {_STALE} and d.key > ? order by d.key limit ?",
-            (space, after, limit),
+            f"select {_prefixed(_DOCUMENT)}, d.text_hash {_STALE}{changed} and d.key > ? order by d.key limit ?",
+            (space, *number, after, limit),
         )
         return [Stale(row[0], row[-1], embedded_text(_document(row))) for row in rows]
 
-    def stale_count(self, space: str, keys: Sequence[int] | None = None) -> int:
-        """Return how many documents (of `keys`, or all) have no current vector in `space`."""
+    def stale_count(self, space: str, keys: Sequence[int] | None = None, since: int = 0) -> int:
+        """Return how many documents (of `keys`, or all, changed after `since`) have no current vector in `space`."""
+        changed, number = _changed_since(space, since)
         only = "" if keys is None else f" and d.key in ({_marks(keys)})"
-        return int(self._database.read(f"select count(*) {_STALE}{only}", (space, *(keys or ())))[0][0])
+        sql = f"select count(*) {_STALE}{changed}{only}"
+        return int(self._database.read(sql, (space, *number, *(keys or ())))[0][0])
 
     def put_vectors(self, space: str, vectors: Iterable[Embedded]) -> int:
         """Store vectors and return how many were kept: those whose text hash is still the document's. Idempotent."""
@@ -192,6 +199,15 @@ _STALE = (
     "from documents d left join vectors v on v.space = ? and v.key = d.key"
     " where d.gone = 0 and (v.text_hash is null or v.text_hash <> d.text_hash)"
 )
+
+
+def _changed_since(space: str, since: int) -> tuple[str, tuple[str | int, ...]]:
+    """Return the condition that a document changed, or was made stale, after a number; none where that is all."""
+    if not since:
+        return "", ()
+    changed = "select key from documents where number > ?"
+    forgotten = "select key from vectors where space = ? and text_hash = ''"
+    return f" and d.key in ({changed} union all {forgotten})", (since, space)
 
 
 def _marks(values: Sequence[object]) -> str:

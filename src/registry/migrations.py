@@ -46,6 +46,7 @@ _FIRST: Statements = (
     # Beside the documents: a row with a long text in it is slow to read even where only its card is wanted.
     "create table bodies (key integer primary key references documents (key), body text not null)",
     "create unique index documents_by_number on documents (number)",
+    "create index documents_gone on documents (number) where gone = 1",
     """create table vectors (
         space text not null,
         key integer not null,
@@ -53,7 +54,8 @@ _FIRST: Statements = (
         vector blob not null,
         number integer not null,
         primary key (space, key)
-    ) without rowid""",
+    )""",
+    "create index vectors_forgotten on vectors (space, key) where text_hash = ''",
     "create unique index vectors_by_number on vectors (space, number)",
     "create table sources (name text primary key, entry text not null)",
     """create table source_states (

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from embeddings.base import Embedder
-from search.flat_vectors import FlatVectors
+from search.faiss_vectors import FaissVectors
 from search.follower import Follower
 from search.indexer import Indexer
 from search.service import SearchService, Semantic
@@ -78,7 +78,7 @@ class Engine:
         fallback_seconds: float = 1.5,
         indexing: bool = True,
         on_complete: Callable[[], None] = lambda: None,
-        open_vectors: OpenVectors = FlatVectors,
+        open_vectors: OpenVectors = FaissVectors,
     ) -> None:
         self._documents = documents
         self._folder = folder
@@ -87,6 +87,7 @@ class Engine:
         self._reindexing: dict[tuple[bool, tuple[int, ...] | None], Future[Reindexed]] = {}
         self._lock = threading.Lock()
         self._was_complete = False
+        self._counted = (-1, 0)
         self.follower = Follower(documents, folder)
         self._target = self._semantic(embedder, text_space(embedder)) if embedder else None
         self._serving = self._target
@@ -149,7 +150,9 @@ class Engine:
     def _completed(self) -> None:
         """Let the new space answer now that nothing of it is missing, and drop every other one."""
         target, indexer = self._target, self.indexer
-        if target is None or indexer is None or self._documents.stale_count(target.space) > len(indexer.refused()):
+        if target is None or indexer is None:
+            return
+        if not self._was_complete and self._documents.stale_count(target.space) > len(indexer.refused()):
             return
         if self._serving is not target:
             self._serving = target
@@ -159,7 +162,7 @@ class Engine:
             self._was_complete = True
             self._remove_other_snapshots(target)
             self._on_complete()
-        self.follower.save()
+            self.follower.save()
 
     def _remove_other_snapshots(self, kept: Semantic) -> None:
         for path in self._folder.glob("vectors-*"):
@@ -254,7 +257,7 @@ class Engine:
     def status(self) -> EngineStatus:
         """Return how the indexes stand."""
         target = self._target
-        pending = self._documents.stale_count(target.space) if target else 0
+        pending = self._pending(target) if target else 0
         count = self._documents.count()
         drift = abs(len(self.follower.words) - count)
         if target:
@@ -269,6 +272,14 @@ class Engine:
             dim=target.embedder.dim if target else None,
             last_error=self.indexer.totals.last_error if self.indexer and pending else None,
         )
+
+    def _pending(self, target: Semantic) -> int:
+        """Return how many documents have no current vector; counted anew only where something has changed."""
+        number = self._documents.number()
+        if self._counted[0] != number:
+            since = self.indexer.complete_up_to() if self.indexer else 0
+            self._counted = (number, self._documents.stale_count(target.space, since=since))
+        return self._counted[1]
 
     def wait_until_embedded(self, seconds: float) -> None:
         """Return when nothing is left to embed, embedding has failed, or `seconds` have passed."""

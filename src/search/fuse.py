@@ -21,6 +21,9 @@ Scores = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Places = NDArray[np.intp]
 
+RANDOM_PAIRS = 256
+"""How many documents are compared with each other to measure the background."""
+
 PAGE = 10
 """How many hits the first page has: a name that begins with the query is among them."""
 
@@ -31,7 +34,6 @@ _STEEPNESS = 3
 _STEPS = 1_000_000  # scores are whole steps from 0 to 1, so that they have six digits when they are written
 _STEP = 1 / _STEPS
 _BEST_OTHERS = 3  # hits that keep their place on the first page whatever prefixes there are
-_RANDOM_PAIRS = 256  # documents compared with each other to measure the background
 _ENOUGH = 32  # fewer documents say nothing of the background
 
 _CALIBRATED_ON = 4000  # documents in the catalogs on which scores and bands were set
@@ -85,7 +87,7 @@ def background(vectors: NDArray[np.float32]) -> Background:
     """Return the background of unit `vectors`, shape (documents, dimension): MINILM's when they are too few."""
     if len(vectors) < _ENOUGH:
         return MINILM
-    rows = np.linspace(0, len(vectors) - 1, min(len(vectors), _RANDOM_PAIRS)).astype(np.intp)
+    rows = np.linspace(0, len(vectors) - 1, min(len(vectors), RANDOM_PAIRS)).astype(np.intp)
     sample = vectors[rows]
     cosines = (sample @ sample.T)[np.triu_indices(len(sample), 1)]
     return Background(float(cosines.mean()), max(float(cosines.std()), 1e-3))

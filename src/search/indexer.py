@@ -45,12 +45,14 @@ class Indexer:
         self._stopped = threading.Event()
         self._changed = threading.Condition()
         self._failures = 0
-        self._settled_at = -1
+        self._awake = self._everything = True
+        self._settled_at = 0
         self.totals = Totals()
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Begin to embed, until stopped."""
+        self._everything = True
         self._stopped.clear()
         self._thread = threading.Thread(target=self._run, name="indexer", daemon=True)
         self._thread.start()
@@ -64,7 +66,7 @@ class Indexer:
 
     def wake(self) -> None:
         """Say that something may have become stale."""
-        self._settled_at = -1
+        self._awake = True
         self._wake.set()
 
     def look(self) -> None:
@@ -74,10 +76,15 @@ class Indexer:
     def retry_refused(self) -> None:
         """Try the texts again that the provider refused."""
         self._refused.clear()
+        self._everything = True
 
     def refused(self) -> dict[int, str]:
         """Return why each document that is left out was refused."""
         return {key: why for key, (_, why) in self._refused.items()}
+
+    def complete_up_to(self) -> int:
+        """Return a change number up to which nothing is left to embed; 0 where none is known."""
+        return 0 if self._everything or self._refused else self._settled_at
 
     def wait_for_progress(self, seconds: float) -> None:
         """Return when a batch has ended, in success or failure, or after `seconds`."""
@@ -101,13 +108,18 @@ class Indexer:
                     self._wake.wait(_POLL_SECONDS)
 
     def _round(self) -> bool:
-        """Embed everything stale once; return whether there was anything."""
-        number = self._documents.number()
-        if number == self._settled_at:
+        """Embed everything stale once; return whether there was anything.
+
+        What has been looked at is not looked at again: in a large catalog that would take seconds for every write.
+        """
+        if self._everything:
+            self._settled_at, self._everything = 0, False
+        number, since = self._documents.number(), self._settled_at
+        if number == since and not self._awake:
             return False
-        after, progressed = 0, False
+        self._awake, after, progressed = False, 0, False
         while not self._stopped.is_set():
-            stale = self._documents.stale(self._space, BATCH, after)
+            stale = self._documents.stale(self._space, BATCH, after, since)
             if not stale:
                 break
             after = stale[-1].key

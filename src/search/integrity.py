@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import mmap
 import os
 import zlib
 from pathlib import Path
@@ -9,6 +10,9 @@ from typing import Any
 
 _FOOTER_MAGIC = 1337
 """The number tantivy writes last in every segment file, after the length of the footer before it."""
+
+
+_PART = 1 << 20
 
 
 def tantivy_fault(folder: Path) -> str | None:
@@ -37,16 +41,25 @@ def tantivy_fault(folder: Path) -> str | None:
 
 def _version_if_sound(path: Path) -> str | None:
     """Return the version of tantivy that wrote a segment file, or None where its checksum does not hold."""
-    data = memoryview(path.read_bytes())
-    if len(data) < 8 or int.from_bytes(data[-4:], "little") != _FOOTER_MAGIC:
+    if path.stat().st_size < 8:
         return None
-    end = len(data) - 8
-    start = end - int.from_bytes(data[-8:-4], "little")
-    try:
-        footer = json.loads(bytes(data[max(start, 0) : end]))
-        return json.dumps(footer["version"]) if footer["crc"] == zlib.crc32(data[:start]) else None
-    except (ValueError, TypeError, KeyError):
-        return None
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        if int.from_bytes(data[-4:], "little") != _FOOTER_MAGIC:
+            return None
+        end = len(data) - 8
+        start = max(end - int.from_bytes(data[-8:-4], "little"), 0)
+        try:
+            footer = json.loads(data[start:end])
+            return json.dumps(footer["version"]) if footer["crc"] == _crc(data, start) else None
+        except (ValueError, TypeError, KeyError):
+            return None
+
+
+def _crc(data: mmap.mmap, end: int) -> int:
+    crc = 0
+    for start in range(0, end, _PART):
+        crc = zlib.crc32(data[start : min(start + _PART, end)], crc)
+    return crc
 
 
 def sha256(path: Path) -> str:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from embeddings.base import Embedder, EmbeddingError, Matrix
+from search.filtered import FilteredNeighbours
 from search.follower import Follower
 from search.fuse import MINILM, Flags, Ranking, Signals, fuse
 from search.latest import Latest
@@ -95,7 +96,7 @@ class SearchService:
         self._semantic = semantic
         self._fallback_seconds = fallback_seconds
         self._vectors: Latest[tuple[str, str], Matrix] = Latest(_CACHED_QUERIES)
-        self._allowed: tuple[tuple[int, Filter], Keys] | None = None
+        self._neighbours = FilteredNeighbours()
         self._answering: set[str] = set()
         self._read_cards: tuple[int, dict[int, tuple[str, bytes]]] = (-1, {})
         self._threads = ThreadPoolExecutor(_EMBEDDING_THREADS, thread_name_prefix="embed-query")
@@ -193,7 +194,9 @@ class SearchService:
         depth = min(max(CANDIDATES, request.offset + request.limit), DEEPEST)
         terms = words.terms(query)
         by_words = words.search(terms, depth, allowed) if mode != "semantic" else Found.nothing()
-        near = self._nearest(index, vector, depth, words, allowed)
+        near = Found.nothing().keys
+        if index is not None and vector is not None:
+            near = self._neighbours.nearest(index, vector, depth, words, allowed)
         exact, prefixed = _named(words, fold(query), allowed)
         by_word = set(by_words.keys.tolist())
         others = [key for key in dict.fromkeys((*near.tolist(), *exact, *prefixed)) if key not in by_word]
@@ -208,23 +211,6 @@ class SearchService:
             background=index.background() if index else MINILM,
             documents=len(words),
         )
-
-    def _nearest(
-        self, index: VectorIndex | None, vector: Matrix | None, depth: int, words: WordsIndex, allowed: Filter
-    ) -> Keys:
-        if index is None or vector is None:
-            return Found.nothing().keys
-        return index.search(vector, depth, self._allowed_keys(words, allowed)).keys
-
-    def _allowed_keys(self, words: WordsIndex, allowed: Filter) -> Keys | None:
-        """Return the keys a filter lets through, or None for all; remembered until the catalog or filter changes."""
-        if not words.restricts(allowed):
-            return None
-        question = (words.number, allowed)
-        kept = self._allowed
-        if kept is None or kept[0] != question:
-            kept = self._allowed = (question, words.keys(allowed))
-        return kept[1]
 
     def _page(self, ranking: Ranking, request: Request, number: int) -> list[Hit]:
         """Return the hits of the page asked for; those with equal scores stand in order of id, across pages too."""

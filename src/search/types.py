@@ -115,12 +115,15 @@ class Documents(Protocol):
         """Return at most `limit` changes to the vectors of `space` numbered above `since`, in order."""
         ...
 
-    def stale(self, space: str, limit: int, after: int = 0) -> Sequence[Stale]:
-        """Return documents (key above `after`, ascending) whose current text has no vector in `space`."""
+    def stale(self, space: str, limit: int, after: int = 0, since: int = 0) -> Sequence[Stale]:
+        """Return documents (key above `after`, ascending) whose current text has no vector in `space`.
+
+        With `since` only those changed, or made stale, after this number are looked at.
+        """
         ...
 
-    def stale_count(self, space: str, keys: Sequence[int] | None = None) -> int:
-        """Return how many documents (of `keys`, or all) have no current vector in `space`."""
+    def stale_count(self, space: str, keys: Sequence[int] | None = None, since: int = 0) -> int:
+        """Return how many documents (of `keys`, or all, changed after `since`) have no current vector in `space`."""
         ...
 
     def count(self) -> int:

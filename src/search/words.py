@@ -232,8 +232,20 @@ class WordsIndex:
 
     def keys(self, allowed: Filter) -> Keys:
         """Return the keys of all documents that `allowed` lets through, in no order."""
-        query = self._restricted(_QUERY.exists_query("key"), allowed)
-        return self._top(query, max(1, self._searcher.num_docs)).keys
+        return self._top(self._let_through(allowed), max(1, self._searcher.num_docs)).keys
+
+    def count(self, allowed: Filter) -> int:
+        """Return how many documents `allowed` lets through."""
+        found = self._searcher.search(self._let_through(allowed), 1, count=True)
+        return int(found.count)  # type: ignore[attr-defined]  # missing in the stubs
+
+    def among(self, keys: Keys, allowed: Filter) -> Keys:
+        """Return those of `keys` that `allowed` lets through, in no order."""
+        query = _QUERY.term_set_query(self._schema, "key", np.unique(keys).tolist())
+        return self._top(self._restricted(query, allowed), max(1, len(keys))).keys
+
+    def _let_through(self, allowed: Filter) -> tantivy.Query:
+        return self._restricted(_QUERY.exists_query("key"), allowed)
 
     def restricts(self, allowed: Filter) -> bool:
         """Return whether `allowed` may keep any document out."""

@@ -87,6 +87,20 @@ def test_what_has_no_current_vector_is_stale(catalog: SkillCatalog) -> None:
     assert len(catalog.documents.vector_changes("space", 0, 10)) == 1
 
 
+def test_what_became_stale_since_a_change_is_found_without_looking_at_the_rest(catalog: SkillCatalog) -> None:
+    documents = catalog.documents
+    for name in ("one", "two", "three"):
+        catalog.put(name, name)
+    made = [Embedded(stale.key, stale.text_hash, [1.0]) for stale in documents.stale("space", 10)]
+    documents.put_vectors("space", made[1:])
+    number = documents.number()
+    assert (documents.stale("space", 10, since=number), documents.stale_count("space")) == ([], 1)
+    catalog.put("two", "changed")
+    documents.forget_vectors("space", [made[2].key])
+    assert [stale.key for stale in documents.stale("space", 10, since=number)] == [made[1].key, made[2].key]
+    assert documents.stale_count("space", since=number) == 2
+
+
 def test_a_vector_of_a_text_that_has_changed_meanwhile_is_not_kept(catalog: SkillCatalog) -> None:
     catalog.put("one", "first")
     (stale,) = catalog.documents.stale("space", 10)

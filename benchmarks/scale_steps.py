@@ -1,0 +1,307 @@
+"""The steps of `scale.py` for one size, each run as a process of its own: fill, build, search, serve."""
+
+import argparse
+import json
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import faiss
+import numpy as np
+
+import corpora
+import load
+from embeddings import Embedder, EmbeddingSettings, choose
+from embeddings.base import Matrix
+from latency import Served
+from registry.catalog import Catalog
+from registry.database.sqlite import SqliteDatabase
+from registry.db import Database
+from registry.documents import CatalogDocuments
+from registry.models import Skill, now
+from search.engine import Engine, text_space
+from search.service import CANDIDATES, Request
+from search.text import sentences
+from search.types import Embedded, Filter, Keys
+
+QUERIES = 200
+WRITES = 20
+LONG_PROMPT = 1500  # characters
+MODELS = Path(tempfile.gettempdir()) / "skill-registry-models"
+ENABLED = Filter((), ("enabled:false",))
+Figures = dict[str, float]
+
+
+def embedder() -> Embedder:
+    """Return the local model."""
+    chosen = choose(EmbeddingSettings(provider="local", cache_dir=MODELS))
+    assert chosen is not None
+    return chosen
+
+
+def short_queries(path: Path) -> list[str]:
+    """Return the first short queries of a `queries.jsonl`."""
+    with path.open(encoding="utf-8") as lines:
+        texts = [" ".join(json.loads(line)["text"].split()) for line in lines]
+    return list(dict.fromkeys(text for text in texts if len(text) <= 150))[:QUERIES]
+
+
+def long_prompts(originals: Sequence[corpora.Entry]) -> list[str]:
+    """Return beginnings of bodies: the longest prompts agents send."""
+    return [entry.body[:LONG_PROMPT] for entry in originals[:: len(originals) // QUERIES]][:QUERIES]
+
+
+def open_database(folder: Path, url: str | None) -> Database:
+    """Open the catalog that is measured."""
+    if url is None:
+        return SqliteDatabase(folder / "skill-registry.db")
+    from registry.database.postgres import PostgresDatabase  # noqa: PLC0415 - an extra
+
+    return PostgresDatabase(url)
+
+
+def open_engine(documents: CatalogDocuments, folder: Path, model: Embedder | None) -> Engine:
+    """Return the engine as the service makes it, but for the embedding of new texts, which is timed apart."""
+    return Engine(documents, folder / "indexes", model, fallback_seconds=60, indexing=False)
+
+
+def memory(which: str = "VmRSS") -> float:
+    """Return the memory of this process in MB."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith(which)).split()[1]) / 1024
+
+
+class Nearest:
+    """The ten nearest of all vectors seen so far, by exact cosines, for every query and every tag."""
+
+    def __init__(self, queries: Matrix) -> None:
+        self._queries = queries
+        empty = np.empty((len(queries), 0), np.float32)
+        self._best = {tag: (empty.astype(np.int64), empty) for tag in ("", *corpora.TAGS)}
+
+    def add(self, keys: Keys, vectors: Matrix) -> None:
+        """Take a batch of vectors into account."""
+        cosines = self._queries @ vectors.T
+        for tag, (best, scores) in self._best.items():
+            chosen = (keys - 1) % corpora.TAGS.get(tag, 1) == 0  # the number of a skill is one less than its key
+            every = np.concatenate((scores, cosines[:, chosen]), axis=1)
+            of = np.concatenate((best, np.broadcast_to(keys[chosen], (len(cosines), chosen.sum()))), axis=1)
+            top = np.argsort(-every, axis=1, kind="stable")[:, :10]
+            self._best[tag] = np.take_along_axis(of, top, 1), np.take_along_axis(every, top, 1)
+
+    def save(self, path: Path) -> None:
+        """Keep the keys found."""
+        np.savez(path, **{tag or "all": keys for tag, (keys, _) in self._best.items()})
+
+
+def fill(arguments: argparse.Namespace) -> Figures:
+    """Make the catalog, and note what an exact search of its vectors finds."""
+    originals, model = corpora.entries(arguments.corpus), embedder()
+    of_originals = model.documents([f"{entry.name}: {entry.description}" for entry in originals])
+    nearest = Nearest(model.queries(short_queries(arguments.queries)))
+    database = open_database(arguments.folder, arguments.database)
+    started = time.perf_counter()
+    for keys, vectors in corpora.fill(database, originals, arguments.size, model, of_originals):
+        nearest.add(keys, vectors)
+    seconds = time.perf_counter() - started
+    database.close()
+    nearest.save(arguments.folder / "nearest.npz")
+    return {"making: seconds": seconds}
+
+
+def build(arguments: argparse.Namespace) -> Figures:
+    """Build both indexes from the database."""
+    database = open_database(arguments.folder, arguments.database)
+    started = time.perf_counter()
+    words = open_engine(CatalogDocuments(database), arguments.folder, None)
+    words.start()
+    words.close()
+    middle = time.perf_counter()
+    both = open_engine(CatalogDocuments(database), arguments.folder, embedder())
+    both.start()
+    both.close()
+    ended = time.perf_counter()
+    database.close()
+    return {
+        "building: words, seconds": middle - started,
+        "building: vectors, seconds": ended - middle,
+        "building: greatest RSS, MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "files: words, MB": _megabytes(arguments.folder.glob("indexes/words-*/*")),
+        "files: vectors, MB": _megabytes(arguments.folder.glob("indexes/vectors-*")),
+        "files: database, MB": _megabytes(arguments.folder.glob("skill-registry.db*")),
+    }
+
+
+def _megabytes(paths: Iterator[Path]) -> float:
+    return sum(path.stat().st_size for path in paths) / 1e6
+
+
+def search(arguments: argparse.Namespace) -> Figures:
+    """Start from the snapshots, search, and write."""
+    figures: Figures = {}
+    started = time.perf_counter()
+    database = open_database(arguments.folder, arguments.database)
+    model = embedder()
+    engine = open_engine(CatalogDocuments(database), arguments.folder, model)
+    engine.start()
+    figures["start: indexes, seconds"] = time.perf_counter() - started
+    short, long = short_queries(arguments.queries), long_prompts(corpora.entries(arguments.corpus))
+    engine.search.search(Request("the first search"))
+    figures["start: RSS, MB"] = memory()
+    for kind, texts in (("short", short), ("long", long)):
+        figures |= _searches(engine, model, kind, texts)
+    figures |= _filters(engine, short, arguments.folder)
+    figures |= _writes(engine, model, database)
+    figures["searching: RSS, MB"], figures["of that in no file, MB"] = memory(), memory("RssAnon")
+    engine.close()
+    database.close()
+    return figures
+
+
+def _searches(engine: Engine, model: Embedder, kind: str, texts: Sequence[str]) -> Figures:
+    words, index = engine.follower.words, engine._target.vectors
+    vectors = {text: model.queries(sentences(text)) for text in texts}
+    terms = {text: words.terms(text) for text in texts}
+    return {
+        **_percentiles(f"hybrid, {kind}", lambda text: engine.search.search(Request(text, allowed=ENABLED)), texts),
+        **_percentiles(
+            f"words, {kind}",
+            lambda text: engine.search.search(Request(text, mode="keyword", allowed=ENABLED)),
+            texts,
+        ),
+        f"part: model, {kind}: p50 ms": _median(lambda text: model.queries(sentences(text)), texts),
+        f"part: vectors, {kind}: p50 ms": _median(lambda text: index.search(vectors[text], CANDIDATES), texts),
+        f"part: tantivy, {kind}: p50 ms": _median(lambda text: words.search(terms[text], CANDIDATES, ENABLED), texts),
+    }
+
+
+def _filters(engine: Engine, short: Sequence[str], folder: Path) -> Figures:
+    """Return the recall of the vectors for every filter, and what a search with it takes."""
+    exact = np.load(folder / "nearest.npz")
+    index, words = engine._target.vectors, engine.follower.words
+    vectors = engine._target.embedder.queries(short)
+    figures: Figures = {}
+    for tag in ("", *corpora.TAGS):
+        allowed = Filter(((f"tag:{tag}",),)) if tag else Filter()
+        keys = words.keys(allowed) if tag else None
+        found = [index.search(vectors[place : place + 1], 10, keys).keys for place in range(len(short))]
+        hits = [
+            len(set(some.tolist()) & set(best.tolist())) for some, best in zip(found, exact[tag or "all"], strict=True)
+        ]
+        figures[f"recall@10, {tag or 'all'}"] = sum(hits) / exact[tag or "all"].size
+        if tag:
+            ask: Callable[[str], object] = lambda text, some=allowed: engine.search.search(Request(text, allowed=some))  # noqa: E731
+            started = time.perf_counter()
+            ask(short[0])
+            figures[f"hybrid, {tag}: first, ms"] = (time.perf_counter() - started) * 1000
+            figures |= _percentiles(f"hybrid, {tag}", ask, short)
+    return figures
+
+
+def _writes(engine: Engine, model: Embedder, database: Database) -> Figures:
+    """Return what one write takes until words and then vectors find it, at this size."""
+    catalog, documents, space = Catalog(database, now), CatalogDocuments(database), text_space(model)
+    by_words, by_vectors, looking = [], [], []
+    for number in range(WRITES):
+        skill = Skill(id=f"new-{number}", name="new", description=f"A skill just written: {number}", version="1.0.0")
+        before = documents.number()
+        started = time.perf_counter()
+        with database.write() as transaction:
+            catalog.save(transaction, skill, "its text")
+        engine.changed()
+        by_words.append(time.perf_counter() - started)
+        started = time.perf_counter()
+        stale = documents.stale(space, 256, since=before)
+        looking.append(time.perf_counter() - started)
+        vectors = model.documents([one.text for one in stale])
+        started = time.perf_counter()
+        documents.put_vectors(space, [Embedded(*one[:2], vector) for one, vector in zip(stale, vectors, strict=True)])
+        engine.changed()
+        by_vectors.append(time.perf_counter() - started)
+    with database.write() as transaction:
+        for number in range(WRITES):
+            written = catalog.find(transaction, f"new-{number}")
+            assert written is not None
+            catalog.delete(transaction, written.key)
+    engine.changed()
+    return {
+        "write: until words find it, p50 ms": statistics.median(by_words) * 1000,
+        "write: vector, until found, p50 ms": statistics.median(by_vectors) * 1000,
+        "write: looking for what is stale, p50 ms": statistics.median(looking) * 1000,
+        "status: p50 ms": _median(lambda _: engine.status(), ("",) * 3),
+    }
+
+
+def serve(arguments: argparse.Namespace) -> Figures:
+    """Start the command itself and send it searches over HTTP."""
+    if not (arguments.folder / "models").exists():
+        (arguments.folder / "models").symlink_to(MODELS)
+    command = [
+        str(Path(sys.executable).with_name("skill-registry")), "serve", "--host", "127.0.0.1", "--port", "{port}",
+        "--skills-dir", str(arguments.folder / "skills"), "--data-dir", str(arguments.folder), "--log-level", "error",
+        *(["--database-url", arguments.database] if arguments.database else []),
+    ]  # fmt: skip
+    server = Served(command, "/api/v1/search?q=first")
+    figures = {"serving: start to first answer, seconds": server.seconds_to_ready}
+    texts = short_queries(arguments.queries)
+    for mode in ("hybrid", "keyword"):
+        bodies = [json.dumps({"query": f"{text} ", "mode": mode}).encode() for text in texts]
+        for clients in (1, 8):
+            some = [load.request("/api/v1/search", server.port, body) for body in bodies[clients > 1 :: 2]]
+            took = load.run(server.port, some, clients)
+            figures[f"serving: {mode}, requests/s at {clients}"] = took.throughput
+            if clients == 1:
+                figures[f"serving: {mode}: p95 ms"] = took.p95
+    figures["serving: RSS, MB"] = server.rss_mb()
+    server.stop()
+    return figures
+
+
+def _percentiles(name: str, call: Callable[[str], object], texts: Sequence[str]) -> Figures:
+    times = _times(call, texts)
+    return {f"{name}: p{cut} ms": float(np.percentile(times, cut)) for cut in (50, 95, 99)}
+
+
+def _median(call: Callable[[str], object], texts: Sequence[str]) -> float:
+    return statistics.median(_times(call, texts))
+
+
+def _times(call: Callable[[str], object], texts: Sequence[str]) -> list[float]:
+    times = []
+    for text in texts:
+        started = time.perf_counter()
+        call(text)
+        times.append((time.perf_counter() - started) * 1000)
+    return times
+
+
+STEPS: dict[str, Callable[[argparse.Namespace], Figures]] = {
+    "fill": fill,
+    "build": build,
+    "search": search,
+    "serve": serve,
+}
+
+
+def main() -> None:
+    """Run one step and leave its figures in the folder."""
+    parser = argparse.ArgumentParser(description="One step of scale.py.")
+    parser.add_argument("step", choices=STEPS)
+    parser.add_argument("--size", type=int, required=True)
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--corpus", type=Path, required=True)
+    parser.add_argument("--queries", type=Path, required=True)
+    parser.add_argument("--database")
+    arguments = parser.parse_args()
+    faiss.omp_set_num_threads(1)
+    figures: dict[str, Any] = STEPS[arguments.step](arguments)
+    (arguments.folder / f"{arguments.step}.json").write_text(json.dumps(figures, indent=2))
+
+
+if __name__ == "__main__":
+    main()
