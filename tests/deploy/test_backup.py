@@ -72,6 +72,11 @@ def test_what_was_acknowledged_before_the_backup_is_there_after_restoring_it(tmp
             assert job["status"] == "accepted", job
             package = server.get(f"/packages/acme/{name}/1.0.0.zip", caller)
             assert f"sha256:{hashlib.sha256(package.content).hexdigest()}" == job["checksum"]
+        folders = ("--data-dir", str(server.data_dir), "--skills-dir", str(server.skills_dir))
+        stores = ("--blobs-dir", str(server.blobs), "--registry-index-url", str(server.remote))
+        server.wait_for(lambda: all(server.job(job_id, admin)["index_synced"] for job_id, _ in before))
+        agree = Done(new, "fsck", *folders, *stores)
+        assert agree.code == 0, agree.out
 
 
 def test_the_log_goes_on_where_it_was_and_is_signed_with_the_same_key(tmp_path: Path) -> None:
