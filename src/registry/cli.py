@@ -13,6 +13,7 @@ from registry.cli_accounts import keys, token, users
 from registry.cli_database import forget_secrets, migrate
 from registry.cli_fsck import fsck
 from registry.cli_install import install, uninstall, upgrade
+from registry.cli_login import login, logout
 from registry.cli_operations import backup, clone_index
 from registry.cli_project import generate_mdc, lock, verify
 from registry.cli_publish import publish, unyank, yank
@@ -142,6 +143,6 @@ def status(as_json: bool, server: str | None, **flags: Any) -> None:
 for one in (
     *(sources, install, uninstall, upgrade, lock, verify, generate_mdc),
     *(publish, yank, unyank, keys, users, token),
-    *(migrate, forget_secrets, fsck, backup, clone_index),
+    *(migrate, forget_secrets, fsck, backup, clone_index, login, logout),
 ):
     main.add_command(one)

@@ -9,11 +9,12 @@ import click
 
 from embeddings import EmbeddingUnavailable
 from registry import command, console
-from registry.client import Server, credential, open_catalog
+from registry.client import Server, open_catalog
 from registry.db import DatabaseUnusable
 from registry.errors import RegistryError
 from registry.lock_file import LOCK_FILE, LockedSkill, LockFileError, read_lock, write_lock
 from registry.locking import locked_skills
+from registry.logins import credential
 from registry.manifest_file import ManifestFile
 from registry.proofs import (
     PROOFS_FILE,

@@ -5,6 +5,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 from urllib.parse import quote
@@ -16,7 +17,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from registry import command, console
-from registry.client import Server, credential
+from registry.client import Server
+from registry.logins import credential, login_hint
 from registry.packages import PackageRefused, pack
 from registry.target import Answer, CommandFailed, Progress
 
@@ -59,7 +61,8 @@ class _Publisher(Server):
                 job: Answer = body["data"]
                 return job
             faults = [f"{one['field']}: {one['message']}" for one in body["error"].get("details", [])]
-            raise CommandFailed("; ".join(faults) or body["error"]["message"])
+            hint = login_hint(self._base) if answer.status_code == HTTPStatus.UNAUTHORIZED else ""
+            raise CommandFailed(("; ".join(faults) or body["error"]["message"]) + hint)
         except (msgspec.DecodeError, KeyError, TypeError):
             raise CommandFailed(f"{self._base} answered {answer.status_code}: is it a registry?") from None
 
@@ -108,7 +111,7 @@ class _Told:
 def publish(path: Path, as_json: bool, server: str, **flags: Any) -> None:
     """Publish PATH, a skill's folder or a zip of it, and wait for the outcome. Exit code 1: it is rejected.
 
-    The credential is SKILL_REGISTRY_CLIENT_API_KEY: an API key with a scope, or a token.
+    The credential is SKILL_REGISTRY_CLIENT_API_KEY, an API key with a scope or a token, else that of 'login'.
     """
     with tempfile.TemporaryFile() as packed:
         package = _opened(path, packed)

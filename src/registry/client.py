@@ -5,6 +5,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -16,6 +17,7 @@ from registry.data_dir import DataDirInUse, DataDirLock
 from registry.database import open_database
 from registry.in_process import InProcess
 from registry.install_request import SkillRequest
+from registry.logins import credential, login_hint
 from registry.models import now
 from registry.services import Services
 from registry.settings import Settings
@@ -31,6 +33,24 @@ _FETCH_SECONDS = 600
 _POLL_SECONDS = 0.3
 
 
+_API = "/api/v1"
+
+
+class _SameServer(urllib.request.HTTPRedirectHandler):
+    """Follows redirects on one server only: others must not get the credential, which urllib would send along."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        before, after = urlsplit(req.full_url), urlsplit(newurl)
+        if (before.scheme, before.netloc) != (after.scheme, after.netloc):
+            raise CommandFailed(f"the server leads to {after.scheme}://{after.netloc}: name that one, if you trust it")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+_OPENER = urllib.request.build_opener(_SameServer)
+
+
 class Server:
     """A running server, over HTTP."""
 
@@ -39,6 +59,26 @@ class Server:
             raise CommandFailed(f"--server {url}: not an http(s) URL, such as http://localhost:8080")
         self._base = url.rstrip("/")
         self._credential = _credential(api_key)
+
+    @property
+    def host(self) -> str:
+        """The name or address of the server."""
+        return str(urlsplit(self._base).hostname)
+
+    @property
+    def is_in_the_clear(self) -> bool:
+        """Whether others on the way can read what is sent."""
+        return urlsplit(self._base).scheme == "http"
+
+    def issue_token(self, body: Answer) -> Answer:
+        """Return a token, for the credential in the body or the one this server is sent."""
+        answer: Answer = self._decoded(self._send("POST", "/auth/token", body))
+        return answer
+
+    def end_token(self) -> Answer:
+        """End the token this server is sent."""
+        answer: Answer = self._decoded(self._send("POST", "/auth/logout"))
+        return answer
 
     def search(self, body: SearchBody) -> Answer:
         """Search."""
@@ -104,7 +144,7 @@ class Server:
 
     def log_checkpoint(self) -> str:
         """Return the signed state of the registry's log."""
-        return self._send("GET", "/log/checkpoint").decode("utf-8", "replace")
+        return self._send("GET", f"{_API}/log/checkpoint").decode("utf-8", "replace")
 
     def log_entries(self) -> Iterator[str]:
         """Yield the entries of the registry's log from the first on."""
@@ -114,7 +154,9 @@ class Server:
             start += len(entries)
 
     def _call(self, method: str, path: str, body: object = None, seconds: float = _TIMEOUT_SECONDS) -> Any:
-        answer = self._send(method, path, body, seconds)
+        return self._decoded(self._send(method, f"{_API}{path}", body, seconds))
+
+    def _decoded(self, answer: bytes) -> Any:
         try:
             return msgspec.json.decode(answer)["data"]
         except (msgspec.DecodeError, KeyError, TypeError) as error:
@@ -122,28 +164,24 @@ class Server:
 
     def _send(self, method: str, path: str, body: object = None, seconds: float = _TIMEOUT_SECONDS) -> bytes:
         request = urllib.request.Request(  # noqa: S310 - the scheme was checked
-            f"{self._base}/api/v1{path}",
+            f"{self._base}{path}",
             method=method,
             data=None if body is None else msgspec.json.encode(body),
             headers={"Content-Type": "application/json", "Accept": "application/json", **self._credential},
         )
         try:
-            with urllib.request.urlopen(request, timeout=seconds) as answer:  # noqa: S310
+            with _OPENER.open(request, timeout=seconds) as answer:
                 found: bytes = answer.read()
                 return found
         except urllib.error.HTTPError as error:
-            raise CommandFailed(_message(error)) from None
+            hint = login_hint(self._base) if error.code == HTTPStatus.UNAUTHORIZED and path.startswith(_API) else ""
+            raise CommandFailed(_message(error) + hint) from None
         except OSError as error:
             raise self._no_registry(error) from None
 
     def _no_registry(self, error: Exception) -> CommandFailed:
         reason = getattr(error, "reason", error)
         return CommandFailed(f"{self._base} does not answer as a skill registry ({reason}): is it running?")
-
-
-def credential(settings: Settings, server: str) -> str | None:
-    """Return the API key or token that a server is sent, if there is one."""
-    return settings.client.api_key.reveal() if settings.client.api_key else None
 
 
 def _credential(api_key: str | None) -> dict[str, str]:
