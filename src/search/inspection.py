@@ -50,20 +50,29 @@ def words_held(folder: Path) -> WordsHeld:
 
 
 class Snapshot(msgspec.Struct):
-    """What the sidecar of a vector snapshot says: whose vectors, as of which change, and how many."""
+    """What the sidecar of a vector snapshot says: whose vectors, of which change, how many, and the file of the rest."""
 
     catalog: str
     space: str
     number: int
     count: int
+    clusters: str | None
+
+
+def snapshots(indexes: Path) -> list[Path]:
+    """Return the vector snapshots in a folder of index files, each without its file of clusters."""
+    return sorted(indexes.glob("vectors-*.npz"))
 
 
 def snapshot_held(path: Path) -> Snapshot:
-    """Return what the snapshot of vectors at `path` holds. Raises IndexDamaged where its checksum does not agree."""
+    """Return what the snapshot of vectors at `path` holds. Raises IndexDamaged where a checksum does not agree."""
     facts = integrity.read_sidecar(path)
     if facts is None:
         raise IndexDamaged("its checksum does not agree")
     try:
-        return msgspec.convert(facts, Snapshot)
+        held = msgspec.convert(facts, Snapshot)
     except msgspec.ValidationError as error:
         raise IndexDamaged(f"its description cannot be read: {error}") from None
+    if held.clusters is not None and integrity.read_sidecar(path.with_name(Path(held.clusters).name)) is None:
+        raise IndexDamaged("its clusters are missing, or their checksum does not agree")
+    return held

@@ -25,7 +25,7 @@ def words_folder(kept: KeptRegistry) -> Path:
 
 
 def snapshot(kept: KeptRegistry) -> Path:
-    return next((kept.data_dir / "indexes").glob("vectors-*.faiss"))
+    return next((kept.data_dir / "indexes").glob("vectors-*.npz"))
 
 
 def segment_is_deleted(kept: KeptRegistry) -> None:

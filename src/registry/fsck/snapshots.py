@@ -6,7 +6,7 @@ from pathlib import Path
 
 from registry.fsck.drift import Found, derived
 from registry.fsck.parts import Parts
-from search.inspection import IndexDamaged, snapshot_held
+from search.inspection import IndexDamaged, snapshot_held, snapshots
 from search.integrity import sidecar
 
 
@@ -19,7 +19,7 @@ def check(parts: Parts) -> Iterator[Found]:
 
 
 def _snapshots(parts: Parts) -> list[Path]:
-    return [path for folder in parts.index_folders for path in sorted(folder.glob("vectors-*.faiss"))]
+    return [path for folder in parts.index_folders for path in snapshots(folder)]
 
 
 def _problems(parts: Parts, path: Path) -> Iterator[str]:
@@ -51,5 +51,6 @@ def drop_snapshots(parts: Parts, space: str) -> None:
 
 
 def _drop(path: Path) -> None:
+    """Remove a snapshot; clusters without one are of no use to anybody, and go when the next one is written."""
     path.unlink(missing_ok=True)
     sidecar(path).unlink(missing_ok=True)
