@@ -1,6 +1,8 @@
 """From SQLite to PostgreSQL: everything arrives, once, also where the copy is cut short; nothing is written over."""
 
 from collections.abc import Iterator
+from operator import attrgetter
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,7 @@ from registry.db import DatabaseUnusable
 from registry.documents import CatalogDocuments
 from search.types import Embedded
 from support.catalogs import HashingEmbedder, SkillCatalog
+from support.migrate_kills import Migration, write_catalog
 from support.postgres_server import PostgresServer
 
 
@@ -72,3 +75,25 @@ def test_a_table_that_differs_is_told(source: SqliteDatabase, target: PostgresDa
     target.before_commit = spoil
     with pytest.raises(DatabaseUnusable, match="table versions differs"):
         copy_catalog(source, target)
+
+
+def test_a_copy_that_is_whole_is_told_again_and_a_changed_one_is_refused(
+    source: SqliteDatabase, target: PostgresDatabase
+) -> None:
+    copied = copy_catalog(source, target)
+    by_name = attrgetter("table")
+    assert sorted(copy_catalog(source, target), key=by_name) == sorted(copied, key=by_name)
+    SkillCatalog(target).put("mine", "came afterwards")
+    with pytest.raises(DatabaseUnusable, match="holds a catalog already"):
+        copy_catalog(source, target)
+
+
+def test_a_copy_killed_at_any_step_ends_like_one_that_was_not(tmp_path: Path, postgres: PostgresServer) -> None:
+    write_catalog(tmp_path / "skill-registry.db", 60)
+    migration = Migration(tmp_path / "skill-registry.db")
+    whole = postgres.new_database()
+    steps, expected = migration.steps(whole), migration.run(whole)
+    for step in (1, steps // 2, steps - 4):
+        target = postgres.new_database()
+        assert migration.steps(target, step) <= steps
+        assert migration.run(target) == expected
