@@ -100,7 +100,10 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             body = self.rfile.read(int(self.headers["Content-Length"]))
         self.owner.paths.append(self.path)
-        self._answer(body)
+        try:
+            self._answer(body)
+        except (BrokenPipeError, ConnectionResetError):
+            self.close_connection = True
 
     def _chunks(self) -> bytes:
         body = b""
