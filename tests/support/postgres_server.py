@@ -65,6 +65,10 @@ class PostgresServer:
         """End the server at once; connections break, committed data stay."""
         self._run("pg_ctl", "-D", self._folder / "data", "-m", "fast", "-w", "stop")
 
+    def crash(self) -> None:
+        """End the server as its machine's end would: it recovers from its log when it is started again."""
+        self._run("pg_ctl", "-D", self._folder / "data", "-m", "immediate", "-w", "stop")
+
     def url(self, database: str) -> str:
         """Return the URL of a database."""
         return f"postgresql://owner:test%3Ap%40ss%2Fword@127.0.0.1:{self._port}/{database}"
