@@ -14,7 +14,8 @@ from registry.findings import Risk, SkillFindings
 
 _ONE_LINE = r"^[^\x00-\x1f\x7f]*$(?!\n)"
 
-RESERVED_IDS = frozenset({"upgrade", "install", "versions", "search"})
+RESERVED_IDS = frozenset({"upgrade", "install", "versions", "search", "content", "files"})
+"""Ids, and names within a scope, that stand at `/skills` or below `/skills/{id}` as routes."""
 
 NewSkillId = Annotated[
     str,

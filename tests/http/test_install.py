@@ -434,3 +434,9 @@ def test_readers_never_miss_a_skill_that_is_upgraded(world: World) -> None:
     reader.join()
     assert seen == {200}
     assert tree_digest(world.server.skills_dir / "steady") == world.get("/skills/steady")["digest"]
+
+
+def test_a_name_that_is_a_route_below_a_skill_hides_none(world: World) -> None:
+    world.publish("files")
+    assert world.get("/skills/hub/files-skill")["name"] == "files"
+    assert "'files' is reserved" in details(world.install(skill_id="files", source_name="hub"))

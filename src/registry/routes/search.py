@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from anyio import to_thread
 from litestar import Request, get, post
+from litestar.di import NamedDependency, Provide
 from litestar.params import JSONBody, QueryParameter
 
 from registry import answer_cache
@@ -13,14 +14,42 @@ from registry.answers import (
     ResolveData,
     SearchBody,
     SearchData,
+    SearchFilters,
     resolve_data,
     search_data,
     search_data_at_once,
 )
 from registry.envelope import Ok
+from registry.findings import Risk
+from registry.models import split_labels
 from registry.routes.parameters import ERRORS, ListPage, ReadyServices
 from registry.services import Services
 from search.types import Mode
+
+Labels = Annotated[str, QueryParameter(max_length=2000, description="All of these, with commas between them")]
+_ONLY = "Only skills with this value"
+Choice = Annotated[bool | None, QueryParameter(description="Only skills that are, or are not")]
+
+
+def filters(
+    tags: Labels = "",
+    capabilities: Labels = "",
+    source: Annotated[str, QueryParameter(max_length=100, description=_ONLY)] = "",
+    in_scope: Annotated[str, QueryParameter(name="scope", max_length=100, description=_ONLY)] = "",
+    installed: Choice = None,
+    enabled: Choice = None,
+    max_risk: Annotated[Risk | None, QueryParameter(description="Only skills with findings no graver")] = None,
+) -> SearchFilters:
+    """Return which skills the query string of a search asks for, as a dependency."""
+    return SearchFilters(
+        tags=split_labels(tags),
+        capabilities=split_labels(capabilities),
+        source=source or None,
+        scope=in_scope or None,
+        installed=installed,
+        enabled=enabled,
+        max_risk=max_risk,
+    )
 
 
 async def _search(scope: Any, services: Services, body: SearchBody) -> Ok[SearchData]:
@@ -48,17 +77,24 @@ async def resolve(services: ReadyServices, data: JSONBody[ResolveBody]) -> Ok[Re
     return Ok(await to_thread.run_sync(resolve_data, services, data))
 
 
-@get("/search", tags=["search"], responses=ERRORS, role="user")
+@get(
+    "/search",
+    tags=["search"],
+    responses=ERRORS,
+    role="user",
+    dependencies={"filters": Provide(filters, sync_to_thread=False)},
+)
 async def search_by_query(
     request: Request[Any, Any, Any],
     services: ReadyServices,
     page: ListPage,
+    filters: NamedDependency[SearchFilters],
     q: Annotated[str, QueryParameter(max_length=2000, pattern=r"\S", description="What to look for")],
     mode: Annotated[Mode, QueryParameter(description="Rank by words, by meaning, or both")] = "auto",
     content: Annotated[ContentDetail, QueryParameter(description="How much of each skill's text to add")] = "none",
 ) -> Ok[SearchData]:
     """Find the skills that fit a query, best first."""
-    body = SearchBody(query=q, limit=page.limit, offset=page.offset, mode=mode, content=content)
+    body = SearchBody(query=q, limit=page.limit, offset=page.offset, mode=mode, content=content, filters=filters)
     return await _search(request.scope, services, body)
 
 

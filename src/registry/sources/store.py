@@ -11,7 +11,7 @@ from registry.catalog import Catalog, Clock
 from registry.db import Database, Transaction
 from registry.errors import conflict
 from registry.installs import installed_folder, set_twin
-from registry.models import Skill, SourceType, timestamp
+from registry.models import RESERVED_IDS, Skill, SourceType, timestamp
 from registry.sources.entry import LOCAL, REGISTRY, Listed, Listing, SourceEntry
 
 _TWIN = (
@@ -119,7 +119,9 @@ class SourceStore:
 
     def _put(self, transaction: Transaction, source: SourceEntry, skill: Listed, key: int | None, seen: str) -> None:
         if key is None:
-            catalog_id = self._free_id(transaction, f"{source.name}/{skill.id.replace('/', '.')}")
+            bare = skill.id.replace("/", ".")
+            bare = f"{bare}-skill" if bare in RESERVED_IDS else bare
+            catalog_id = self._free_id(transaction, f"{source.name}/{bare}")
         else:
             catalog_id = str(transaction.read("select id from skills where key = ?", (key,))[0][0])
         self._catalog.save(transaction, _record(source, skill, catalog_id), skill.body, advertised=True)
