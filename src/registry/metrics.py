@@ -1,15 +1,20 @@
 """Figures for Prometheus: requests, searches, the index, jobs. Each process has its own, and says which it is."""
 
+import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Literal
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from registry.answer_cache import PATH
 from registry.db import Database
 from search.engine import Engine
+
+PublishStep = Literal["submit", "read", "store", "record", "show"]
+"""A package is looked at and made a job of; unpacked and checked; stored; written to the database; made searchable."""
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
@@ -39,6 +44,22 @@ class Metrics:
         self._search_seconds = Histogram(
             "skill_registry_search_seconds", "Time of a search.", ("mode",), buckets=_SECONDS, registry=self._registry
         )
+        self._publish_seconds = Histogram(
+            "skill_registry_publish_seconds",
+            "Time of a step of publishing: submit, read, store, record, show.",
+            ("step",),
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+        self._push_seconds = Histogram(
+            "skill_registry_index_push_seconds",
+            "Time of a push of the registry index.",
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+        self._pushed_files = Counter(
+            "skill_registry_index_pushed_files", "Files of the index that were pushed.", registry=self._registry
+        )
         self._registry.register(_State(engine, database))
         self._known: dict[tuple[str, str, int], tuple[Callable[[], None], Callable[[float], None]]] = {}
 
@@ -61,6 +82,18 @@ class Metrics:
         self._searches.labels(mode).inc()
         self._search_seconds.labels(mode).observe(seconds)
 
+    def publish_step(self, step: PublishStep) -> AbstractContextManager[object]:
+        """Measure a step of publishing one package: the block."""
+        return self._publish_seconds.labels(step).time()
+
+    @contextmanager
+    def index_push(self, files: int) -> Iterator[None]:
+        """Measure a push of so many files of the index: the block, where it succeeds."""
+        started = time.monotonic()
+        yield
+        self._push_seconds.observe(time.monotonic() - started)
+        self._pushed_files.inc(files)
+
     def exposition(self) -> bytes:
         """Return the figures in Prometheus's text format 0.0.4."""
         return generate_latest(self._registry)
@@ -73,7 +106,7 @@ class _State(Collector):
         self._engine = engine
         self._database = database
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
+    def collect(self) -> Iterator[Metric]:
         status = self._engine.status()
         for name, meaning, value in (
             ("indexed", "Skills with a current vector.", status.indexed),
@@ -82,6 +115,10 @@ class _State(Collector):
             ("generation", "The change number searches see.", status.generation),
         ):
             yield GaugeMetricFamily(f"skill_registry_index_{name}", meaning, value=value)
+        if self._engine.indexer is not None:
+            totals = self._engine.indexer.totals
+            yield CounterMetricFamily("skill_registry_embedded", "Texts embedded.", value=totals.embedded)
+            yield CounterMetricFamily("skill_registry_embedding_seconds", "Time embedding took.", value=totals.seconds)
         jobs = GaugeMetricFamily("skill_registry_jobs", "Jobs, by kind and state.", labels=("kind", "state"))
         for kind, state, count in self._database.read("select kind, state, count(*) from jobs group by kind, state"):
             jobs.add_metric((kind, state), count)

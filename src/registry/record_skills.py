@@ -10,7 +10,7 @@ import msgspec
 from registry.catalog import Catalog, Stored
 from registry.db import Transaction
 from registry.errors import Fault, conflict, not_found, validation_error
-from registry.findings.engine import scan_record
+from registry.findings.engine import OF_THESE_RULES, scan_record
 from registry.models import NewSkill, Skill, SkillChanges
 from registry.skill_changes import default_body, said, sent_changes, with_sent
 from registry.skill_folder import FileEntry, open_file
@@ -68,6 +68,21 @@ class RecordSkills:
     def text(self, skill_id: str) -> str:
         """Return what the record says beyond its fields. Raises SKILL_NOT_FOUND."""
         return self._catalog.body(skill_id)
+
+    def looked_into_by_others(self, limit: int) -> list[str]:
+        """Return ids of records whose findings are of other rules than today's."""
+        sql = (
+            "select id from skills where folder is null and advertised = 0 and detail not like ?"
+            " and id not in (select skill_id from published) order by id limit ?"
+        )
+        return [row[0] for row in self._catalog.database.read(sql, (OF_THESE_RULES, limit))]
+
+    def look_again(self, skill_id: str) -> None:
+        """Renew the findings of a record, if it is still there."""
+        with self._catalog.database.write() as transaction:
+            stored = self._catalog.find(transaction, skill_id)
+            if stored is not None and stored.folder is None and not stored.advertised:
+                self._save(transaction, stored.skill, self._body(stored))
 
     def _save(self, transaction: Transaction, skill: Skill, body: str) -> Skill:
         found = scan_record(skill.name, skill.description, body)

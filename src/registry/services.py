@@ -15,6 +15,7 @@ from registry.database import open_database
 from registry.db import DatabaseError
 from registry.documents import CatalogDocuments
 from registry.errors import RegistryError
+from registry.findings_renewal import FindingsRenewal
 from registry.git_index import Attached
 from registry.install import Installer
 from registry.install_parts import InstallParts
@@ -99,6 +100,7 @@ class Services:
         outbound = Outbound(AddressPolicy(settings.outbound.allowed_hosts))
         self.webhooks = WebhookSender(self.database, settings.webhooks, outbound, clock)
         self._publishing = self._make_publishing() if settings.registry.enabled else None
+        self._findings = FindingsRenewal(self.records, self._publishing, self.engine.changed)
         self.project = ProjectFiles(settings, self.manifest, self.catalog)
         parts = self._install_parts()
         self.installer = Installer(parts)
@@ -128,6 +130,7 @@ class Services:
             self.engine.changed,
             self.webhooks.note,
             Attached(checkpoint_file(self.registry.signer.name), lambda: self.registry.checkpoint().encode()),
+            self.registry.metrics,
         )
 
     def _install_parts(self) -> InstallParts:
@@ -205,6 +208,7 @@ class Services:
         self.engine.start_indexing()
         self.sources.start()
         self.webhooks.start()
+        self._findings.start()
         if self._publishing is not None:
             self._publishing.start_leading()
 
@@ -213,6 +217,7 @@ class Services:
         self.engine.stop_indexing()
         self.sources.rest()
         self.webhooks.stop()
+        self._findings.stop()
         if self._publishing is not None:
             self._publishing.stop_leading()
 
@@ -267,6 +272,7 @@ class Services:
         self.scanner.stop()
         self.sources.stop()
         self.webhooks.stop()
+        self._findings.stop()
         if self._publishing is not None:
             self._publishing.stop()
         self.engine.close()

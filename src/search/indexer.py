@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -20,9 +21,10 @@ _BACKOFF_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
 
 
 class Totals(msgspec.Struct):
-    """What the indexer has done since it was made: monotone counts, and the last error."""
+    """What the indexer has done since it was made: monotone counts, the time embedding took, and the last error."""
 
     embedded: int = 0
+    seconds: float = 0.0
     failures: int = 0
     last_error: str | None = None
 
@@ -133,6 +135,7 @@ class Indexer:
         return progressed
 
     def _embed(self, stale: Sequence[Stale]) -> None:
+        started = time.monotonic()
         try:
             vectors = self._embedder.documents([item.text for item in stale])
         except EmbeddingError as error:
@@ -140,6 +143,8 @@ class Indexer:
                 raise
             self._embed_halves(stale, error)
             return
+        finally:
+            self.totals.seconds += time.monotonic() - started
         made = [Embedded(item.key, item.text_hash, vector) for item, vector in zip(stale, vectors, strict=True)]
         self.totals.embedded += self._documents.put_vectors(self._space, made)
         self._follower.catch_up()

@@ -17,6 +17,9 @@ from registry.skill_folder.tree import SKILL_FILE, list_files
 ENGINE = 2
 """The version of the rules; a change of what they find is a new one."""
 
+OF_THESE_RULES = f'%"engine":{ENGINE},"findings":%'
+"""What SQL's `like` knows the encoded findings of this version by: within a text of theirs, quotes are escaped."""
+
 MAX_FILE = 1024 * 1024
 MAX_FOLDER = 8 * 1024 * 1024
 _MAX_A_RULE = 3

@@ -8,6 +8,7 @@ from registry.background import Background
 from registry.db import Database, DatabaseError
 from registry.git import GitError
 from registry.git_index import Attached, GitIndex
+from registry.metrics import Metrics
 from registry.publish.worker import STOP_SECONDS
 
 _log = logging.getLogger("registry.index")
@@ -28,13 +29,17 @@ class IndexPusher:
         index: The clone.
         lines: Returns the file of a skill.
         checkpoint: The file with the signed state of the log.
+        metrics: Are told of each push.
     """
 
-    def __init__(self, database: Database, index: GitIndex, lines: Lines, checkpoint: Attached) -> None:
+    def __init__(
+        self, database: Database, index: GitIndex, lines: Lines, checkpoint: Attached, metrics: Metrics
+    ) -> None:
         self._database = database
         self._index = index
         self._lines = lines
         self._checkpoint = checkpoint
+        self._metrics = metrics
         self._thread = Background("index", self._round)
         self._failures = 0
         self._check_at = 0.0
@@ -89,7 +94,8 @@ class IndexPusher:
     def _push(self, wanted: dict[str, int]) -> None:
         before = self._pushed_head()
         files = {skill_id: (f"Update {skill_id}", self._lines(skill_id)) for skill_id in wanted}
-        head = self._index.write(files, self._checkpoint)
+        with self._metrics.index_push(len(files)):
+            head = self._index.write(files, self._checkpoint)
         with self._database.write() as transaction:
             transaction.execute_many(
                 "update index_files set pushed = ? where skill_id = ?",

@@ -10,6 +10,7 @@ from registry.catalog import Catalog
 from registry.db import Database, Transaction
 from registry.errors import forbidden, skill_not_found
 from registry.findings import Finding, SkillFindings, risk
+from registry.findings.engine import OF_THESE_RULES
 from registry.frontmatter import read
 from registry.models import Skill, version_parts
 from registry.packages import Package
@@ -145,6 +146,26 @@ class PublishedVersions:
         before = _version(rows[0]) if rows else None
         changes = update_notes(before.record.reach, version.record.reach, before.version) if before else []
         return [*([alike] if alike else []), *changes]
+
+    def looked_into_by_others(self) -> list[tuple[str, str]]:
+        """Return id and version of what can be had and has findings of other rules than today's."""
+        sql = (
+            "select skill_id, version from published where state <> 'revoked' and record not like ?"
+            " order by skill_id, version"
+        )
+        return [(skill_id, version) for skill_id, version in self._database.read(sql, (OF_THESE_RULES,))]
+
+    def set_findings(self, skill_id: str, version: str, findings: SkillFindings) -> None:
+        """Replace the findings of a version, and show it. Raises SKILL_NOT_FOUND."""
+        where = "where skill_id = ? and version = ?"
+        with self._database.write() as transaction:
+            rows = transaction.read(f"select {_COLUMNS} from published {where}", (skill_id, version))
+            if not rows:
+                raise skill_not_found(skill_id, version)
+            record = msgspec.structs.replace(_version(rows[0]).record, findings=findings)
+            encoded = msgspec.json.encode(record).decode()
+            transaction.execute(f"update published set record = ? {where}", (encoded, skill_id, version))
+            self.show(transaction, skill_id)
 
     def set_state(self, skill_id: str, versions: Iterable[str] | None, state: VersionState) -> None:
         """Yank, unyank or revoke some versions of a skill, or all that are active.

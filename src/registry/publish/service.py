@@ -4,6 +4,7 @@ import hashlib
 import logging
 import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
@@ -15,12 +16,13 @@ from registry.catalog import Catalog, Clock
 from registry.db import Transaction
 from registry.errors import RegistryError, conflict, forbidden, service_unavailable
 from registry.git_index import Attached, GitIndex
-from registry.packages import Limits
+from registry.metrics import Metrics
+from registry.packages import Limits, read_zip
 from registry.publish.index_files import IndexFiles
 from registry.publish.index_pusher import IndexPusher
 from registry.publish.jobs import Job, JobFinding, Jobs, JobState
 from registry.publish.published import PublishedVersion, PublishedVersions, VersionState
-from registry.publish.spool import DatabaseSpool, FolderSpool
+from registry.publish.spool import UNPACKED_PREFIX, DatabaseSpool, FolderSpool
 from registry.publish.submitting import Received, Receiver, Submitting
 from registry.publish.worker import PublishWorker
 from registry.settings import Settings
@@ -79,11 +81,13 @@ class Publishing:
         on_change: Callable[[], None],
         note: Callable[[Transaction, Checked], None],
         checkpoint: Attached,
+        metrics: Metrics,
     ) -> None:
         database = catalog.database
-        limits = Limits(archive_bytes=settings.limits.upload_bytes)
+        self._limits = limits = Limits(archive_bytes=settings.limits.upload_bytes)
         self._files = IndexFiles.configured(published, settings)
         self._on_change = on_change
+        self._metrics = metrics
         self.upload_bytes = settings.limits.upload_bytes
         self.published = published
         self.store: BlobStore = configured_store(settings)
@@ -98,11 +102,11 @@ class Publishing:
             self.published,
             spool,
             self.store,
-            limits,
-            settings.limits.publish_tries,
+            settings.limits,
+            metrics,
             self._changed,
         )
-        self._pusher = IndexPusher(database, git_index(settings), self._files.file, checkpoint)
+        self._pusher = IndexPusher(database, git_index(settings), self._files.file, checkpoint, metrics)
 
     def start(self) -> None:
         """Begin to work jobs off; what was left by a stop or a crash comes first."""
@@ -136,7 +140,8 @@ class Publishing:
 
     def submit(self, received: Received, caller: Principal, idempotency_key: str | None) -> Job:
         """Make a job of an upload. Raises VALIDATION_ERROR, FORBIDDEN, CONFLICT."""
-        job = self._submitting.submit(received, caller, idempotency_key)
+        with self._metrics.publish_step("submit"):
+            job = self._submitting.submit(received, caller, idempotency_key)
         self._worker.wake()
         return job
 
@@ -199,6 +204,16 @@ class Publishing:
             raise
         copy.seek(0)
         return copy
+
+    def look_again(self, skill_id: str, version: str) -> None:
+        """Renew the findings of a version from its package. Raises what `package` does, PackageRefused, OSError."""
+        folder = self._folder
+        with (
+            self.package(self.published.find(skill_id, version)) as package,
+            tempfile.TemporaryDirectory(dir=folder, prefix=UNPACKED_PREFIX) as unpacked,
+        ):
+            findings = read_zip(package, Path(unpacked) / "package", self._limits).findings
+        self.published.set_findings(skill_id, version, findings)
 
     def _copy(self, version: PublishedVersion, copy: BinaryIO) -> str:
         digest = hashlib.sha256()

@@ -21,8 +21,6 @@ from registry.publish.spool import UNPACKED_PREFIX, Spool
 RESERVED_SCOPES = frozenset(
     {"api", "auth", "index", "v1", "registry", "packages", "static", "dashboard", "healthz", "readyz"}
 )
-_RESERVED_NAMES = RESERVED_IDS | {"content", "files"}
-"""Names that stand below `/skills/{id}/` as routes: a skill of one of them could not be reached."""
 
 
 class Received(NamedTuple):
@@ -155,5 +153,5 @@ def _scope(said: Peek, caller: Principal) -> str:
 def _check_names(scope: str, name: str) -> None:
     if scope in RESERVED_SCOPES:
         raise validation_error(Fault("scope", f"'{scope}' is reserved"))
-    if name in _RESERVED_NAMES:
+    if name in RESERVED_IDS:
         raise validation_error(Fault("name", f"'{name}' is reserved"))

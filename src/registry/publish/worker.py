@@ -11,10 +11,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from registry import setting_groups
 from registry.background import Background
 from registry.blobs import BlobConflict, BlobStore, BlobUnavailable, put_checked
 from registry.db import Database
 from registry.findings import Finding
+from registry.metrics import Metrics
 from registry.packages import Limits, Package, PackageRefused, read_zip
 from registry.packages.refusal import security_issue, structure_error
 from registry.publish.jobs import Job, JobFinding, Jobs
@@ -41,8 +43,8 @@ class PublishWorker:
         published: PublishedVersions,
         spool: Spool,
         store: BlobStore,
-        limits: Limits,
-        tries: int,
+        limits: setting_groups.Limits,
+        metrics: Metrics,
         on_accepted: Callable[[], None],
     ) -> None:
         self._database = database
@@ -50,8 +52,9 @@ class PublishWorker:
         self._published = published
         self._spool = spool
         self._store = store
-        self._limits = limits
-        self._tries = tries
+        self._limits = Limits(archive_bytes=limits.upload_bytes)
+        self._tries = limits.publish_tries
+        self._metrics = metrics
         self._on_accepted = on_accepted
         self._thread = Background("publish", self._round)
         self._is_tidy = False
@@ -116,19 +119,22 @@ class PublishWorker:
 
     def _publish(self, job: Job, package: Path) -> None:
         with tempfile.TemporaryDirectory(dir=self._spool.folder, prefix=UNPACKED_PREFIX) as folder:
-            read = read_zip(package, Path(folder) / "package", self._limits)
+            with self._metrics.publish_step("read"):
+                read = read_zip(package, Path(folder) / "package", self._limits)
             version = _version(job, read, self._jobs.now())
         if self._thread.is_stopped:
             return
-        put_checked(self._store, version.key, package)
-        with self._database.write() as transaction:
+        with self._metrics.publish_step("store"):
+            put_checked(self._store, version.key, package)
+        with self._metrics.publish_step("record"), self._database.write() as transaction:
             if job.id not in self._jobs.live_ids(transaction):
                 return  # the claim was lost with its connection, and another process was quicker
             number = self._published.add(transaction, version)
             warnings = [JobFinding.of(finding) for finding in version.record.all_findings().findings]
             self._jobs.accept(transaction, job, warnings, number)
         _log.info("published %s %s (%s)", job.skill_id, job.version, job.checksum)
-        self._on_accepted()
+        with self._metrics.publish_step("show"):
+            self._on_accepted()
 
     def _reject(self, job: Job, *findings: Finding) -> None:
         self._jobs.reject(job, [JobFinding.of(finding) for finding in findings])
