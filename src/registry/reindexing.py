@@ -14,7 +14,8 @@ from registry.catalog import Clock
 from registry.db import Database
 from registry.errors import not_found, skill_not_found
 from registry.models import timestamp
-from search.engine import Engine, Progress, Reindexed
+from search.engine import Engine, Progress
+from search.reports import Reindexed
 
 _log = logging.getLogger("registry")
 

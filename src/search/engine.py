@@ -8,12 +8,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 
-import msgspec
-
 from embeddings.base import Embedder
 from search.faiss_vectors import FaissVectors
 from search.follower import Follower
 from search.indexer import Indexer
+from search.reports import EngineStatus, Reindexed
 from search.service import SearchService, Semantic
 from search.text import RECIPE
 from search.types import Documents
@@ -26,32 +25,6 @@ _STALLED_SECONDS = 60.0
 
 Progress = Callable[[int, int], None]
 """Called with how many documents are done and how many there are to do."""
-
-
-class Reindexed(msgspec.Struct, kw_only=True):
-    """What a reindexing did. `count` is how many skills were looked at, `skipped` how many needed nothing."""
-
-    reindexed: int
-    count: int
-    skipped: int
-    removed: int
-    failed: int
-    errors: list[str]
-    duration_ms: int
-    mode: str
-
-
-class EngineStatus(msgspec.Struct, kw_only=True):
-    """How the indexes stand: `drift` counts entries the indexes have too many or too few of, against the catalog."""
-
-    indexed: int
-    pending: int
-    drift: int
-    generation: int
-    provider: str | None
-    model: str | None
-    dim: int | None
-    last_error: str | None
 
 
 def text_space(embedder: Embedder) -> str:

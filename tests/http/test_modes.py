@@ -33,4 +33,4 @@ def test_another_model_fills_its_own_space_and_the_old_one_goes(tmp_path: Path) 
             server.wait_for(lambda: server.status()["pending"] == 0)
             assert server.search("pdf forms")["mode"] == "hybrid"
             assert (server.status()["embedding"]["dim"], server.status()["drift"]) == (8, 0)
-            assert len(list((server.data_dir / "indexes").glob("vectors-*.faiss"))) <= 1
+            assert len(list((server.data_dir / "indexes").glob("vectors-*.npz"))) <= 1

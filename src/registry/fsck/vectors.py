@@ -71,6 +71,8 @@ def _is_sound(vector: bytes, dimension: int) -> bool:
 def _embed_again(parts: Parts, space: str, keys: Iterable[int]) -> None:
     """Remove vectors, so that their documents count as not embedded, and the snapshots that hold them."""
     with parts.database.write() as transaction:
-        transaction.execute_many("delete from vectors where space = ? and key = ?", [(space, key) for key in keys])
-        transaction.next_number()  # so that a process that embeds sees that there is something to do
+        for key in keys:
+            transaction.execute("delete from vectors where space = ? and key = ?", (space, key))
+            # As if the document had changed, so that a process that embeds looks at it again.
+            transaction.execute("update documents set number = ? where key = ?", (transaction.next_number(), key))
     drop_snapshots(parts, space)

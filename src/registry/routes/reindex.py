@@ -13,7 +13,7 @@ from registry.envelope import Ok
 from registry.reindexing import ReindexJob
 from registry.routes.parameters import ERRORS, ReadyServices, each, skill_id
 from registry.services import Services
-from search.engine import Reindexed
+from search.reports import Reindexed
 
 InBackground = Annotated[
     bool, QueryParameter(name="async", description="Answer at once with a job, and reindex in the background")
