@@ -60,7 +60,9 @@ def parts(engine: Engine, embedder: Embedder, queries: Sequence[str]) -> Figures
     words, index = engine.follower.words, engine._target.vectors
     # What a search asks of its parts: a vector of the query, and of each sentence where there are several.
     vectors = {query: embedder.queries(sentences(query)) for query in queries}
-    flat = index._view.index
+    view = index._view
+    flat = faiss.IndexFlatIP(embedder.dim)
+    flat.add(view.vectors_of(view.keys()))
     terms = {query: words.terms(query) for query in queries}
     figures = {
         "encoder": median_ms(lambda query: embedder.queries(sentences(query)), queries),

@@ -133,9 +133,13 @@ class FaissVectors:
             facts = {**self._facts, "number": self.number, "count": view.total(), "clusters": self._written}
             integrity.write_with_sidecar(temporary, self._recent_path, facts)
             self._saved = self.number
-            for old in self.path.parent.glob(f"{self.path.stem}.*.clusters*"):
-                if self._written is None or not old.name.startswith(self._written):
-                    old.unlink()
+            if self._merging in (None, threading.current_thread()):  # another may just have written its clusters
+                self._remove_old()
+
+    def _remove_old(self) -> None:
+        for path in self.path.parent.glob(f"{self.path.stem}.*.clusters*"):
+            if self._written is None or not path.name.startswith(self._written):
+                path.unlink(missing_ok=True)
 
     def __len__(self) -> int:
         return self._view.total()
@@ -199,7 +203,7 @@ class FaissVectors:
         """Write clusters into a file of their own and return its name: they are used from there, and with care kept."""
         path = self.path.with_name(f"{self.path.stem}.{number}.clusters")
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(".tmp")
+        temporary = path.with_name(f"{path.name}.tmp")
         clusters.write(temporary)
         integrity.write_with_sidecar(temporary, path, self._facts)
         return path.name
