@@ -70,7 +70,7 @@ class InProcess:
 
     def uninstall(self, skill_id: str) -> Answer:
         """Remove a skill."""
-        self._answer(lambda: self.services.home_of(skill_id).delete(skill_id, None))
+        self._answer(lambda: self.services.homes.of(skill_id).delete(skill_id, None))
         self._answer(lambda: self.services.project.removed(skill_id))
         return {"id": skill_id}
 

@@ -31,6 +31,13 @@ class ScanReport(msgspec.Struct, kw_only=True):
     seconds: float = 0.0
     skipped: dict[str, str] = msgspec.field(default_factory=dict)
 
+    def summary(self) -> str:
+        """Return the figures as a line for the log."""
+        return (
+            f"{self.folders} folders ({self.added} added, {self.changed} changed, {self.removed} removed,"
+            f" {len(self.skipped)} skipped) in {self.seconds:.2f} s"
+        )
+
 
 class Scanner:
     """Compares the skills directory with the catalog and takes over what differs."""

@@ -5,6 +5,7 @@ import gc
 import logging
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from registry.documents import CatalogDocuments
 from registry.errors import RegistryError
 from registry.findings_renewal import FindingsRenewal
 from registry.git_index import Attached
+from registry.homes import Homes
+from registry.index_snapshots import SnapshotPublisher, fetched_snapshots
 from registry.install import Installer
 from registry.install_parts import InstallParts
 from registry.leading import Leading
@@ -27,7 +30,6 @@ from registry.outbound import AddressPolicy, Outbound
 from registry.project_files import ProjectFiles
 from registry.publish.published import PublishedVersions
 from registry.publish.service import Publishing
-from registry.publish.skills import PublishedSkills
 from registry.record_skills import RecordSkills
 from registry.registry_profile import RegistryProfile
 from registry.reindexing import Reindexing
@@ -76,15 +78,18 @@ class Services:
         self.catalog = Catalog(self.database, clock)
         self.local = LocalSkills(settings.skills_dir.resolve(), self.catalog)
         self.records = RecordSkills(settings.skills_dir.resolve(), self.catalog)
-        self.versions = Versions(self.catalog, lambda stored: self.home_of(stored.skill.id).set_version)
         self.published = PublishedVersions(self.database, self.catalog, TransparencyLog(self.database, clock))
-        self._published_skills = PublishedSkills(self.catalog, self.published)
+        is_local = settings.profile == "local"
+        self.homes = Homes(self.catalog, self.local, self.records, self.published, makes_folders=is_local)
+        self.versions = Versions(self.catalog, lambda stored: self.homes.of(stored.skill.id).set_version)
         self.manifest = ManifestFile(settings.project.file)
         spaces = SpaceInUse(self.database, settings)
         self._embedder = spaces.embedder
+        indexes = _index_folder(settings.data_dir, worker)
+        self._snapshots = fetched_snapshots(settings, self.database, self.documents, indexes)
         self.engine = Engine(
             self.documents,
-            _index_folder(settings.data_dir, worker),
+            indexes,
             self._embedder,
             previous=spaces.previous(),
             fallback_seconds=settings.limits.search_fallback_seconds,
@@ -100,11 +105,11 @@ class Services:
         outbound = Outbound(AddressPolicy(settings.outbound.allowed_hosts))
         self.webhooks = WebhookSender(self.database, settings.webhooks, outbound, clock)
         self._publishing = self._make_publishing() if settings.registry.enabled else None
-        self._findings = FindingsRenewal(self.records, self._publishing, self.engine.changed)
         self.project = ProjectFiles(settings, self.manifest, self.catalog)
         parts = self._install_parts()
         self.installer = Installer(parts)
         self.upgrader = Upgrader(parts, self.sources.fetcher)
+        self._led = self._work_of_one()
         self._leading = self._make_leading(may_lead=worker == 0)
         self._waking = Waking(self.database, self._look)
 
@@ -120,6 +125,22 @@ class Services:
     def _make_leading(self, *, may_lead: bool) -> Leading:
         lead = self.database.lead if may_lead else lambda: False
         return Leading(lead, self._take_up, self._put_down, self.reindexing.resume)
+
+    def _work_of_one(self) -> list[tuple[Callable[[], None], Callable[[], None]]]:
+        """Return how to begin and to end each thing that only one process of a catalog does."""
+        findings = FindingsRenewal(self.records, self._publishing, self.engine.changed)
+        snapshots = SnapshotPublisher(self._snapshots, self.engine, self.documents)
+        work = [
+            (self.scanner.start, self.scanner.stop),
+            (self.engine.start_indexing, self.engine.stop_indexing),
+            (self.sources.start, self.sources.rest),
+            (self.webhooks.start, self.webhooks.stop),
+            (findings.start, findings.stop),
+            (snapshots.start, snapshots.stop),
+        ]
+        if self._publishing is not None:
+            work.append((self._publishing.start_leading, self._publishing.stop_leading))
+        return work
 
     def _make_publishing(self) -> Publishing:
         return Publishing(
@@ -167,10 +188,6 @@ class Services:
             raise RuntimeError("the local profile has no tokens and roles")
         return self._registry
 
-    def new_home(self) -> LocalSkills | RecordSkills:
-        """Return where skills are created: as folders in the local profile, as records in the registry profile."""
-        return self._home(folder=self.settings.profile == "local")
-
     @property
     def publishing(self) -> Publishing:
         """What only registry mode has. Raises RuntimeError elsewhere."""
@@ -181,16 +198,6 @@ class Services:
     def is_published(self, skill_id: str) -> bool:
         """Return whether this service publishes, and has ever published a version of this skill."""
         return self._publishing is not None and self.published.is_published(skill_id)
-
-    def home_of(self, skill_id: str) -> LocalSkills | RecordSkills | PublishedSkills:
-        """Return what changes and reads this skill. Raises SKILL_NOT_FOUND."""
-        if self.published.is_published(skill_id):
-            self.catalog.is_folder(skill_id)
-            return self._published_skills
-        return self._home(folder=self.catalog.is_folder(skill_id))
-
-    def _home(self, *, folder: bool) -> LocalSkills | RecordSkills:
-        return self.local if folder else self.records
 
     def begin(self) -> None:
         """Start in a thread of its own, so that probes answer meanwhile."""
@@ -203,23 +210,13 @@ class Services:
 
     def _take_up(self) -> None:
         """Begin what one process of a catalog does: read and watch the skills directory, embed, ask sources."""
-        _log_report(self.scanner.reconcile())
-        self.scanner.start()
-        self.engine.start_indexing()
-        self.sources.start()
-        self.webhooks.start()
-        self._findings.start()
-        if self._publishing is not None:
-            self._publishing.start_leading()
+        _log.info("skills directory: %s", self.scanner.reconcile().summary())
+        for start, _ in self._led:
+            start()
 
     def _put_down(self) -> None:
-        self.scanner.stop()
-        self.engine.stop_indexing()
-        self.sources.rest()
-        self.webhooks.stop()
-        self._findings.stop()
-        if self._publishing is not None:
-            self._publishing.stop_leading()
+        for _, stop in self._led:
+            stop()
 
     def _start(self) -> None:
         """Bring the indexes up to date, and do what the leader does if this process is it."""
@@ -269,10 +266,8 @@ class Services:
             self._starting.join()
         self._leading.stop()
         self._waking.stop()
-        self.scanner.stop()
+        self._put_down()
         self.sources.stop()
-        self.webhooks.stop()
-        self._findings.stop()
         if self._publishing is not None:
             self._publishing.stop()
         self.engine.close()
@@ -284,15 +279,3 @@ class Services:
 def _index_folder(data_dir: Path, worker: int) -> Path:
     # tantivy has one writer a directory, so every worker follows the catalog in a folder of its own.
     return data_dir / "indexes" / (f"worker-{worker}" if worker else "")
-
-
-def _log_report(report: ScanReport) -> None:
-    _log.info(
-        "skills directory: %d folders (%d added, %d changed, %d removed, %d skipped) in %.2f s",
-        report.folders,
-        report.added,
-        report.changed,
-        report.removed,
-        len(report.skipped),
-        report.seconds,
-    )

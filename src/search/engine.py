@@ -1,6 +1,5 @@
 """Search as one piece: indexes, the thread that embeds, the query path, and their life together."""
 
-import contextlib
 import logging
 import threading
 import time
@@ -117,8 +116,7 @@ class Engine:
         """Take up what another process may have committed, so that no search has to wait for it."""
         if self.indexer:
             self.indexer.look()
-        with contextlib.suppress(IndexNotWritten):  # the next search says so
-            self.follower.catch_up()
+        self.follower.look()
 
     def _completed(self) -> None:
         """Let the new space answer now that nothing of it is missing, and drop every other one."""

@@ -1,13 +1,16 @@
 """Keeps a process's indexes at the catalog's change number."""
 
+import contextlib
 import logging
+import os
 import shutil
 import threading
 from pathlib import Path
 
+from search import integrity
 from search.types import Documents
 from search.vectors import VectorIndex
-from search.words import WordsIndex
+from search.words import IndexNotWritten, WordsIndex
 
 _log = logging.getLogger("search")
 
@@ -66,6 +69,11 @@ class Follower:
                 self._reached = number
             return number
 
+    def look(self) -> None:
+        """Catch up if that can be done now; where it cannot, the next search says so."""
+        with contextlib.suppress(IndexNotWritten):
+            self.catch_up()
+
     def _follow_words(self, words: WordsIndex) -> None:
         while changes := self._documents.document_changes(words.number, _DOCUMENTS_A_COMMIT):
             words.apply(changes, changes[-1].number)
@@ -89,6 +97,19 @@ class Follower:
         """Write the vector snapshots."""
         for index in self._vectors:
             index.save()
+
+    def copy(self, folder: Path) -> int:
+        """Write into an empty folder on the same disk what an index folder holds; return the change it stands at.
+
+        Raises OSError, also where the index was tidied up meanwhile: it is simply done again.
+        """
+        with self._lock:
+            self.save()
+            integrity.link_tantivy(self.words.folder, folder / self.words.folder.name)
+            for path in self._folder.glob("vectors-*"):
+                if path.suffix != ".tmp":
+                    os.link(path, folder / path.name)
+            return self.words.number
 
     def close(self) -> None:
         """Write the snapshots and let the index files go."""

@@ -50,7 +50,7 @@ def words_held(folder: Path) -> WordsHeld:
 
 
 class Snapshot(msgspec.Struct):
-    """What the sidecar of a vector snapshot says: whose vectors, of which change, how many, and the file of the rest."""
+    """What the sidecar of a vector snapshot says: whose vectors, of which change, how many, the file of the rest."""
 
     catalog: str
     space: str

@@ -39,6 +39,22 @@ def tantivy_fault(folder: Path) -> str | None:
     return None
 
 
+def link_tantivy(folder: Path, copy: Path) -> None:
+    """Make a folder that holds the last commit of a tantivy index. Raises OSError where a merge takes files away.
+
+    Files of segments never change, so links to them are a copy; `meta.json` is replaced by every commit.
+    """
+    copy.mkdir()
+    meta = (folder / "meta.json").read_bytes()
+    segments = {segment["segment_id"].replace("-", "") for segment in json.loads(meta)["segments"]}
+    for path in folder.iterdir():
+        if path.name.partition(".")[0] in segments:
+            os.link(path, copy / path.name)
+    (copy / "meta.json").write_bytes(meta)
+    if (fault := tantivy_fault(copy)) is not None:
+        raise OSError(fault)
+
+
 def _version_if_sound(path: Path) -> str | None:
     """Return the version of tantivy that wrote a segment file, or None where its checksum does not hold."""
     if path.stat().st_size < 8:

@@ -56,6 +56,11 @@ class IndexNotWritten(Exception):
     """An index could not take over changes, for want of space perhaps; it still answers as of its last commit."""
 
 
+def words_identity(catalog_id: str) -> str:
+    """Return what an index must be of to be used: the catalog, the recipe of texts, the release of tantivy."""
+    return f"{catalog_id}/{RECIPE}/{importlib.metadata.version('tantivy')}"
+
+
 class WordsIndex:
     """A tantivy index in `folder` that follows the changes of one catalog.
 
@@ -65,7 +70,7 @@ class WordsIndex:
     """
 
     def __init__(self, folder: Path, catalog_id: str) -> None:
-        self._identity = f"{catalog_id}/{RECIPE}/{importlib.metadata.version('tantivy')}"
+        self._identity = words_identity(catalog_id)
         self.folder = folder
         self._schema = _schema()
         self._analyzer = document_analyzer()

@@ -42,7 +42,7 @@ def create_skill(
     """Install a skill from where the body says, or create it: in the local profile a folder, else a record."""
     what = wanted(data, services.settings.profile)
     if what is None:
-        skill = services.new_home().create(data)
+        skill = services.homes.for_new().create(data)
         services.engine.changed()
     else:
         skill = services.installer.install(what)
@@ -56,7 +56,7 @@ async def update_skill(
 ) -> Response[Ok[dict[str, Any]]]:
     """Change what is sent; return the id, the changed fields and when."""
     one = skill_id(request)
-    skill = await to_thread.run_sync(services.home_of(one).update, one, data, if_match(request))
+    skill = await to_thread.run_sync(services.homes.of(one).update, one, data, if_match(request))
     await to_thread.run_sync(services.engine.changed)
     sent = [name for name in data.__struct_fields__ if getattr(data, name) is not msgspec.UNSET]
     names = dict.fromkeys(("id", *sent, "updated_at"))
@@ -68,7 +68,7 @@ async def update_skill(
 async def delete_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[Deleted]:
     """Remove a skill with its folder and versions, in the local profile also from the manifest and the lock."""
     one = skill_id(request)
-    await to_thread.run_sync(services.home_of(one).delete, one, if_match(request))
+    await to_thread.run_sync(services.homes.of(one).delete, one, if_match(request))
     await to_thread.run_sync(services.engine.changed)
     await to_thread.run_sync(services.project.removed, one)
     return Ok(Deleted(id=one, message=f"Skill '{one}' deleted"))
