@@ -145,7 +145,8 @@ class RegistryStores:
 
     def _lines(self) -> list[Version]:
         paths = self._git("ls-tree", "-r", "--name-only", "main").splitlines() if self._git("branch") else []
-        lines = [json.loads(line) for path in paths for line in self._git("show", f"main:{path}").splitlines()]
+        skills = [path for path in paths if "/" in path]  # beside them lies the signed state of the log
+        lines = [json.loads(line) for path in skills for line in self._git("show", f"main:{path}").splitlines()]
         return sorted(Version(line["name"], line["vers"], line["cksum"]) for line in lines)
 
     def _git(self, *arguments: str) -> str:
