@@ -30,6 +30,7 @@ from search.text import sentences
 from search.types import Embedded, Filter, Keys
 
 QUERIES = 200
+PROMPTS = 50
 WRITES = 20
 LONG_PROMPT = 1500  # characters
 MODELS = Path(tempfile.gettempdir()) / "skill-registry-models"
@@ -53,7 +54,7 @@ def short_queries(path: Path) -> list[str]:
 
 def long_prompts(originals: Sequence[corpora.Entry]) -> list[str]:
     """Return beginnings of bodies: the longest prompts agents send."""
-    return [entry.body[:LONG_PROMPT] for entry in originals[:: len(originals) // QUERIES]][:QUERIES]
+    return [entry.body[:LONG_PROMPT] for entry in originals[:: len(originals) // PROMPTS]][:PROMPTS]
 
 
 def open_database(folder: Path, url: str | None) -> Database:
