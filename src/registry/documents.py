@@ -141,7 +141,7 @@ class CatalogDocuments:
 
         With `since` only those changed, or made stale, after this number are looked at.
         """
-        changed, number = _changed_since(space, since)
+        changed, number = _changed_since(since)
         rows = self._database.read(
             f"select {_prefixed(_DOCUMENT)}, d.text_hash {_STALE}{changed} and d.key > ? order by d.key limit ?",
             (space, *number, after, limit),
@@ -150,7 +150,7 @@ class CatalogDocuments:
 
     def stale_count(self, space: str, keys: Sequence[int] | None = None, since: int = 0) -> int:
         """Return how many documents (of `keys`, or all, changed after `since`) have no current vector in `space`."""
-        changed, number = _changed_since(space, since)
+        changed, number = _changed_since(since)
         only = "" if keys is None else f" and d.key in ({_marks(keys)})"
         sql = f"select count(*) {_STALE}{changed}{only}"
         return int(self._database.read(sql, (space, *number, *(keys or ())))[0][0])
@@ -201,13 +201,13 @@ _STALE = (
 )
 
 
-def _changed_since(space: str, since: int) -> tuple[str, tuple[str | int, ...]]:
+def _changed_since(since: int) -> tuple[str, tuple[int, ...]]:
     """Return the condition that a document changed, or was made stale, after a number; none where that is all."""
     if not since:
         return "", ()
     changed = "select key from documents where number > ?"
-    forgotten = "select key from vectors where space = ? and text_hash = ''"
-    return f" and d.key in ({changed} union all {forgotten})", (since, space)
+    forgotten = "select key from vectors where text_hash = ''"  # of any space: else SQLite takes another index
+    return f" and d.key in ({changed} union all {forgotten})", (since,)
 
 
 def _marks(values: Sequence[object]) -> str:

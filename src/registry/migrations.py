@@ -55,7 +55,7 @@ _FIRST: Statements = (
         number integer not null,
         primary key (space, key)
     )""",
-    "create index vectors_forgotten on vectors (space, key) where text_hash = ''",
+    "create index vectors_forgotten on vectors (key) where text_hash = ''",
     "create unique index vectors_by_number on vectors (space, number)",
     "create table sources (name text primary key, entry text not null)",
     """create table source_states (
