@@ -1,25 +1,44 @@
-"""Fixtures every part of the suite uses."""
+"""Fixtures every part of the suite uses. What keeps or reads the truth is tested on both databases."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
-from registry.database.sqlite import SqliteDatabase
+from registry.database import open_url
+from registry.db import Database
+from registry.setting_types import DatabaseUrl
 from support.catalogs import SkillCatalog
 from support.postgres_server import PostgresServer
 from support.s3 import SeaweedFS
 
+DATABASES = ("sqlite", "postgresql")
+
+
+@pytest.fixture(params=DATABASES)
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> DatabaseUrl:
+    if request.param == "sqlite":
+        return DatabaseUrl(f"sqlite:///{tmp_path}/data/skill-registry.db")
+    return DatabaseUrl(request.getfixturevalue("postgres").new_database())
+
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[SqliteDatabase]:
-    opened = SqliteDatabase(tmp_path / "data" / "skill-registry.db")
+def database(database_url: DatabaseUrl) -> Iterator[Database]:
+    opened = open_url(database_url)
     yield opened
     opened.close()
 
 
+@pytest.fixture(scope="module", params=DATABASES)
+def database_setting(request: pytest.FixtureRequest) -> Mapping[str, str]:
+    """What the environment of a server says of its database: nothing where it is the file in its data directory."""
+    if request.param == "sqlite":
+        return {}
+    return {"SKILL_REGISTRY_DATABASE_URL": request.getfixturevalue("postgres").new_database()}
+
+
 @pytest.fixture
-def catalog(database: SqliteDatabase) -> SkillCatalog:
+def catalog(database: Database) -> SkillCatalog:
     return SkillCatalog(database)
 
 

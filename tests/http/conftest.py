@@ -1,6 +1,6 @@
-"""One server for the tests of a module; every test uses skills of its own."""
+"""One server on either database for the tests of a module; every test uses skills of its own."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -10,9 +10,9 @@ from support.servers import RunningServer
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+def server(tmp_path_factory: pytest.TempPathFactory, database_setting: Mapping[str, str]) -> Iterator[RunningServer]:
     folder: Path = tmp_path_factory.mktemp("server")
-    with RunningServer(folder) as running:
+    with RunningServer(folder, env=database_setting) as running:
         yield running
         status = running.status()
         assert (status["pending"], status["drift"]) == (0, 0)
@@ -20,10 +20,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 
 
 @pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+def registry(tmp_path_factory: pytest.TempPathFactory, database_setting: Mapping[str, str]) -> Iterator[RunningServer]:
     """The registry profile, where programs on this machine get tokens; callers may ask as often as they like."""
     plenty = ("--limits-reads-per-minute", "1000000", "--limits-writes-per-minute", "1000000")
-    with RunningServer(tmp_path_factory.mktemp("registry"), "--profile", "registry", *plenty) as running:
+    folder = tmp_path_factory.mktemp("registry")
+    with RunningServer(folder, "--profile", "registry", *plenty, env=database_setting) as running:
         yield running
         status = running.status()
         assert (status["pending"], status["drift"]) == (0, 0)

@@ -1,6 +1,6 @@
 """Search over HTTP, words and vectors: the six rules of the contract, and what no query may break."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -10,14 +10,14 @@ from support.servers import RunningServer, new_skill, write_skill
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+def server(tmp_path_factory: pytest.TempPathFactory, database_setting: Mapping[str, str]) -> Iterator[RunningServer]:
     folder: Path = tmp_path_factory.mktemp("search")
     write_skill(folder / "skills", "pdf-forms", "Fill in pdf forms and read their fields.", tags="pdf, forms")
     write_skill(folder / "skills", "sql-review", "Review sql queries for slow joins.", "Look at the indexes.\n")
     write_skill(folder / "skills", "Travel_Plan", "Plan a journey with trains and hotels.", version="2.1")
     with EmbeddingServer() as provider:
         arguments = ("--embedding-provider", "hosted", "--embedding-base-url", provider.url)
-        environment = {"OPENAI_API_KEY": "sk-canary-0123456789"}
+        environment = {**database_setting, "OPENAI_API_KEY": "sk-canary-0123456789"}
         with RunningServer(folder, *arguments, env=environment) as running:
             running.wait_for(lambda: running.status()["pending"] == 0)
             yield running

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -10,17 +10,21 @@ from typing import Any
 import pytest
 
 from support.publishing import Registry, index_file, skill_package
-from support.s3 import KEYS, SeaweedFS
+from support.s3 import BUCKET, KEYS, SeaweedFS
 from support.zips import plain_zip
 
 
 @pytest.fixture(scope="module")
-def registry(bucket: SeaweedFS, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
+def registry(
+    bucket: SeaweedFS, tmp_path_factory: pytest.TempPathFactory, database_setting: Mapping[str, str]
+) -> Iterator[Registry]:
     folder: Path = tmp_path_factory.mktemp("registry")
-    with Registry(folder, *bucket.flags(), env=KEYS) as running:
+    with Registry(folder, *bucket.flags(), env={**database_setting, **KEYS}) as running:
         yield running
         running.wait_for(lambda: not list((running.data_dir / "publish").iterdir()))
         assert KEYS["AWS_SECRET_ACCESS_KEY"] not in running.log.read_text()
+    for key in bucket.stored():  # the next one publishes the same
+        bucket.client.delete_object(Bucket=BUCKET, Key=key)
 
 
 def published(registry: Registry, name: str, version: str = "1.0.0", **options: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,11 @@ def hooks() -> Iterator[WebServer]:
 
 
 @pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory, hooks: WebServer) -> Iterator[Registry]:
+def registry(
+    tmp_path_factory: pytest.TempPathFactory, hooks: WebServer, database_setting: Mapping[str, str]
+) -> Iterator[Registry]:
     environment = {
+        **database_setting,
         "SKILL_REGISTRY_OUTBOUND_ALLOWED_HOSTS": hooks.host,
         "SKILL_REGISTRY_WEBHOOKS_VALIDATION_PASSED_URL": f"{hooks.url}/passed",
         "SKILL_REGISTRY_WEBHOOKS_VALIDATION_FAILED_URL": f"{hooks.url}/failed",
