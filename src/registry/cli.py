@@ -11,6 +11,7 @@ from registry import __version__, console
 from registry.answers import SearchBody
 from registry.cli_accounts import keys, token, users
 from registry.cli_database import forget_secrets, migrate
+from registry.cli_embed import embed
 from registry.cli_fsck import fsck
 from registry.cli_install import install, uninstall, upgrade
 from registry.cli_login import login, logout
@@ -143,6 +144,6 @@ def status(as_json: bool, server: str | None, **flags: Any) -> None:
 for one in (
     *(sources, install, uninstall, upgrade, lock, verify, generate_mdc),
     *(publish, yank, unyank, keys, users, token),
-    *(migrate, forget_secrets, fsck, backup, clone_index, login, logout),
+    *(migrate, forget_secrets, fsck, backup, clone_index, login, logout, embed),
 ):
     main.add_command(one)

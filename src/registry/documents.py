@@ -1,7 +1,9 @@
 """The documents search follows, kept in the catalog's own transactions: `search.types.Documents` over Database."""
 
+import itertools
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 
 import msgspec
 import numpy as np
@@ -9,10 +11,19 @@ import numpy as np
 from registry.db import Database, Row, Transaction
 from registry.models import Card
 from search.text import RECIPE, embedded_text, text_hash
-from search.types import Document, DocumentGone, DocumentPut, Embedded, Stale, VectorPut
+from search.types import Claimed, Document, DocumentGone, DocumentPut, Embedded, Stale, VectorPut
 
 _BLANK_COLUMNS = "gone, name, description, tags, capabilities, labels, text_hash, card"
 _BLANK = "1, '', '', '[]', '[]', '[]', '', '{}'"
+_FILLING = "filling"
+"""The fact that names the space which `skill-registry embed` fills."""
+
+_BLOCK = 256
+"""Documents that are claimed together, by their keys: as many as are embedded at a time."""
+
+_VECTORS_A_WRITE = 64
+"""So few that other writers need not wait long where an index of vectors grows with them."""
+
 _DOCUMENT = "key, id, name, description, tags, capabilities, labels"
 
 
@@ -148,6 +159,17 @@ class CatalogDocuments:
         )
         return [Stale(row[0], row[-1], embedded_text(_document(row))) for row in rows]
 
+    @contextmanager
+    def claim(self, space: str, limit: int, after: int = 0, since: int = 0) -> Iterator[Claimed]:
+        """Claim at most `limit` of what `stale` returns, for the block: of all processes that embed, one has each."""
+        seen = _whole_blocks(self.stale(space, limit, after, since), limit)
+        blocks = {one.key // _BLOCK for one in seen}
+        with ExitStack() as claims:
+            mine = {one for one in blocks if claims.enter_context(self._database.claim(f"embed {space} {one}"))}
+            # Read again: others may have embedded some of it before it was claimed here.
+            stale = [one for one in self.stale(space, limit, after, since) if one.key // _BLOCK in mine] if mine else []
+            yield Claimed(stale, seen[-1].key if seen else None, len(mine) < len(blocks))
+
     def stale_count(self, space: str, keys: Sequence[int] | None = None, since: int = 0) -> int:
         """Return how many documents (of `keys`, or all, changed after `since`) have no current vector in `space`."""
         changed, number = _changed_since(since)
@@ -157,8 +179,11 @@ class CatalogDocuments:
 
     def put_vectors(self, space: str, vectors: Iterable[Embedded]) -> int:
         """Store vectors and return how many were kept: those whose text hash is still the document's. Idempotent."""
-        with self._database.write() as transaction:
-            return sum(_put_vector(transaction, space, vector) for vector in vectors)
+        kept, left = 0, iter(vectors)
+        while some := list(itertools.islice(left, _VECTORS_A_WRITE)):
+            with self._database.write() as transaction:
+                kept += sum(_put_vector(transaction, space, vector) for vector in some)
+        return kept
 
     def forget_vectors(self, space: str, keys: Sequence[int] | None = None) -> None:
         """Make the vectors of `space` (of some keys, or all) stale; they answer until new ones take their place."""
@@ -176,12 +201,24 @@ class CatalogDocuments:
             found.append(str(last))
         return found
 
+    def begin_filling(self, space: str) -> None:
+        """Have the vectors of a space kept though no service uses them yet, until one does or another is filled."""
+        with self._database.write() as transaction:
+            transaction.put_fact(_FILLING, space)
+
+    def filling(self) -> set[str]:
+        """Return the space that is being filled and in no service's use yet, if there is one."""
+        return {row[0] for row in self._database.read("select value from facts where name = ?", (_FILLING,))}
+
     def drop_other_spaces(self, spaces: Sequence[str]) -> int:
-        """Delete the vectors of every space but `spaces`; return how many there were."""
-        others = sorted(set(self.spaces()) - set(spaces))
-        if not others:
+        """Delete the vectors of every space but `spaces` and the one being filled; return how many there were."""
+        filling = self.filling()
+        others = sorted(set(self.spaces()) - set(spaces) - filling)
+        if not others and filling.isdisjoint(spaces):
             return 0
         with self._database.write() as transaction:
+            if not filling.isdisjoint(spaces):
+                transaction.execute("delete from facts where name = ?", (_FILLING,))
             return transaction.execute(f"delete from vectors where space in ({_marks(others)})", others)
 
     def cards(self, keys: Sequence[int]) -> dict[int, tuple[str, bytes]]:
@@ -210,6 +247,12 @@ def _changed_since(since: int) -> tuple[str, tuple[int, ...]]:
     return f" and d.key in ({changed} union all {forgotten})", (since,)
 
 
+def _whole_blocks(stale: Sequence[Stale], limit: int) -> Sequence[Stale]:
+    """Return documents without those of the last block, if more of it may be stale: who claims next takes it whole."""
+    whole = [one for one in stale if one.key // _BLOCK != stale[-1].key // _BLOCK]
+    return whole if whole and len(stale) == limit else stale
+
+
 def _marks(values: Sequence[object]) -> str:
     """Return a placeholder for every value; where there is none, what nothing equals."""
     return ", ".join("?" * len(values)) or "null"
@@ -227,7 +270,7 @@ def _put_vector(transaction: Transaction, space: str, made: Embedded) -> int:
     )
     if not current or current[0][0] == made.text_hash:
         return 0
-    vector = np.ascontiguousarray(made.vector, np.float32).tobytes()
+    vector = np.ascontiguousarray(made.vector, np.float32)  # bytes to SQLite, a halfvec to PostgreSQL
     number = transaction.next_number()
     transaction.execute(
         "insert into vectors values (?, ?, ?, ?, ?) on conflict (space, key) do update set"

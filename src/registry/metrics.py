@@ -119,6 +119,10 @@ class _State(Collector):
             totals = self._engine.indexer.totals
             yield CounterMetricFamily("skill_registry_embedded", "Texts embedded.", value=totals.embedded)
             yield CounterMetricFamily("skill_registry_embedding_seconds", "Time embedding took.", value=totals.seconds)
+        vectors = GaugeMetricFamily("skill_registry_vectors", "Vectors stored, by their space.", labels=("space",))
+        for space, count in self._database.read("select space, count(*) from vectors group by space order by space"):
+            vectors.add_metric((space,), count)
+        yield vectors
         jobs = GaugeMetricFamily("skill_registry_jobs", "Jobs, by kind and state.", labels=("kind", "state"))
         for kind, state, count in self._database.read("select kind, state, count(*) from jobs group by kind, state"):
             jobs.add_metric((kind, state), count)

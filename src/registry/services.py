@@ -26,6 +26,7 @@ from registry.leading import Leading
 from registry.local_skills import LocalSkills
 from registry.manifest_file import ManifestFile
 from registry.models import now
+from registry.open_engine import open_engine
 from registry.outbound import AddressPolicy, Outbound
 from registry.project_files import ProjectFiles
 from registry.publish.published import PublishedVersions
@@ -44,7 +45,6 @@ from registry.upgrading import Upgrader
 from registry.versions import Versions
 from registry.waking import Waking
 from registry.webhooks import WebhookSender
-from search.engine import Engine
 
 _log = logging.getLogger("registry")
 
@@ -87,14 +87,8 @@ class Services:
         self._embedder = spaces.embedder
         indexes = _index_folder(settings.data_dir, worker)
         self._snapshots = fetched_snapshots(settings, self.database, self.documents, indexes)
-        self.engine = Engine(
-            self.documents,
-            indexes,
-            self._embedder,
-            previous=spaces.previous(),
-            fallback_seconds=settings.limits.search_fallback_seconds,
-            indexing=worker == 0,
-            on_complete=spaces.keep,
+        self.engine, self._close_engine = open_engine(
+            settings, self.database, self.documents, spaces, indexes, indexing=worker == 0
         )
         self._registry: RegistryProfile | None = None
         if settings.profile == "registry":
@@ -270,7 +264,7 @@ class Services:
         self.sources.stop()
         if self._publishing is not None:
             self._publishing.stop()
-        self.engine.close()
+        self._close_engine()
         if self._registry is not None:
             self._registry.close()
         self.database.close()

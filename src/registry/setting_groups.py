@@ -18,6 +18,7 @@ from registry.setting_types import (
     HttpUrl,
     Origin,
     Positive,
+    Rate,
     ReachableHost,
     Seconds,
     Secret,
@@ -166,6 +167,15 @@ class Database(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
 
 
+class Search(msgspec.Struct, frozen=True, kw_only=True):
+    """How search works."""
+
+    vectors: Annotated[
+        Literal["memory", "database"],
+        Meta(description="where vectors are searched: in each process, or in a PostgreSQL database by pgvector"),
+    ] = "memory"
+
+
 class Project(msgspec.Struct, frozen=True, kw_only=True):
     """The project that uses the skills."""
 
@@ -188,6 +198,9 @@ class Embedding(msgspec.Struct, frozen=True, kw_only=True):
     api_key: Annotated[Secret | None, Meta(description="key of the hosted provider (also OPENAI_API_KEY)")] = None
     dimension: Annotated[Dimension | None, Meta(description="dimension to ask for; default: the model's")] = None
     threads: Annotated[int, Meta(ge=1, le=256, description="threads of the local model in each process")] = 1
+    rate: Annotated[
+        Rate | None, Meta(description="most skills embedded in a second by each process; default: no limit")
+    ] = None
     models_dir: Annotated[
         Path | None, Meta(description="folder of local models made ready to run; default: models in data_dir")
     ] = None

@@ -99,6 +99,7 @@ ReachableHost = Annotated[
 Dimension = Annotated[int, Meta(ge=1, le=65_536)]
 Positive = Annotated[int, Meta(ge=1, le=1 << 30)]
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
+Rate = Annotated[float, Meta(gt=0, le=1_000_000)]
 
 
 def kind(type_: Any) -> type:

@@ -35,6 +35,7 @@ from registry.setting_groups import (
     Project,
     RegistryIndex,
     RegistryMode,
+    Search,
     Server,
     Transparency,
     Webhooks,
@@ -74,6 +75,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     server: Server = Server()
     registry: RegistryMode = RegistryMode()
     database: Database = Database()
+    search: Search = Search()
     auth: Auth = Auth()
     transparency: Transparency = Transparency()
     webhooks: Webhooks = Webhooks()
@@ -271,6 +273,8 @@ def _check(settings: Settings, given: Mapping[str, _Given]) -> None:
         AddressPolicy(settings.outbound.allowed_hosts)
     except ValueError as error:
         raise SettingsError(f"outbound.allowed_hosts: {error}") from None
+    if settings.search.vectors == "database" and settings.database_path is not None:
+        raise SettingsError("search.vectors = 'database' needs a PostgreSQL database: set database.url")
     names = [source.name for source in settings.sources]
     if len(set(names)) < len(names):
         raise SettingsError("sources: two have the same name")

@@ -66,9 +66,9 @@ class Engine:
         if previous and self._target and self._is_better(previous[1], self._target.space):
             self._serving = self._semantic(*previous)
         self._follow()
-        self.search = SearchService(documents, self.follower, lambda: self._serving, fallback_seconds)
+        self.search = SearchService(documents, self.follower, self._answering, fallback_seconds)
         self.indexer = (
-            Indexer(documents, self._target.embedder, self._target.space, self.follower, self._completed)
+            Indexer(documents, self._target.embedder, self._target.space, self.follower.catch_up, self._completed)
             if self._target and indexing
             else None
         )
@@ -125,15 +125,27 @@ class Engine:
             return
         if not self._was_complete and self._documents.stale_count(target.space) > len(indexer.refused()):
             return
-        if self._serving is not target:
-            self._serving = target
-            self._follow()
+        if not target.vectors.is_ready() and self._serving is not target:
+            return
+        self._serve(target)
         self._documents.drop_other_spaces([target.space])
         if not self._was_complete:
             self._was_complete = True
             self._remove_other_snapshots(target)
             self._on_complete()
             self.follower.save()
+
+    def _serve(self, target: Semantic) -> None:
+        if self._serving is not target:
+            self._serving = target
+            self._follow()
+
+    def _answering(self) -> Semantic | None:
+        """Return what answers: the new space as soon as the process that embeds has dropped the one before it."""
+        target, serving = self._target, self._serving
+        if target and serving and serving is not target and serving.space not in self._documents.spaces():
+            self._serve(target)
+        return self._serving
 
     def _remove_other_snapshots(self, kept: Semantic) -> None:
         for path in self._folder.glob("vectors-*"):

@@ -81,6 +81,8 @@ class FaissVectors:
     and name this catalog and space.
     """
 
+    is_remote = False
+
     def __init__(self, path: Path, catalog_id: str, space: str, dim: int, exact: int = EXACT) -> None:
         self.space = space
         self.path = path
@@ -175,6 +177,10 @@ class FaissVectors:
         view = self._view
         dead = len(view.clusters) - view.live.total() if view.clusters else 0
         return len(view.recent.keys) > self._exact or dead > _DEAD * (view.live.total() + dead)
+
+    def is_ready(self) -> bool:
+        """Return true: what is recent is found exactly, so nothing need be waited for."""
+        return True
 
     def settle(self) -> None:
         """Return when all that should be in clusters is."""

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from embeddings.base import Embedder, EmbeddingError
-from search.follower import Follower
 from search.types import Documents, Embedded, Stale
 
 _log = logging.getLogger("search")
@@ -33,15 +32,23 @@ class Indexer:
     """A thread that embeds what is stale in the embedder's space until nothing is, and then waits to be woken.
 
     A provider's failure is waited out with a growing pause; a text that the provider refuses for good is left out
-    until it changes or `retry_refused` is called. `on_complete` is called whenever nothing is left to embed.
+    until it changes or `retry_refused` is called. What another process has claimed is left to it, and looked for again
+    later. `on_stored` is called after each batch, `on_complete` whenever nothing is left to claim.
     """
 
     def __init__(
-        self, documents: Documents, embedder: Embedder, space: str, follower: Follower, on_complete: Callable[[], None]
+        self,
+        documents: Documents,
+        embedder: Embedder,
+        space: str,
+        on_stored: Callable[[], object],
+        on_complete: Callable[[], None],
     ) -> None:
         self._documents, self._embedder, self._space = documents, embedder, space
-        self._follower = follower
+        self._on_stored = on_stored
         self._on_complete = on_complete
+        self.rate: float | None = None
+        """How many texts are embedded in a second at most."""
         self._refused: dict[int, tuple[str, str]] = {}
         self._wake = threading.Event()
         self._stopped = threading.Event()
@@ -119,20 +126,28 @@ class Indexer:
         number, since = self._documents.number(), self._settled_at
         if number == since and not self._awake:
             return False
-        self._awake, after, progressed = False, 0, False
+        self._awake, after, progressed, elsewhere = False, 0, False, False
         while not self._stopped.is_set():
-            stale = self._documents.stale(self._space, BATCH, after, since)
-            if not stale:
-                break
-            after = stale[-1].key
-            todo = [item for item in stale if self._refused.get(item.key, ("", ""))[0] != item.text_hash]
-            if todo:
-                progressed = True
-                self._embed(todo)
+            started = time.monotonic()
+            with self._documents.claim(self._space, BATCH, after, since) as claimed:
+                if claimed.last is None:
+                    break
+                after, elsewhere = claimed.last, elsewhere or claimed.elsewhere
+                todo = [one for one in claimed.stale if self._refused.get(one.key, ("", ""))[0] != one.text_hash]
+                if todo:
+                    progressed = True
+                    self._embed(todo)
+            self._throttle(len(todo), started)
         if not self._stopped.is_set():
             self._on_complete()
-            self._settled_at = number
+            if not elsewhere:
+                self._settled_at = number
         return progressed
+
+    def _throttle(self, texts: int, started: float) -> None:
+        """Wait until embedding so many texts should have taken the time since `started`."""
+        if self.rate is not None:
+            self._stopped.wait(max(0.0, started + texts / self.rate - time.monotonic()))
 
     def _embed(self, stale: Sequence[Stale]) -> None:
         started = time.monotonic()
@@ -147,7 +162,7 @@ class Indexer:
             self.totals.seconds += time.monotonic() - started
         made = [Embedded(item.key, item.text_hash, vector) for item, vector in zip(stale, vectors, strict=True)]
         self.totals.embedded += self._documents.put_vectors(self._space, made)
-        self._follower.catch_up()
+        self._on_stored()
         self._notify()
 
     def _embed_halves(self, stale: Sequence[Stale], error: EmbeddingError) -> None:

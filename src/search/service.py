@@ -14,7 +14,7 @@ from search.fuse import MINILM, Flags, Ranking, Signals, fuse
 from search.latest import Latest
 from search.text import fold, sentences
 from search.types import Documents, Filter, Found, Keys, MatchedBy, Mode, RanMode, Relevance
-from search.vectors import VectorIndex
+from search.vectors import VectorIndex, VectorsUnavailable
 from search.words import IndexNotWritten, WordsIndex
 
 CANDIDATES = 50
@@ -109,13 +109,16 @@ class SearchService:
     def search_at_once(self, request: Request) -> Results | None:
         """Return what `search` would, or None where that may take more than a few milliseconds.
 
-        That is so when the indexes must catch up, and when the query must be embedded by a provider or is long.
+        That is so when the indexes must catch up, when the query must be embedded by a provider or is long, and when
+        the vectors are searched by another process.
         """
         number = self.number()
         if number is None:
             return None
         semantic = self._semantic() if request.mode != "keyword" else None
-        if semantic is not None and not self._embeds_at_once(semantic, _normal(request.query)):
+        if semantic is not None and (
+            semantic.vectors.is_remote or not self._embeds_at_once(semantic, _normal(request.query))
+        ):
             return None
         return self._search(request, number, [])
 
@@ -144,7 +147,12 @@ class SearchService:
         query = _normal(request.query)
         semantic, vector = self._query_vector(query, request.mode, warnings)
         mode: RanMode = "keyword" if vector is None else "semantic" if request.mode == "semantic" else "hybrid"
-        ranking = fuse(self._signals(request, query, mode, semantic.vectors if semantic else None, vector), mode)
+        try:
+            signals = self._signals(request, query, mode, semantic.vectors if semantic else None, vector)
+        except VectorsUnavailable as error:
+            _go_on_by_words(request.mode, error, warnings)
+            mode, signals = "keyword", self._signals(request, query, "keyword", None, None)
+        ranking = fuse(signals, mode)
         return Results(request.query, mode, self._page(ranking, request, number), warnings, number)
 
     def _query_vector(self, query: str, mode: Mode, warnings: list[str]) -> tuple[Semantic | None, Matrix | None]:
@@ -156,9 +164,7 @@ class SearchService:
                 raise EmbeddingError("no embedding model is set up")
             return semantic, self._embed(semantic, query)
         except EmbeddingError as error:
-            if mode == "semantic":
-                raise SemanticUnavailable(f"Semantic search is unavailable: {error}") from error
-            warnings.append(f"degraded: ranked by words only, because {error}")
+            _go_on_by_words(mode, error, warnings)
             return None, None
 
     def _embed(self, semantic: Semantic, query: str) -> Matrix:
@@ -246,6 +252,13 @@ class SearchService:
     def close(self) -> None:
         """Stop embedding queries."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _go_on_by_words(mode: Mode, error: Exception, warnings: list[str]) -> None:
+    """Say why vectors have no part in a search. Raises SemanticUnavailable where they were insisted on."""
+    if mode == "semantic":
+        raise SemanticUnavailable(f"Semantic search is unavailable: {error}") from error
+    warnings.append(f"degraded: ranked by words only, because {error}")
 
 
 def _flags(keys: Keys, chosen: Sequence[int]) -> Flags:

@@ -1,6 +1,7 @@
 """What search is about: documents, changes to them, queries and hits. Search knows nothing of HTTP or skills' life."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Literal, NamedTuple, Protocol
 
 import msgspec
@@ -59,6 +60,17 @@ class Stale(NamedTuple):
     key: int
     text_hash: str
     text: str
+
+
+class Claimed(NamedTuple):
+    """Documents to embed that nobody else embeds meanwhile.
+
+    `last` is the key up to which was looked, None where nothing was left; `elsewhere` says that others are at some.
+    """
+
+    stale: Sequence[Stale]
+    last: int | None
+    elsewhere: bool
 
 
 class Embedded(NamedTuple):
@@ -122,6 +134,10 @@ class Documents(Protocol):
         """
         ...
 
+    def claim(self, space: str, limit: int, after: int = 0, since: int = 0) -> AbstractContextManager[Claimed]:
+        """Claim at most `limit` of what `stale` returns, for the block."""
+        ...
+
     def stale_count(self, space: str, keys: Sequence[int] | None = None, since: int = 0) -> int:
         """Return how many documents (of `keys`, or all, changed after `since`) have no current vector in `space`."""
         ...
@@ -134,6 +150,10 @@ class Documents(Protocol):
         """Return how many vectors of `space` are stored."""
         ...
 
+    def spaces(self) -> Sequence[str]:
+        """Return the spaces there are vectors of."""
+        ...
+
     def put_vectors(self, space: str, vectors: Iterable[Embedded]) -> int:
         """Store vectors and return how many were kept: those whose text hash is still the document's. Idempotent."""
         ...
@@ -143,7 +163,7 @@ class Documents(Protocol):
         ...
 
     def drop_other_spaces(self, spaces: Sequence[str]) -> int:
-        """Delete the vectors of every space but `spaces`; return how many there were."""
+        """Delete the vectors of every space but `spaces` and the one being filled; return how many there were."""
         ...
 
     def cards(self, keys: Sequence[int]) -> Mapping[int, tuple[str, bytes]]:

@@ -12,16 +12,26 @@ from search.fuse import Background
 from search.types import DocumentGone, Found, Keys, VectorPut
 
 
+class VectorsUnavailable(Exception):
+    """The vectors cannot be searched just now; the message says why."""
+
+
 class VectorIndex(Protocol):
     """An index over the unit vectors of one space that follows the changes of one catalog.
 
     Searching needs no lock, never waits for `apply`, and sees each step of it whole or not at all. A document that
-    has no vector is not found, which is no error. `apply` and `save` may be called while others search.
+    has no vector is not found, which is no error. `apply` and `save` may be called while others search. An index that
+    is not in this process raises VectorsUnavailable where it cannot be reached.
     """
 
     space: str
-    number: int
-    """The last change the index holds."""
+    is_remote: bool
+    """Whether searching waits for another process."""
+
+    @property
+    def number(self) -> int:
+        """The last change the index holds."""
+        ...
 
     def __len__(self) -> int:
         """Return how many vectors there are."""
@@ -45,6 +55,13 @@ class VectorIndex(Protocol):
 
     def background(self) -> Background:
         """Return the cosine of unrelated documents here; measured again when the index has grown or shrunk by much."""
+        ...
+
+    def is_ready(self) -> bool:
+        """Return whether the index, now that its space is complete, is quick enough to answer in place of another.
+
+        Asked by one process of a catalog; where it is not, that is seen to, and the engine told of a change at the end.
+        """
         ...
 
     def save(self) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from support.embedding_server import EmbeddingServer
 from support.servers import RunningServer, bearer, new_skill
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
@@ -57,6 +58,21 @@ def test_the_index_is_told_as_it_stands(registry: RunningServer) -> None:
     status = registry.status()
     for name in ("indexed", "pending", "drift", "generation"):
         assert found[f"skill_registry_index_{name}", ()] == status[name]
+
+
+def test_embedding_is_told_as_it_goes(tmp_path: Path) -> None:
+    hosted = ("--embedding-provider", "hosted", "--embedding-model", "small", "--embedding-dimension", "8")
+    with (
+        EmbeddingServer(8) as provider,
+        RunningServer(
+            tmp_path, "--profile", "registry", *hosted, env={"OPENAI_API_KEY": "sk", "OPENAI_BASE_URL": provider.url}
+        ) as server,
+    ):
+        server.api("POST", "/skills", json=new_skill("embedded-one"), headers=bearer(server.token("manager")))
+        server.wait_for(lambda: server.status()["pending"] == 0)
+        found = samples(server)
+        assert found["skill_registry_embedded_total", ()] == 1
+        assert [value for (name, _), value in found.items() if name == "skill_registry_vectors"] == [1]
 
 
 def test_strangers_cannot_make_the_figures_grow(registry: RunningServer) -> None:

@@ -1,10 +1,12 @@
 """The service over PostgreSQL: the same answers, nothing lost, and replicas that are one registry."""
 
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+import psycopg
 import pytest
 
 from support.postgres_server import PostgresServer
@@ -126,3 +128,55 @@ def test_what_one_replica_receives_is_published_for_all(postgres: PostgresServer
             yanked = two.http.post("/api/v1/registry/skills/acme/adze/1.0.0/yank", headers=two.caller())
             assert yanked.is_success
             assert json.loads(one.get("/index/acme/adze").text)["yanked"] is True
+
+
+SKILLS = {
+    "pdf-forms": "Fill in pdf forms and read their fields",
+    "sql-review": "Review sql queries for slow joins",
+    "travel-plan": "Plan a journey with trains and hotels",
+}
+PATIENT = ("--limits-search-fallback-seconds", "30")
+IN_DATABASE = ("--embedding-provider", "local", "--search-vectors", "database", *PATIENT)
+
+
+def test_vectors_are_searched_in_the_database(postgres: PostgresServer, tmp_path: Path) -> None:
+    url = postgres.new_database()
+    with replica(tmp_path / "one", url, *IN_DATABASE) as one, replica(tmp_path / "two", url, *IN_DATABASE) as two:
+        for name, description in SKILLS.items():
+            assert one.api("POST", "/skills", json=new_skill(name, description=description, tags=[name[:3]])).is_success
+        two.wait_for(lambda: two.status()["pending"] == 0)
+        for server in (one, two):
+            assert server.found("holidays by rail", mode="semantic")[0] == "travel-plan"
+            assert server.search("documents to fill out")["mode"] == "hybrid"
+            assert server.found("holidays by rail", mode="semantic", filters={"tags": ["sql"]}) in ([], ["sql-review"])
+        assert one.api("PUT", "/skills/sql-review", json={"description": "Book hotels and railway tickets"}).is_success
+        assert one.api("DELETE", "/skills/travel-plan").is_success
+        two.wait_for(lambda: two.status()["pending"] == 0)
+        assert two.found("holidays by rail", mode="semantic")[0] == "sql-review"
+        assert (two.status()["indexed"], two.status()["drift"]) == (2, 0)
+    assert not list(tmp_path.rglob("*.faiss"))
+
+
+def test_words_answer_where_the_vectors_cannot_be_searched(postgres: PostgresServer, tmp_path: Path) -> None:
+    url = postgres.new_database()
+    with replica(tmp_path, f"{url}?options=-c%20lock_timeout%3D200", *IN_DATABASE) as server:
+        assert server.api(
+            "POST", "/skills", json=new_skill("travel-plan", description=SKILLS["travel-plan"])
+        ).is_success
+        server.wait_for(lambda: server.search("a journey")["mode"] == "hybrid")
+        with psycopg.connect(url) as other:
+            other.execute("lock table vectors in access exclusive mode")
+            found = server.search("a journey by train")
+            assert (found["mode"], found["skills"][0]["skill"]["id"]) == ("keyword", "travel-plan")
+            assert "the vectors could not be searched in the database" in found["warnings"][0]
+            refused = server.api("POST", "/search", json={"query": "a journey by train", "mode": "semantic"})
+            assert (refused.status_code, refused.json()["error"]["code"]) == (503, "SERVICE_UNAVAILABLE")
+        assert server.search("a journey by rail")["mode"] == "hybrid"
+
+
+def test_vectors_in_the_database_need_postgresql(tmp_path: Path) -> None:
+    server = RunningServer(tmp_path, "--search-vectors", "database")
+    done = subprocess.run(server.command(), capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "search.vectors = 'database' needs a PostgreSQL database: set database.url" in done.stderr

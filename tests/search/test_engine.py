@@ -162,6 +162,22 @@ def test_a_changed_model_fills_its_space_while_the_old_one_answers(stocked: Skil
     engine.close()
 
 
+def test_a_process_that_leaves_the_embedding_to_another_follows_it_to_the_new_space(
+    stocked: SkillCatalog, tmp_path: Path
+) -> None:
+    old, new = HashingEmbedder("old"), HashingEmbedder("new")
+    started(stocked, tmp_path / "one", old).close()
+    change = {"previous": (old, text_space(old))}
+    follower = started(stocked, tmp_path / "two", new, indexing=False, **change)
+    assert ids(follower, "trains and hotels", mode="semantic")[0] == "travel-plan"
+    leader = started(stocked, tmp_path / "one", new, **change)
+    wait_for(lambda: stocked.documents.spaces() == [text_space(new)])
+    old.down = True
+    assert ids(follower, "slow sql joins", mode="semantic")[0] == "sql-review"
+    for engine in (leader, follower):
+        engine.close()
+
+
 def test_the_second_start_reads_nothing_again(stocked: SkillCatalog, tmp_path: Path) -> None:
     started(stocked, tmp_path / "indexes", HashingEmbedder()).close()
     embedder = HashingEmbedder()

@@ -1,9 +1,15 @@
 """The implementations of `registry.db.Database`, and the choice between them."""
 
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
 from registry.database.sqlite import SqliteDatabase
 from registry.db import COPYING, Database, DatabaseUnusable
 from registry.setting_types import DatabaseUrl
 from registry.settings import DATABASE_FILE, Settings
+
+if TYPE_CHECKING:
+    from registry.database.graphs import VectorGraphs
 
 
 def open_database(settings: Settings) -> Database:
@@ -32,3 +38,15 @@ def open_url(url: DatabaseUrl, *, read_only: bool = False) -> Database:
             "database.url is a PostgreSQL database: install skill-registry[postgres], which can talk to it"
         ) from None
     return PostgresDatabase(url.reveal(), read_only=read_only)
+
+
+def open_graphs(
+    database: Database, spaces: Callable[[], Sequence[str]], on_built: Callable[[], None]
+) -> "VectorGraphs":
+    """Return what builds the indexes through which vectors are searched in a PostgreSQL database."""
+    from registry.database.graphs import VectorGraphs  # noqa: PLC0415 - as above
+    from registry.database.postgres import PostgresDatabase  # noqa: PLC0415
+
+    if not isinstance(database, PostgresDatabase):
+        raise TypeError("vectors are searched in PostgreSQL only")
+    return VectorGraphs(database, spaces, on_built)

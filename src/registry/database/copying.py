@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from registry.database.dialect import text
+from registry.database.dialect import text, vector
 from registry.db import COPYING, Database, DatabaseUnusable, Row, Transaction
 from registry.migrations import MIGRATIONS
 
@@ -94,7 +94,7 @@ def _begin(frozen: Transaction, target: Database) -> None:
 def _copy(table: Table, read: _Read, target: Database) -> None:
     for rows in _batches(table, read, _last_key(table, target.read)):
         with target.write() as transaction:
-            transaction.execute_many(_insert(table), rows)
+            transaction.execute_many(_insert(table), [_kept(table, row) for row in rows])
 
 
 def _last_key(table: Table, read: _Read) -> Row | None:
@@ -116,6 +116,13 @@ def _batches(table: Table, read: _Read, after: Row | None = None) -> Iterator[li
             return
         yield rows
         after = tuple(rows[-1][place] for place in places)
+
+
+def _kept(table: Table, row: Row) -> Row:
+    """Return a row as PostgreSQL keeps it."""
+    if table.name != "vectors":
+        return tuple(text(value) if isinstance(value, str) else value for value in row)
+    return tuple(vector(value) if isinstance(value, bytes) else value for value in row)
 
 
 def _insert(table: Table) -> str:
@@ -154,6 +161,5 @@ def _digest(table: Table, read: _Read) -> Copied:
     count, digest = 0, hashlib.sha256()
     for rows in _batches(table, read):
         count += len(rows)
-        kept = [[text(value) if isinstance(value, str) else value for value in row] for row in rows]
-        digest.update(b"".join(map(msgspec.msgpack.encode, kept)))
+        digest.update(b"".join(msgspec.msgpack.encode(_kept(table, row), enc_hook=bytes) for row in rows))
     return Copied(table.name, count, digest.hexdigest())

@@ -13,6 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool
 
 from registry.database.dialect import statement, text
+from registry.database.halfvec import halfvec_type, register
 from registry.database.postgres_claims import PostgresClaims
 from registry.database.postgres_news import CHANNEL, News
 from registry.database.postgres_schema import check_schema, migrate
@@ -45,6 +46,8 @@ _CONNECT: dict[str, Any] = {
     "options": "-c synchronous_commit=on -c tcp_keepalives_idle=5 -c tcp_keepalives_interval=5"
     " -c tcp_keepalives_count=2",
 }
+_VECTOR_OPTIONS = "-c hnsw.ef_search=400 -c hnsw.iterative_scan=relaxed_order -c hnsw.scan_mem_multiplier=4"
+"""How well the index of vectors is searched; what `options` in the URL says goes before it."""
 
 
 class PostgresTransaction(Transaction):
@@ -90,6 +93,7 @@ class PostgresDatabase:
         try:
             with psycopg.connect(**self._options) as connection:
                 (check_schema if read_only else migrate)(connection)
+                self._halfvec = halfvec_type(connection)
         except psycopg.Error as error:
             raise DatabaseUnusable(f"the PostgreSQL database cannot be used: {_first_line(error)}") from None
         self._readers = self._pool("readers", _READERS)
@@ -102,10 +106,15 @@ class PostgresDatabase:
             name=name,
             min_size=1,
             max_size=size,
+            configure=lambda connection: register(connection, self._halfvec),
             reconnect_timeout=_RECONNECT_SECONDS,
             open=True,
             **options,
         )
+
+    def connect(self) -> Connection:
+        """Return a connection of the caller's own, for what takes long; the caller closes it. Raises psycopg.Error."""
+        return psycopg.connect(**self._options)
 
     def _wait_seconds(self) -> float:
         return _WAIT_IN_OUTAGE_SECONDS if self._down_until else _WAIT_SECONDS
@@ -179,7 +188,7 @@ class PostgresDatabase:
             return False
         try:
             if self._leading is None:
-                self._leading = psycopg.connect(**self._options)
+                self._leading = self.connect()
             sql = (
                 "select exists (select 1 from pg_locks where pid = pg_backend_pid() and locktype = 'advisory'"
                 " and objsubid = 1 and ((classid::bigint << 32) | objid::bigint) = %s) or pg_try_advisory_lock(%s)"
@@ -211,10 +220,10 @@ def _options(url: str, *, read_only: bool) -> dict[str, Any]:
         given = conninfo_to_dict(url)
     except psycopg.Error:
         raise DatabaseUnusable("database.url is not a PostgreSQL URL that can be read") from None
-    parts = [str(given.get("options") or ""), _CONNECT["options"]]
+    parts = [_VECTOR_OPTIONS, str(given.get("options") or ""), _CONNECT["options"]]
     if read_only:
         parts.append("-c default_transaction_read_only=on")
-    return {**_CONNECT, **given, "options": " ".join(parts).strip()}
+    return {**_CONNECT, **given, "options": " ".join(parts)}
 
 
 def _values(parameters: Parameters) -> list[Any]:

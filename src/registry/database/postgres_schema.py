@@ -9,6 +9,9 @@ from registry.migrations import MIGRATIONS
 _MIGRATING = 0x536B_526A_0003
 """Key of an advisory lock."""
 
+_PGVECTOR = (0, 8)
+"""The first release of pgvector whose index goes on where a filter leaves too little."""
+
 
 def migrate(connection: psycopg.Connection[Row]) -> None:
     """Bring the schema up to date in one transaction, however many replicas start at once. Raises DatabaseUnusable."""
@@ -20,6 +23,7 @@ def migrate(connection: psycopg.Connection[Row]) -> None:
         connection.execute("select pg_advisory_xact_lock(%s)", (_MIGRATING,))
         version = _version(connection)
         _refuse_newer(version)
+        _take_pgvector(connection)
         for statements in MIGRATIONS[version:]:
             for sql in statements:
                 connection.execute(schema_statement(sql).encode())
@@ -52,6 +56,24 @@ def _version(connection: psycopg.Connection[Row]) -> int:
     connection.execute("create table skill_registry_schema (version bigint not null)")
     connection.execute("insert into skill_registry_schema values (0)")
     return 0
+
+
+def _take_pgvector(connection: psycopg.Connection[Row]) -> None:
+    """Make the extension that keeps vectors, where it is not there yet. Raises DatabaseUnusable."""
+    find = "select extversion from pg_extension where extname = 'vector'"
+    if (version := _one(connection, find)) is None:
+        try:
+            with connection.transaction():
+                connection.execute("create extension vector")
+        except psycopg.errors.InsufficientPrivilege:
+            raise DatabaseUnusable(
+                "the PostgreSQL database has no pgvector: have an administrator run 'create extension vector' in it"
+            ) from None
+        except (psycopg.errors.UndefinedFile, psycopg.errors.FeatureNotSupported):
+            raise DatabaseUnusable("the PostgreSQL server has no pgvector: install pgvector 0.8 or newer") from None
+        version = _one(connection, find)
+    if tuple(int(part) for part in str(version).split(".")[:2]) < _PGVECTOR:
+        raise DatabaseUnusable(f"pgvector {version} is too old: have 0.8 or newer, and 'alter extension vector update'")
 
 
 def _one(connection: psycopg.Connection[Row], sql: str) -> object:

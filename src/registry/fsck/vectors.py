@@ -27,7 +27,7 @@ def check(parts: Parts) -> Iterator[Found]:
     for space in parts.documents.spaces():
         if space in dimensions:
             yield from _of_space(parts, space, dimensions[space])
-        elif dimensions:
+        elif dimensions and space not in parts.documents.filling():
             advice = "'skill-registry reindex', with the settings of the service, removes them"
             yield lost("vectors", space, "its vectors are of no model that is in use", advice)
 

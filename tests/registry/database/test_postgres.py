@@ -133,6 +133,17 @@ def test_another_programs_or_a_newer_database_is_refused_and_not_touched(postgre
         ]
 
 
+def test_a_database_without_pgvector_is_refused_where_it_may_not_be_made(postgres: PostgresServer) -> None:
+    url = postgres.new_database()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("create role plain login password 'plain'")
+        connection.execute("grant all on schema public to plain")
+        with pytest.raises(DatabaseUnusable, match="administrator run 'create extension vector'"):
+            PostgresDatabase(url.replace("owner:test%3Ap%40ss%2Fword", "plain:plain"))
+        connection.execute("create extension vector")
+    PostgresDatabase(url.replace("owner:test%3Ap%40ss%2Fword", "plain:plain")).close()
+
+
 def test_no_message_tells_the_password() -> None:
     for url in ("postgresql://ada:canary@127.0.0.1:1/none", "postgresql://ada:canary@/x?nonsense=1"):
         with pytest.raises(DatabaseUnusable) as refused:
@@ -147,3 +158,4 @@ def test_the_schema_is_said_in_its_words() -> None:
     assert schema_statement("create table t (at real, primary key (at)) without rowid") == (
         "create table t (at double precision, primary key (at))"
     )
+    assert schema_statement("create table t (vector blob not null)") == "create table t (vector halfvec not null)"

@@ -1,0 +1,178 @@
+"""How near and how fast pgvector answers, in a PostgreSQL server with the service's own tables, queries and index.
+
+    python benchmarks/postgres_vectors.py --database postgresql://USER@HOST/EMPTY [--size 100000] [--vectors real.npy]
+        [--queries queries.npy] [--links 16 24] [--breadth 200] [--search 100 200 300 400] [--json OUT]
+
+`real.npy` holds vectors of real texts, shape (texts, 384), round which the others are drawn, and `queries.npy` those of
+real queries; without them both come from a mixture of Gaussians on the sphere. Recall is against exact search over the
+vectors as they are stored. Medians and 95th percentiles of single searches, one client.
+"""
+
+import argparse
+import json
+import platform
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from embeddings.base import Matrix
+from registry.database import graphs
+from registry.database.dialect import vector as stored
+from registry.database.graphs import VectorGraphs
+from registry.database.pg_vectors import PgVectors
+from registry.database.postgres import PostgresDatabase
+from search.service import CANDIDATES
+from search.types import Keys
+
+SPACE = "benchmark"
+SEARCHES = 300
+SHARES = (0.001, 0.01, 0.1, 0.5, 0.99)
+_NOISE = 0.5
+"""Length of the random vector added to a copy's: its cosine to the original is about 0.9."""
+
+
+def units(drawn: Matrix) -> Matrix:
+    """Return vectors of length 1."""
+    vectors: Matrix = (drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).astype(np.float32)
+    return vectors
+
+
+def originals(path: Path | None) -> Matrix:
+    """Return vectors of real texts, or 4,000 drawn round 400 centres that are alike themselves."""
+    if path is not None:
+        return units(np.load(path))
+    drawn = np.random.default_rng(1)
+    centres = units(drawn.normal(size=(400, 384)) + drawn.normal(size=384) * 0.4)
+    return units(centres[drawn.integers(0, 400, 4000)] + drawn.normal(size=(4000, 384)) * 0.9 / np.sqrt(384))
+
+
+def grown(real: Matrix, size: int) -> Matrix:
+    """Return `size` vectors: the real ones, then others drawn round them."""
+    drawn = np.random.default_rng(2)
+    chosen = real[np.arange(size) % len(real)]
+    noise = drawn.normal(size=chosen.shape).astype(np.float32) * _NOISE / np.sqrt(real.shape[1])
+    noise[: len(real)] = 0
+    return units(chosen + noise)
+
+
+def fill(database: PostgresDatabase, vectors: Matrix) -> None:
+    """Store the vectors as the service does."""
+    for first in range(0, len(vectors), 1000):
+        with database.write() as transaction:
+            number = transaction.next_number(1000) - 1000
+            rows = [
+                (SPACE, first + at, "hash", one, number + at) for at, one in enumerate(vectors[first : first + 1000])
+            ]
+            transaction.execute_many("insert into vectors values (?, ?, ?, ?, ?)", rows)
+
+
+def exact(vectors: Matrix, queries: Matrix, allowed: Keys | None = None) -> list[Keys]:
+    """Return the ten nearest to each query."""
+    keys = np.arange(len(vectors)) if allowed is None else allowed
+    near = vectors[keys]
+    return [keys[np.argsort(-(near @ query))[:10]] for query in queries]
+
+
+def measured(index: PgVectors, queries: Matrix, truth: Sequence[Keys], allowed: Keys | None = None) -> dict[str, float]:
+    """Return how long searches take, and which share of the nearest they find."""
+    times, hits, there = [], 0, 0
+    for query, nearest in zip(queries, truth, strict=True):
+        started = time.perf_counter()
+        found = index.search(query[np.newaxis], CANDIDATES, allowed)
+        times.append((time.perf_counter() - started) * 1000)
+        hits += len(np.intersect1d(found.keys[:10], nearest))
+        there += len(nearest)
+    return {
+        "p50_ms": round(statistics.median(times), 2),
+        "p95_ms": round(statistics.quantiles(times, n=20)[18], 2),
+        "recall_at_10": round(hits / there, 4),
+    }
+
+
+@contextmanager
+def opened(url: str, search: int | None = None) -> Iterator[tuple[PostgresDatabase, PgVectors]]:
+    """Open the database and the index, searched with `hnsw.ef_search` = `search`."""
+    tuned = f"{url}{'&' if '?' in url else '?'}options=-c%20hnsw.ef_search%3D{search}" if search else url
+    database = PostgresDatabase(tuned)
+    yield database, PgVectors(database, SPACE, 384, lambda space, dim: True)
+    database.close()
+
+
+def build(url: str, links: int, breadth: int) -> float:
+    """Build the index with these parameters and return how many seconds that takes."""
+    graphs.LINKS, graphs.BREADTH = links, breadth
+    with opened(url) as (database, _):
+        VectorGraphs(database, list, lambda: None).build("none", 384)  # of spaces in use: the one before goes
+        started = time.perf_counter()
+        VectorGraphs(database, lambda: [SPACE], lambda: None).build(SPACE, 384)
+        return time.perf_counter() - started
+
+
+def unfiltered(arguments: argparse.Namespace, queries: Matrix, truth: Sequence[Keys]) -> Iterator[dict[str, Any]]:
+    """Measure every choice of parameters."""
+    for links in arguments.links:
+        for breadth in arguments.breadth:
+            seconds = round(build(arguments.database, links, breadth), 1)
+            for search in arguments.search:
+                with opened(arguments.database, search) as (_, index):
+                    figures = measured(index, queries, truth)
+                yield {"m": links, "ef_construction": breadth, "build_s": seconds, "ef_search": search, **figures}
+
+
+def filtered(arguments: argparse.Namespace, vectors: Matrix, queries: Matrix) -> Iterator[dict[str, Any]]:
+    """Measure filters that let a share of the documents through, anywhere, with the index built last."""
+    drawn = np.random.default_rng(3)
+    with opened(arguments.database) as (_, index):
+        for share in SHARES:
+            allowed = np.sort(drawn.choice(len(vectors), int(share * len(vectors)), replace=False))
+            yield {"share": share, **measured(index, queries, exact(vectors, queries, allowed), allowed)}
+
+
+def show(console: Console, title: str, rows: Sequence[dict[str, Any]]) -> None:
+    """Print a table."""
+    table = Table(*rows[0], title=title)
+    for row in rows:
+        table.add_row(*map(str, row.values()))
+    console.print(table)
+
+
+def main() -> None:
+    """Fill the database if it is empty, measure, print, and write JSON."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--database", required=True)
+    parser.add_argument("--size", type=int, default=100_000)
+    parser.add_argument("--vectors", type=Path)
+    parser.add_argument("--queries", type=Path)
+    parser.add_argument("--links", type=int, nargs="+", default=[graphs.LINKS])
+    parser.add_argument("--breadth", type=int, nargs="+", default=[graphs.BREADTH])
+    parser.add_argument("--search", type=int, nargs="+", default=[200, 300, 400])
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    real = originals(arguments.vectors)
+    vectors = grown(real, arguments.size)
+    near_real = real[:SEARCHES] + np.random.default_rng(4).normal(size=(SEARCHES, 384)) * 0.8 / np.sqrt(384)
+    queries = units(np.load(arguments.queries)[:SEARCHES] if arguments.queries else near_real)
+    with opened(arguments.database) as (database, _):
+        if not database.read("select 1 from vectors limit 1"):
+            fill(database, vectors)
+        version = database.read("select extversion from pg_extension where extname = 'vector'")[0][0]
+    kept = np.stack([stored(one.tobytes()) for one in vectors])
+    graph = list(unfiltered(arguments, queries, exact(kept, queries)))
+    filters = list(filtered(arguments, kept, queries))
+    console = Console()
+    show(console, f"{arguments.size} vectors of 384 dimensions", graph)
+    show(console, "under a filter", filters)
+    if arguments.json:
+        facts = {"vectors": arguments.size, "pgvector": version, "machine": platform.machine()}
+        arguments.json.write_text(json.dumps({**facts, "unfiltered": graph, "filtered": filters}, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,179 @@
+"""The vectors of one space searched where they are kept: in PostgreSQL, by pgvector."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embeddings.base import Matrix
+from registry.database.dialect import literal
+from registry.db import Database, DatabaseError, DatabaseUnusable, Row
+from search.fuse import MINILM, Background, background
+from search.types import DocumentGone, Found, Keys, VectorPut
+from search.vectors import VectorsUnavailable
+
+_LARGEST_DIMENSION = 4000
+"""What pgvector indexes of `halfvec`."""
+
+_SAMPLE = 256
+
+_SPARE = 1.5
+"""How many times more documents are asked of the graph than would be enough if the filter let every n-th through."""
+
+_COMPARED_PER_FOUND = 3
+"""How many vectors are compared one by one in the time in which the graph finds one: measured 2 to 4."""
+
+
+class PgVectors:
+    """`search.vectors.VectorIndex` over the table of vectors itself, so that a replica holds none.
+
+    What is committed is found, so there is nothing to follow and nothing to save. The nearest are found through an HNSW
+    graph where `registry.database.graphs` has built one, else by looking at all. A graph is blind to filters: it is
+    asked for more than is wanted, or the vectors allowed are compared one by one, whichever looks at fewer; the
+    latter too where it turns out to have found too few. `make_ready` sees to the graph of a space, and says whether it
+    is there.
+    """
+
+    is_remote = True
+
+    def __init__(self, database: Database, space: str, dim: int, make_ready: Callable[[str, int], bool]) -> None:
+        if dim > _LARGEST_DIMENSION:
+            raise DatabaseUnusable(
+                f"vectors of {dim} dimensions cannot be searched in the database, which takes {_LARGEST_DIMENSION}:"
+                " choose embedding.dimension, or search.vectors = memory"
+            )
+        self.space = space
+        self._database = database
+        self._dim = dim
+        self._make_ready = make_ready
+        self._counted = (-1, 0)
+        self._measured = (0, MINILM)
+
+    @property
+    def number(self) -> int:
+        """The last change the index holds: the last there is."""
+        return int(self._read("select value from counter")[0][0])
+
+    def _read(self, sql: str, *parameters: object) -> list[Row]:
+        try:
+            return self._database.read(sql, parameters)
+        except DatabaseError as error:
+            raise VectorsUnavailable(f"the vectors could not be searched in the database: {error}") from error
+
+    def __len__(self) -> int:
+        return int(self._read("select count(*) from vectors where space = ?", self.space)[0][0])
+
+    def _about(self) -> int:
+        """Return how many vectors there are, or were when a fifth of them at most had changed since."""
+        at, count = self._counted
+        number = self.number
+        if at < 0 or number - at > count / 5:
+            self._counted = (number, count := len(self))
+        return count
+
+    def apply(self, changes: Sequence[VectorPut | DocumentGone], number: int) -> None:
+        """Do nothing: the database has what was committed."""
+
+    def is_ready(self) -> bool:
+        """Return whether the space can be searched quickly, and see to it where it cannot."""
+        return self._make_ready(self.space, self._dim)
+
+    def save(self) -> None:
+        """Do nothing: the database keeps its vectors."""
+
+    def search(self, vectors: Matrix, limit: int, allowed: Keys | None = None) -> Found:
+        """Return the `limit` documents nearest to each of the vectors, shape (queries, dim), by cosine.
+
+        Those of the first vector come first, best first; a document may be there once for every vector. With
+        `allowed` only these keys are found. Raises VectorsUnavailable.
+        """
+        if allowed is None:
+            return _joined(self._nearest(vectors, limit))
+        if not len(allowed):
+            return Found.nothing()
+        wanted = min(limit, len(allowed))
+        asked = int(_SPARE * wanted * max(self._about() / len(allowed), 1.0)) + 1
+        if len(allowed) > _COMPARED_PER_FOUND * asked:
+            found = [_only(allowed, one, limit) for one in self._nearest(vectors, asked)]
+            if all(len(one.keys) >= wanted for one in found):
+                return _joined(found)
+        return _joined(self._compared(vectors, limit, allowed))
+
+    def _nearest(self, vectors: Matrix, limit: int) -> list[Found]:
+        """Return what is nearest to each vector, as the graph finds it if there is one."""
+        # Written as the graph's index is, or PostgreSQL does not see that it may use it.
+        distance = f"v.vector::halfvec({self._dim}) <#> q.vector"
+        sql = (
+            f"select q.place, f.key, f.score from (values {_places(vectors)}) q (place, vector) cross join lateral"
+            f" (select v.key, -({distance}) as score from vectors v where v.space = {literal(self.space)}"
+            f" order by {distance} limit {limit}) f"
+        )
+        return _by_place(self._read(sql, *vectors), len(vectors))
+
+    def _compared(self, vectors: Matrix, limit: int, allowed: Keys) -> list[Found]:
+        """Return which of the allowed documents are nearest to each vector, by comparing all of them."""
+        sql = (
+            f"select q.place, f.key, f.score from (values {_places(vectors)}) q (place, vector) cross join lateral"
+            " (select v.key, -(v.vector <#> q.vector) as score from vectors v where v.space = ?"
+            f" and v.key = any (?::bigint[]) order by score desc limit {limit}) f"
+        )
+        return _by_place(self._read(sql, *vectors, self.space, allowed.tolist()), len(vectors))
+
+    def cosines(self, vectors: Matrix, keys: Keys) -> NDArray[np.float32]:
+        """Return each document's greatest cosine with any of `vectors`, NaN where it has none; shape (len(keys),).
+
+        Raises VectorsUnavailable.
+        """
+        sql = (
+            f"select v.key, max(-(v.vector <#> q.vector)) from (values {_places(vectors)}) q (place, vector), vectors v"
+            " where v.space = ? and v.key = any (?::bigint[]) group by v.key"
+        )
+        rows = self._read(sql, *vectors, self.space, keys.tolist()) if len(keys) else []
+        cosines: dict[int, float] = dict(rows)
+        return np.fromiter((cosines.get(key, np.nan) for key in keys.tolist()), np.float32, len(keys))
+
+    def background(self) -> Background:
+        """Return the cosine of unrelated documents here; measured again when the index has grown or shrunk by much.
+
+        Raises VectorsUnavailable.
+        """
+        count = self._about()
+        if not 0.8 < count / max(self._measured[0], 1) < 1.25:
+            self._measured = (count, background(self._sample()))
+        return self._measured[1]
+
+    def _sample(self) -> Matrix:
+        """Return vectors evenly spread over the keys, at most 256; shape (vectors, dim)."""
+        sql = (
+            "select distinct on (v.key) v.vector from"
+            " (select min(key) as low, max(key) as high from vectors where space = ?) b,"
+            f" generate_series(0, {_SAMPLE - 1}) n cross join lateral (select key, vector from vectors"
+            f" where space = ? and key >= b.low + (b.high - b.low) * n / {_SAMPLE - 1} order by key limit 1) v"
+            " order by v.key"
+        )
+        rows = self._read(sql, self.space, self.space)
+        return np.array([np.frombuffer(vector, np.float32) for (vector,) in rows]).reshape(len(rows), self._dim)
+
+
+def _places(vectors: Matrix) -> str:
+    return ", ".join(f"({place}, ?::halfvec)" for place in range(len(vectors)))
+
+
+def _by_place(rows: Iterable[Row], places: int) -> list[Found]:
+    """Return what was found for each vector, best first: the graph's order is only nearly so."""
+    hits: list[list[tuple[float, int]]] = [[] for _ in range(places)]
+    for place, key, score in rows:
+        hits[place].append((-score, key))
+    return [
+        Found(np.array([key for _, key in one], np.int64), np.array([-score for score, _ in one], np.float32))
+        for one in map(sorted, hits)
+    ]
+
+
+def _only(allowed: Keys, found: Found, limit: int) -> Found:
+    kept = np.flatnonzero(np.isin(found.keys, allowed))[:limit]
+    return Found(found.keys[kept], found.scores[kept])
+
+
+def _joined(found: Sequence[Found]) -> Found:
+    return Found(np.concatenate([one.keys for one in found]), np.concatenate([one.scores for one in found]))
