@@ -29,12 +29,13 @@ STOP_SECONDS = 3.0
 """How long a stop waits for a step that is under way; one that waits for a store or a remote takes longer."""
 
 _POLL_SECONDS = 1.0
+_SHOW_EVERY_SECONDS = 1.0
 _FIRST_DELAY_SECONDS = 0.5
 _LONGEST_DELAY_SECONDS = 30.0
 
 
 class PublishWorker:
-    """Works jobs off, one after the other. `on_accepted` is called after each that became visible."""
+    """Works jobs off, one after the other. `on_accepted` is called after some became visible."""
 
     def __init__(
         self,
@@ -58,6 +59,8 @@ class PublishWorker:
         self._on_accepted = on_accepted
         self._thread = Background("publish", self._round)
         self._is_tidy = False
+        self._has_accepted = False
+        self._shown_at = 0.0
 
     def start(self) -> None:
         """Begin to work, first on what was left open."""
@@ -80,11 +83,22 @@ class PublishWorker:
                 if self._thread.is_stopped:
                     break
                 self._take(job_id)
+                if time.monotonic() >= self._shown_at + _SHOW_EVERY_SECONDS:
+                    self._show()
+            self._show()
         except Exception:
             self._is_tidy = False  # a job may have ended without our being told
             if not self._thread.is_stopped:
                 _log.exception("publish jobs cannot be worked off; it is tried again")
         return _POLL_SECONDS
+
+    def _show(self) -> None:
+        """Have what was accepted indexed: once for many that come together, since searches catch up by themselves."""
+        if self._has_accepted:
+            self._has_accepted = False
+            with self._metrics.publish_step("show"):
+                self._on_accepted()
+            self._shown_at = time.monotonic()
 
     def _tidy(self) -> None:
         """Remove the packages of jobs that have ended, or of uploads that never became one."""
@@ -133,8 +147,7 @@ class PublishWorker:
             warnings = [JobFinding.of(finding) for finding in version.record.all_findings().findings]
             self._jobs.accept(transaction, job, warnings, number)
         _log.info("published %s %s (%s)", job.skill_id, job.version, job.checksum)
-        with self._metrics.publish_step("show"):
-            self._on_accepted()
+        self._has_accepted = True
 
     def _reject(self, job: Job, *findings: Finding) -> None:
         self._jobs.reject(job, [JobFinding.of(finding) for finding in findings])
