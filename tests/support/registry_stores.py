@@ -144,10 +144,12 @@ class RegistryStores:
         return sorted(found)
 
     def _lines(self) -> list[Version]:
-        paths = self._git("ls-tree", "-r", "--name-only", "main").splitlines() if self._git("branch") else []
-        skills = [path for path in paths if "/" in path]  # beside them lies the signed state of the log
-        lines = [json.loads(line) for path in skills for line in self._git("show", f"main:{path}").splitlines()]
+        paths = [path for path in self._index_paths() if "/" in path]
+        lines = [json.loads(line) for path in paths for line in self._git("show", f"main:{path}").splitlines()]
         return sorted(Version(line["name"], line["vers"], line["cksum"]) for line in lines)
+
+    def _index_paths(self) -> list[str]:
+        return self._git("ls-tree", "-r", "--name-only", "main").splitlines() if self._git("branch") else []
 
     def _git(self, *arguments: str) -> str:
         command = ["git", "-C", str(self.remote), *arguments]
@@ -157,10 +159,15 @@ class RegistryStores:
         """Return what the log says, after its tree, of the entries alone, was found to be the one that is signed."""
         rows = self.read("select number, entry from log_entries order by number")
         assert [row[0] for row in rows] == list(range(len(rows)))
+        hashes = [leaf_hash(row[1].encode()) for row in rows]
+        verifier = Verifier(self.servers[0].get("/api/v1/log/key").json()["data"]["key"])
         for server in self.servers:
-            key = server.get("/api/v1/log/key").json()["data"]["key"]
-            state = Verifier(key).read(server.get("/api/v1/log/checkpoint").text)
-            assert (state.size, state.root) == (len(rows), _root([leaf_hash(row[1].encode()) for row in rows]))
+            state = verifier.read(server.get("/api/v1/log/checkpoint").text)
+            assert (state.size, state.root) == (len(rows), _root(hashes))
+        for path in self._index_paths():
+            if "/" not in path:
+                state = verifier.read(self._git("show", f"main:{path}"))
+                assert state.root == _root(hashes[: state.size])
         entries = [json.loads(row[1]) for row in rows]
         told = [one for one in entries if one["kind"] == "publish"]
         return sorted(Version(one["skill_id"], one["version"], one["sha256"]) for one in told)
