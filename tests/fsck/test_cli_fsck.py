@@ -3,6 +3,8 @@
 import threading
 from pathlib import Path
 
+import numpy as np
+
 from registry.database.sqlite import SqliteDatabase
 from support.catalogs import SkillCatalog
 from support.commands import Done
@@ -30,10 +32,8 @@ def test_it_says_what_is_amiss_and_what_to_do(kept: KeptRegistry) -> None:
 
 
 def test_what_it_marks_the_service_makes_good(kept: KeptRegistry) -> None:
-    kept.run(
-        "update vectors set vector = substr(vector, 1, 8) where key = (select key from skills where id = 'acme/pdf')",
-        "delete from index_files where skill_id = 'acme/pdf'",
-    )
+    kept.set_vector("acme/pdf", np.ones(2, np.float32))
+    kept.run("delete from index_files where skill_id = 'acme/pdf'")
     kept.close()
     out = fsck(kept, "--repair").out
     assert ("1 to be embedded" in out, "1 to be pushed to the index" in out) == (True, True), out

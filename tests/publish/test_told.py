@@ -15,7 +15,7 @@ from support.web_server import WebServer, reply
 
 
 @pytest.fixture(scope="module")
-def hooks() -> Iterator[WebServer]:
+def hooks(database_setting: Mapping[str, str]) -> Iterator[WebServer]:  # one for each database: who tells it is known
     with WebServer({"/passed": reply(b""), "/failed": reply(b"", 500)}) as running:
         yield running
 

@@ -5,6 +5,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from registry.database import open_database
 from registry.db import Database
 from registry.fsck import Parts, Report, inspect
@@ -80,6 +83,12 @@ class KeptRegistry:
                 transaction.execute("pragma defer_foreign_keys = on")
             for statement in statements:
                 transaction.execute(statement)
+
+    def set_vector(self, skill_id: str, vector: NDArray[np.float32]) -> None:
+        """Damage the vector of a skill."""
+        sql = "update vectors set vector = ? where key = (select key from skills where id = ?)"
+        with self.database.write() as transaction:
+            transaction.execute(sql, (vector, skill_id))
 
     def value(self, sql: str) -> Any:
         """Return the first value of a query."""
