@@ -61,11 +61,11 @@ class Follower:
         if self.has_reached(number):
             return number
         with self._lock:
-            number = self._documents.number()
-            if number > self._reached:
-                self._follow_words(self.words)
+            if not self.has_reached(number):  # else who was at it has taken these changes along
+                number = self._documents.number()
+                self._follow_words(self.words, number)
                 for index in self._vectors:
-                    self._follow_vectors(index)
+                    self._follow_vectors(index, number)
                 self._reached = number
             return number
 
@@ -74,21 +74,26 @@ class Follower:
         with contextlib.suppress(IndexNotWritten):
             self.catch_up()
 
-    def _follow_words(self, words: WordsIndex) -> None:
-        while changes := self._documents.document_changes(words.number, _DOCUMENTS_A_COMMIT):
+    # Up to `number` and no further: where writes never end, a search would wait for all that come meanwhile.
+    def _follow_words(self, words: WordsIndex, number: int) -> None:
+        while words.number < number and (
+            changes := self._documents.document_changes(words.number, _DOCUMENTS_A_COMMIT)
+        ):
             words.apply(changes, changes[-1].number)
 
-    def _follow_vectors(self, index: VectorIndex) -> None:
-        while changes := self._documents.vector_changes(index.space, index.number, _VECTORS_A_STEP):
+    def _follow_vectors(self, index: VectorIndex, number: int) -> None:
+        while index.number < number and (
+            changes := self._documents.vector_changes(index.space, index.number, _VECTORS_A_STEP)
+        ):
             index.apply(changes, changes[-1].number)
 
     def rebuild_words(self) -> None:
         """Build the words index anew beside the old one, which answers until the new one takes its place."""
-        number = _generation(self.words.folder) + 1
-        fresh = WordsIndex(self._folder / f"words-{number}", self._documents.catalog_id)
-        self._follow_words(fresh)
+        folder = self._folder / f"words-{_generation(self.words.folder) + 1}"
+        fresh = WordsIndex(folder, self._documents.catalog_id)
+        self._follow_words(fresh, self._documents.number())
         with self._lock:
-            self._follow_words(fresh)
+            self._follow_words(fresh, self._documents.number())
             old, self.words = self.words, fresh
         old.close()
         shutil.rmtree(old.folder, ignore_errors=True)
