@@ -96,8 +96,8 @@ class Clusters:
         return Within(np.packbits(mask, bitorder="little"), self._count(chosen))
 
     def without(self, within: Within, keys: Keys) -> Within:
-        """Return that of those within these may not be found."""
-        gone = keys[within.has(keys)]
+        """Return that of those within these may not be found; a key may be given more than once."""
+        gone = np.unique(keys[within.has(keys)])
         bits = within.bits.copy()
         np.bitwise_and.at(bits, gone >> 3, ~_BIT[gone & 7])
         return Within(bits, within.counts - self._count(gone))

@@ -1,6 +1,7 @@
 """The vector index in this process: its snapshot, and how what is new comes into the clusters."""
 
 import json
+import threading
 from pathlib import Path
 
 import faiss
@@ -52,6 +53,28 @@ def test_a_restored_index_goes_on_as_one_that_never_ended(tmp_path: Path, exact:
     third = opened(tmp_path, exact)
     assert (third.number, len(third)) == (1602, 1599)
     assert third.search(more[5:6], 1).keys.tolist() == [1006]
+
+
+def test_what_changes_again_and_again_while_clusters_are_made_is_one_document(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = opened(tmp_path, 200)
+    put(index, KEYS[:500], VECTORS[:500])
+    index.settle()
+    merge_may_end, write = threading.Event(), clusters.Clusters.write
+
+    def slowly(made: clusters.Clusters, path: Path) -> None:
+        merge_may_end.wait()
+        write(made, path)
+
+    monkeypatch.setattr(clusters.Clusters, "write", slowly)
+    put(index, range(1001, 1301), VECTORS[:300])
+    for vector in VECTORS[500:510]:
+        put(index, [30], vector[None])
+    merge_may_end.set()
+    index.settle()
+    assert len(index) == 800
+    assert index.search(VECTORS[509:510], 800).keys.tolist().count(30) == 1
 
 
 def test_files_of_earlier_snapshots_are_removed(tmp_path: Path, exact: int) -> None:
