@@ -11,6 +11,7 @@ from pathlib import Path
 
 import sqlite_utils
 
+from registry.atomic_files import temporary_path
 from registry.database import file_claims
 from registry.db import DatabaseFull, DatabaseUnavailable, DatabaseUnusable, Parameters, Row, Transaction
 from registry.migrations import MIGRATIONS
@@ -221,17 +222,23 @@ def _schema_version(connection: sqlite3.Connection) -> int:
 
 
 def _create(path: Path) -> None:
-    """Make the file whole under another name first: a crash half-way never leaves one that is refused later."""
+    """Make the file whole under another name first: a crash half-way never leaves one that is refused later.
+
+    Where another process was quicker its file stays: it may have written to it already.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.new-{os.getpid()}")
+    temporary = temporary_path(path.parent, "database-")
     temporary.touch(mode=0o600)  # it may hold what nobody else should read; the files beside it get the same mode
     connection = sqlite3.connect(temporary, isolation_level=None)
     try:
         connection.execute(f"pragma application_id = {APPLICATION_ID}")
         migrate(connection)
+        connection.close()
+        with contextlib.suppress(FileExistsError):
+            os.link(temporary, path)  # unlike a rename this fails where the name is taken
     finally:
         connection.close()
-    temporary.replace(path)
+        temporary.unlink()
 
 
 def _check_header(path: Path) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,25 @@ def test_a_database_of_every_older_release_opens(tmp_path: Path) -> None:
         database = SqliteDatabase(path)
         assert database.read("pragma user_version") == [(len(MIGRATIONS),)]
         database.close()
+
+
+@pytest.mark.parametrize("attempt", range(10))
+def test_who_opens_a_new_file_at_once_with_others_gets_the_same(tmp_path: Path, attempt: int) -> None:
+    path, together = tmp_path / f"{attempt}.db", threading.Barrier(4)
+
+    def write(number: int) -> SqliteDatabase:
+        together.wait()
+        database = SqliteDatabase(path)
+        with database.write() as transaction:
+            transaction.execute("insert into facts (name, value) values (?, 'there')", (f"of {number}",))
+        return database
+
+    with ThreadPoolExecutor(4) as threads:
+        databases = list(threads.map(write, range(4)))
+    for database in databases:
+        assert database.read("select count(*) from facts where name like 'of %'")[0][0] == 4
+        database.close()
+    assert [found.name for found in tmp_path.iterdir()] == [path.name]
 
 
 def test_a_backup_made_while_writing_is_whole(sqlite: SqliteDatabase, tmp_path: Path) -> None:
