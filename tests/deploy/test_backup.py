@@ -75,8 +75,10 @@ def test_what_was_acknowledged_before_the_backup_is_there_after_restoring_it(tmp
         folders = ("--data-dir", str(server.data_dir), "--skills-dir", str(server.skills_dir))
         stores = ("--blobs-dir", str(server.blobs), "--registry-index-url", str(server.remote))
         server.wait_for(lambda: all(server.job(job_id, admin)["index_synced"] for job_id, _ in before))
-        agree = Done(new, "fsck", *folders, *stores)
-        assert agree.code == 0, agree.out
+        drift = Done(new, "fsck", "--json", *folders, *stores).json["drift"]
+        # The index may already list what was published after the backup.
+        later = {f"acme/{name}" for _, name in acknowledged[len(before) :]}
+        assert {(found["area"], found["thing"]) for found in drift} <= {("index", name) for name in later}, drift
 
 
 def test_the_log_goes_on_where_it_was_and_is_signed_with_the_same_key(tmp_path: Path) -> None:
