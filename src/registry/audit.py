@@ -46,17 +46,11 @@ class Audit:
 
     def begin(self, *, request_id: str, actor: str, role: str, client: str, action: str, target: str) -> None:
         """Say whose request the current context is; its first transaction writes the entry."""
-        entry = AuditEntry(
-            at=timestamp(self._clock()),
-            request_id=request_id,
-            actor=actor,
-            role=role,
-            client=client,
-            action=action,
-            target=target,
-            detail="",
-        )
-        _request.set(_Pending(entry))
+        who = {"request_id": request_id, "actor": actor, "role": role, "client": client}
+        _request.set(_Pending(AuditEntry(at=self._now(), action=action, target=target, detail="", **who)))
+
+    def _now(self) -> str:
+        return timestamp(self._clock())
 
     def _write(self, transaction: Transaction) -> None:
         pending = _request.get()
@@ -68,16 +62,8 @@ class Audit:
 
     def note(self, action: str, detail: str, *, actor: str, role: str, request_id: str = "", client: str = "") -> None:
         """Write an entry for what changes nothing else: a token that was issued."""
-        entry = AuditEntry(
-            at=timestamp(self._clock()),
-            request_id=request_id,
-            actor=actor,
-            role=role,
-            client=client,
-            action=action,
-            target="",
-            detail=detail[:_DETAIL_CHARACTERS],
-        )
+        who = {"request_id": request_id, "actor": actor, "role": role, "client": client}
+        entry = AuditEntry(at=self._now(), action=action, target="", detail=detail[:_DETAIL_CHARACTERS], **who)
         with self._database.write() as transaction:
             self._insert(transaction, entry)
 

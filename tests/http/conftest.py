@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from support.code_v1 import Code
+from support.install_world import World, install_world
 from support.servers import RunningServer
 
 
@@ -34,3 +35,9 @@ def registry(tmp_path_factory: pytest.TempPathFactory, database_setting: Mapping
 def code(registry: RunningServer) -> Code:
     """The code v1 API, for a manager."""
     return Code(registry)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with install_world(tmp_path_factory.mktemp("install")) as running:
+        yield running

@@ -1,7 +1,6 @@
 """`skill-registry install`, `uninstall` and `upgrade`: on a data directory, and through the server that runs on it."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,12 +16,6 @@ from support.zips import plain_zip
 
 def skill_md(name: str, version: str = "1.0.0") -> str:
     return f"---\nname: {name}\ndescription: A skill about {name}.\nmetadata:\n  version: {version}\n---\n# {name}\n"
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Iterator[GitServer]:
-    with GitServer(tmp_path / "hub") as server:
-        yield server
 
 
 @pytest.fixture

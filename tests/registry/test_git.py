@@ -3,7 +3,6 @@
 import os
 import socket
 import stat
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
@@ -14,12 +13,6 @@ from registry.origins import GitOrigin, GitRef
 from registry.outbound import AddressPolicy, OutboundError
 from support.git_server import GitServer, Repository
 from support.web_server import WebServer, reply
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Iterator[GitServer]:
-    with GitServer(tmp_path / "hub") as server:
-        yield server
 
 
 @pytest.fixture

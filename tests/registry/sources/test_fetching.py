@@ -23,12 +23,6 @@ DOCUMENT = json.dumps({"skills": [{"id": "pdf", "download_url": "pdf.zip"}]}).en
 
 
 @pytest.fixture
-def hub(tmp_path: Path) -> Iterator[GitServer]:
-    with GitServer(tmp_path / "hub") as server:
-        yield server
-
-
-@pytest.fixture
 def web() -> Iterator[WebServer]:
     with WebServer() as server:
         yield server
