@@ -25,14 +25,18 @@ def test_a_skill_shows_its_text_files_and_how_to_get_it(show: Show) -> None:
 
 def test_going_back_returns_to_the_same_place_of_the_list(show: Show) -> None:
     page = show("/?source=library")
-    page.locator(".card a.open", has_text="shelf-025").scroll_into_view_if_needed()
-    before = page.evaluate("scrollY")
-    page.locator(".card a.open", has_text="shelf-025").click()
+    link = page.locator(".card a.open", has_text="shelf-025")
+    link.hover()  # scrolls to it as a click does
+    before = link.bounding_box()
+    link.click()
     expect(page.locator(".detail h1").first).to_contain_text("shelf-025")
     expect(page.get_by_text("skill-registry install library/shelf-025")).to_be_visible()
     page.go_back()
-    expect(page.locator(".card a.open", has_text="shelf-025")).to_be_in_viewport()
-    assert abs(page.evaluate("scrollY") - before) < 400
+    expect(link).to_be_in_viewport()
+    after = link.bounding_box()
+    assert before
+    assert after
+    assert abs(after["y"] - before["y"]) < 400
 
 
 def test_what_was_found_in_a_skill_stands_beside_it_with_its_place(show: Show) -> None:
