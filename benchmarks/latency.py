@@ -57,7 +57,7 @@ def median_ms(call: Callable[[str], object], queries: Sequence[str]) -> float:
 
 def parts(engine: Engine, embedder: Embedder, queries: Sequence[str]) -> Figures:
     """Return the medians of the parts called directly, and of whole searches in this process."""
-    words, index = engine.follower.words, engine._target.vectors
+    words, index = engine.follower.words.state, engine._target.vectors
     # What a search asks of its parts: a vector of the query, and of each sentence where there are several.
     vectors = {query: embedder.queries(sentences(query)) for query in queries}
     view = index._view

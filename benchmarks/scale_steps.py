@@ -165,7 +165,7 @@ def search(arguments: argparse.Namespace) -> Figures:
 
 
 def _searches(engine: Engine, model: Embedder, kind: str, texts: Sequence[str]) -> Figures:
-    words, index = engine.follower.words, engine._target.vectors
+    words, index = engine.follower.words.state, engine._target.vectors
     vectors = {text: model.queries(sentences(text)) for text in texts}
     terms = {text: words.terms(text) for text in texts}
     return {
@@ -184,7 +184,7 @@ def _searches(engine: Engine, model: Embedder, kind: str, texts: Sequence[str]) 
 def _filters(engine: Engine, short: Sequence[str], folder: Path) -> Figures:
     """Return the recall of the vectors for every filter, and what a search with it takes."""
     exact = np.load(folder / "nearest.npz")
-    index, words = engine._target.vectors, engine.follower.words
+    index, words = engine._target.vectors, engine.follower.words.state
     vectors = engine._target.embedder.queries(short)
     figures: Figures = {}
     for tag in ("", *corpora.TAGS):

@@ -23,8 +23,8 @@ from registry.publish.worker import STOP_SECONDS
 from registry.settings import Settings
 from search import integrity
 from search.engine import Engine
+from search.saved_words import words_identity
 from search.types import Documents
-from search.words import words_identity
 
 _log = logging.getLogger("registry")
 

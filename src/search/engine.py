@@ -12,11 +12,11 @@ from search.faiss_vectors import FaissVectors
 from search.follower import Follower
 from search.indexer import Indexer
 from search.reports import EngineStatus, Reindexed
+from search.saved_words import IndexNotWritten
 from search.service import SearchService, Semantic
 from search.text import RECIPE
 from search.types import Documents
 from search.vectors import OpenVectors
-from search.words import IndexNotWritten
 
 _log = logging.getLogger("search")
 
@@ -242,7 +242,7 @@ class Engine:
         target = self._target
         pending = self._pending(target) if target else 0
         count = self._documents.count()
-        drift = abs(len(self.follower.words) - count)
+        drift = abs(len(self.follower.words.state) - count)
         if target:
             drift += abs(len(target.vectors) - self._documents.vector_count(target.space))
         return EngineStatus(

@@ -8,7 +8,7 @@ from embeddings.base import Matrix
 from search.latest import Latest
 from search.types import Filter, Keys
 from search.vectors import VectorIndex
-from search.words import WordsIndex
+from search.words_state import WordsState
 
 _BROAD = 0.2
 """Share of documents let through from which on it is quicker to leave others out afterwards than to name those."""
@@ -29,7 +29,7 @@ class FilteredNeighbours:
         self._keys: Latest[tuple[int, Filter], Keys] = Latest(_REMEMBERED)
         self._counts: Latest[tuple[int, Filter], int] = Latest(_REMEMBERED)
 
-    def nearest(self, index: VectorIndex, vectors: Matrix, depth: int, words: WordsIndex, allowed: Filter) -> Keys:
+    def nearest(self, index: VectorIndex, vectors: Matrix, depth: int, words: WordsState, allowed: Filter) -> Keys:
         """Return the keys of at least the `depth` nearest to each vector that pass, those of the first one first."""
         if not words.restricts(allowed):
             return index.search(vectors, depth).keys

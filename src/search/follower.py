@@ -7,10 +7,10 @@ import shutil
 import threading
 from pathlib import Path
 
-from search import integrity
+from search.saved_words import IndexNotWritten
 from search.types import Documents
 from search.vectors import VectorIndex
-from search.words import IndexNotWritten, WordsIndex
+from search.words import WordsIndex
 
 _log = logging.getLogger("search")
 
@@ -76,8 +76,8 @@ class Follower:
 
     # Up to `number` and no further: where writes never end, a search would wait for all that come meanwhile.
     def _follow_words(self, words: WordsIndex, number: int) -> None:
-        while words.number < number and (
-            changes := self._documents.document_changes(words.number, _DOCUMENTS_A_COMMIT)
+        while words.state.number < number and (
+            changes := self._documents.document_changes(words.state.number, _DOCUMENTS_A_COMMIT)
         ):
             words.apply(changes, changes[-1].number)
 
@@ -110,11 +110,11 @@ class Follower:
         """
         with self._lock:
             self.save()
-            integrity.link_tantivy(self.words.folder, folder / self.words.folder.name)
+            number = self.words.copy(folder / self.words.folder.name)
             for path in self._folder.glob("vectors-*"):
                 if path.suffix != ".tmp":
                     os.link(path, folder / path.name)
-            return self.words.number
+            return number
 
     def close(self) -> None:
         """Write the snapshots and let the index files go."""

@@ -8,8 +8,8 @@ import numpy as np
 import tantivy
 
 from search import integrity
+from search.saved_words import IndexState
 from search.types import Keys
-from search.words import IndexState
 
 
 class IndexDamaged(Exception):

@@ -12,10 +12,11 @@ from search.filtered import FilteredNeighbours
 from search.follower import Follower
 from search.fuse import MINILM, Flags, Ranking, Signals, fuse
 from search.latest import Latest
+from search.saved_words import IndexNotWritten
 from search.text import fold, sentences
 from search.types import Documents, Filter, Found, Keys, MatchedBy, Mode, RanMode, Relevance
 from search.vectors import VectorIndex, VectorsUnavailable
-from search.words import IndexNotWritten, WordsIndex
+from search.words_state import WordsState
 
 CANDIDATES = 50
 """How many documents each index contributes to the fusion, at least: 100 and 200 measured no better."""
@@ -196,7 +197,7 @@ class SearchService:
     def _signals(
         self, request: Request, query: str, mode: RanMode, index: VectorIndex | None, vector: Matrix | None
     ) -> Signals:
-        words, allowed = self._follower.words, request.allowed
+        words, allowed = self._follower.words.state, request.allowed
         depth = min(max(CANDIDATES, request.offset + request.limit), DEEPEST)
         terms = words.terms(query)
         by_words = words.search(terms, depth, allowed) if mode != "semantic" else Found.nothing()
@@ -265,7 +266,7 @@ def _flags(keys: Keys, chosen: Sequence[int]) -> Flags:
     return np.isin(keys, chosen) if chosen else np.zeros(len(keys), np.bool_)
 
 
-def _named(words: WordsIndex, folded: str, allowed: Filter) -> tuple[list[int], list[int]]:
+def _named(words: WordsState, folded: str, allowed: Filter) -> tuple[list[int], list[int]]:
     """Return the documents whose name the query is, and those with a name that begins with it."""
     if not folded or len(folded) > _LONGEST_NAME:
         return [], []

@@ -61,9 +61,9 @@ def test_a_new_replica_begins_with_them_and_catches_up(
     assert snapshots(stocked, blobs, tmp_path / "new").fetch()
     engine = Engine(stocked.documents, tmp_path / "new", HashingEmbedder(), indexing=False)
     assert engine.follower.words.rebuilt_because is None
-    assert engine.follower.words.number == published.newest().number
+    assert engine.follower.words.state.number == published.newest().number
     assert (found(engine, "zebra"), found(engine, "number5")) == ("skill-21", "skill-5")
-    assert (len(engine.follower.words), engine.status().pending) == (20, 1)
+    assert (len(engine.follower.words.state), engine.status().pending) == (20, 1)
     assert not list((tmp_path / "new").glob("snapshot-*"))
     engine.close()
 
@@ -130,7 +130,7 @@ def test_a_copy_is_whole_while_others_write(
         assert snapshots(stocked, blobs, tmp_path / f"new-{number}").fetch()
         engine = Engine(stocked.documents, tmp_path / f"new-{number}", HashingEmbedder(), indexing=False)
         assert engine.follower.words.rebuilt_because is None
-        assert engine.follower.words.number == made.number
+        assert engine.follower.words.state.number == made.number
         engine.close()
     stopped.set()
     writer.join()

@@ -10,6 +10,7 @@ from search.faiss_vectors import FaissVectors
 from search.filtered import FilteredNeighbours
 from search.types import Document, DocumentGone, DocumentPut, Filter, Found
 from search.words import WordsIndex
+from search.words_state import WordsState
 from support.vectors import clustered_vectors, nearest, put, recall
 
 COUNT = 10_000
@@ -27,10 +28,10 @@ def document(key: int) -> Document:
 
 
 @pytest.fixture(scope="module")
-def words(tmp_path_factory: pytest.TempPathFactory) -> WordsIndex:
+def words(tmp_path_factory: pytest.TempPathFactory) -> WordsState:
     index = WordsIndex(tmp_path_factory.mktemp("words"), "catalog")
     index.apply([DocumentPut(int(key), document(int(key))) for key in KEYS], COUNT)
-    return index
+    return index.state
 
 
 @pytest.fixture(scope="module", params=[100_000, 1000], ids=["exact", "clusters"])
@@ -46,7 +47,7 @@ def look_at_few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clusters, "LOOKED_AT", 3000)
 
 
-def of(words: WordsIndex, vectors: FaissVectors, allowed: Filter, depth: int = 50) -> list[Found]:
+def of(words: WordsState, vectors: FaissVectors, allowed: Filter, depth: int = 50) -> list[Found]:
     neighbours, scores = FilteredNeighbours(), np.empty(0, np.float32)
     return [Found(neighbours.nearest(vectors, query[None], depth, words, allowed), scores) for query in QUERIES]
 
@@ -54,7 +55,7 @@ def of(words: WordsIndex, vectors: FaissVectors, allowed: Filter, depth: int = 5
 @pytest.mark.parametrize("tag", TAGS)
 @pytest.mark.parametrize("inverted", [False, True], ids=["with", "without"])
 def test_the_ten_nearest_that_pass_are_found(
-    words: WordsIndex, vectors: FaissVectors, tag: str, inverted: bool
+    words: WordsState, vectors: FaissVectors, tag: str, inverted: bool
 ) -> None:
     passing = KEYS[(KEYS % TAGS[tag] == 0) != inverted]
     allowed = Filter((), (f"tag:{tag}",)) if inverted else Filter(((f"tag:{tag}",),))
@@ -63,7 +64,7 @@ def test_the_ten_nearest_that_pass_are_found(
     assert all(np.isin(one.keys, passing).all() for one in found)
 
 
-def test_what_passes_is_found_where_nothing_near_does(words: WordsIndex, vectors: FaissVectors) -> None:
+def test_what_passes_is_found_where_nothing_near_does(words: WordsState, vectors: FaissVectors) -> None:
     passing = np.setdiff1d(KEYS, NEAR)
     found = of(words, vectors, Filter((), ("near",)))[0].keys
     assert 100 < len(NEAR) < COUNT / 2
@@ -75,6 +76,6 @@ def test_a_change_of_what_passes_counts_at_once(tmp_path: Path, vectors: FaissVe
     index, neighbours = WordsIndex(tmp_path / "words", "catalog"), FilteredNeighbours()
     index.apply([DocumentPut(key, document(key)) for key in range(1, 2001)], 2000)
     allowed = Filter((("tag:one-in-1000",),))
-    assert sorted(neighbours.nearest(vectors, QUERIES[:1], 5, index, allowed).tolist()) == [1000, 2000]
+    assert sorted(neighbours.nearest(vectors, QUERIES[:1], 5, index.state, allowed).tolist()) == [1000, 2000]
     index.apply([DocumentGone(2001, 1000)], 2001)
-    assert neighbours.nearest(vectors, QUERIES[:1], 5, index, allowed).tolist() == [2000]
+    assert neighbours.nearest(vectors, QUERIES[:1], 5, index.state, allowed).tolist() == [2000]

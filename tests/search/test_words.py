@@ -1,11 +1,13 @@
 """The words index: what is found, in which order, and what survives damage."""
 
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from search.inspection import words_held
 from search.text import fold
 from search.types import Document, DocumentGone, DocumentPut, Filter
 from search.words import WordsIndex
@@ -18,28 +20,34 @@ def put(number: int, key: int, name: str, **fields: object) -> DocumentPut:
     return DocumentPut(number, document)
 
 
-def filled(folder: Path) -> WordsIndex:
+FIRST = (
+    put(1, 1, "PDF Tools", description="merge and split pdf files", labels=("source:a", "enabled:true")),
+    put(2, 2, "Image Resize", description="resize pictures", body="also a pdf cover", labels=("source:b",)),
+    put(3, 3, "pdf", description="read documents", labels=("source:b", "enabled:false")),
+)
+
+
+def filled(folder: Path, saved: int = 3) -> WordsIndex:
+    """Return an index of three documents, of which so many are on the disk."""
     index = WordsIndex(folder, "catalog")
-    index.apply(
-        [
-            put(1, 1, "PDF Tools", description="merge and split pdf files", labels=("source:a", "enabled:true")),
-            put(2, 2, "Image Resize", description="resize pictures", body="also a pdf cover", labels=("source:b",)),
-            put(3, 3, "pdf", description="read documents", labels=("source:b", "enabled:false")),
-        ],
-        3,
-    )
+    for change in FIRST[:saved]:
+        index.apply([change], change.number)
+    index.save()
+    for change in FIRST[saved:]:
+        index.apply([change], change.number)
     return index
 
 
-@pytest.fixture
-def words(tmp_path: Path) -> Iterator[WordsIndex]:
-    index = filled(tmp_path / "words")
+@pytest.fixture(params=[3, 2, 1, 0], ids="{} saved".format)
+def words(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WordsIndex]:
+    monkeypatch.setattr("search.words.SAVED_AFTER_SECONDS", 3600.0)
+    index = filled(tmp_path / "words", request.param)
     yield index
     index.close()
 
 
 def found(words: WordsIndex, text: str, allowed: Filter = ALL) -> list[int]:
-    return words.search(words.terms(text), 10, allowed).keys.tolist()
+    return words.state.search(words.state.terms(text), 10, allowed).keys.tolist()
 
 
 def test_a_word_in_the_name_counts_more_than_one_in_the_body(words: WordsIndex) -> None:
@@ -55,36 +63,76 @@ def test_filters_ask_for_a_label_of_every_group(words: WordsIndex) -> None:
     assert found(words, "pdf", Filter((("source:b",),))) == [3, 2]
     assert found(words, "pdf", Filter((("source:a", "source:b"), ("enabled:true",)))) == [1]
     assert found(words, "pdf", Filter((), ("enabled:false",))) == [1, 2]
-    assert sorted(words.keys(Filter((("source:b",),)))) == [2, 3]
+    assert sorted(words.state.keys(Filter((("source:b",),)))) == [2, 3]
 
 
 @pytest.mark.parametrize("name", ["PDF Tools", "pdf-tools", "pdf_tools", "PDFTOOLS", "pdf  tools"])
 def test_a_name_is_found_whatever_its_case_and_separators(words: WordsIndex, name: str) -> None:
-    assert words.named(fold(name), 10, ALL) == [1]
+    assert words.state.named(fold(name), 10, ALL) == [1]
 
 
 def test_a_prefix_finds_longer_names(words: WordsIndex) -> None:
-    assert words.named_with_prefix("pdf", 10, ALL) == [3, 1]
+    assert words.state.named_with_prefix("pdf", 10, ALL) == [3, 1]
 
 
 def test_the_latest_change_of_a_document_counts(words: WordsIndex) -> None:
     words.apply([put(4, 2, "Zebra"), DocumentGone(5, 3)], 5)
     assert found(words, "pictures") == []
     assert found(words, "zebra") == [2]
-    assert (len(words), words.number) == (2, 5)
+    assert (len(words.state), words.state.number) == (2, 5)
+
+
+def test_a_score_does_not_tell_where_a_document_is(words: WordsIndex, tmp_path: Path) -> None:
+    whole = filled(tmp_path / "whole")
+    for query in ("pdf", "read pdf pictures", "merge documents"):
+        terms = words.state.terms(query)
+        scores, expected = (
+            dict(zip(found.keys.tolist(), found.scores.tolist(), strict=True))
+            for found in (one.state.search(terms, 10, ALL) for one in (words, whole))
+        )
+        assert scores == pytest.approx(expected, rel=0.35)  # lengths are compared with the mean of where they are
+        assert words.state.ceiling(terms) == pytest.approx(whole.state.ceiling(terms))
+    whole.close()
+
+
+def test_what_changes_while_it_is_saved_is_there_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("search.words.SAVED_AFTER_SECONDS", 0.001)
+    index = WordsIndex(tmp_path, "catalog")
+    for number in range(1, 301):
+        key = number % 50 + 1
+        gone = number % 7 == 0
+        index.apply([DocumentGone(number, key) if gone else put(number, key, f"Word{number}")], number)
+        assert found(index, f"word{number}") == ([] if gone else [key])
+        assert found(index, f"word{number - 50}") == []
+        there = index.state.keys(ALL).tolist()
+        assert (len(there), len(set(there))) == (len(index.state), len(index.state))
+    expected = sorted(index.state.keys(ALL).tolist())
+    index.close()
+    again = WordsIndex(tmp_path, "catalog")
+    assert (again.state.number, sorted(again.state.keys(ALL).tolist())) == (300, expected)
+    again.close()
+
+
+def test_what_is_new_is_on_the_disk_soon(tmp_path: Path) -> None:
+    index = filled(tmp_path / "words", saved=2)
+    deadline = time.monotonic() + 30
+    while words_held(tmp_path / "words").state.number < 3:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    index.close()
 
 
 def test_a_reopened_index_stands_where_it_stood(tmp_path: Path) -> None:
     filled(tmp_path).close()
     again = WordsIndex(tmp_path, "catalog")
-    assert (again.number, len(again), again.rebuilt_because) == (3, 3, None)
+    assert (again.state.number, len(again.state), again.rebuilt_because) == (3, 3, None)
     again.close()
 
 
 def test_an_index_of_another_catalog_is_not_used(tmp_path: Path) -> None:
     filled(tmp_path).close()
     other = WordsIndex(tmp_path, "another")
-    assert (other.number, len(other)) == (0, 0)
+    assert (other.state.number, len(other.state)) == (0, 0)
     other.close()
 
 
@@ -101,7 +149,7 @@ def test_a_flipped_byte_anywhere_in_a_segment_is_noticed(tmp_path: Path) -> None
             (damaged / path.name).write_bytes(data)
             index = WordsIndex(damaged, "catalog")
             assert index.rebuilt_because, (path.name, position)
-            assert index.number == 0
+            assert index.state.number == 0
             index.close()
 
 
@@ -110,5 +158,5 @@ def test_damaged_metadata_is_noticed(tmp_path: Path, damage: str) -> None:
     filled(tmp_path).close()
     (tmp_path / "meta.json").write_text(damage)
     index = WordsIndex(tmp_path, "catalog")
-    assert (index.number, len(index)) == (0, 0)
+    assert (index.state.number, len(index.state)) == (0, 0)
     index.close()
