@@ -17,24 +17,32 @@ class Background:
         self._work = work
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
-        self.is_stopped = False
-        """Whether a stop was asked for: a round that is under way ends at its next step."""
+        self._stopped = threading.Event()
 
     def start(self) -> None:
         """Begin with a round; one that was under way when it was stopped ends first."""
         if self._thread is not None:
             self._thread.join()
-        self.is_stopped = False
+        self._stopped.clear()
         self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
         self._thread.start()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether a stop was asked for: a round that is under way ends at its next step."""
+        return self._stopped.is_set()
 
     def wake(self) -> None:
         """Say that there is something to do."""
         self._wake.set()
 
+    def rest(self, seconds: float) -> None:
+        """Pause in a round: only a stop ends it sooner."""
+        self._stopped.wait(seconds)
+
     def stop(self, seconds: float | None = None) -> None:
         """Ask for an end, and wait for it, at most `seconds` where they are given."""
-        self.is_stopped = True
+        self._stopped.set()
         self._wake.set()
         if self._thread is not None:
             self._thread.join(seconds)

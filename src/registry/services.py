@@ -142,7 +142,7 @@ class Services:
             self.catalog,
             self.published,
             self.clock,
-            self.engine.changed,
+            self.engine,
             self.webhooks.note,
             Attached(checkpoint_file(self.registry.signer.name), lambda: self.registry.checkpoint().encode()),
             self.registry.metrics,

@@ -72,6 +72,8 @@ class Engine:
             if self._target and indexing
             else None
         )
+        if self.indexer:
+            self.indexer.give_way = self.search.under_way.give_way
 
     def _semantic(self, embedder: Embedder, space: str) -> Semantic:
         path = self._folder / f"{_file_name(space)}.faiss"

@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 
 import msgspec
+import numpy as np
 
-from embeddings.base import Embedder, EmbeddingError
+from embeddings.base import Embedder, EmbeddingError, Matrix
 from search.types import Documents, Embedded, Stale
 
 _log = logging.getLogger("search")
@@ -49,6 +50,8 @@ class Indexer:
         self._on_complete = on_complete
         self.rate: float | None = None
         """How many texts are embedded in a second at most."""
+        self.give_way: Callable[[], None] = lambda: None
+        """Called before each text that is embedded on this machine: it waits for who should go first."""
         self._refused: dict[int, tuple[str, str]] = {}
         self._wake = threading.Event()
         self._stopped = threading.Event()
@@ -152,7 +155,7 @@ class Indexer:
     def _embed(self, stale: Sequence[Stale]) -> None:
         started = time.monotonic()
         try:
-            vectors = self._embedder.documents([item.text for item in stale])
+            vectors = self._vectors([item.text for item in stale])
         except EmbeddingError as error:
             if not error.permanent:
                 raise
@@ -164,6 +167,15 @@ class Indexer:
         self.totals.embedded += self._documents.put_vectors(self._space, made)
         self._on_stored()
         self._notify()
+
+    def _vectors(self, texts: Sequence[str]) -> Matrix:
+        if self._embedder.provider != "local":
+            return self._embedder.documents(texts)
+        vectors = np.empty((len(texts), self._embedder.dim), np.float32)
+        for row, text in enumerate(texts):
+            self.give_way()
+            vectors[row] = self._embedder.documents([text])[0]
+        return vectors
 
     def _embed_halves(self, stale: Sequence[Stale], error: EmbeddingError) -> None:
         """Find the text that was refused, so that it does not keep the others out."""

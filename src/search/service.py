@@ -15,6 +15,7 @@ from search.latest import Latest
 from search.saved_words import IndexNotWritten
 from search.text import fold, sentences
 from search.types import Documents, Filter, Found, Keys, MatchedBy, Mode, RanMode, Relevance
+from search.under_way import UnderWay
 from search.vectors import VectorIndex, VectorsUnavailable
 from search.words_state import WordsState
 
@@ -94,6 +95,7 @@ class SearchService:
     ) -> None:
         self._documents = documents
         self._follower = follower
+        self.under_way = UnderWay()
         self._semantic = semantic
         self._fallback_seconds = fallback_seconds
         self._vectors: Latest[tuple[str, str], Matrix] = Latest(_CACHED_QUERIES)
@@ -121,7 +123,8 @@ class SearchService:
             semantic.vectors.is_remote or not self._embeds_at_once(semantic, _normal(request.query))
         ):
             return None
-        return self._search(request, number, [])
+        with self.under_way:
+            return self._search(request, number, [])
 
     def _embeds_at_once(self, semantic: Semantic, query: str) -> bool:
         short = self._is_loaded(semantic) and len(query) <= _SHORT_QUERY
@@ -137,12 +140,13 @@ class SearchService:
         Raises SemanticUnavailable when the mode is `semantic` and the query cannot be embedded.
         """
         warnings: list[str] = []
-        try:
-            number = self._follower.catch_up()
-        except IndexNotWritten:
-            number = self._documents.number()
-            warnings.append("degraded: the latest changes cannot be indexed just now, and are not found")
-        return self._search(request, number, warnings)
+        with self.under_way:
+            try:
+                number = self._follower.catch_up()
+            except IndexNotWritten:
+                number = self._documents.number()
+                warnings.append("degraded: the latest changes cannot be indexed just now, and are not found")
+            return self._search(request, number, warnings)
 
     def _search(self, request: Request, number: int, warnings: list[str]) -> Results:
         query = _normal(request.query)

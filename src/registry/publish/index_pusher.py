@@ -16,6 +16,7 @@ _log = logging.getLogger("registry.index")
 _LOOK_SECONDS = 1.0
 _CHECK_SECONDS = 300.0
 _LONGEST_DELAY_SECONDS = 60.0
+_LONGEST_REST_SECONDS = 3.0
 _HEAD = "index_head"
 
 Lines = Callable[[str], bytes]
@@ -73,8 +74,11 @@ class IndexPusher:
             if time.monotonic() >= self._check_at:
                 self.check()
                 self._check_at = time.monotonic() + _CHECK_SECONDS
+            started = time.monotonic()
             self.push()
             self._failures = 0
+            # Half of the time at most: pushing costs as much as searching, and what waits is pushed together.
+            self._thread.rest(min(time.monotonic() - started, _LONGEST_REST_SECONDS))
         except (GitError, OSError, DatabaseError) as error:
             self._failures = min(self._failures + 1, 10)
             if not self._thread.is_stopped:

@@ -74,7 +74,7 @@ class Jobs:
     """
 
     def __init__(self, database: Database, clock: Clock, note: Callable[[Transaction, Checked], None]) -> None:
-        self._database = database
+        self.database = database
         self._clock = clock
         self._note = note
 
@@ -84,7 +84,7 @@ class Jobs:
 
     def get(self, job_id: str) -> Job | None:
         """Return a job, if there is one."""
-        rows = self._database.read(f"select {_COLUMNS} from publish_jobs where id = ?", (job_id,))
+        rows = self.database.read(f"select {_COLUMNS} from publish_jobs where id = ?", (job_id,))
         return _job(rows[0]) if rows else None
 
     def visible(self, job_id: str, principal: Principal) -> Job:
@@ -138,7 +138,7 @@ class Jobs:
 
     def due(self, now: float) -> list[str]:
         """Return the ids of the jobs that could be worked on, the oldest first; `now` is in seconds since 1970."""
-        rows = self._database.read(
+        rows = self.database.read(
             f"select id from publish_jobs where {_LIVE} and next_try <= ? order by number", (now,)
         )
         return [row[0] for row in rows]
@@ -150,13 +150,13 @@ class Jobs:
     def begin(self, job: Job) -> None:
         """Note that a job is being looked at."""
         if job.state == "pending":
-            with self._database.write() as transaction:
+            with self.database.write() as transaction:
                 sql = "update publish_jobs set state = 'validating' where id = ? and state = 'pending'"
                 transaction.execute(sql, (job.id,))
 
     def postpone(self, job: Job, until: float) -> None:
         """Note that a job has failed for reasons that may pass, and when to try again."""
-        with self._database.write() as transaction:
+        with self.database.write() as transaction:
             transaction.execute("update publish_jobs set tries = tries + 1, next_try = ? where id = ?", (until, job.id))
 
     def accept(self, transaction: Transaction, job: Job, warnings: Sequence[JobFinding], index_number: int) -> None:
@@ -169,7 +169,7 @@ class Jobs:
 
     def reject(self, job: Job, errors: Sequence[JobFinding]) -> None:
         """End a job with what is wrong, unless it has ended already."""
-        with self._database.write() as transaction:
+        with self.database.write() as transaction:
             ended = transaction.execute(
                 f"update publish_jobs set state = 'rejected', errors = ?, completed_at = ? where id = ? and {_LIVE}",
                 (msgspec.json.encode(errors).decode(), self.now(), job.id),

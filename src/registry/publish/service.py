@@ -27,6 +27,7 @@ from registry.publish.submitting import Received, Receiver, Submitting
 from registry.publish.worker import PublishWorker
 from registry.settings import Settings
 from registry.webhooks import Checked
+from search.engine import Engine
 
 _log = logging.getLogger("registry.publish")
 
@@ -69,7 +70,8 @@ class IndexedSkill(msgspec.Struct, kw_only=True):
 class Publishing:
     """Receives packages, works them off, and gives them out. One process of a catalog pushes the index.
 
-    `note` writes down what webhooks are to be told. Raises BlobUnavailable where the store cannot be had at all.
+    `engine` makes findable what is published, and its searches go first; `note` writes down what webhooks are to be
+    told. Raises BlobUnavailable where the store cannot be had at all.
     """
 
     def __init__(
@@ -78,7 +80,7 @@ class Publishing:
         catalog: Catalog,
         published: PublishedVersions,
         clock: Clock,
-        on_change: Callable[[], None],
+        engine: Engine,
         note: Callable[[Transaction, Checked], None],
         checkpoint: Attached,
         metrics: Metrics,
@@ -86,7 +88,7 @@ class Publishing:
         database = catalog.database
         self._limits = limits = Limits(archive_bytes=settings.limits.upload_bytes)
         self._files = IndexFiles.configured(published, settings)
-        self._on_change = on_change
+        self._engine = engine
         self._metrics = metrics
         self.upload_bytes = settings.limits.upload_bytes
         self.published = published
@@ -97,7 +99,6 @@ class Publishing:
         spool = DatabaseSpool(database, self._folder) if settings.is_replicated else FolderSpool(self._folder)
         self._submitting = Submitting(spool, catalog, self.jobs, self.published, limits, clock)
         self._worker = PublishWorker(
-            database,
             self.jobs,
             self.published,
             spool,
@@ -105,6 +106,7 @@ class Publishing:
             settings.limits,
             metrics,
             self._changed,
+            engine.search.under_way.give_way,
         )
         self._pusher = IndexPusher(database, git_index(settings), self._files.file, checkpoint, metrics)
 
@@ -131,7 +133,7 @@ class Publishing:
         self._pusher.look()
 
     def _changed(self) -> None:
-        self._on_change()
+        self._engine.changed()
         self._pusher.wake()
 
     def receive(self) -> Receiver:

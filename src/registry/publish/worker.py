@@ -9,14 +9,14 @@ import logging
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from registry import setting_groups
 from registry.background import Background
 from registry.blobs import BlobConflict, BlobStore, BlobUnavailable, put_checked
-from registry.db import Database
 from registry.findings import Finding
-from registry.metrics import Metrics
+from registry.metrics import Metrics, PublishStep
 from registry.packages import Limits, Package, PackageRefused, read_zip
 from registry.packages.refusal import security_issue, structure_error
 from registry.publish.jobs import Job, JobFinding, Jobs
@@ -35,11 +35,13 @@ _LONGEST_DELAY_SECONDS = 30.0
 
 
 class PublishWorker:
-    """Works jobs off, one after the other. `on_accepted` is called after some became visible."""
+    """Works jobs off, one after the other.
+
+    `on_accepted` is called after some became visible, `give_way` before each step: it waits for who should go first.
+    """
 
     def __init__(
         self,
-        database: Database,
         jobs: Jobs,
         published: PublishedVersions,
         spool: Spool,
@@ -47,8 +49,9 @@ class PublishWorker:
         limits: setting_groups.Limits,
         metrics: Metrics,
         on_accepted: Callable[[], None],
+        give_way: Callable[[], None],
     ) -> None:
-        self._database = database
+        self._database = jobs.database
         self._jobs = jobs
         self._published = published
         self._spool = spool
@@ -57,6 +60,7 @@ class PublishWorker:
         self._tries = limits.publish_tries
         self._metrics = metrics
         self._on_accepted = on_accepted
+        self._give_way = give_way
         self._thread = Background("publish", self._round)
         self._is_tidy = False
         self._has_accepted = False
@@ -131,16 +135,20 @@ class PublishWorker:
             if not self._thread.is_stopped:
                 self._postpone(job, error)
 
+    def _step(self, name: PublishStep) -> AbstractContextManager[object]:
+        self._give_way()
+        return self._metrics.publish_step(name)
+
     def _publish(self, job: Job, package: Path) -> None:
         with tempfile.TemporaryDirectory(dir=self._spool.folder, prefix=UNPACKED_PREFIX) as folder:
-            with self._metrics.publish_step("read"):
+            with self._step("read"):
                 read = read_zip(package, Path(folder) / "package", self._limits)
             version = _version(job, read, self._jobs.now())
         if self._thread.is_stopped:
             return
-        with self._metrics.publish_step("store"):
+        with self._step("store"):
             put_checked(self._store, version.key, package)
-        with self._metrics.publish_step("record"), self._database.write() as transaction:
+        with self._step("record"), self._database.write() as transaction:
             if job.id not in self._jobs.live_ids(transaction):
                 return  # the claim was lost with its connection, and another process was quicker
             number = self._published.add(transaction, version)
