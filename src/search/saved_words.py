@@ -12,7 +12,7 @@ import tantivy
 from search import integrity
 from search.text import RECIPE
 from search.types import DocumentGone, DocumentPut
-from search.words_schema import SCHEMA, document_of, has_key, key_query, open_index
+from search.words_schema import SCHEMA, has_key, key_query, open_index, tantivy_document
 
 _WRITER_MEMORY = 32_000_000
 
@@ -127,7 +127,7 @@ class SavedWords:
                 self._writer.delete_documents_by_query(key_query(key))
                 self._count -= 1
             if isinstance(change, DocumentPut):
-                self._writer.add_document(document_of(change))
+                self._writer.add_document(tantivy_document(change.document))
                 self._count += 1
 
     def _recover(self) -> None:

@@ -1,5 +1,7 @@
 """What the words index keeps of a document: one weighted text, exact names, labels, and the key, as tantivy has it."""
 
+from collections.abc import Sequence
+
 import tantivy
 
 from search.text import (
@@ -12,7 +14,7 @@ from search.text import (
     query_analyzer,
     segmented,
 )
-from search.types import DocumentPut
+from search.types import Document
 
 NAME_FIELDS = ("id", "name", "joined_name")
 
@@ -33,8 +35,8 @@ _DOCUMENT_ANALYZER = document_analyzer()
 _QUERY_ANALYZER = query_analyzer()
 
 
-def open_index(folder: str | None) -> tantivy.Index:
-    """Return the index in a folder, or an empty one in memory. Raises ValueError, OSError."""
+def open_index(folder: str) -> tantivy.Index:
+    """Return the index in a folder. Raises ValueError, OSError."""
     index = tantivy.Index(SCHEMA, folder)
     index.register_tokenizer("skill", _DOCUMENT_ANALYZER)
     # One that also reloads itself after a commit holds up whoever reloads it, for 100 ms at a time.
@@ -42,18 +44,26 @@ def open_index(folder: str | None) -> tantivy.Index:
     return index
 
 
-def document_of(change: DocumentPut) -> tantivy.Document:
-    """Return what is indexed of a document."""
-    document = tantivy.Document()
-    document.add_unsigned("key", change.document.key)
-    document.add_text("text", indexed_text(change.document))
-    document.add_text("id", fold(change.document.id))
-    for name in folded_names(change.document):
-        document.add_text("name", name)
-        document.add_text("joined_name", joined(name))
-    for label in change.document.labels:
-        document.add_text("labels", label)
-    return document
+def indexed_fields(document: Document) -> dict[str, Sequence[str]]:
+    """Return the values of a document that are indexed as they are, by field."""
+    names = folded_names(document)
+    return {
+        "id": (fold(document.id),),
+        "name": names,
+        "joined_name": [joined(name) for name in names],
+        "labels": document.labels,
+    }
+
+
+def tantivy_document(document: Document) -> tantivy.Document:
+    """Return what tantivy indexes of a document."""
+    made = tantivy.Document()
+    made.add_unsigned("key", document.key)
+    made.add_text("text", indexed_text(document))
+    for field, values in indexed_fields(document).items():
+        for value in values:
+            made.add_text(field, value)
+    return made
 
 
 def key_query(key: int) -> tantivy.Query:
@@ -64,6 +74,11 @@ def key_query(key: int) -> tantivy.Query:
 def has_key(searcher: tantivy.Searcher, key: int) -> bool:
     """Return whether there is a document with a key."""
     return bool(searcher.search(key_query(key), 1, count=False).hits)
+
+
+def document_terms(text: str) -> list[str]:
+    """Return the terms that are indexed of a text, as often as they are there."""
+    return _DOCUMENT_ANALYZER.analyze(text)
 
 
 def query_terms(query: str) -> list[str]:

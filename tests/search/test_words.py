@@ -1,5 +1,6 @@
 """The words index: what is found, in which order, and what survives damage."""
 
+import random
 import shutil
 import time
 from collections.abc import Iterator
@@ -82,17 +83,25 @@ def test_the_latest_change_of_a_document_counts(words: WordsIndex) -> None:
     assert (len(words.state), words.state.number) == (2, 5)
 
 
-def test_a_score_does_not_tell_where_a_document_is(words: WordsIndex, tmp_path: Path) -> None:
-    whole = filled(tmp_path / "whole")
-    for query in ("pdf", "read pdf pictures", "merge documents"):
-        terms = words.state.terms(query)
-        scores, expected = (
-            dict(zip(found.keys.tolist(), found.scores.tolist(), strict=True))
-            for found in (one.state.search(terms, 10, ALL) for one in (words, whole))
-        )
-        assert scores == pytest.approx(expected, rel=0.35)  # lengths are compared with the mean of where they are
-        assert words.state.ceiling(terms) == pytest.approx(whole.state.ceiling(terms))
-    whole.close()
+def test_a_score_does_not_tell_whether_a_document_is_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("search.words.SAVED_AFTER_SECONDS", 3600.0)
+    index, drawn = WordsIndex(tmp_path, "catalog"), random.Random(7)
+    words = [f"word{number}" for number in range(300)]
+    bodies = [" ".join(drawn.choices(words, k=round(1.08**number))) for number in range(100)]
+    index.apply([put(key, key, words[key], body=body) for key, body in enumerate(bodies, 1)], 100)
+
+    def scores() -> list[dict[int, float]]:
+        answers = (index.state.search(random.Random(number).sample(words, 4), 100, ALL) for number in range(20))
+        return [dict(zip(one.keys.tolist(), one.scores.tolist(), strict=True)) for one in answers]
+
+    fresh, ceiling = scores(), index.state.ceiling(words[:5])
+    assert words_held(tmp_path).state.number == 0
+    index.save()
+    assert words_held(tmp_path).state.number == 100
+    assert index.state.ceiling(words[:5]) == pytest.approx(ceiling)
+    for one, other in zip(scores(), fresh, strict=True):
+        assert one == pytest.approx(other, rel=1e-4)
+    index.close()
 
 
 def test_what_changes_while_it_is_saved_is_there_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
