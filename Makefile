@@ -20,7 +20,7 @@ registry: .venv/installed-dev ## serve a registry with its S3 storage and its in
 
 # A file's tests stay together, because its servers are shared; the files are spread, because servers are mostly waited for.
 test: .venv/installed-dev programs ## run the tests
-	$(BIN)/pytest -q --numprocesses auto --maxprocesses 4 --dist loadfile $(ARGS)
+	$(BIN)/pytest -q --numprocesses auto --maxprocesses 4 --dist loadfile --durations 20 $(ARGS)
 
 lint: .venv/installed-dev vendor-check ## check style, types and vendored files
 	$(BIN)/ruff check .

@@ -1,5 +1,6 @@
 """How tokens are issued: for a credential, or, on loopback, for the asking (the contract's section 3)."""
 
+import ipaddress
 from collections.abc import Iterable
 from typing import Annotated, Literal, NamedTuple
 
@@ -117,7 +118,7 @@ class TokenIssuer:
         hosts = [value for name, value in caller.headers if name == b"host"]
         proxied = any(name in _PROXY_HEADERS or name.startswith(b"x-forwarded") for name, _ in caller.headers)
         here = len(hosts) == 1 and is_loopback_host(hosts[0].decode("latin-1"))
-        return here and not proxied and is_loopback_host(caller.address)
+        return here and not proxied and _is_loopback(caller.address)
 
     def _issued(self, principal: Principal, wanted: TokenRequest, caller: Caller) -> TokenData:
         role = wanted.role or principal.role
@@ -154,3 +155,10 @@ class TokenIssuer:
 
 def _too_many(failures: Quota) -> RegistryError:
     return rate_limited("Too many failures to get a token from this address", failures.reset_seconds)
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
