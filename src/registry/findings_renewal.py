@@ -16,7 +16,7 @@ _log = logging.getLogger("registry")
 
 _BATCH = 50
 _PAUSE_SECONDS = 0.2
-"""Between two batches, so that a large catalog is gone through without holding anybody up."""
+"""Between two batches, so that writes and other followers of the catalog get their turn."""
 _DONE_SECONDS = 24 * 3600.0
 
 
@@ -27,13 +27,22 @@ class FindingsRenewal:
         records: The skills that are records.
         publishing: The published versions, where this service publishes.
         on_change: Called after each batch that changed skills.
+        give_way: Called before each skill: lets searches go first.
     """
 
-    def __init__(self, records: RecordSkills, publishing: Publishing | None, on_change: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        records: RecordSkills,
+        publishing: Publishing | None,
+        on_change: Callable[[], None],
+        give_way: Callable[[], None],
+    ) -> None:
         self._records = records
         self._publishing = publishing
         self._on_change = on_change
-        self._failed: set[tuple[str, str]] = set()
+        self._give_way = give_way
+        self._last_record = ""
+        self._last_version = ("", "")
         self._thread = Background("findings", self._round)
 
     def start(self) -> None:
@@ -50,29 +59,33 @@ class FindingsRenewal:
                 self._on_change()
                 return _PAUSE_SECONDS
         except Exception:
-            _log.exception("findings cannot be renewed; the next start tries again")
+            _log.exception("findings cannot be renewed; the next round tries again")
+        self._last_record, self._last_version = "", ("", "")
         return _DONE_SECONDS
 
     def _renew_records(self) -> int:
         """Renew a batch of records; return of how many."""
-        stale = self._records.looked_into_by_others(_BATCH)
+        stale = self._records.looked_into_by_others(self._last_record, _BATCH)
         for skill_id in stale:
-            if not self._thread.is_stopped:
-                self._records.look_again(skill_id)
+            if self._thread.is_stopped:
+                break
+            self._give_way()
+            self._records.look_again(skill_id)
+            self._last_record = skill_id
         return len(stale)
 
     def _renew_versions(self) -> int:
-        """Renew a batch of published versions; return of how many, those that cannot be had left out."""
+        """Renew a batch of published versions; return of how many, those that cannot be counted too."""
         if self._publishing is None:
             return 0
-        every = self._publishing.published.looked_into_by_others()
-        stale = [one for one in every if one not in self._failed][:_BATCH]
+        stale = self._publishing.published.looked_into_by_others(self._last_version, _BATCH)
         for skill_id, version in stale:
             if self._thread.is_stopped:
                 break
+            self._give_way()
             try:
                 self._publishing.look_again(skill_id, version)
             except (RegistryError, PackageRefused, OSError) as error:
                 _log.warning("the findings of %s %s stay as they are: %s", skill_id, version, error)
-                self._failed.add((skill_id, version))
+            self._last_version = (skill_id, version)
         return len(stale)

@@ -69,13 +69,13 @@ class RecordSkills:
         """Return what the record says beyond its fields. Raises SKILL_NOT_FOUND."""
         return self._catalog.body(skill_id)
 
-    def looked_into_by_others(self, limit: int) -> list[str]:
-        """Return ids of records whose findings are of other rules than today's."""
+    def looked_into_by_others(self, after: str, limit: int) -> list[str]:
+        """Return the next ids of records, in order, whose findings are of other rules than today's."""
         sql = (
-            "select id from skills where folder is null and advertised = 0 and detail not like ?"
+            "select id from skills where id > ? and folder is null and advertised = 0 and detail not like ?"
             " and id not in (select skill_id from published) order by id limit ?"
         )
-        return [row[0] for row in self._catalog.database.read(sql, (OF_THESE_RULES, limit))]
+        return [row[0] for row in self._catalog.database.read(sql, (after, OF_THESE_RULES, limit))]
 
     def look_again(self, skill_id: str) -> None:
         """Renew the findings of a record, if it is still there."""

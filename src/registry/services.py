@@ -122,7 +122,8 @@ class Services:
 
     def _work_of_one(self) -> list[tuple[Callable[[], None], Callable[[], None]]]:
         """Return how to begin and to end each thing that only one process of a catalog does."""
-        findings = FindingsRenewal(self.records, self._publishing, self.engine.changed)
+        give_way = self.engine.search.under_way.give_way
+        findings = FindingsRenewal(self.records, self._publishing, self.engine.changed, give_way)
         snapshots = SnapshotPublisher(self._snapshots, self.engine, self.documents)
         work = [
             (self.scanner.start, self.scanner.stop),

@@ -96,8 +96,9 @@ class Upgrader:
 
     def _result(self, stored: Stored, body: UpgradeBody, latest: dict[Origin, str]) -> UpgradeResult:
         result = UpgradeResult(id=stored.skill.id, outcome="error", resolved_version=stored.skill.version)
+        install = find_install(self._catalog.database, str(stored.folder))
         try:
-            result.outcome, result.resolved_version = self._upgraded(stored, body, latest)
+            result.outcome, result.resolved_version = self._upgraded(stored, install, body, latest)
         except _Stays as reason:
             result.outcome, result.reason = "immutable", str(reason)
         except RegistryError as error:
@@ -105,12 +106,22 @@ class Upgrader:
         except OutboundError as error:
             result.reason = str(error)
         except OSError as error:
-            _log.exception("skill %s cannot be upgraded", stored.skill.id)
-            result.reason = f"it cannot be read or written: {error.strerror or type(error).__name__}"
+            if self._is_changed_by_another(stored, install):
+                result.outcome, result.reason = "immutable", _CHANGED_MEANWHILE
+            else:
+                _log.exception("skill %s cannot be upgraded", stored.skill.id)
+                result.reason = f"it cannot be read or written: {error.strerror or type(error).__name__}"
         return result
 
-    def _upgraded(self, stored: Stored, body: UpgradeBody, latest: dict[Origin, str]) -> tuple[Outcome, str]:
-        install = self._changeable(stored, body.version)
+    def _is_changed_by_another(self, stored: Stored, install: Install | None) -> bool:
+        """Return whether the folder may have moved under a reader: another upgrade is at it, or has just been."""
+        now = find_install(self._catalog.database, str(stored.folder))
+        return now != install or (now is not None and now.following is not None)
+
+    def _upgraded(
+        self, stored: Stored, install: Install | None, body: UpgradeBody, latest: dict[Origin, str]
+    ) -> tuple[Outcome, str]:
+        install = self._changeable(stored, install, body.version)
         following = msgspec.structs.replace(install, origin=self._origin_now(install), following=None)
         origin = self._offers.reachable(following.origin)
         as_before = following.origin == install.origin and body.version in (None, stored.skill.version)
@@ -136,9 +147,8 @@ class Upgrader:
             known[repository] = self._fetcher.latest(repository)
         return known[repository]
 
-    def _changeable(self, stored: Stored, version: str | None) -> Install:
+    def _changeable(self, stored: Stored, install: Install | None, version: str | None) -> Install:
         """Return where a skill is from. Raises _Stays where it is not to be changed."""
-        install = find_install(self._catalog.database, str(stored.folder))
         if install is None:
             raise _Stays("it is a folder of its own: nothing installed it")
         if install.editable:

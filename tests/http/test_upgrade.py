@@ -34,9 +34,10 @@ def test_of_upgrades_of_one_skill_at_once_one_is_done(world: World) -> None:
     world.installed(origin=world.subdir("rushed"))
     world.publish("rushed", "1.1.0")
     with ThreadPoolExecutor(5) as pool:
-        outcomes = list(pool.map(lambda _: world.upgraded("rushed")["outcome"], range(5)))
-    assert outcomes.count("updated") == 1
-    assert set(outcomes) <= {"updated", "up_to_date", "immutable"}
+        results = list(pool.map(lambda _: world.upgraded("rushed"), range(5)))
+    outcomes = [result["outcome"] for result in results]
+    assert outcomes.count("updated") == 1, results
+    assert set(outcomes) <= {"updated", "up_to_date", "immutable"}, results
     assert world.upgraded("rushed")["outcome"] == "up_to_date"
 
 

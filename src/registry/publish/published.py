@@ -147,13 +147,14 @@ class PublishedVersions:
         changes = update_notes(before.record.reach, version.record.reach, before.version) if before else []
         return [*([alike] if alike else []), *changes]
 
-    def looked_into_by_others(self) -> list[tuple[str, str]]:
-        """Return id and version of what can be had and has findings of other rules than today's."""
+    def looked_into_by_others(self, after: tuple[str, str], limit: int) -> list[tuple[str, str]]:
+        """Return the next ids and versions, in order, that can be had and have findings of other rules than today's."""
         sql = (
-            "select skill_id, version from published where state <> 'revoked' and record not like ?"
-            " order by skill_id, version"
+            "select skill_id, version from published where (skill_id, version) > (?, ?) and state <> 'revoked'"
+            " and record not like ? order by skill_id, version limit ?"
         )
-        return [(skill_id, version) for skill_id, version in self._database.read(sql, (OF_THESE_RULES,))]
+        rows = self._database.read(sql, (*after, OF_THESE_RULES, limit))
+        return [(skill_id, version) for skill_id, version in rows]
 
     def set_findings(self, skill_id: str, version: str, findings: SkillFindings) -> None:
         """Replace the findings of a version, and show it. Raises SKILL_NOT_FOUND."""
