@@ -9,14 +9,9 @@ tantivy) for a search, and a bare Litestar route that answers the same bytes for
 
 import argparse
 import json
-import signal
-import socket
-import statistics
-import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,9 +23,9 @@ from rich.table import Table
 
 import corpora
 import guard_cost
-import load
 from embeddings import Embedder, EmbeddingSettings, choose
 from embeddings.base import Matrix
+from latency_http import CLIENTS, Figures, Served, median_ms, over_http
 from registry.database.sqlite import SqliteDatabase
 from registry.documents import CatalogDocuments
 from search.engine import Engine
@@ -39,24 +34,11 @@ from search.text import sentences
 from search.types import Filter
 
 SEARCHES = 400
-THROUGHPUT_REQUESTS = 2000
-CLIENTS = (1, 8, 32)
 ENABLED = Filter((), ("enabled:false",))
-Figures = dict[str, float]
 
 
-def median_ms(call: Callable[[str], object], queries: Sequence[str]) -> float:
-    """Return the median of how many milliseconds `call` takes for each query."""
-    times = []
-    for query in queries:
-        started = time.perf_counter()
-        call(query)
-        times.append(time.perf_counter() - started)
-    return statistics.median(times) * 1000
-
-
-def parts(engine: Engine, embedder: Embedder, queries: Sequence[str]) -> Figures:
-    """Return the medians of the parts called directly, and of whole searches in this process."""
+def parts(engine: Engine, embedder: Embedder, queries: Sequence[str]) -> tuple[Figures, Callable[[str], None]]:
+    """Return the medians of the parts and of whole searches in this process; and what calls all parts for a query."""
     words, index = engine.follower.words.state, engine._target.vectors
     # What a search asks of its parts: a vector of the query, and of each sentence where there are several.
     vectors = {query: embedder.queries(sentences(query)) for query in queries}
@@ -82,102 +64,7 @@ def parts(engine: Engine, embedder: Embedder, queries: Sequence[str]) -> Figures
         flat.search(embedder.queries(sentences(query)), CANDIDATES)
         words.search(words.terms(query), CANDIDATES, Filter())
 
-    figures["parts in turn"] = median_ms(directly, queries)
-    return figures
-
-
-BARE = """
-import sys
-import uvicorn
-from litestar import Litestar, Response, get
-
-BODY = open(sys.argv[2], "rb").read()
-
-@get("/bare", sync_to_thread=False)
-def bare() -> Response[bytes]:
-    return Response(BODY, media_type="application/json")
-
-uvicorn.run(Litestar([bare], logging_config=None), port=int(sys.argv[1]), log_level="error", access_log=False)
-"""
-
-
-class Served:
-    """A server process on a free port of loopback."""
-
-    def __init__(self, command: Sequence[str], ready_path: str) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port: int = free.getsockname()[1]
-        started = time.perf_counter()
-        self.process = subprocess.Popen([part.replace("{port}", str(self.port)) for part in command])
-        while True:
-            try:
-                self.get(ready_path)
-                break
-            except OSError:
-                if self.process.poll() is not None or time.perf_counter() - started > 600:
-                    raise
-                time.sleep(0.01)
-        self.seconds_to_ready = time.perf_counter() - started
-
-    def get(self, path: str) -> bytes:
-        """Return the body of an answer."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=60) as answer:
-            body: bytes = answer.read()
-            return body
-
-    def rss_mb(self) -> float:
-        """Return the process's resident memory in MB."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1]) / 1024
-
-    def stop(self) -> None:
-        """End the process."""
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(60)
-
-
-def over_http(data_dir: Path, models: Path, queries: Sequence[str]) -> tuple[Figures, Figures]:
-    """Return figures of the service over HTTP and of the bare route that answers the same bytes."""
-    empty = data_dir / "skills"
-    command = [
-        str(Path(sys.executable).with_name("skill-registry")), "serve", "--host", "127.0.0.1", "--port", "{port}",
-        "--skills-dir", str(empty), "--data-dir", str(data_dir), "--log-level", "warning",
-    ]  # fmt: skip
-    if not (data_dir / "models").exists():
-        (data_dir / "models").symlink_to(models)
-    Served(command, "/api/v1/search?q=first").stop()
-    server = Served(command, "/api/v1/search?q=first")
-    figures: Figures = {"second start, seconds": server.seconds_to_ready}
-
-    def bodies(mode: str, suffix: str = "") -> list[bytes]:
-        texts = [json.dumps({"query": f"{query}{suffix}", "mode": mode}).encode() for query in queries]
-        return [load.request("/api/v1/search", server.port, body) for body in texts]
-
-    answer = server.get("/api/v1/search?q=" + urllib.request.quote(queries[0]))
-    figures["hybrid p50"] = load.run(server.port, bodies("hybrid")).p50
-    figures["words p50"] = load.run(server.port, bodies("keyword")).p50
-    figures["hybrid p50, cached vector"] = load.run(server.port, bodies("hybrid")).p50
-    for clients in CLIENTS:
-        for mode, label in (("keyword", "words"), ("hybrid", "cached hybrid")):
-            several = (bodies(mode) * (THROUGHPUT_REQUESTS // len(queries) + 1))[:THROUGHPUT_REQUESTS]
-            figures[f"{label}, requests/s at {clients}"] = load.run(server.port, several, clients).throughput
-        fresh = bodies("hybrid", suffix=f" {clients}")
-        figures[f"uncached hybrid, requests/s at {clients}"] = load.run(server.port, fresh, clients).throughput
-    figures["RSS, MB"] = server.rss_mb()
-    server.stop()
-    return figures, bare(answer, data_dir)
-
-
-def bare(answer: bytes, folder: Path) -> Figures:
-    """Return the throughput of a Litestar route that does nothing but answer these bytes."""
-    (folder / "answer.json").write_bytes(answer)
-    server = Served([sys.executable, "-c", BARE, "{port}", str(folder / "answer.json")], "/bare")
-    requests = [load.request("/bare", server.port)] * THROUGHPUT_REQUESTS
-    figures = {f"requests/s at {clients}": load.run(server.port, requests, clients).throughput for clients in CLIENTS}
-    figures["p50"] = load.run(server.port, requests).p50
-    server.stop()
-    return figures
+    return figures, directly
 
 
 def reindex_rate(originals: Sequence[corpora.Entry], embedder: Embedder, folder: Path) -> tuple[float, float]:
@@ -211,10 +98,10 @@ def measure(size: int, originals: Sequence[corpora.Entry], near: Matrix, embedde
         started = time.perf_counter()
         engine.start()
         built = time.perf_counter() - started
-        in_process = parts(engine, embedder, queries)
+        in_process, directly = parts(engine, embedder, queries)
         engine.close()
         database.close()
-        http, limit = over_http(folder, models, queries)
+        http, limit = over_http(folder, models, queries, directly)
     return {"skills": size, "index build, seconds": built, "in process, ms": in_process, "http": http, "bare": limit}
 
 
@@ -222,7 +109,7 @@ def ratios(result: dict[str, Any]) -> dict[str, tuple[float, str]]:
     """Return what is judged: each figure divided by its limit, and what is asked of it."""
     inner, http, limit = result["in process, ms"], result["http"], result["bare"]
     answer = {
-        "hybrid p50 over HTTP / sum of its parts": (http["hybrid p50"] / inner["parts in turn"], "<= 1.5"),
+        "hybrid p50 over HTTP / sum of its parts": (http["hybrid p50"] / http["parts in turn"], "<= 1.5"),
         "words part, ms": (inner["tantivy"], "<= 0.3 at 4,000"),
         "second start, seconds": (http["second start, seconds"], "<= 2 at 10,000"),
         "RSS, MB": (http["RSS, MB"], "<= 450 at 10,000"),

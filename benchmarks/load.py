@@ -12,7 +12,7 @@ import uvloop
 class Load(NamedTuple):
     """What a run of requests took. Latencies are milliseconds, throughput is requests a second."""
 
-    requests: int
+    latencies: list[float]
     p50: float
     p95: float
     p99: float
@@ -61,7 +61,7 @@ async def _run(port: int, requests: Sequence[bytes], clients: int) -> Load:
     await asyncio.gather(*(_client(port, part, latencies, sizes) for part in parts))
     seconds = time.perf_counter() - started
     cuts = statistics.quantiles(latencies, n=100)
-    return Load(len(latencies), cuts[49], cuts[94], cuts[98], len(latencies) / seconds, statistics.mean(sizes))
+    return Load(latencies, cuts[49], cuts[94], cuts[98], len(latencies) / seconds, statistics.mean(sizes))
 
 
 def run(port: int, requests: Sequence[bytes], clients: int = 1) -> Load:
