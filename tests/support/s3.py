@@ -79,6 +79,11 @@ class SeaweedFS:
             config=Config(connect_timeout=2, read_timeout=5, retries={"total_max_attempts": 1}),
         )
 
+    @property
+    def pid(self) -> int:
+        """The server's process."""
+        return self._process.pid
+
     def flags(self) -> tuple[str, ...]:
         """Return the flags of a server that stores here."""
         return ("--s3-bucket", BUCKET, "--s3-endpoint", self.url)
