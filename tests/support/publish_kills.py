@@ -106,8 +106,8 @@ class PublishKills:
 def share(stores: RegistryStores, count: int, seconds: float, callers: int = 4) -> tuple[set[str], int]:
     """Publish `count` packages through two servers, one of which is killed every so many seconds.
 
-    Callers go to either, and to the other one with the same key where they get no answer. Returns the jobs that were
-    promised, and how often the server was killed.
+    Callers go to either, and to the other one with the same key where they get no answer. Killing goes on until every
+    job has ended. Returns the jobs that were promised, and how often the server was killed.
     """
     one, two = stores.server(), stores.server()
     caller, drawn = stores.caller(), random.Random(count)
@@ -120,10 +120,11 @@ def share(stores: RegistryStores, count: int, seconds: float, callers: int = 4) 
                 return
             time.sleep(0.05)
 
-    kills = 0
+    kills, deadline = 0, time.monotonic() + SETTLE_SECONDS + count
     with ThreadPoolExecutor(callers) as pool:
         sending = [pool.submit(publish, number) for number in range(count)]
-        while not (kills and all(sent.done() for sent in sending)):
+        while not (kills and all(sent.done() for sent in sending) and stores.is_settled()):
+            assert time.monotonic() < deadline, "the jobs do not end"
             time.sleep(seconds * drawn.uniform(0.5, 1.5))
             kill_all(one.process.pid)
             one.process.wait()
@@ -132,5 +133,4 @@ def share(stores: RegistryStores, count: int, seconds: float, callers: int = 4) 
             kills += 1
         for sent in sending:
             sent.result()
-    two.wait_for(stores.is_settled, SETTLE_SECONDS)
     return {str(upload.job) for upload in uploads}, kills
