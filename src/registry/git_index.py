@@ -4,6 +4,7 @@ The operator names the repository, so that its transport and address are not che
 `http`, `https` and `ssh` are spoken. Nothing in it is executed: hooks, filters, links and submodules stay switched off.
 """
 
+import copy
 import logging
 import shutil
 from collections.abc import Callable, Mapping
@@ -129,11 +130,24 @@ class GitIndex:
         """Return whether the clone is there."""
         return (self._folder / ".git").is_dir()
 
-    def committed(self) -> dict[str, str]:
-        """Return the git object of every file of the branch, as last read or pushed. Raises GitError.
+    def of_remote_now(self, folder: Path) -> "GitIndex":
+        """Return a clone without files, made in an empty folder, of what the remote has now. Raises GitError, OSError.
 
-        Nothing is changed and nobody kept waiting: it may be asked while another process pushes.
+        This one lends it what it has and stays as it is, so that another process may push from it meanwhile.
         """
+        made = copy.copy(self)
+        made._folder = folder
+        run = self._run(folder)
+        run("init", "--quiet", "--bare", "--template=", ".")
+        lent = (self._folder / ".git" / "objects").absolute()
+        (folder / "objects" / "info" / "alternates").write_text(f"{lent}\n")
+        branch = f"refs/heads/{self._branch}"
+        if run("ls-remote", "--heads", "--", self._url, branch).strip():
+            run("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--", self._url, f"+{branch}:{branch}")
+        return made
+
+    def committed(self) -> dict[str, str]:
+        """Return the git object of every file of the branch, as last read or pushed. Raises GitError."""
         run = self._run(self._folder)
         if not run("for-each-ref", f"refs/heads/{self._branch}").strip():
             return {}

@@ -41,6 +41,8 @@ def pushed_state_is_forged(kept: KeptRegistry) -> None:
     clone = kept.data_dir / "registry-index"
     (clone / "skill-registry.checkpoint").write_text("skill-registry\n3\nAAAA\n\n\u2014 skill-registry AAAA\n")
     subprocess.run(["git", "-C", str(clone), "commit", "-qam", "x"], env=_BLANK, check=True)
+    push = ["git", "-C", str(clone), "push", "-q", str(kept.folder / "index.git"), "HEAD:main"]
+    subprocess.run(push, env=_BLANK, check=True)
 
 
 def log_is_an_older_one(kept: KeptRegistry) -> None:

@@ -14,6 +14,7 @@ from registry.database import open_url
 from registry.setting_types import DatabaseUrl
 from registry.transparency.checkpoint import Verifier
 from registry.transparency.merkle import leaf_hash, node_hash
+from support.commands import Done
 from support.git_server import _BLANK, GitServer
 from support.postgres_server import PostgresServer
 from support.publishing import Registry, bare_repository
@@ -49,9 +50,12 @@ class RegistryStores:
         self._hub = GitServer(folder / "hub")
         self.remote = bare_repository(folder / "hub" / "index" / ".git")
         subprocess.run(["git", "-C", self.remote, "config", "http.receivepack", "true"], check=True, env=_BLANK)
+        self._index = ("--registry-index-url", self._hub.url("index"))
         self.servers: list[Registry] = []
         file = folder / "server-0" / "data" / "skill-registry.db"
         self._url = DatabaseUrl(postgres.new_database() if postgres else f"sqlite:///{file}")
+        database = {} if self._url.file else {"SKILL_REGISTRY_DATABASE_URL": self._url.reveal()}
+        self._environment = database | (KEYS if bucket else {})
         self.scope = f"s{secrets.token_hex(4)}"
         """Whose packages are published, so that several tests can share a bucket."""
 
@@ -70,10 +74,8 @@ class RegistryStores:
         if self.servers:  # one log, one key
             (folder / "data").mkdir(parents=True)
             shutil.copy(self.servers[0].data_dir / "log.key", folder / "data" / "log.key")
-        env = {} if self._url.file else {"SKILL_REGISTRY_DATABASE_URL": self._url.reveal()}
-        store = self._bucket.flags() if self._bucket else ()
-        index = ("--registry-index-url", self._hub.url("index"))
-        made = Registry(folder, *store, *index, *args, env=env | (KEYS if self._bucket else {}))
+        store = self._bucket.flags() if self._bucket else ("--blobs-dir", str(folder / "blobs"))
+        made = Registry(folder, *store, *self._index, *args, env=self._environment)
         self.servers.append(made.start())
         if len(self.servers) == 1:
             self._watch_ends()
@@ -110,7 +112,21 @@ class RegistryStores:
         for server in self.servers:
             for skill_id in skills:
                 assert server.get(f"/api/v1/skills/{skill_id}").status_code == 200
+            self.fsck(server)
         return ends
+
+    def fsck(self, server: Registry) -> None:
+        """Assert that `skill-registry fsck` finds nothing amiss with what all share, and what this server derives.
+
+        Packages in the bucket that another test has published do not count.
+        """
+        folders = ("--data-dir", str(server.data_dir), "--skills-dir", str(server.skills_dir))
+        store = self._bucket.flags() if self._bucket else ("--blobs-dir", str(server.blobs))
+        done = Done(self._folder, "fsck", "--json", *folders, *store, *self._index, **self._environment)
+        assert done.code in (0, 1), done.error
+        ours = f"skills/{self.scope}/"
+        drift = [one for one in done.json["drift"] if one["area"] != "blobs" or one["thing"].startswith(ours)]
+        assert (drift, done.json["unchecked"]) == ([], {})
 
     def check_published(self, acknowledged: set[str]) -> Counter[str]:
         """Do the same without the catalog, which may hold more and less than what was published."""

@@ -2,7 +2,9 @@
 
 import functools
 import hashlib
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import msgspec
 
@@ -26,13 +28,18 @@ def check(parts: Parts) -> Iterator[Found]:
     if clone is None:
         return
     try:
-        yield from _files(parts, clone)
-        yield from _checkpoint(parts, clone)
+        # The rows first: what is published meanwhile only adds to the files.
+        expected = _expected(parts)
+        with tempfile.TemporaryDirectory(prefix="skill-registry-git-") as folder:
+            # The clone itself lags behind where another replica pushes.
+            remote = clone.of_remote_now(Path(folder))
+            yield from _files(parts, expected, remote)
+            yield from _checkpoint(parts, remote)
         if parts.alone and (edited := clone.edited()):
             problem = f"files in the clone were changed by hand: {', '.join(edited[:5])}"
             yield derived("index", "clone", problem, clone.restore)
     except (GitError, OSError) as error:
-        raise CannotCheck(f"the clone of the index: {error}") from None
+        raise CannotCheck(f"the index: {error}") from None
 
 
 def _counters(parts: Parts) -> Iterator[Found]:
@@ -65,29 +72,36 @@ def _want(parts: Parts, skill_id: str) -> None:
         transaction.execute(sql, (least, least, skill_id))
 
 
-def _files(parts: Parts, clone: GitIndex) -> Iterator[Found]:
-    # The rows first: what is published meanwhile only adds to the files.
+def _expected(parts: Parts) -> dict[str, bytes]:
+    """Return the files that were pushed, as they follow from the published versions now."""
     pushed = parts.database.read("select skill_id from index_files where pushed >= wanted order by skill_id")
-    published = {row[0] for row in parts.database.read("select distinct skill_id from published")}
-    expected = {skill_id: parts.index_files.file(skill_id) for (skill_id,) in pushed if skill_id in published}
-    found = clone.committed()
+    published = _published(parts)
+    return {skill_id: parts.index_files.file(skill_id) for (skill_id,) in pushed if skill_id in published}
+
+
+def _published(parts: Parts) -> set[str]:
+    return {row[0] for row in parts.database.read("select distinct skill_id from published")}
+
+
+def _files(parts: Parts, expected: Mapping[str, bytes], remote: GitIndex) -> Iterator[Found]:
+    found = remote.committed()
     for skill_id, ours in expected.items():
-        if problem := _problem(clone, ours, found.get(skill_id)):
+        if problem := _problem(remote, ours, found.get(skill_id)):
             yield derived("index", skill_id, problem, _wanted(parts, skill_id))
-    for path in sorted(found.keys() - published):
-        if _claims_ours(parts, path, clone.content(found[path])):
+    for path in sorted(found.keys() - _published(parts)):
+        if _claims_ours(parts, path, remote.content(found[path])):
             advice = "another registry at the same address has written it, or the database has lost it: see a backup"
             yield lost("index", path, "the index lists it as ours, but it was never published here", advice)
 
 
-def _checkpoint(parts: Parts, clone: GitIndex) -> Iterator[Found]:
+def _checkpoint(parts: Parts, remote: GitIndex) -> Iterator[Found]:
     """Compare the log with the state of it that was signed and pushed, which others have seen."""
     path = checkpoint_file(parts.settings.transparency.name)
-    name, key = clone.committed().get(path), parts.database.read("select value from facts where name = 'log_key'")
+    name, key = remote.committed().get(path), parts.database.read("select value from facts where name = 'log_key'")
     if name is None or not key:
         return
     try:
-        signed = Verifier(key[0][0]).read(clone.content(name).decode())
+        signed = Verifier(key[0][0]).read(remote.content(name).decode())
     except CheckpointInvalid as error:
         yield lost("index", path, str(error), "the next change writes it anew; ask who can push to the index")
         return
@@ -99,12 +113,12 @@ def _checkpoint(parts: Parts, clone: GitIndex) -> Iterator[Found]:
         yield lost("log", path, f"the first {signed.size} entries are not those that were signed", EVIDENCE)
 
 
-def _problem(clone: GitIndex, ours: bytes, found: str | None) -> str | None:
+def _problem(remote: GitIndex, ours: bytes, found: str | None) -> str | None:
     if found is None:
         return "it has no file in the index"
     if found == _object_name(ours, len(found)):
         return None
-    theirs = clone.content(found)
+    theirs = remote.content(found)
     return None if merged(ours, theirs) == theirs else "its file in the index is not what the database says"
 
 
