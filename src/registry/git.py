@@ -179,14 +179,16 @@ class GitRun:
         self._limit = limit
         self._where = shown(url)
 
-    def __call__(self, *arguments: str) -> str:
-        """Return what a command prints. Raises GitError."""
-        with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+    def __call__(self, *arguments: str, given: bytes = b"") -> str:
+        """Return what a command prints that reads what is given. Raises GitError."""
+        with tempfile.TemporaryFile() as read, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+            read.write(given)
+            read.seek(0)
             process = subprocess.Popen(  # noqa: S603 - the arguments are constants, or checked by their types
                 [self._program, *arguments],
                 cwd=self._folder,
                 env=self._environment(),
-                stdin=subprocess.DEVNULL,
+                stdin=read,
                 stdout=output,
                 stderr=errors,
                 start_new_session=True,

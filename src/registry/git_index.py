@@ -7,11 +7,11 @@ The operator names the repository, so that its transport and address are not che
 import copy
 import logging
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from registry.atomic_files import TEMPORARY_PREFIX, replace_file, temporary_path
+from registry.atomic_files import TEMPORARY_PREFIX, temporary_path
 from registry.git import READING, GitError, GitRun, authorized
 from registry.index_lines import merged
 from registry.outbound import parse_url
@@ -28,11 +28,10 @@ _WRITING: Mapping[str, str] = {
     **READING,
     "protocol.file.allow": "always",
     "protocol.ssh.allow": "always",
-    "user.name": "skill-registry",
-    "user.email": "skill-registry@localhost",
-    "commit.gpgSign": "false",
     "push.default": "nothing",
 }
+
+_COMMITTER = "skill-registry <skill-registry@localhost>"
 
 
 class Attached(NamedTuple):
@@ -72,8 +71,6 @@ class GitIndex:
         Raises GitError; nothing half-made is left then.
         """
         if (self._folder / ".git").is_dir():
-            for left in self._folder.glob(f"*/{TEMPORARY_PREFIX}*"):  # of a write that was killed
-                left.unlink(missing_ok=True)
             return
         self._folder.mkdir(parents=True, exist_ok=True)
         for left in self._folder.glob(f"{TEMPORARY_PREFIX}*"):
@@ -99,7 +96,8 @@ class GitIndex:
     def _fetch(self, run: GitRun, folder: Path) -> str | None:
         """Make the clone what the remote's branch is now, and return its commit; None where there is none yet."""
         branch = f"refs/heads/{self._branch}"
-        for left in (folder / ".git").rglob("*.lock"):  # of a git that was killed: nobody else runs one here
+        git = folder / ".git"
+        for left in (*git.rglob("*.lock"), *git.glob("objects/pack/tmp_*")):  # of one that was killed: no other runs
             left.unlink(missing_ok=True)
         if not run("ls-remote", "--heads", "--", self._url, branch).strip():
             run("symbolic-ref", "HEAD", branch)
@@ -180,14 +178,11 @@ class GitIndex:
         run = self._run(self._folder)
         for left in reversed(range(PUSHES)):
             tip = self._fetch(run, self._folder)
-            changed = [path for path, (_, lines) in files.items() if self._changes(path, lines)]
-            for path in changed:
-                if attached and path == changed[-1]:
-                    self._attach(run, attached)
-                self._commit(run, path, *files[path])
-            head = run("rev-parse", "--verify", "HEAD^{commit}").strip()
-            if head == tip:
-                return head
+            commits = self._commits(files, attached)
+            if not commits:
+                return run("rev-parse", "--verify", "HEAD^{commit}").strip()
+            run("fast-import", "--quiet", "--done", "--date-format=now", given=self._stream(commits, tip))
+            run("reset", "--quiet", "--hard")
             try:
                 run("push", "--quiet", "--", self._url, f"HEAD:refs/heads/{self._branch}")
             except GitError as error:
@@ -195,24 +190,42 @@ class GitIndex:
                     raise
                 _log.info("the index was not taken and is put on top of what is there now: %s", error)
             else:
-                return head
+                return run("rev-parse", "--verify", "HEAD^{commit}").strip()
         raise AssertionError
 
-    def _changes(self, path: str, lines: bytes) -> bool:
-        before = self._content(path)
-        return merged(lines, before) != before
+    def _commits(self, files: Mapping[str, tuple[str, bytes]], attached: Attached | None) -> list["_Commit"]:
+        """Return a commit for each file that is to be another one than the remote has."""
+        commits = []
+        for path, (message, lines) in files.items():
+            before = self._content(path)
+            after = merged(lines, before)
+            if after != before:
+                commits.append(_Commit(message, {path: after}))
+        if commits and attached:
+            commits[-1].files[attached.path] = attached.content()
+        return commits
 
     def _content(self, path: str) -> bytes:
         file = self._folder / path
         return file.read_bytes() if file.is_file() else b""
 
-    def _attach(self, run: GitRun, attached: Attached) -> None:
-        replace_file(self._folder / attached.path, attached.content())
-        run("add", "--", attached.path)
+    def _stream(self, commits: Sequence["_Commit"], tip: str | None) -> bytes:
+        """Return the commits as `git fast-import` reads them: one process for them all, however many there are."""
+        parts = []
+        for commit in commits:
+            parts.append(f"commit refs/heads/{self._branch}\ncommitter {_COMMITTER} now\n".encode())
+            parts.append(_data(commit.message.encode()))
+            if tip is not None and commit is commits[0]:
+                parts.append(f"from {tip}\n".encode())
+            for path, content in commit.files.items():
+                parts.append(f"M 100644 inline {path}\n".encode() + _data(content))
+        return b"".join((*parts, b"done\n"))
 
-    def _commit(self, run: GitRun, path: str, message: str, lines: bytes) -> None:
-        file = self._folder / path
-        file.parent.mkdir(exist_ok=True)
-        replace_file(file, merged(lines, self._content(path)))
-        run("add", "--", path)
-        run("commit", "--quiet", "--no-verify", "--message", message)
+
+class _Commit(NamedTuple):
+    message: str
+    files: dict[str, bytes]
+
+
+def _data(content: bytes) -> bytes:
+    return b"data %d\n%b\n" % (len(content), content)
