@@ -91,14 +91,6 @@ def test_a_file_that_was_written_but_never_committed_is_committed(tmp_path: Path
     assert index_file(remote, "a/c") == [line("1.0.0").decode().strip()]
 
 
-def test_a_file_that_was_half_written_is_gone_at_the_next_start(tmp_path: Path) -> None:
-    remote = bare_repository(tmp_path / "remote")
-    index(remote, tmp_path / "ours").write({"a/b": ("Update a/b", line("1.0.0"))})
-    (tmp_path / "ours" / "a" / ".skill-registry-b-of-a-crash").touch()
-    index(remote, tmp_path / "ours")
-    assert [path.name for path in (tmp_path / "ours" / "a").iterdir()] == ["b"]
-
-
 def test_what_lies_in_the_clone_is_replaced_by_what_the_remote_has(tmp_path: Path) -> None:
     remote = bare_repository(tmp_path / "remote")
     ours = index(remote, tmp_path / "ours")
