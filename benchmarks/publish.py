@@ -195,10 +195,15 @@ def measure(folder: Path, uploads: Sequence[Upload], flags: Sequence[str]) -> Fi
             meanwhile = searcher.taken()
             time.sleep(IDLE_SECONDS)
             idle = searcher.taken()
+            with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
+                time.sleep(IDLE_SECONDS)
+                busy.kill()
+            beside = searcher.taken()
             searcher.stop()
             found = samples(registry, headers)
     figures |= shares(found, figures["packages accepted"], figures["seconds until accepted"])
     figures |= quantiles("meanwhile", meanwhile) | quantiles("idle", idle)
+    figures |= quantiles("beside a busy process", beside)
     figures["p99 meanwhile / idle (asked: <= 2)"] = figures["search meanwhile p99, ms"] / figures["search idle p99, ms"]
     return figures
 
