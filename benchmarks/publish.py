@@ -75,7 +75,8 @@ class Searcher:
         self._pipe, theirs = processes.Pipe()
         self._process = processes.Process(target=_search, args=(str(url), headers, queries, theirs), daemon=True)
         self._process.start()
-        self.taken()
+        while not self.taken():  # the first search loads the model
+            time.sleep(SEARCH_EVERY_SECONDS)
 
     def taken(self) -> list[float]:
         """Return the times since the last call."""

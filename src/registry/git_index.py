@@ -29,6 +29,8 @@ _WRITING: Mapping[str, str] = {
     "protocol.file.allow": "always",
     "protocol.ssh.allow": "always",
     "push.default": "nothing",
+    "gc.auto": "2000",
+    "gc.autoDetach": "false",
 }
 
 _COMMITTER = "skill-registry <skill-registry@localhost>"
@@ -57,6 +59,7 @@ class GitIndex:
         self._folder = folder
         self._seconds = seconds
         self._limit = limit
+        self._pushed: str | None = None
         self._url, self._settings = url, dict(_WRITING)
         if ":" not in url:  # a folder of this machine; git runs in another one
             self._url = str(Path(url).absolute())
@@ -96,10 +99,10 @@ class GitIndex:
     def _fetch(self, run: GitRun, folder: Path) -> str | None:
         """Make the clone what the remote's branch is now, and return its commit; None where there is none yet."""
         branch = f"refs/heads/{self._branch}"
-        git = folder / ".git"
-        for left in (*git.rglob("*.lock"), *git.glob("objects/pack/tmp_*")):  # of one that was killed: no other runs
-            left.unlink(missing_ok=True)
-        if not run("ls-remote", "--heads", "--", self._url, branch).strip():
+        for pattern in ("*.lock", "refs/**/*.lock", "objects/pack/tmp_*"):
+            for left in (folder / ".git").glob(pattern):  # of a git that was killed: nobody else runs one here
+                left.unlink(missing_ok=True)
+        if self._remote_tip(run) is None:
             run("symbolic-ref", "HEAD", branch)
             run("update-ref", "-d", branch)
             run("read-tree", "--empty")
@@ -108,13 +111,23 @@ class GitIndex:
             run("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--", self._url, f"+{branch}:refs/remote")
             run("checkout", "--quiet", "--force", "-B", self._branch, "refs/remote", "--")
             tip = run("rev-parse", "--verify", "refs/remote^{commit}").strip()
-        # A file that was written but not committed would be taken for one that the remote has.
-        run("clean", "--quiet", "-ffdx", f"--exclude={_OF_THE_VOLUME}")
+        _clean(run)
         return tip
 
+    def _remote_tip(self, run: GitRun) -> str | None:
+        """Return the commit the remote's branch is at, None where there is none yet."""
+        told = run("ls-remote", "--heads", "--", self._url, f"refs/heads/{self._branch}")
+        return told.split()[0] if told.strip() else None
+
     def read(self) -> str | None:
-        """Take over what the remote has; return its commit, None where it has none. Raises GitError, OSError."""
-        return self._fetch(self._run(self._folder), self._folder)
+        """Take over what the remote has; return its commit, None where it has none. Raises GitError, OSError.
+
+        What git keeps of every change in a file of its own is packed now and then.
+        """
+        run = self._run(self._folder)
+        self._pushed = self._fetch(run, self._folder)
+        run("gc", "--auto", "--quiet")
+        return self._pushed
 
     def holds(self, commit: str) -> bool:
         """Return whether the remote's branch, as last read, still contains a commit. Raises GitError."""
@@ -140,7 +153,7 @@ class GitIndex:
         lent = (self._folder / ".git" / "objects").absolute()
         (folder / "objects" / "info" / "alternates").write_text(f"{lent}\n")
         branch = f"refs/heads/{self._branch}"
-        if run("ls-remote", "--heads", "--", self._url, branch).strip():
+        if self._remote_tip(run) is not None:
             run("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--", self._url, f"+{branch}:{branch}")
         return made
 
@@ -176,22 +189,45 @@ class GitIndex:
         is ever forced. Raises GitError, OSError.
         """
         run = self._run(self._folder)
+        self._pushed = self._put_at_once(run, files, attached) or self._put_on_top(run, files, attached)
+        return self._pushed
+
+    def _put_at_once(
+        self, run: GitRun, files: Mapping[str, tuple[str, bytes]], attached: Attached | None
+    ) -> str | None:
+        """Push on top of the last push; return None where others have pushed since and theirs must be fetched first."""
+        tip, self._pushed = self._pushed, None
+        if tip is None:
+            return None
+        try:
+            if self._remote_tip(run) != tip:
+                return None
+            run("reset", "--quiet", "--hard")
+            _clean(run)
+            commits = self._commits(files, attached)
+            return self._put(run, commits, tip) if commits else tip
+        except GitError as error:
+            _log.info("what the remote of the index has is fetched first: %s", error)
+            return None
+
+    def _put_on_top(self, run: GitRun, files: Mapping[str, tuple[str, bytes]], attached: Attached | None) -> str:
         for left in reversed(range(PUSHES)):
             tip = self._fetch(run, self._folder)
             commits = self._commits(files, attached)
-            if not commits:
-                return run("rev-parse", "--verify", "HEAD^{commit}").strip()
-            run("fast-import", "--quiet", "--done", "--date-format=now", given=self._stream(commits, tip))
-            run("reset", "--quiet", "--hard")
             try:
-                run("push", "--quiet", "--", self._url, f"HEAD:refs/heads/{self._branch}")
+                return self._put(run, commits, tip) if commits else run("rev-parse", "HEAD^{commit}").strip()
             except GitError as error:
                 if not left:
                     raise
                 _log.info("the index was not taken and is put on top of what is there now: %s", error)
-            else:
-                return run("rev-parse", "--verify", "HEAD^{commit}").strip()
         raise AssertionError
+
+    def _put(self, run: GitRun, commits: Sequence["_Commit"], tip: str | None) -> str:
+        """Push commits on top of `tip`, where the clone is; return the last of them. Raises GitError."""
+        run("fast-import", "--quiet", "--done", "--date-format=now", given=self._stream(commits, tip))
+        run("reset", "--quiet", "--hard")
+        run("push", "--quiet", "--", self._url, f"HEAD:refs/heads/{self._branch}")
+        return run("rev-parse", "--verify", "HEAD^{commit}").strip()
 
     def _commits(self, files: Mapping[str, tuple[str, bytes]], attached: Attached | None) -> list["_Commit"]:
         """Return a commit for each file that is to be another one than the remote has."""
@@ -220,6 +256,11 @@ class GitIndex:
             for path, content in commit.files.items():
                 parts.append(f"M 100644 inline {path}\n".encode() + _data(content))
         return b"".join((*parts, b"done\n"))
+
+
+def _clean(run: GitRun) -> None:
+    """Remove what is not committed: a file of that kind would be taken for one that the remote has."""
+    run("clean", "--quiet", "-ffdx", f"--exclude={_OF_THE_VOLUME}")
 
 
 class _Commit(NamedTuple):
