@@ -17,8 +17,8 @@ import numpy as np
 import corpora
 import load
 from embeddings import Embedder, EmbeddingSettings, choose
-from embeddings.base import Matrix
-from latency import Served
+from latency_http import Served
+from nearest import Nearest
 from registry.catalog import Catalog
 from registry.database.sqlite import SqliteDatabase
 from registry.db import Database
@@ -27,11 +27,12 @@ from registry.models import Skill, now
 from search.engine import Engine, text_space
 from search.service import CANDIDATES, Request
 from search.text import sentences
-from search.types import Embedded, Filter, Keys
+from search.types import Embedded, Filter
 
 QUERIES = 200
 PROMPTS = 50
 WRITES = 20
+STARTING = 300
 LONG_PROMPT = 1500  # characters
 MODELS = Path(tempfile.gettempdir()) / "skill-registry-models"
 ENABLED = Filter((), ("enabled:false",))
@@ -75,29 +76,6 @@ def memory(which: str = "VmRSS") -> float:
     """Return the memory of this process in MB."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return int(next(line for line in lines if line.startswith(which)).split()[1]) / 1024
-
-
-class Nearest:
-    """The ten nearest of all vectors seen so far, by exact cosines, for every query and every tag."""
-
-    def __init__(self, queries: Matrix) -> None:
-        self._queries = queries
-        empty = np.empty((len(queries), 0), np.float32)
-        self._best = {tag: (empty.astype(np.int64), empty) for tag in ("", *corpora.TAGS)}
-
-    def add(self, keys: Keys, vectors: Matrix) -> None:
-        """Take a batch of vectors into account."""
-        cosines = self._queries @ vectors.T
-        for tag, (best, scores) in self._best.items():
-            chosen = (keys - 1) % corpora.TAGS.get(tag, 1) == 0  # the number of a skill is one less than its key
-            every = np.concatenate((scores, cosines[:, chosen]), axis=1)
-            of = np.concatenate((best, np.broadcast_to(keys[chosen], (len(cosines), chosen.sum()))), axis=1)
-            top = np.argsort(-every, axis=1, kind="stable")[:, :10]
-            self._best[tag] = np.take_along_axis(of, top, 1), np.take_along_axis(every, top, 1)
-
-    def save(self, path: Path) -> None:
-        """Keep the keys found."""
-        np.savez(path, **{tag or "all": keys for tag, (keys, _) in self._best.items()})
 
 
 def fill(arguments: argparse.Namespace) -> Figures:
@@ -151,9 +129,15 @@ def search(arguments: argparse.Namespace) -> Figures:
     engine = open_engine(CatalogDocuments(database), arguments.folder, model)
     engine.start()
     figures["start: indexes, seconds"] = time.perf_counter() - started
-    short, long = short_queries(arguments.queries), long_prompts(corpora.entries(arguments.corpus))
-    engine.search.search(Request("the first search"))
+    originals = corpora.entries(arguments.corpus)
+    short, long = short_queries(arguments.queries), long_prompts(originals)
+    ask: Callable[[str], object] = lambda text: engine.search.search(Request(text, allowed=ENABLED))  # noqa: E731
+    ask("the first search")
     figures["start: RSS, MB"] = memory()
+    others = [entry.description[:100] for entry in originals[:: len(originals) // STARTING]][:STARTING]
+    figures |= _percentiles(
+        "hybrid, short, just started", ask, others
+    )  # what is on the disk is read for the first time
     for kind, texts in (("short", short), ("long", long)):
         figures |= _searches(engine, model, kind, texts)
     figures |= _filters(engine, short, arguments.folder)
