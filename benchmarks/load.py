@@ -3,7 +3,7 @@
 import asyncio
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import uvloop
@@ -28,7 +28,7 @@ def request(path: str, port: int, body: bytes | None = None) -> bytes:
     return head.encode() + b"\r\n" + (body or b"")
 
 
-async def _client(port: int, requests: Sequence[bytes], latencies: list[float], sizes: list[int]) -> None:
+async def _client(port: int, requests: Iterator[bytes], latencies: list[float], sizes: list[int]) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         for one in requests:
@@ -57,8 +57,8 @@ async def _run(port: int, requests: Sequence[bytes], clients: int) -> Load:
     latencies: list[float] = []
     sizes: list[int] = []
     started = time.perf_counter()
-    parts = [requests[number::clients] for number in range(clients)]
-    await asyncio.gather(*(_client(port, part, latencies, sizes) for part in parts))
+    waiting = iter(requests)  # of all clients: who has an answer sends the next one
+    await asyncio.gather(*(_client(port, waiting, latencies, sizes) for _ in range(clients)))
     seconds = time.perf_counter() - started
     cuts = statistics.quantiles(latencies, n=100)
     return Load(latencies, cuts[49], cuts[94], cuts[98], len(latencies) / seconds, statistics.mean(sizes))
