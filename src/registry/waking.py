@@ -11,7 +11,7 @@ _log = logging.getLogger("registry")
 _WAIT_SECONDS = 0.25
 """How long a stop may have to wait."""
 
-_REST_SECONDS = 0.25
+_REST_SECONDS = 0.1
 """Between one call and the next: what is committed meanwhile is told once."""
 
 _REST_IN_OUTAGE_SECONDS = 1.0
