@@ -8,7 +8,6 @@ import os
 import pwd
 import secrets
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -17,6 +16,8 @@ from pathlib import Path
 from typing import Self
 
 import psycopg
+
+from support.ports import free_port
 
 START_SECONDS = 60
 _PASSWORD = "test:p@ss/word"
@@ -33,7 +34,7 @@ class PostgresServer:
         self._folder = Path(tempfile.mkdtemp(prefix="postgres-"))
         self._user = pwd.getpwnam("nobody") if os.geteuid() == 0 else None
         self._numbers = itertools.count(1)
-        self._port = _free_port()
+        self._port = free_port()
 
     def _run_as(self) -> dict[str, int | list[int]]:
         user = self._user
@@ -91,7 +92,7 @@ class PostgresServer:
     def standby(self) -> Iterator[Self]:
         """Run a second server that follows this one and takes no writes."""
         other = copy.copy(self)
-        other._folder, other._port = Path(tempfile.mkdtemp(prefix="postgres-")), _free_port()
+        other._folder, other._port = Path(tempfile.mkdtemp(prefix="postgres-")), free_port()
         if other._user:
             os.chown(other._folder, other._user.pw_uid, other._user.pw_gid)
         self._run("pg_basebackup", "-d", self.url("postgres"), "-D", other._folder / "data", "-R", "-c", "fast", "-N")
@@ -103,9 +104,3 @@ class PostgresServer:
     def __exit__(self, *error: object) -> None:
         self.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

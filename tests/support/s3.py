@@ -1,7 +1,6 @@
 """A real S3 service: SeaweedFS, with one account and one bucket."""
 
 import json
-import socket
 import subprocess
 import sys
 import time
@@ -12,27 +11,13 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from support.ports import free_ports
+
 WEED = str(Path(sys.executable).with_name("weed"))
 BUCKET = "packages"
+_GRPC_ABOVE = 10_000
+"""SeaweedFS takes each port and the one so much higher."""
 KEYS = {"AWS_ACCESS_KEY_ID": "registry", "AWS_SECRET_ACCESS_KEY": "a-secret-of-tests"}
-
-
-def free_ports(count: int) -> list[int]:
-    """Return ports nobody listens on, with room above each: SeaweedFS takes the port and the one 10,000 above."""
-    found: list[int] = []
-    while len(found) < count:
-        with socket.socket() as low, socket.socket() as high:
-            low.bind(("127.0.0.1", 0))
-            port = low.getsockname()[1]
-            if port > 55_000:
-                port -= 20_000
-            try:
-                high.bind(("127.0.0.1", port + 10_000))
-            except OSError:
-                continue
-        if port not in found:
-            found.append(port)
-    return found
 
 
 class SeaweedFS:
@@ -47,7 +32,7 @@ class SeaweedFS:
         self._config.write_text(json.dumps({"identities": [identity]}))
 
     def __enter__(self) -> Self:
-        self._ports = master, volume, filer, s3 = free_ports(4)
+        self._ports = master, volume, filer, s3 = free_ports(4, room_above=_GRPC_ABOVE)
         self.url = f"http://127.0.0.1:{s3}"
         command = [WEED, "server", f"-dir={self._folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-s3"]
         command += [f"-master.port={master}", f"-volume.port={volume}", f"-filer.port={filer}", f"-s3.port={s3}"]

@@ -2,7 +2,6 @@
 
 import os
 import re
-import socket
 import subprocess
 import sys
 import tempfile
@@ -10,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from support.git_server import GitServer
+from support.ports import free_port
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -30,18 +30,12 @@ _SKILLS = {
 
 def tour() -> str:
     """Run the tour of the registry profile and return what it printed."""
-    return _printed("registry-tour.sh", {"PORT": _free_port()})
+    return _printed("registry-tour.sh", {"PORT": str(free_port())})
 
 
 def log_tour() -> str:
     """Run the tour of the transparency log and return what it printed."""
-    return _printed("log-tour.sh", {"PORT": _free_port(), "COLUMNS": "110"})
-
-
-def _free_port() -> str:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return str(free.getsockname()[1])
+    return _printed("log-tour.sh", {"PORT": str(free_port()), "COLUMNS": "110"})
 
 
 def sources_tour() -> str:
