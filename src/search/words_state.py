@@ -101,8 +101,7 @@ class WordsState:
     def _weighted(self, term: str) -> tantivy.Query:
         """Return the query for a term, which among what is saved weighs what it should among all documents."""
         query = _QUERY.term_query(SCHEMA, "text", term, "freq")
-        having = self._searcher.doc_freq("text", term)
-        if not len(self._fresh) or not having:
+        if not len(self._fresh) or not (having := self._searcher.doc_freq("text", term)):
             return query
         return _QUERY.boost_query(query, self._idf(term) / _idf(self._saved.documents, having))
 
