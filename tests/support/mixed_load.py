@@ -292,8 +292,6 @@ class MixedLoad:
         stores.servers[0].wait_for(stores.is_settled, SETTLE_SECONDS)
         ends = stores.check_published(set().union(*(one.jobs for one in self._publishers)))
         versions = stores.read("select skill_id, version, state from published")
-        for server in stores.servers:
-            stores.fsck(server)
         compared = sum(one.check() for one in self._writers) + sum(one.check(versions) for one in self._publishers)
         self.callers.close()
         return compared, ends

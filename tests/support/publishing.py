@@ -42,7 +42,7 @@ class Registry(RunningServer):
         self.remote = folder / "index.git"
         if not self.remote.exists():
             bare_repository(self.remote)
-        store = () if {"--s3-bucket", "--blobs-dir"} & {*args} else ("--blobs-dir", str(self.blobs))
+        store = () if "--s3-bucket" in args else ("--blobs-dir", str(self.blobs))
         index = () if "--registry-index-url" in args else ("--registry-index-url", str(self.remote))
         limits = ("--limits-publishes-per-minute", "100000", "--limits-writes-per-minute", "100000")
         reads = ("--limits-reads-per-minute", "1000000")

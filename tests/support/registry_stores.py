@@ -74,7 +74,7 @@ class RegistryStores:
         if self.servers:  # one log, one key
             (folder / "data").mkdir(parents=True)
             shutil.copy(self.servers[0].data_dir / "log.key", folder / "data" / "log.key")
-        store = self._bucket.flags() if self._bucket else ("--blobs-dir", str(folder / "blobs"))
+        store = self._bucket.flags() if self._bucket else ()
         made = Registry(folder, *store, *self._index, *args, env=self._environment)
         self.servers.append(made.start())
         if len(self.servers) == 1:
@@ -112,10 +112,9 @@ class RegistryStores:
         for server in self.servers:
             for skill_id in skills:
                 assert server.get(f"/api/v1/skills/{skill_id}").status_code == 200
-            self.fsck(server)
         return ends
 
-    def fsck(self, server: Registry) -> None:
+    def _fsck(self, server: Registry) -> None:
         """Assert that `skill-registry fsck` finds nothing amiss with what all share, and what this server derives.
 
         Packages in the bucket that another test has published do not count.
@@ -141,6 +140,8 @@ class RegistryStores:
         assert self._logged() == accepted
         self._check_indexes()
         self._check_leftovers()
+        for server in self.servers:
+            self._fsck(server)
         return Counter(state for _, state in ends)
 
     def _rows(self) -> list[Version]:
