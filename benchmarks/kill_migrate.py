@@ -7,7 +7,6 @@ after a step of the copy each time and run again. Counts and digests of all tabl
 """
 
 import argparse
-import json
 import sys
 import tempfile
 from pathlib import Path
@@ -17,6 +16,7 @@ from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+from results_file import keep
 from support.migrate_kills import Migration, write_catalog
 from support.postgres_server import PostgresServer
 
@@ -45,9 +45,7 @@ def main() -> None:
     arguments = parser.parse_args()
     results = run(arguments.kills, arguments.skills)
     Console().print(results)
-    if arguments.json:
-        kept = {"command": " ".join([Path(sys.executable).name, *sys.argv]), **results}
-        arguments.json.write_text(json.dumps(kept, indent=2) + "\n")
+    keep(arguments.json, results)
     sys.exit(results["ended like the first"] != results["kills"])
 
 

@@ -9,7 +9,6 @@ end rows, packages, lines of the index and entries of the log are compared.
 
 import argparse
 import contextlib
-import json
 import sys
 import tempfile
 from collections import Counter
@@ -20,6 +19,7 @@ from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+from results_file import keep
 from support.postgres_server import PostgresServer
 from support.publish_kills import PublishKills
 from support.registry_stores import RegistryStores
@@ -79,9 +79,7 @@ def main() -> None:
         for packages in arguments.packages:
             results[f"{database}, {packages}"] = run(arguments.kills, database, packages)
             Console().print(f"{database}, {packages}:", results[f"{database}, {packages}"])
-    if arguments.json:
-        kept = {"command": " ".join([Path(sys.executable).name, *sys.argv]), **results}
-        arguments.json.write_text(json.dumps(kept, indent=2) + "\n")
+    keep(arguments.json, results)
 
 
 if __name__ == "__main__":

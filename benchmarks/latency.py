@@ -9,7 +9,6 @@ tantivy) for a search, and a bare Litestar route that answers the same bytes for
 
 import argparse
 import json
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -28,6 +27,7 @@ from embeddings.base import Matrix
 from latency_http import CLIENTS, Figures, Served, median_ms, over_http
 from registry.database.sqlite import SqliteDatabase
 from registry.documents import CatalogDocuments
+from results_file import keep
 from search.engine import Engine
 from search.service import CANDIDATES, Request
 from search.text import sentences
@@ -141,9 +141,7 @@ def measure_guard(results: Path | None) -> None:
     for route in next(iter(found.values())):
         table.add_row(route, *(f"{ratios[route]:.2f}" for ratios in found.values()))
     Console(width=110).print(table)
-    if results:
-        kept = {"command": " ".join([Path(sys.executable).name, *sys.argv]), "with the guard / without": found}
-        results.write_text(json.dumps(kept, indent=2) + "\n")
+    keep(results, {"with the guard / without": found})
 
 
 def main() -> None:
@@ -176,15 +174,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         rate, raw = reindex_rate(originals, embedder, Path(name))
     Console().print(f"[bold]reindex {rate:.0f}/s, raw encoder {raw:.0f}/s: {rate / raw:.2f} (>= 0.85)")
-    if arguments.json:
-        kept = {
-            "command": " ".join([Path(sys.executable).name, *sys.argv]),
-            "results": [
-                {**one, "ratios": {name: value for name, (value, _) in ratios(one).items()}} for one in results
-            ],
-            "reindex": {"documents/s": rate, "raw encoder": raw, "ratio": rate / raw},
-        }
-        arguments.json.write_text(json.dumps(kept, indent=2) + "\n")
+    judged = [{**one, "ratios": {name: value for name, (value, _) in ratios(one).items()}} for one in results]
+    reindex = {"documents/s": rate, "raw encoder": raw, "ratio": rate / raw}
+    keep(arguments.json, {"results": judged, "reindex": reindex})
 
 
 if __name__ == "__main__":

@@ -11,12 +11,10 @@ Medians of several rounds, in each of which all sides take their turn.
 
 import argparse
 import hashlib
-import json
 import random
 import resource
 import shutil
 import statistics
-import sys
 import tempfile
 import time
 import zipfile
@@ -28,6 +26,7 @@ from rich.table import Table
 
 from registry.findings.engine import scan_folder
 from registry.packages import Limits, read_zip
+from results_file import keep
 
 ROUNDS = 15
 FILE_BYTES = 64 << 10
@@ -126,9 +125,7 @@ def main() -> None:
     for figure, value in figures.items():
         table.add_row(figure, f"{value:,.2f}")
     Console().print(table)
-    if arguments.json:
-        kept = {"command": " ".join([Path(sys.executable).name, *sys.argv]), **figures}
-        arguments.json.write_text(json.dumps(kept, indent=2) + "\n")
+    keep(arguments.json, figures)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from embeddings import EmbeddingSettings, choose
 from latency_http import Served
 from registry.database import open_url
 from registry.setting_types import DatabaseUrl
+from results_file import keep
 from support.postgres_server import PostgresServer
 
 ROUNDS = 9
@@ -111,9 +112,7 @@ def main() -> None:
     for what, value in result["ratios"].items():
         table.add_row(what, f"{value:.2f}", f">= {ASKED[what]}")
     Console().print(table)
-    if arguments.json:
-        kept = {"command": " ".join([Path(sys.executable).name, *sys.argv]), **result}
-        arguments.json.write_text(json.dumps(kept, indent=2) + "\n")
+    keep(arguments.json, result)
 
 
 if __name__ == "__main__":

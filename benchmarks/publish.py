@@ -11,7 +11,6 @@ The times of the steps are the service's own, from `GET /metrics`; its own part 
 import argparse
 import io
 import itertools
-import json
 import multiprocessing
 import os
 import statistics
@@ -34,6 +33,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from registry.packages import PackageRefused, pack, peek
 from registry.skill_folder import find_skill_folders
+from results_file import keep
 from support.git_server import GitServer
 from support.publishing import Registry, bare_repository
 from support.s3 import KEYS, SeaweedFS
@@ -225,9 +225,7 @@ def main() -> None:
     for figure, value in figures.items():
         table.add_row(figure, f"{value:,.2f}")
     Console().print(table)
-    if arguments.json:
-        kept = {"command": " ".join([Path(sys.executable).name, *sys.argv]), **figures}
-        arguments.json.write_text(json.dumps(kept, indent=2) + "\n")
+    keep(arguments.json, figures)
 
 
 if __name__ == "__main__":

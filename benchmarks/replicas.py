@@ -8,7 +8,6 @@ at once, looks for some of it through every replica, and compares everything in 
 """
 
 import argparse
-import json
 import statistics
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+from results_file import keep
 from support.mixed_load import MixedLoad
 from support.postgres_server import PostgresServer
 from support.registry_stores import RegistryStores
@@ -76,9 +76,7 @@ def main() -> None:
     arguments = parser.parse_args()
     results = run(arguments.seconds, arguments.replicas, arguments.kill_every)
     Console().print(results)
-    if arguments.json:
-        kept = {"command": " ".join([Path(sys.executable).name, *sys.argv]), **results}
-        arguments.json.write_text(json.dumps(kept, indent=2) + "\n")
+    keep(arguments.json, results)
 
 
 if __name__ == "__main__":

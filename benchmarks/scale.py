@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 import scale_steps
+from results_file import keep
 
 STEPS = ("fill", "build", "search", "serve")
 ASKED = {
@@ -84,9 +85,7 @@ def main() -> None:
             folder = (arguments.folder or Path(temporary)) / str(size)
             results.append({"skills": size, "figures": measure(size, folder, arguments)})
             show(results)
-    if arguments.json:
-        kept = {"command": " ".join([Path(sys.executable).name, *sys.argv]), "results": results}
-        arguments.json.write_text(json.dumps(kept, indent=2) + "\n")
+    keep(arguments.json, {"results": results})
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ must have ended once, and rows, packages, lines of the index and entries of the 
 """
 
 import argparse
-import json
 import sys
 import tempfile
 import time
@@ -18,6 +17,7 @@ from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+from results_file import keep
 from support.postgres_server import PostgresServer
 from support.publish_kills import share
 from support.registry_stores import RegistryStores
@@ -54,9 +54,7 @@ def main() -> None:
     arguments = parser.parse_args()
     results = run(arguments.publishes, arguments.seconds)
     Console().print(results)
-    if arguments.json:
-        kept = {"command": " ".join([Path(sys.executable).name, *sys.argv]), **results}
-        arguments.json.write_text(json.dumps(kept, indent=2) + "\n")
+    keep(arguments.json, results)
 
 
 if __name__ == "__main__":
