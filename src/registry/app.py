@@ -41,6 +41,7 @@ COMPRESSED_FROM_BYTES = 1024
     http_method=[HttpMethod.GET, HttpMethod.HEAD, HttpMethod.POST, HttpMethod.PUT, HttpMethod.PATCH, HttpMethod.DELETE],
     sync_to_thread=False,
     include_in_schema=False,
+    changes=False,
 )
 def to_version_1(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Send a request without a version on to version 1, method and body with it (profile B, rule 1 of *Versioning*)."""
@@ -57,7 +58,7 @@ _SKILL_ROUTES = [*SKILLS, upgrade_skills, *CONTENT, *SEARCH, *REINDEX]
 PROFILE_B: Sequence[Any] = [
     *PROBES,
     *PAGES,
-    Router(API_V1, route_handlers=[*_SKILL_ROUTES, *SOURCES, *MANIFEST, *SERVICE], guards=[refuse_changes]),
+    Router(API_V1, route_handlers=[*_SKILL_ROUTES, *SOURCES, *MANIFEST, *SERVICE]),
     *INDEX,
     to_version_1,
 ]
@@ -90,8 +91,10 @@ def create_app(services: Services) -> Litestar:
     """Return the application over built services. Its life starts and closes them."""
     settings = services.settings
     handlers = [*PROFILE_A, *(REGISTRY_MODE if settings.registry.enabled else ())]
+    guards: list[Any] = []
     if settings.profile == "local":
         handlers = [*PROFILE_B]
+        guards = [refuse_changes] if settings.server.read_only else []
 
     @asynccontextmanager
     async def life(_: Litestar) -> AsyncIterator[None]:
@@ -103,6 +106,7 @@ def create_app(services: Services) -> Litestar:
 
     return Litestar(
         route_handlers=handlers,
+        guards=guards,
         dependencies={
             "services": Provide(services.when_ready, use_cache=False),
             "running": Provide(lambda: services, sync_to_thread=False),

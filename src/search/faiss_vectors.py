@@ -53,6 +53,11 @@ class _View(NamedTuple):
         """Return the key of every vector."""
         return np.concatenate((self.live.keys(), self.recent.keys[self.recent.live]))
 
+    def has(self, keys: Keys) -> NDArray[np.bool_]:
+        """Return of each key whether it has a vector."""
+        recent = self.recent.rows_of(keys) >= 0
+        return recent if self.clusters is None else recent | self.live.has(keys)
+
     def vectors_of(self, keys: Keys) -> Matrix:
         """Return the vectors of keys that are all here, shape (len(keys), dimension)."""
         rows = self.recent.rows_of(keys)
@@ -253,10 +258,11 @@ class FaissVectors:
     def cosines(self, vectors: Matrix, keys: Keys) -> NDArray[np.float32]:
         """Return each document's greatest cosine with any of `vectors`, NaN where it has none; shape (len(keys),)."""
         view = self._view
-        known = view.live.has(keys) | (view.recent.rows_of(keys) >= 0)
+        known = view.has(keys)
+        if known.all():
+            return (view.vectors_of(keys) @ vectors.T).max(axis=1)  # type: ignore[no-any-return]
         result = np.full(len(keys), np.nan, np.float32)
-        if known.any():
-            result[known] = (view.vectors_of(keys[known]) @ vectors.T).max(axis=1)
+        result[known] = (view.vectors_of(keys[known]) @ vectors.T).max(axis=1)
         return result
 
 

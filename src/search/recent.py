@@ -83,8 +83,8 @@ class Recent:
         cosines = np.full((len(vectors), limit), -1, np.float32)
         rows = np.full((len(vectors), limit), -1, np.int64)
         if wanted.any():
-            bits = np.packbits(wanted, bitorder="little")
-            selector = None if wanted.all() else faiss.IDSelectorBitmap(bits)  # type: ignore[call-arg, arg-type]
+            bits = None if wanted.all() else np.packbits(wanted, bitorder="little")
+            selector = None if bits is None else faiss.IDSelectorBitmap(bits)  # type: ignore[call-arg, arg-type]
             faiss.knn_inner_product(
                 faiss.swig_ptr(vectors), faiss.swig_ptr(self.room), vectors.shape[1], len(vectors), len(self.keys),
                 limit, faiss.swig_ptr(cosines), faiss.swig_ptr(rows), selector,

@@ -89,7 +89,7 @@ class WordsState:
             return Found.nothing()
         query = _QUERY.boolean_query([(_SHOULD, self._weighted(term)) for term in terms])
         found = self._top(query, limit, allowed)
-        if not len(self._fresh):
+        if not self._fresh:
             return found
         length = (self._saved.mean_length * self._saved.documents + self._fresh.length) / self._total
         weights = {term: _K1_PLUS_1 * self._idf(term) for term in terms}
@@ -101,7 +101,7 @@ class WordsState:
     def _weighted(self, term: str) -> tantivy.Query:
         """Return the query for a term, which among what is saved weighs what it should among all documents."""
         query = _QUERY.term_query(SCHEMA, "text", term, "freq")
-        if not len(self._fresh) or not (having := self._searcher.doc_freq("text", term)):
+        if not self._fresh or not (having := self._searcher.doc_freq("text", term)):
             return query
         return _QUERY.boost_query(query, self._idf(term) / _idf(self._saved.documents, having))
 
@@ -110,7 +110,8 @@ class WordsState:
 
     def _having(self, field: str, value: str) -> int:
         """Return how many documents have a value; those that were replaced still count."""
-        return self._searcher.doc_freq(field, value) + self._fresh.having(field, value)
+        having: int = self._searcher.doc_freq(field, value)
+        return having + self._fresh.having(field, value) if self._fresh else having
 
     def named(self, folded: str, limit: int, allowed: Filter) -> list[int]:
         """Return the keys of documents whose name is `folded`, ascending.

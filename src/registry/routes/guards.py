@@ -65,7 +65,7 @@ def _refuse_if_not_owner(services: Services, principal: Principal, parameters: M
 
 
 async def refuse_changes(connection: Connection, handler: BaseRouteHandler) -> None:
-    """Refuse what may change something while the service is read-only."""
+    """Refuse what may change something: the guard of a local service that is read-only."""
     scope: Any = connection.scope
     if changes(scope["method"], handler):
         _refuse_if_read_only(connection.app.state.services)

@@ -64,11 +64,11 @@ async def _search(scope: Any, services: Services, body: SearchBody) -> Ok[Search
 
 
 @post("/search", status_code=200, tags=["search"], responses=ERRORS, role="user", changes=False)
-async def search(
-    request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[SearchBody]
-) -> Ok[SearchData]:
+async def search(request: Request[Any, Any, Any], data: JSONBody[SearchBody]) -> Ok[SearchData]:
     """Find the skills that fit a query, best first."""
-    return await _search(request.scope, services, data)
+    # What agents ask most has no dependencies: resolving them takes as long as finding words.
+    services: Services = request.app.state.services
+    return await _search(request.scope, await services.when_ready(), data)
 
 
 @post("/resolve", status_code=200, tags=["search"], responses=ERRORS, role="user", changes=False)
