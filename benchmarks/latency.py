@@ -7,6 +7,8 @@ Every figure stands beside its own limit, measured in the same run: the parts ca
 tantivy) for a search, and a bare Litestar route that answers the same bytes for HTTP. Medians; one client unless said.
 """
 
+import registry.start  # noqa: F401, I001 - says how many threads numpy and FAISS may use: before these
+
 import argparse
 import json
 import tempfile
@@ -156,7 +158,6 @@ def main() -> None:
     if arguments.auth:
         measure_guard(arguments.json)
         return
-    faiss.omp_set_num_threads(1)
     models = Path(tempfile.gettempdir()) / "skill-registry-models"
     embedder = choose(EmbeddingSettings(provider="local", cache_dir=models))
     assert embedder is not None

@@ -1,16 +1,13 @@
 """How near and how fast pgvector answers, in a PostgreSQL server with the service's own tables, queries and index.
 
-    python benchmarks/postgres_vectors.py --database postgresql://USER@HOST/EMPTY [--size 100000] [--vectors real.npy]
-        [--queries queries.npy] [--links 16 24] [--breadth 200] [--search 100 200 300 400] [--json OUT]
+    python benchmarks/postgres_vectors.py --database postgresql://USER@HOST/EMPTY --queries queries.jsonl
+        [--corpus corpus.jsonl] [--size 100000] [--links 16 24] [--breadth 200] [--search 100 200 300] [--json OUT]
 
-`real.npy` holds vectors of real texts, shape (texts, 384), round which the others are drawn, and `queries.npy` those of
-real queries; without them both come from a mixture of Gaussians on the sphere. Recall is against exact search over the
-vectors as they are stored. Medians and 95th percentiles of single searches, one client.
+The vectors are those of `scale.py`: drawn round the real ones of a corpus. Recall is against exact search over them as
+they are stored. Medians and 95th percentiles of single searches with real queries, one client.
 """
 
 import argparse
-import json
-import platform
 import statistics
 import time
 from collections.abc import Iterator, Sequence
@@ -22,44 +19,27 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+import corpora
+import scale_steps
+from embeddings import Embedder
 from embeddings.base import Matrix
 from registry.database import graphs
 from registry.database.dialect import vector as stored
 from registry.database.graphs import VectorGraphs
 from registry.database.pg_vectors import PgVectors
 from registry.database.postgres import PostgresDatabase
+from results_file import keep
 from search.service import CANDIDATES
 from search.types import Keys
 
 SPACE = "benchmark"
-SEARCHES = 300
 SHARES = (0.001, 0.01, 0.1, 0.5, 0.99)
-_NOISE = 0.5
-"""Length of the random vector added to a copy's: its cosine to the original is about 0.9."""
 
 
-def units(drawn: Matrix) -> Matrix:
-    """Return vectors of length 1."""
-    vectors: Matrix = (drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).astype(np.float32)
-    return vectors
-
-
-def originals(path: Path | None) -> Matrix:
-    """Return vectors of real texts, or 4,000 drawn round 400 centres that are alike themselves."""
-    if path is not None:
-        return units(np.load(path))
-    drawn = np.random.default_rng(1)
-    centres = units(drawn.normal(size=(400, 384)) + drawn.normal(size=384) * 0.4)
-    return units(centres[drawn.integers(0, 400, 4000)] + drawn.normal(size=(4000, 384)) * 0.9 / np.sqrt(384))
-
-
-def grown(real: Matrix, size: int) -> Matrix:
-    """Return `size` vectors: the real ones, then others drawn round them."""
-    drawn = np.random.default_rng(2)
-    chosen = real[np.arange(size) % len(real)]
-    noise = drawn.normal(size=chosen.shape).astype(np.float32) * _NOISE / np.sqrt(real.shape[1])
-    noise[: len(real)] = 0
-    return units(chosen + noise)
+def made(corpus: Path | None, size: int, model: Embedder) -> Matrix:
+    """Return vectors as a catalog of `size` skills has them, shape (size, dimension)."""
+    texts = [f"{entry.name}: {entry.description}" for entry in corpora.entries(corpus)]
+    return corpora.vectors_near(model.documents(texts), [number % len(texts) for number in range(size)], seed=2)
 
 
 def fill(database: PostgresDatabase, vectors: Matrix) -> None:
@@ -148,17 +128,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--database", required=True)
     parser.add_argument("--size", type=int, default=100_000)
-    parser.add_argument("--vectors", type=Path)
-    parser.add_argument("--queries", type=Path)
+    parser.add_argument("--corpus", type=Path, help="corpus.jsonl of real skills; made-up ones without it")
+    parser.add_argument("--queries", type=Path, required=True, help="queries.jsonl with short queries")
     parser.add_argument("--links", type=int, nargs="+", default=[graphs.LINKS])
     parser.add_argument("--breadth", type=int, nargs="+", default=[graphs.BREADTH])
-    parser.add_argument("--search", type=int, nargs="+", default=[200, 300, 400])
+    parser.add_argument("--search", type=int, nargs="+", default=[100, 200, 300])
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    real = originals(arguments.vectors)
-    vectors = grown(real, arguments.size)
-    near_real = real[:SEARCHES] + np.random.default_rng(4).normal(size=(SEARCHES, 384)) * 0.8 / np.sqrt(384)
-    queries = units(np.load(arguments.queries)[:SEARCHES] if arguments.queries else near_real)
+    model = scale_steps.embedder()
+    vectors = made(arguments.corpus, arguments.size, model)
+    queries = model.queries(scale_steps.short_queries(arguments.queries))
     with opened(arguments.database) as (database, _):
         if not database.read("select 1 from vectors limit 1"):
             fill(database, vectors)
@@ -169,9 +148,7 @@ def main() -> None:
     console = Console()
     show(console, f"{arguments.size} vectors of 384 dimensions", graph)
     show(console, "under a filter", filters)
-    if arguments.json:
-        facts = {"vectors": arguments.size, "pgvector": version, "machine": platform.machine()}
-        arguments.json.write_text(json.dumps({**facts, "unfiltered": graph, "filtered": filters}, indent=2) + "\n")
+    keep(arguments.json, {"vectors": arguments.size, "pgvector": version, "unfiltered": graph, "filtered": filters})
 
 
 if __name__ == "__main__":

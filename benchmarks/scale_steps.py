@@ -1,5 +1,7 @@
 """The steps of `scale.py` for one size, each run as a process of its own: fill, build, search, serve."""
 
+import registry.start  # noqa: F401, I001 - says how many threads numpy and FAISS may use: before these
+
 import argparse
 import json
 import resource
@@ -11,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import faiss
 import numpy as np
 
 import corpora
@@ -286,7 +287,6 @@ def main() -> None:
     parser.add_argument("--queries", type=Path, required=True)
     parser.add_argument("--database")
     arguments = parser.parse_args()
-    faiss.omp_set_num_threads(1)
     figures: dict[str, Any] = STEPS[arguments.step](arguments)
     (arguments.folder / f"{arguments.step}.json").write_text(json.dumps(figures, indent=2))
 

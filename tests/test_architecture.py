@@ -44,6 +44,6 @@ def test_modules_and_functions_stay_small(path: Path) -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_only_the_command_reads_the_environment(path: Path) -> None:
-    if path != SOURCE / "registry" / "cli.py":
+    if path not in (SOURCE / "registry" / "cli.py", SOURCE / "registry" / "start.py"):
         assert "os.environ" not in path.read_text()
         assert "getenv" not in path.read_text()

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import faiss
-
 from registry.catalog import Catalog, Clock
 from registry.database import open_database
 from registry.db import DatabaseError
@@ -71,7 +69,6 @@ class Services:
         self.ready = threading.Event()
         self.draining = False
         self._starting: threading.Thread | None = None
-        faiss.omp_set_num_threads(settings.embedding.threads)
         settings.skills_dir.mkdir(parents=True, exist_ok=True)
         self.database = open_database(settings)
         self.documents = CatalogDocuments(self.database)

@@ -1,8 +1,6 @@
 """The query path: a query becomes terms and a vector, both indexes answer, their answers are fused into hits."""
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import NamedTuple
 
 import numpy as np
@@ -11,12 +9,13 @@ from embeddings.base import Embedder, EmbeddingError, Matrix
 from search.filtered import FilteredNeighbours
 from search.follower import Follower
 from search.fuse import MINILM, Flags, Ranking, Signals, fuse
-from search.latest import Latest
+from search.query_vectors import QueryVectors
 from search.saved_words import IndexNotWritten
-from search.text import fold, sentences
+from search.text import fold
 from search.types import Documents, Filter, Found, Keys, MatchedBy, Mode, RanMode, Relevance
 from search.under_way import UnderWay
 from search.vectors import VectorIndex, VectorsUnavailable
+from search.words_beside import WordsBeside
 from search.words_state import WordsState
 
 CANDIDATES = 50
@@ -29,10 +28,7 @@ _PREFIXED = 5
 _NAMED = 20
 _SHORTEST_PREFIX = 3
 _LONGEST_NAME = 100
-_CACHED_QUERIES = 4096
 _CACHED_CARDS = 4096
-_SHORT_QUERY = 200  # characters that the local model embeds in one or two milliseconds
-_EMBEDDING_THREADS = 4
 
 
 class SemanticUnavailable(Exception):
@@ -71,6 +67,17 @@ class Results(NamedTuple):
     number: int
 
 
+class _Asked(NamedTuple):
+    """A search that has begun: the words index as it stands, and what gives the documents that words find."""
+
+    query: str
+    allowed: Filter
+    depth: int
+    words: WordsState
+    terms: Sequence[str]
+    by_words: Callable[[], Found]
+
+
 class Semantic(NamedTuple):
     """An embedder, the name of the space its vectors of our texts make up, and the vectors of that space."""
 
@@ -97,12 +104,10 @@ class SearchService:
         self._follower = follower
         self.under_way = UnderWay()
         self._semantic = semantic
-        self._fallback_seconds = fallback_seconds
-        self._vectors: Latest[tuple[str, str], Matrix] = Latest(_CACHED_QUERIES)
+        self._query_vectors = QueryVectors(fallback_seconds)
         self._neighbours = FilteredNeighbours()
-        self._answering: set[str] = set()
         self._read_cards: tuple[int, dict[int, tuple[str, bytes]]] = (-1, {})
-        self._threads = ThreadPoolExecutor(_EMBEDDING_THREADS, thread_name_prefix="embed-query")
+        self._words = WordsBeside()
 
     def number(self) -> int | None:
         """Return the change number that a search made now would see at once, None where it would have to catch up."""
@@ -112,27 +117,21 @@ class SearchService:
     def search_at_once(self, request: Request) -> Results | None:
         """Return what `search` would, or None where that may take more than a few milliseconds.
 
-        That is so when the indexes must catch up, when the query must be embedded by a provider or is long, and when
-        the vectors are searched by another process.
+        That is so when the indexes must catch up, when the query must be embedded by a provider or is long, when
+        the vectors are searched by another process, and when the catalog is large.
         """
         number = self.number()
-        if number is None:
+        if number is None or self._words.takes_long(self._follower.words.state):
             return None
         semantic = self._semantic() if request.mode != "keyword" else None
-        if semantic is not None and (
-            semantic.vectors.is_remote or not self._embeds_at_once(semantic, _normal(request.query))
-        ):
+        if semantic is not None and not self._is_quick(semantic, _normal(request.query)):
             return None
         with self.under_way:
             return self._search(request, number, [])
 
-    def _embeds_at_once(self, semantic: Semantic, query: str) -> bool:
-        short = self._is_loaded(semantic) and len(query) <= _SHORT_QUERY
-        return short or self._vectors.get((semantic.space, query)) is not None
-
-    def _is_loaded(self, semantic: Semantic) -> bool:
-        """Return whether a local model embeds here that has answered before, so that it takes milliseconds."""
-        return semantic.embedder.provider == "local" and semantic.space in self._answering
+    def _is_quick(self, semantic: Semantic, query: str) -> bool:
+        embedder, space, vectors = semantic
+        return not vectors.is_remote and self._query_vectors.come_at_once(embedder, space, query)
 
     def search(self, request: Request) -> Results:
         """Return the best documents for a query, of what was committed when the search began.
@@ -150,15 +149,24 @@ class SearchService:
 
     def _search(self, request: Request, number: int, warnings: list[str]) -> Results:
         query = _normal(request.query)
+        asked = self._begun(request, query)
         semantic, vector = self._query_vector(query, request.mode, warnings)
         mode: RanMode = "keyword" if vector is None else "semantic" if request.mode == "semantic" else "hybrid"
         try:
-            signals = self._signals(request, query, mode, semantic.vectors if semantic else None, vector)
+            signals = self._signals(asked, semantic.vectors if semantic else None, vector)
         except VectorsUnavailable as error:
             _go_on_by_words(request.mode, error, warnings)
-            mode, signals = "keyword", self._signals(request, query, "keyword", None, None)
+            mode, signals = "keyword", self._signals(asked, None, None)
         ranking = fuse(signals, mode)
         return Results(request.query, mode, self._page(ranking, request, number), warnings, number)
+
+    def _begun(self, request: Request, query: str) -> _Asked:
+        words, depth = self._follower.words.state, min(max(CANDIDATES, request.offset + request.limit), DEEPEST)
+        terms = words.terms(query)
+        by_words = (
+            Found.nothing if request.mode == "semantic" else self._words.begin(words, terms, depth, request.allowed)
+        )
+        return _Asked(query, request.allowed, depth, words, terms, by_words)
 
     def _query_vector(self, query: str, mode: Mode, warnings: list[str]) -> tuple[Semantic | None, Matrix | None]:
         semantic = self._semantic()
@@ -167,48 +175,18 @@ class SearchService:
         try:
             if semantic is None:
                 raise EmbeddingError("no embedding model is set up")
-            return semantic, self._embed(semantic, query)
+            return semantic, self._query_vectors.of(semantic.embedder, semantic.space, query)
         except EmbeddingError as error:
             _go_on_by_words(mode, error, warnings)
             return None, None
 
-    def _embed(self, semantic: Semantic, query: str) -> Matrix:
-        known = self._vectors.get((semantic.space, query))
-        if known is not None:
-            return known
-        if self._is_loaded(semantic):  # waiting for another thread would cost more than it saves
-            return self._keep(semantic.space, query, semantic.embedder.queries(sentences(query)))
-        return self._embed_in_time(semantic, query)
-
-    def _embed_in_time(self, semantic: Semantic, query: str) -> Matrix:
-        future: Future[Matrix] = self._threads.submit(semantic.embedder.queries, sentences(query))
-        future.add_done_callback(lambda done: self._keep_late(semantic.space, query, done))
-        try:
-            return future.result(self._fallback_seconds)
-        except FutureTimeoutError:
-            raise EmbeddingError(f"the embedding took longer than {self._fallback_seconds:g} s") from None
-
-    def _keep(self, space: str, query: str, vectors: Matrix) -> Matrix:
-        self._vectors.put((space, query), vectors)
-        return vectors
-
-    def _keep_late(self, space: str, query: str, done: Future[Matrix]) -> None:
-        """Keep vectors even when they come too late for their search: the next one with the same words finds them."""
-        if not done.cancelled() and done.exception() is None:
-            self._keep(space, query, done.result())
-            self._answering.add(space)
-
-    def _signals(
-        self, request: Request, query: str, mode: RanMode, index: VectorIndex | None, vector: Matrix | None
-    ) -> Signals:
-        words, allowed = self._follower.words.state, request.allowed
-        depth = min(max(CANDIDATES, request.offset + request.limit), DEEPEST)
-        terms = words.terms(query)
-        by_words = words.search(terms, depth, allowed) if mode != "semantic" else Found.nothing()
+    def _signals(self, asked: _Asked, index: VectorIndex | None, vector: Matrix | None) -> Signals:
+        words, allowed = asked.words, asked.allowed
         near = Found.nothing().keys
         if index is not None and vector is not None:
-            near = self._neighbours.nearest(index, vector, depth, words, allowed)
-        exact, prefixed = _named(words, fold(query), allowed)
+            near = self._neighbours.nearest(index, vector, asked.depth, words, allowed)
+        exact, prefixed = _named(words, fold(asked.query), allowed)
+        by_words = asked.by_words()
         by_word = set(by_words.keys.tolist())
         others = [key for key in dict.fromkeys((*near.tolist(), *exact, *prefixed)) if key not in by_word]
         keys = np.concatenate((by_words.keys, np.array(others, np.int64)))
@@ -218,7 +196,7 @@ class SearchService:
             cosine=index.cosines(vector, keys) if index and vector is not None else np.full(len(keys), np.nan),
             exact=_flags(keys, exact),
             prefix=_flags(keys, prefixed),
-            ceiling=words.ceiling(terms),
+            ceiling=words.ceiling(asked.terms),
             background=index.background() if index else MINILM,
             documents=len(words),
         )
@@ -255,8 +233,9 @@ class SearchService:
         return known
 
     def close(self) -> None:
-        """Stop embedding queries."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        """Let the threads go that embed queries and search words."""
+        self._query_vectors.close()
+        self._words.close()
 
 
 def _go_on_by_words(mode: Mode, error: Exception, warnings: list[str]) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from search import words_beside
 from search.engine import Engine, text_space
 from search.service import Request, SemanticUnavailable
 from search.types import Filter
@@ -31,8 +32,11 @@ def started(catalog: SkillCatalog, folder: Path, embedder: HashingEmbedder | Non
     return engine
 
 
-@pytest.fixture
-def engine(stocked: SkillCatalog, tmp_path: Path) -> Iterator[Engine]:
+@pytest.fixture(params=[words_beside.LARGE, 1], ids=["small", "large"])
+def engine(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, stocked: SkillCatalog, tmp_path: Path
+) -> Iterator[Engine]:
+    monkeypatch.setattr(words_beside, "LARGE", request.param)
     engine = started(stocked, tmp_path / "indexes", HashingEmbedder())
     yield engine
     engine.close()
@@ -47,6 +51,13 @@ def test_words_and_vectors_are_fused(engine: Engine) -> None:
     assert results.mode == "hybrid"
     assert results.hits[0].id == "sql-review"
     assert set(results.hits[0].matched_by) == {"keyword", "semantic"}
+
+
+def test_only_a_small_catalog_is_searched_at_once(engine: Engine) -> None:
+    request = Request("slow sql joins")
+    answer = engine.search.search(request)
+    small = words_beside.LARGE > 1
+    assert engine.search.search_at_once(request) == (answer if small else None)
 
 
 def test_a_write_is_found_by_the_next_search(engine: Engine, stocked: SkillCatalog) -> None:
