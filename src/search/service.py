@@ -11,12 +11,10 @@ from search.follower import Follower
 from search.fuse import MINILM, Flags, Ranking, Signals, fuse
 from search.query_vectors import QueryVectors
 from search.saved_words import IndexNotWritten
-from search.text import fold
 from search.types import Documents, Filter, Found, Keys, MatchedBy, Mode, RanMode, Relevance
 from search.under_way import UnderWay
 from search.vectors import VectorIndex, VectorsUnavailable
-from search.words_beside import WordsBeside
-from search.words_state import WordsState
+from search.words_beside import LARGE, Asked, WordsBeside
 
 CANDIDATES = 50
 """How many documents each index contributes to the fusion, at least: 100 and 200 measured no better."""
@@ -24,10 +22,6 @@ CANDIDATES = 50
 DEEPEST = 1000
 """How far down the ranking a page may lie."""
 
-_PREFIXED = 5
-_NAMED = 20
-_SHORTEST_PREFIX = 3
-_LONGEST_NAME = 100
 _CACHED_CARDS = 4096
 
 
@@ -65,17 +59,6 @@ class Results(NamedTuple):
     hits: list[Hit]
     warnings: list[str]
     number: int
-
-
-class _Asked(NamedTuple):
-    """A search that has begun: the words index as it stands, and what gives the documents that words find."""
-
-    query: str
-    allowed: Filter
-    depth: int
-    words: WordsState
-    terms: Sequence[str]
-    by_words: Callable[[], Found]
 
 
 class Semantic(NamedTuple):
@@ -121,7 +104,7 @@ class SearchService:
         the vectors are searched by another process, and when the catalog is large.
         """
         number = self.number()
-        if number is None or self._words.takes_long(self._follower.words.state):
+        if number is None or len(self._follower.words.state) >= LARGE:
             return None
         semantic = self._semantic() if request.mode != "keyword" else None
         if semantic is not None and not self._is_quick(semantic, _normal(request.query)):
@@ -149,56 +132,62 @@ class SearchService:
 
     def _search(self, request: Request, number: int, warnings: list[str]) -> Results:
         query = _normal(request.query)
-        asked = self._begun(request, query)
-        semantic, vector = self._query_vector(query, request.mode, warnings)
+        semantic = self._semantic() if request.mode != "keyword" else None
+        asked = self._asked(request, query)
+        by_words = Found.nothing
+        if request.mode != "semantic":
+            by_words = self._words.begin(asked, beside=semantic is not None and self._takes_long(asked, semantic))
+        vector = self._query_vector(semantic, query, request.mode, warnings)
         mode: RanMode = "keyword" if vector is None else "semantic" if request.mode == "semantic" else "hybrid"
+        index = semantic.vectors if semantic and vector is not None else None
         try:
-            signals = self._signals(asked, semantic.vectors if semantic else None, vector)
+            signals = self._signals(asked, by_words, index, vector)
         except VectorsUnavailable as error:
             _go_on_by_words(request.mode, error, warnings)
-            mode, signals = "keyword", self._signals(asked, None, None)
+            mode, signals = "keyword", self._signals(asked, by_words, None, None)
         ranking = fuse(signals, mode)
         return Results(request.query, mode, self._page(ranking, request, number), warnings, number)
 
-    def _begun(self, request: Request, query: str) -> _Asked:
-        words, depth = self._follower.words.state, min(max(CANDIDATES, request.offset + request.limit), DEEPEST)
-        terms = words.terms(query)
-        by_words = (
-            Found.nothing if request.mode == "semantic" else self._words.begin(words, terms, depth, request.allowed)
-        )
-        return _Asked(query, request.allowed, depth, words, terms, by_words)
+    def _asked(self, request: Request, query: str) -> Asked:
+        depth = min(max(CANDIDATES, request.offset + request.limit), DEEPEST)
+        words = self._follower.words.state
+        return Asked(words, query, words.terms(query), depth, request.allowed)
 
-    def _query_vector(self, query: str, mode: Mode, warnings: list[str]) -> tuple[Semantic | None, Matrix | None]:
-        semantic = self._semantic()
+    def _takes_long(self, asked: Asked, semantic: Semantic) -> bool:
+        """Return whether so much is to be done for a search that it is quicker in two threads."""
+        return len(asked.words) >= LARGE or not self._query_vectors.knows(semantic.space, asked.query)
+
+    def _query_vector(self, semantic: Semantic | None, query: str, mode: Mode, warnings: list[str]) -> Matrix | None:
         if mode == "keyword" or (semantic is None and mode == "auto"):
-            return None, None
+            return None
         try:
             if semantic is None:
                 raise EmbeddingError("no embedding model is set up")
-            return semantic, self._query_vectors.of(semantic.embedder, semantic.space, query)
+            return self._query_vectors.of(semantic.embedder, semantic.space, query)
         except EmbeddingError as error:
             _go_on_by_words(mode, error, warnings)
-            return None, None
+            return None
 
-    def _signals(self, asked: _Asked, index: VectorIndex | None, vector: Matrix | None) -> Signals:
-        words, allowed = asked.words, asked.allowed
+    def _signals(
+        self, asked: Asked, by_words: Callable[[], Found], index: VectorIndex | None, vector: Matrix | None
+    ) -> Signals:
         near = Found.nothing().keys
         if index is not None and vector is not None:
-            near = self._neighbours.nearest(index, vector, asked.depth, words, allowed)
-        exact, prefixed = _named(words, fold(asked.query), allowed)
-        by_words = asked.by_words()
-        by_word = set(by_words.keys.tolist())
+            near = self._neighbours.nearest(index, vector, asked.limit, asked.words, asked.allowed)
+        exact, prefixed = asked.named()
+        found = by_words()
+        by_word = set(found.keys.tolist())
         others = [key for key in dict.fromkeys((*near.tolist(), *exact, *prefixed)) if key not in by_word]
-        keys = np.concatenate((by_words.keys, np.array(others, np.int64)))
+        keys = np.concatenate((found.keys, np.array(others, np.int64)))
         return Signals(
             keys=keys,
-            words=np.concatenate((by_words.scores, np.zeros(len(others), np.float32))),
+            words=np.concatenate((found.scores, np.zeros(len(others), np.float32))),
             cosine=index.cosines(vector, keys) if index and vector is not None else np.full(len(keys), np.nan),
             exact=_flags(keys, exact),
             prefix=_flags(keys, prefixed),
-            ceiling=words.ceiling(asked.terms),
+            ceiling=asked.words.ceiling(asked.terms),
             background=index.background() if index else MINILM,
-            documents=len(words),
+            documents=len(asked.words),
         )
 
     def _page(self, ranking: Ranking, request: Request, number: int) -> list[Hit]:
@@ -247,15 +236,6 @@ def _go_on_by_words(mode: Mode, error: Exception, warnings: list[str]) -> None:
 
 def _flags(keys: Keys, chosen: Sequence[int]) -> Flags:
     return np.isin(keys, chosen) if chosen else np.zeros(len(keys), np.bool_)
-
-
-def _named(words: WordsState, folded: str, allowed: Filter) -> tuple[list[int], list[int]]:
-    """Return the documents whose name the query is, and those with a name that begins with it."""
-    if not folded or len(folded) > _LONGEST_NAME:
-        return [], []
-    exact = words.named(folded, _NAMED, allowed)
-    long_enough = len(folded) >= _SHORTEST_PREFIX
-    return exact, words.named_with_prefix(folded, _PREFIXED, allowed) if long_enough else []
 
 
 def _normal(query: str) -> str:

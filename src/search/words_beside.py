@@ -1,34 +1,59 @@
-"""The words' part of a search, beside the rest of it where both take long."""
+"""What words find for a query, looked for beside the embedding of it."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from typing import NamedTuple
 
+from search.text import fold
 from search.types import Filter, Found
 from search.words_state import WordsState
 
 LARGE = 50_000
-"""So many documents take words longer to search than it takes to have another thread do it."""
+"""In so many documents words take some milliseconds to find."""
 
+_PREFIXED = 5
+_NAMED = 20
+_SHORTEST_PREFIX = 3
+_LONGEST_NAME = 100
 _THREADS = 4
 
 
+class Asked(NamedTuple):
+    """A query, its `terms` as the words index knows them, and how many of which documents are wanted."""
+
+    words: WordsState
+    query: str
+    terms: Sequence[str]
+    limit: int
+    allowed: Filter
+
+    def found(self) -> Found:
+        """Return the best documents by their words."""
+        return self.words.search(self.terms, self.limit, self.allowed)
+
+    def named(self) -> tuple[list[int], list[int]]:
+        """Return the keys of documents whose name the query is, and of those with a name that begins with it."""
+        folded = fold(self.query)
+        if not folded or len(folded) > _LONGEST_NAME:
+            return [], []
+        exact = self.words.named(folded, _NAMED, self.allowed)
+        long_enough = len(folded) >= _SHORTEST_PREFIX
+        return exact, self.words.named_with_prefix(folded, _PREFIXED, self.allowed) if long_enough else []
+
+
 class WordsBeside:
-    """Searches words, of a large catalog in a thread of its own: tantivy, the model and FAISS need no interpreter."""
+    """Asks the words index, in a thread of its own where something else is to be done meanwhile.
+
+    tantivy, the model and FAISS do not need the interpreter, so that they work at the same time where there are two
+    processors. Only `found` is worth a thread: what needs the interpreter would keep the model waiting for it.
+    """
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="search-words")
 
-    def begin(self, words: WordsState, terms: Sequence[str], limit: int, allowed: Filter) -> Callable[[], Found]:
-        """Return what gives the best documents for `terms` when it is called."""
-        if self.takes_long(words):
-            return self._threads.submit(words.search, terms, limit, allowed).result
-        return partial(words.search, terms, limit, allowed)
-
-    @staticmethod
-    def takes_long(words: WordsState) -> bool:
-        """Return whether a search of these words may take more than a millisecond."""
-        return len(words) >= LARGE
+    def begin(self, asked: Asked, *, beside: bool) -> Callable[[], Found]:
+        """Return what gives the best documents when it is called; with `beside` they are looked for from now on."""
+        return self._threads.submit(asked.found).result if beside else asked.found
 
     def close(self) -> None:
         """Let the threads go."""

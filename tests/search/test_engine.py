@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from search import words_beside
+from search import service
 from search.engine import Engine, text_space
 from search.service import Request, SemanticUnavailable
 from search.types import Filter
@@ -32,11 +32,11 @@ def started(catalog: SkillCatalog, folder: Path, embedder: HashingEmbedder | Non
     return engine
 
 
-@pytest.fixture(params=[words_beside.LARGE, 1], ids=["small", "large"])
+@pytest.fixture(params=[service.LARGE, 1], ids=["small", "large"])
 def engine(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, stocked: SkillCatalog, tmp_path: Path
 ) -> Iterator[Engine]:
-    monkeypatch.setattr(words_beside, "LARGE", request.param)
+    monkeypatch.setattr(service, "LARGE", request.param)
     engine = started(stocked, tmp_path / "indexes", HashingEmbedder())
     yield engine
     engine.close()
@@ -56,7 +56,7 @@ def test_words_and_vectors_are_fused(engine: Engine) -> None:
 def test_only_a_small_catalog_is_searched_at_once(engine: Engine) -> None:
     request = Request("slow sql joins")
     answer = engine.search.search(request)
-    small = words_beside.LARGE > 1
+    small = service.LARGE > 1
     assert engine.search.search_at_once(request) == (answer if small else None)
 
 
