@@ -4,8 +4,8 @@
         [--corpus corpus.jsonl] [--size 100000] [--links 16 24] [--breadth 200] [--search 100 200 300] [--json OUT]
 
 The vectors are those of `scale.py`: drawn round the real ones of a corpus. Recall is against exact search over them as
-they are stored. Medians and 95th percentiles of single searches with real queries, one client, each the median of several
-rounds: a shared machine is now quick, now slow.
+they are stored. Medians and 95th percentiles of single searches with real queries, one client, each the median of
+several rounds: a shared machine is now quick, now slow.
 """
 
 import argparse

@@ -28,11 +28,7 @@ class QueryVectors:
     def come_at_once(self, embedder: Embedder, space: str, query: str) -> bool:
         """Return whether the vectors of a query are known, or made in a few milliseconds."""
         short = len(query) <= _SHORT and self._is_loaded(embedder, space)
-        return short or self.knows(space, query)
-
-    def knows(self, space: str, query: str) -> bool:
-        """Return whether the vectors of a query are known."""
-        return self._kept.get((space, query)) is not None
+        return short or self._kept.get((space, query)) is not None
 
     def _is_loaded(self, embedder: Embedder, space: str) -> bool:
         """Return whether a local model embeds here that has answered before, so that it takes milliseconds."""

@@ -136,7 +136,7 @@ class SearchService:
         asked = self._asked(request, query)
         by_words = Found.nothing
         if request.mode != "semantic":
-            by_words = self._words.begin(asked, beside=semantic is not None and self._takes_long(asked, semantic))
+            by_words = self._words.begin(asked, beside=semantic is not None and len(asked.words) >= LARGE)
         vector = self._query_vector(semantic, query, request.mode, warnings)
         mode: RanMode = "keyword" if vector is None else "semantic" if request.mode == "semantic" else "hybrid"
         index = semantic.vectors if semantic and vector is not None else None
@@ -152,10 +152,6 @@ class SearchService:
         depth = min(max(CANDIDATES, request.offset + request.limit), DEEPEST)
         words = self._follower.words.state
         return Asked(words, query, words.terms(query), depth, request.allowed)
-
-    def _takes_long(self, asked: Asked, semantic: Semantic) -> bool:
-        """Return whether so much is to be done for a search that it is quicker in two threads."""
-        return len(asked.words) >= LARGE or not self._query_vectors.knows(semantic.space, asked.query)
 
     def _query_vector(self, semantic: Semantic | None, query: str, mode: Mode, warnings: list[str]) -> Matrix | None:
         if mode == "keyword" or (semantic is None and mode == "auto"):

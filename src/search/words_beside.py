@@ -1,4 +1,4 @@
-"""What words find for a query, looked for beside the embedding of it."""
+"""What words find for a query, looked for beside the embedding of it where both take long."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +9,7 @@ from search.types import Filter, Found
 from search.words_state import WordsState
 
 LARGE = 50_000
-"""In so many documents words take some milliseconds to find."""
+"""In so many documents words take milliseconds to find: in fewer, the change of thread costs what it saves."""
 
 _PREFIXED = 5
 _NAMED = 20
@@ -42,7 +42,7 @@ class Asked(NamedTuple):
 
 
 class WordsBeside:
-    """Asks the words index, in a thread of its own where something else is to be done meanwhile.
+    """Asks the words index, in a thread of its own where that is worth it.
 
     tantivy, the model and FAISS do not need the interpreter, so that they work at the same time where there are two
     processors. Only `found` is worth a thread: what needs the interpreter would keep the model waiting for it.
