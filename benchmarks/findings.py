@@ -12,7 +12,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from rich.console import Console
 from rich.table import Table
 
@@ -20,6 +19,7 @@ from registry.findings import RISKS
 from registry.findings.engine import ENGINE, scan_folder
 from registry.findings.rules import RULES
 from registry.skill_folder import find_skill_folders
+from results_file import keep
 
 
 def measure(root: Path) -> dict[str, Any]:
@@ -55,9 +55,7 @@ def main() -> None:
         table.add_row(rule.id, rule.severity, str(count), f"{100 * count / results['skills']:.2f} %")
     Console().print(table)
     print(f"medium or above: {results['medium_or_above']} ({100 * results['share_medium_or_above']:.2f} %)")
-    if arguments.json:
-        answer = {"command": sys.argv, "results": results}
-        arguments.json.write_bytes(msgspec.json.format(msgspec.json.encode(answer), indent=2) + b"\n")
+    keep(arguments.json, {"results": results})
 
 
 if __name__ == "__main__":

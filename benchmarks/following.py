@@ -9,7 +9,6 @@ snapshot that the leader publishes, and opened where it has them already. Median
 """
 
 import argparse
-import json
 import statistics
 import sys
 import tempfile
@@ -29,6 +28,7 @@ from registry.blobs import FolderStore
 from registry.database.postgres import PostgresDatabase
 from registry.documents import CatalogDocuments
 from registry.index_snapshots import IndexSnapshots
+from results_file import keep
 from search.engine import Engine
 from support.postgres_server import PostgresServer
 from support.replicas import replica
@@ -126,13 +126,11 @@ def main() -> None:
     arguments = parser.parse_args()
     with PostgresServer() as postgres, tempfile.TemporaryDirectory() as name:
         figures = {
-            "command": f"python {' '.join(sys.argv)}",
             "found elsewhere": found_elsewhere(postgres.new_database(), Path(name), arguments.writes),
             f"indexes of {arguments.skills} skills": starts(postgres.new_database(), Path(name), arguments.skills),
         }
     Console().print_json(data=figures)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(figures, indent=2) + "\n")
+    keep(arguments.json, figures)
 
 
 if __name__ == "__main__":

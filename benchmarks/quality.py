@@ -9,13 +9,11 @@ DIR holds `corpus.jsonl` {id, name, description, tags?, text?}, `queries.jsonl` 
 import argparse
 import json
 import math
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from rich.console import Console
 from rich.table import Table
 
@@ -24,6 +22,7 @@ from registry.catalog import Catalog
 from registry.database.sqlite import SqliteDatabase
 from registry.documents import CatalogDocuments
 from registry.models import Skill, now
+from results_file import keep
 from search.engine import Engine
 from search.service import Request
 from search.types import Mode
@@ -138,9 +137,7 @@ def main() -> None:
     for name, values in results.items():
         table.add_row(name, *(f"{100 * value:.1f}" for value in values.values()))
     Console().print(table)
-    if arguments.json:
-        answer = {"data": arguments.data.name, "documents": len(corpus), "command": sys.argv, "results": results}
-        arguments.json.write_bytes(msgspec.json.format(msgspec.json.encode(answer), indent=2) + b"\n")
+    keep(arguments.json, {"data": arguments.data.name, "documents": len(corpus), "results": results})
 
 
 if __name__ == "__main__":

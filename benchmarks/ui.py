@@ -21,6 +21,8 @@ from typing import Any
 import httpx
 from playwright.sync_api import Page, Response, sync_playwright
 
+from results_file import keep
+
 SKILLS = 10_000
 TYPED = "turn a table of numbers into a report"
 KEY_MS = 130  # slower than the page waits for the next key, so that every key is a search
@@ -145,7 +147,7 @@ def main() -> None:
             server.terminate()
             server.wait(60)
     report = {"skills": SKILLS, "machine": platform.processor() or platform.machine(), "limits": LIMITS, **figures}
-    RESULTS.write_text(json.dumps(report, indent=2) + "\n")
+    keep(RESULTS, report)
     for name, value in figures.items():
         print(f"{name:26} {value:>8}  {f'limit {LIMITS[name]}' if name in LIMITS else ''}")
     if any(figures[name] > limit for name, limit in LIMITS.items()):

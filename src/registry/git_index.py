@@ -108,11 +108,16 @@ class GitIndex:
             run("read-tree", "--empty")
             tip = None
         else:
-            run("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--", self._url, f"+{branch}:refs/remote")
+            self._fetch_into(run, "refs/remote")
             run("checkout", "--quiet", "--force", "-B", self._branch, "refs/remote", "--")
             tip = run("rev-parse", "--verify", "refs/remote^{commit}").strip()
         _clean(run)
         return tip
+
+    def _fetch_into(self, run: GitRun, ref: str) -> None:
+        """Fetch what the remote's branch is at, and have a ref point to it."""
+        refs = f"+refs/heads/{self._branch}:{ref}"
+        run("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--", self._url, refs)
 
     def _remote_tip(self, run: GitRun) -> str | None:
         """Return the commit the remote's branch is at, None where there is none yet."""
@@ -152,9 +157,8 @@ class GitIndex:
         run("init", "--quiet", "--bare", "--template=", ".")
         lent = (self._folder / ".git" / "objects").absolute()
         (folder / "objects" / "info" / "alternates").write_text(f"{lent}\n")
-        branch = f"refs/heads/{self._branch}"
         if self._remote_tip(run) is not None:
-            run("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--", self._url, f"+{branch}:{branch}")
+            self._fetch_into(run, f"refs/heads/{self._branch}")
         return made
 
     def committed(self) -> dict[str, str]:
