@@ -5,7 +5,7 @@
 
 The vectors are those of `scale.py`: drawn round the real ones of a corpus. Recall is against exact search over them as
 they are stored. Medians and 95th percentiles of single searches with real queries, one client, each the median of
-several rounds: a shared machine is now quick, now slow.
+several rounds. What the encoder takes for one of them, before and after, says how quick the machine was meanwhile.
 """
 
 import argparse
@@ -23,6 +23,7 @@ import corpora
 import scale_steps
 from embeddings import Embedder
 from embeddings.base import Matrix
+from latency_http import median_ms
 from registry.database import graphs
 from registry.database.dialect import vector as stored
 from registry.database.graphs import VectorGraphs
@@ -41,6 +42,11 @@ def made(corpus: Path | None, size: int, model: Embedder) -> Matrix:
     """Return vectors as a catalog of `size` skills has them, shape (size, dimension)."""
     texts = [f"{entry.name}: {entry.description}" for entry in corpora.entries(corpus)]
     return corpora.vectors_near(model.documents(texts), [number % len(texts) for number in range(size)], seed=2)
+
+
+def encoder_ms(model: Embedder, texts: Sequence[str]) -> float:
+    """Return how many milliseconds the model takes for a query, at the median."""
+    return round(median_ms(lambda text: model.queries([text]), texts), 2)
 
 
 def fill(database: PostgresDatabase, vectors: Matrix) -> None:
@@ -137,8 +143,10 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     model = scale_steps.embedder()
+    texts = scale_steps.short_queries(arguments.queries)
+    encoder = [encoder_ms(model, texts)]
     vectors = made(arguments.corpus, arguments.size, model)
-    queries = model.queries(scale_steps.short_queries(arguments.queries))
+    queries = model.queries(texts)
     with opened(arguments.database) as (database, _):
         if not database.read("select 1 from vectors limit 1"):
             fill(database, vectors)
@@ -146,10 +154,13 @@ def main() -> None:
     kept = np.stack([stored(one.tobytes()) for one in vectors])
     graph = list(unfiltered(arguments, queries, exact(kept, queries)))
     filters = list(filtered(arguments, kept, queries))
+    encoder.append(encoder_ms(model, texts))
     console = Console()
     show(console, f"{arguments.size} vectors of 384 dimensions", graph)
     show(console, "under a filter", filters)
-    keep(arguments.json, {"vectors": arguments.size, "pgvector": version, "unfiltered": graph, "filtered": filters})
+    console.print(f"encoder, ms a query: {encoder}")
+    facts = {"vectors": arguments.size, "pgvector": version, "encoder_p50_ms": encoder}
+    keep(arguments.json, {**facts, "unfiltered": graph, "filtered": filters})
 
 
 if __name__ == "__main__":
