@@ -20,7 +20,7 @@ from registry.db import DatabaseError, DatabaseUnavailable, Row
 
 _log = logging.getLogger("registry")
 
-LINKS, BREADTH = 16, 200
+LINKS, BREADTH = 24, 200
 """HNSW's `m` and `ef_construction`: chosen, as is `hnsw.ef_search`, by benchmarks/postgres_vectors.py."""
 
 WORTHWHILE = 5000
@@ -113,11 +113,11 @@ class VectorGraphs:
             try:
                 _run(connection, "select pg_advisory_lock(?)", _BUILDING)
                 there, wanted = self._there(), {_name(one) for one in self._spaces()}
-                for name, is_whole in there.items():
-                    if not is_whole or name not in wanted:
-                        _run(connection, f"drop index concurrently if exists {name}")
+                _drop(connection, [name for name, is_whole in there.items() if not is_whole])
                 if not there.get(_name(space)) and self._is_worthwhile(space):
                     self._build(connection, space, dim)
+                # At last, since a graph with the links of an earlier release is of use until then.
+                _drop(connection, [name for name, is_whole in there.items() if is_whole and name not in wanted])
             finally:
                 self._connection = None
 
@@ -150,7 +150,12 @@ class VectorGraphs:
 
 
 def _name(space: str) -> str:
-    return _PREFIX + hashlib.sha256(space.encode()).hexdigest()[:16]
+    return _PREFIX + hashlib.sha256(f"{space} {LINKS} {BREADTH}".encode()).hexdigest()[:16]
+
+
+def _drop(connection: psycopg.Connection[Row], names: Sequence[str]) -> None:
+    for name in names:
+        _run(connection, f"drop index concurrently if exists {name}")
 
 
 def _run(connection: psycopg.Connection[Row], sql: str, *parameters: Any) -> None:

@@ -213,6 +213,22 @@ def test_a_half_built_graph_is_built_again(database: PostgresDatabase) -> None:
     assert [whole for _, whole in names(database)] == [True]
 
 
+def test_a_graph_with_the_links_of_another_release_is_replaced(
+    database: PostgresDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(database, range(300), clustered(300, 8), "large")
+    graphs = VectorGraphs(database, lambda: ["large"], lambda: None, worthwhile=200)
+    graphs.build("large", 8)
+    before = names(database)
+    monkeypatch.setattr("registry.database.graphs.LINKS", 8)
+    assert not graphs.is_ready("large", 8)
+    graphs.build("large", 8)
+    ((after, is_whole),) = names(database)
+    assert is_whole
+    assert [(after, is_whole)] != before
+    graphs.stop()
+
+
 def test_a_build_is_broken_off_at_the_end(database: PostgresDatabase) -> None:
     put(database, range(300), clustered(300, 8), "large")
     with psycopg.connect(**database._options) as other:
