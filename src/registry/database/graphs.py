@@ -30,6 +30,7 @@ _BUILDING = 0x536B_526A_0004
 """Key of an advisory lock."""
 
 _REST_SECONDS = 60.0
+_ASK_EVERY_SECONDS = 0.2
 _CANCEL_EVERY_SECONDS = 0.2
 _LEAST_MEMORY, _MOST_MEMORY = 64 << 20, 2 << 30
 _PREFIX = "vectors_hnsw_"
@@ -111,7 +112,11 @@ class VectorGraphs:
         with self._database.connect() as connection:
             self._connection = connection
             try:
-                _run(connection, "select pg_advisory_lock(?)", _BUILDING)
+                # Asked again and again: a build waits for whoever waits for a lock in a statement, and that one for it.
+                while not connection.execute("select pg_try_advisory_lock(%s)", (_BUILDING,)).fetchall()[0][0]:
+                    if self._is_stopped:
+                        return
+                    time.sleep(_ASK_EVERY_SECONDS)
                 there, wanted = self._there(), {_name(one) for one in self._spaces()}
                 _drop(connection, [name for name, is_whole in there.items() if not is_whole])
                 if not there.get(_name(space)) and self._is_worthwhile(space):
@@ -133,7 +138,7 @@ class VectorGraphs:
         try:
             _run(connection, sql)
         except psycopg.errors.InsufficientResources:  # containers often have little shared memory, which helpers need
-            _run(connection, f"drop index concurrently if exists {_name(space)}")
+            _drop(connection, [_name(space)])
             _run(connection, "set max_parallel_maintenance_workers = 0")
             _run(connection, sql)
         _run(connection, "analyze vectors")
