@@ -80,7 +80,8 @@ class Catalog:
 
     def places(self) -> dict[str, str]:
         """Return the fingerprint of every skill folder, by its place."""
-        sql = "select folder, fingerprint from skills where folder is not null"
+        # Every text there is; with `is not null` SQLite looks at all skills, of which few may be folders.
+        sql = "select folder, fingerprint from skills where folder >= ''"
         return dict(self.database.read(sql))
 
     def is_folder(self, skill_id: str) -> bool:

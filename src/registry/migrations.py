@@ -188,9 +188,4 @@ _FIRST: Statements = (
     ) without rowid""",
 )
 
-_SECOND: Statements = (
-    # What is looked at whenever the skills directory is: in a registry few of the skills are folders of it.
-    "create index skills_in_folders on skills (folder, fingerprint) where folder is not null",
-)
-
-MIGRATIONS: tuple[Statements, ...] = (_FIRST, _SECOND)
+MIGRATIONS: tuple[Statements, ...] = (_FIRST,)

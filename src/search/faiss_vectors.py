@@ -259,8 +259,6 @@ class FaissVectors:
         """Return each document's greatest cosine with any of `vectors`, NaN where it has none; shape (len(keys),)."""
         view = self._view
         known = view.has(keys)
-        if known.all():
-            return (view.vectors_of(keys) @ vectors.T).max(axis=1)  # type: ignore[no-any-return]
         result = np.full(len(keys), np.nan, np.float32)
         result[known] = (view.vectors_of(keys[known]) @ vectors.T).max(axis=1)
         return result
