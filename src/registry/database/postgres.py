@@ -46,7 +46,7 @@ _CONNECT: dict[str, Any] = {
     "options": "-c synchronous_commit=on -c tcp_keepalives_idle=5 -c tcp_keepalives_interval=5"
     " -c tcp_keepalives_count=2",
 }
-_VECTOR_OPTIONS = "-c hnsw.ef_search=120 -c hnsw.iterative_scan=relaxed_order -c hnsw.scan_mem_multiplier=4"
+_VECTOR_OPTIONS = "-c hnsw.ef_search=120 -c hnsw.scan_mem_multiplier=4"
 """How well the index of vectors is searched; what `options` in the URL says goes before it."""
 
 

@@ -155,6 +155,24 @@ def test_a_filter_costs_no_recall(grown: tuple[PostgresDatabase, Matrix], share:
     assert hits / (40 * min(10, len(allowed))) >= 0.95
 
 
+@pytest.mark.parametrize("wanted", [50, 300])
+def test_documents_deleted_around_a_query_leave_no_gap(
+    grown: tuple[PostgresDatabase, Matrix], wanted: int
+) -> None:
+    database, vectors = grown
+    query = units(vectors[23:24] + 0.01)
+    ranked = np.argsort(-(vectors @ query[0]))
+    with database.write() as transaction:  # until a vacuum the graph still leads to them
+        rows = [("grown", int(key)) for key in ranked[:200]]
+        transaction.execute_many("delete from vectors where space = ? and key = ?", rows)
+    try:
+        found = index_of(database, "grown", 64).search(query, wanted)
+        assert len(found.keys) == wanted
+        assert len(np.intersect1d(found.keys, ranked[200 : 200 + wanted])) >= 0.9 * wanted
+    finally:
+        put(database, ranked[:200].tolist(), vectors[ranked[:200]], "grown")
+
+
 class Explaining:
     """A database that keeps the plans of what is read from it."""
 
