@@ -22,6 +22,9 @@ _CALLS = (
 _INSIDE = ("<anon_inode:", "<pipe:", "server.log>", "<... ", "/dev/null>", "exited with", "killed by", "strace: ")
 """What stands in the lines of calls that change nothing that could be found later."""
 
+_ATTEMPTS = 10
+_ATTACH_SECONDS = 3.0
+
 
 class Steps:
     """Follows a process and all it starts, from the beginning of the `with` block to its end.
@@ -40,6 +43,15 @@ class Steps:
         self.killed = threading.Event()
 
     def __enter__(self) -> Self:
+        for _ in range(_ATTEMPTS):
+            self._attach()
+            if self._is_traced_in_time():
+                return self
+            self._detach()
+            self.taken.clear()
+        raise AssertionError("strace cannot follow every thread of the process")
+
+    def _attach(self) -> None:
         options = ["-f", "-qq", "-y", "-s", "0", "-e", "signal=none", "-e", f"trace={_CALLS}"]
         pause = f"inject={_CALLS}:delay_exit={self._pause * 1000:.0f}"
         self._tracer = subprocess.Popen(
@@ -47,10 +59,16 @@ class Steps:
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        while not _is_traced(self._process.pid):
+
+    def _is_traced_in_time(self) -> bool:
+        """Wait for strace: it looks for threads once, and one that another begins just then escapes it for good."""
+        deadline = time.monotonic() + _ATTACH_SECONDS
+        while time.monotonic() < deadline:
+            if _is_traced(self._process.pid):
+                return True
             assert self._tracer.poll() is None, "strace cannot follow the process"
             time.sleep(0.005)
-        return self
+        return False
 
     def _read(self) -> None:
         assert self._tracer.stderr is not None
@@ -66,6 +84,9 @@ class Steps:
                 self.killed.set()
 
     def __exit__(self, *error: object) -> None:
+        self._detach()
+
+    def _detach(self) -> None:
         self._tracer.kill()  # asked to end it may wait for ever for what was killed; the system lets go of the rest
         self._tracer.wait()
         self._reader.join()

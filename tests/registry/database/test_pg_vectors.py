@@ -156,9 +156,7 @@ def test_a_filter_costs_no_recall(grown: tuple[PostgresDatabase, Matrix], share:
 
 
 @pytest.mark.parametrize("wanted", [50, 300])
-def test_documents_deleted_around_a_query_leave_no_gap(
-    grown: tuple[PostgresDatabase, Matrix], wanted: int
-) -> None:
+def test_documents_deleted_around_a_query_leave_no_gap(grown: tuple[PostgresDatabase, Matrix], wanted: int) -> None:
     database, vectors = grown
     query = units(vectors[23:24] + 0.01)
     ranked = np.argsort(-(vectors @ query[0]))
