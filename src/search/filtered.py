@@ -6,7 +6,7 @@ import numpy as np
 
 from embeddings.base import Matrix
 from search.latest import Latest
-from search.types import Filter, Keys
+from search.types import Filter, Found, Keys
 from search.vectors import VectorIndex
 from search.words_state import WordsState
 
@@ -29,20 +29,20 @@ class FilteredNeighbours:
         self._keys: Latest[tuple[int, Filter], Keys] = Latest(_REMEMBERED)
         self._counts: Latest[tuple[int, Filter], int] = Latest(_REMEMBERED)
 
-    def nearest(self, index: VectorIndex, vectors: Matrix, depth: int, words: WordsState, allowed: Filter) -> Keys:
-        """Return the keys of at least the `depth` nearest to each vector that pass, those of the first one first."""
+    def nearest(self, index: VectorIndex, vectors: Matrix, depth: int, words: WordsState, allowed: Filter) -> Found:
+        """Return at least the `depth` nearest to each vector that pass, by cosine, those of the first one first."""
         if not words.restricts(allowed):
-            return index.search(vectors, depth).keys
+            return index.search(vectors, depth)
         question, total = (words.number, allowed), len(words)
         count = self._counts.get(question)
         if count is None:
             self._counts.put(question, count := words.count(allowed))
         if count >= _BROAD * total:
-            near = index.search(vectors, min(math.ceil(_SPARE * depth * total / count), total)).keys
-            passed = near[np.isin(near, words.among(near, allowed))]
-            if len(passed) >= depth * len(vectors):
-                return passed
+            near = index.search(vectors, min(math.ceil(_SPARE * depth * total / count), total))
+            passed = np.isin(near.keys, words.among(near.keys, allowed))
+            if passed.sum() >= depth * len(vectors):
+                return Found(near.keys[passed], near.scores[passed])
         keys = self._keys.get(question)
         if keys is None:
             self._keys.put(question, keys := words.keys(allowed))
-        return index.search(vectors, depth, keys).keys
+        return index.search(vectors, depth, keys)

@@ -8,7 +8,7 @@ import numpy as np
 from embeddings.base import Embedder, EmbeddingError, Matrix
 from search.filtered import FilteredNeighbours
 from search.follower import Follower
-from search.fuse import MINILM, Flags, Ranking, Signals, fuse
+from search.fuse import MINILM, Flags, Floats, Ranking, Signals, fuse
 from search.query_vectors import QueryVectors
 from search.saved_words import IndexNotWritten
 from search.types import Documents, Filter, Found, Keys, MatchedBy, Mode, RanMode, Relevance
@@ -167,18 +167,18 @@ class SearchService:
     def _signals(
         self, asked: Asked, by_words: Callable[[], Found], index: VectorIndex | None, vector: Matrix | None
     ) -> Signals:
-        near = Found.nothing().keys
+        near = Found.nothing()
         if index is not None and vector is not None:
             near = self._neighbours.nearest(index, vector, asked.limit, asked.words, asked.allowed)
         exact, prefixed = asked.named()
         found = by_words()
         by_word = set(found.keys.tolist())
-        others = [key for key in dict.fromkeys((*near.tolist(), *exact, *prefixed)) if key not in by_word]
+        others = [key for key in dict.fromkeys((*near.keys.tolist(), *exact, *prefixed)) if key not in by_word]
         keys = np.concatenate((found.keys, np.array(others, np.int64)))
         return Signals(
             keys=keys,
             words=np.concatenate((found.scores, np.zeros(len(others), np.float32))),
-            cosine=index.cosines(vector, keys) if index and vector is not None else np.full(len(keys), np.nan),
+            cosine=_cosines(index, vector, near, keys),
             exact=_flags(keys, exact),
             prefix=_flags(keys, prefixed),
             ceiling=asked.words.ceiling(asked.terms),
@@ -228,6 +228,19 @@ def _go_on_by_words(mode: Mode, error: Exception, warnings: list[str]) -> None:
     if mode == "semantic":
         raise SemanticUnavailable(f"Semantic search is unavailable: {error}") from error
     warnings.append(f"degraded: ranked by words only, because {error}")
+
+
+def _cosines(index: VectorIndex | None, vectors: Matrix | None, near: Found, keys: Keys) -> Floats:
+    """Return each document's greatest cosine with any of the vectors, NaN where there is none; shape (len(keys),)."""
+    if index is None or vectors is None:
+        return np.full(len(keys), np.nan)
+    if len(vectors) > 1:  # what is near to one of them may be nearer to another
+        return index.cosines(vectors, keys)
+    known = dict(zip(near.keys.tolist(), near.scores.tolist(), strict=True))
+    cosines = np.array([known.get(key, np.nan) for key in keys.tolist()], np.float32)
+    others = np.isnan(cosines)
+    cosines[others] = index.cosines(vectors, keys[others])
+    return cosines
 
 
 def _flags(keys: Keys, chosen: Sequence[int]) -> Flags:

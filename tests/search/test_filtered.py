@@ -48,8 +48,8 @@ def look_at_few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def of(words: WordsState, vectors: FaissVectors, allowed: Filter, depth: int = 50) -> list[Found]:
-    neighbours, scores = FilteredNeighbours(), np.empty(0, np.float32)
-    return [Found(neighbours.nearest(vectors, query[None], depth, words, allowed), scores) for query in QUERIES]
+    neighbours = FilteredNeighbours()
+    return [neighbours.nearest(vectors, query[None], depth, words, allowed) for query in QUERIES]
 
 
 @pytest.mark.parametrize("tag", TAGS)
@@ -76,6 +76,6 @@ def test_a_change_of_what_passes_counts_at_once(tmp_path: Path, vectors: FaissVe
     index, neighbours = WordsIndex(tmp_path / "words", "catalog"), FilteredNeighbours()
     index.apply([DocumentPut(key, document(key)) for key in range(1, 2001)], 2000)
     allowed = Filter((("tag:one-in-1000",),))
-    assert sorted(neighbours.nearest(vectors, QUERIES[:1], 5, index.state, allowed).tolist()) == [1000, 2000]
+    assert sorted(neighbours.nearest(vectors, QUERIES[:1], 5, index.state, allowed).keys.tolist()) == [1000, 2000]
     index.apply([DocumentGone(2001, 1000)], 2001)
-    assert neighbours.nearest(vectors, QUERIES[:1], 5, index.state, allowed).tolist() == [2000]
+    assert neighbours.nearest(vectors, QUERIES[:1], 5, index.state, allowed).keys.tolist() == [2000]
