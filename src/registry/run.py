@@ -3,6 +3,10 @@
 import functools
 import logging
 from contextlib import closing
+from typing import Any, cast
+
+from litestar.types import ASGIApp
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from registry.answer_cache import AnswerCache
 from registry.app import create_app
@@ -137,7 +141,11 @@ def site(settings: Settings, worker: int = 0) -> Site:
     any_host = settings.profile == "registry" and not is_loopback_host(server.host) and not server.allowed_hosts
     guarded = Guard(app, server.host, server.allowed_hosts, server.allowed_origins, any_host=any_host)
     on_answer = services.registry.metrics.answered if settings.profile == "registry" else None
-    return Site(RequestLog(guarded, on_answer), services.drain)
+    logged = RequestLog(guarded, on_answer)
+    proxies = list(server.trusted_proxies)
+    return Site(
+        cast(ASGIApp, ProxyHeadersMiddleware(cast(Any, logged), proxies)) if proxies else logged, services.drain
+    )
 
 
 def _worker_site(settings: Settings, worker: int) -> Site:

@@ -16,6 +16,7 @@ from registry.setting_types import (
     Dimension,
     Host,
     HttpUrl,
+    Network,
     Origin,
     Positive,
     Rate,
@@ -42,6 +43,10 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
             description="web origins that may call; * alone opens reads, never with credentials, to all",
             extra={"flag": "--allowed-origin"},
         ),
+    ] = ()
+    trusted_proxies: Annotated[
+        tuple[Network, ...],
+        Meta(description="proxies whose X-Forwarded-For is believed", extra={"flag": "--trusted-proxy"}),
     ] = ()
     read_only: Annotated[bool, Meta(description="refuse every request that changes something")] = False
 

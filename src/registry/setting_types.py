@@ -96,6 +96,10 @@ ReachableHost = Annotated[
         title="a host, host:port or network such as 10.1.0.0/16",
     ),
 ]
+Network = Annotated[
+    str,
+    Meta(pattern=r"\A[0-9A-Fa-f.:]+(/[0-9]{1,3})?\Z", title="an address or network such as 10.1.0.0/16"),
+]
 Dimension = Annotated[int, Meta(ge=1, le=65_536)]
 Positive = Annotated[int, Meta(ge=1, le=1 << 30)]
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]

@@ -10,6 +10,7 @@ wherever it comes from. A blank text counts as not given.
 """
 
 import difflib
+import ipaddress
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -269,10 +270,7 @@ def _check(settings: Settings, given: Mapping[str, _Given]) -> None:
     origins = settings.server.allowed_origins
     if "*" in origins and len(origins) > 1:
         raise SettingsError("server.allowed_origins: * opens reads to all and stands alone, without other origins")
-    try:
-        AddressPolicy(settings.outbound.allowed_hosts)
-    except ValueError as error:
-        raise SettingsError(f"outbound.allowed_hosts: {error}") from None
+    _check_addresses(settings)
     if settings.search.vectors == "database" and settings.database_path is not None:
         raise SettingsError("search.vectors = 'database' needs a PostgreSQL database: set database.url")
     names = [source.name for source in settings.sources]
@@ -286,3 +284,14 @@ def _check(settings: Settings, given: Mapping[str, _Given]) -> None:
         raise SettingsError("Registry is enabled but blob storage is not configured: set s3.bucket or blobs.dir")
     if settings.registry_index.url is None:
         raise SettingsError("Registry is enabled but the registry index is not configured: set registryIndex.url")
+
+
+def _check_addresses(settings: Settings) -> None:
+    key = "outbound.allowed_hosts"
+    try:
+        AddressPolicy(settings.outbound.allowed_hosts)
+        key = "server.trusted_proxies"
+        for network in settings.server.trusted_proxies:
+            ipaddress.ip_network(network)
+    except ValueError as error:
+        raise SettingsError(f"{key}: {error}") from None

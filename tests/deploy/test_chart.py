@@ -72,6 +72,7 @@ def test_any_setting_can_be_given(chart: Chart, tmp_path: Path) -> None:
     settings = settings_of(chart.render("--values", REPLICAS), tmp_path)
     assert (settings.limits.reads_per_minute, settings.log.level) == (6000, "warning")
     assert settings.outbound.allowed_hosts == ("10.1.0.0/16",)
+    assert settings.server.trusted_proxies == ("10.244.0.0/16",)
     assert [source.name for source in settings.sources] == ["team"]
 
 

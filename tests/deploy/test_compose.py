@@ -98,12 +98,14 @@ def test_replicas_share_what_they_must_and_nothing_else() -> None:
     }
     assert settings_of(one).database_path is None
     assert settings_of(one).s3.bucket == "packages"
+    assert settings_of(one).server.trusted_proxies
 
 
 def test_the_balancer_asks_readyz_and_says_whom_it_speaks_for() -> None:
     text = (DEPLOY / "haproxy.cfg").read_text()
     assert "uri /readyz" in text
     assert "option forwardfor" in text
+    assert "del-header X-Forwarded-For" in text
     assert "set-header X-Forwarded-Proto" in text
     for name in registries(DEPLOY / "compose.replicas.yaml"):
         assert f"server {name} {name}:8080" in text

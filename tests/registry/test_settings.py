@@ -50,6 +50,7 @@ def test_flags_win_over_environment_over_file_over_other_tools(folder: Path) -> 
     [
         ("server.port", "SKILL_REGISTRY_SERVER_PORT", "--port"),
         ("server.allowed_hosts", "SKILL_REGISTRY_SERVER_ALLOWED_HOSTS", "--allowed-host"),
+        ("server.trusted_proxies", "SKILL_REGISTRY_SERVER_TRUSTED_PROXIES", "--trusted-proxy"),
         ("server.read_only", "SKILL_REGISTRY_SERVER_READ_ONLY", "--read-only"),
         ("skills_dir", "SKILL_REGISTRY_SKILLS_DIR", "--skills-dir"),
         ("log.format", "SKILL_REGISTRY_LOG_FORMAT", "--log-format"),
@@ -244,3 +245,10 @@ def test_what_may_be_fetched_from_is_hosts_and_networks(host: str) -> None:
     assert "outbound.allowed_hosts" in refusal({"outbound.allowed_hosts": (host,)}, {})
     allowed = ("git.internal", "git.internal:8443", "[fd00::1]:80", "10.0.0.0/8", "fd00::/8")
     assert load_settings({"outbound.allowed_hosts": allowed}, {}).outbound.allowed_hosts == allowed
+
+
+@pytest.mark.parametrize("network", ["10.0.0.0/99", "10.0.0.1/8", "1.2.3", "proxy.example", "*", "fd00::/8/8"])
+def test_trusted_proxies_are_addresses_and_networks(network: str) -> None:
+    assert "server.trusted_proxies" in refusal({"server.trusted_proxies": (network,)}, {})
+    trusted = ("10.0.0.1", "10.0.0.0/8", "fd00::1", "fd00::/8")
+    assert load_settings({"server.trusted_proxies": trusted}, {}).server.trusted_proxies == trusted
