@@ -34,6 +34,12 @@ def test_only_what_trusted_proxies_have_added_is_believed(tmp_path: Path) -> Non
         assert guess(server, f"{ADA}, {BOB}") == 401
 
 
+def test_all_addresses_of_one_network_of_ipv6_are_one_caller(tmp_path: Path) -> None:
+    with RunningServer(tmp_path, *TRUSTING) as server:
+        assert [guess(server, f"2001:db8::{number}") for number in (1, 2, 3)] == [401, 401, 429]
+        assert guess(server, "2001:db8:0:1::1") == 401
+
+
 def test_without_trust_all_are_the_proxy(tmp_path: Path) -> None:
     with RunningServer(tmp_path, *STRICT, "--trusted-proxy", "192.0.2.0/24") as server:
         assert [guess(server, f"203.0.113.{number}") for number in (1, 2, 3)] == [401, 401, 429]

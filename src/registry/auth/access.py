@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from registry.audit import Audit
 from registry.auth.keys import ApiKeys, subject_of
-from registry.auth.limiting import Rate, RateLimiter
+from registry.auth.limiting import Rate, RateLimiter, counted_as
 from registry.auth.revocations import Revocations
 from registry.auth.roles import Principal, includes
 from registry.auth.secret import check_secret, kept_secret
@@ -139,7 +139,7 @@ class Access:
             if not (self._anonymous_read and role == "user"):
                 raise unauthorized(_NO_CREDENTIAL)
             principal = _ANONYMOUS
-        caller = principal.name if principal is not _ANONYMOUS else f"address {client_address(scope)}"
+        caller = principal.name if principal is not _ANONYMOUS else f"address {counted_as(client_address(scope))}"
         quota = self.limiter.count(caller, rate)
         set_headers(scope, quota.headers())
         if quota.is_exceeded:

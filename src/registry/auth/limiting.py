@@ -1,5 +1,7 @@
 """Rate limits: how many requests a caller may make in a minute, and how often an address may fail to get a token."""
 
+import functools
+import ipaddress
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -35,6 +37,19 @@ class Quota(NamedTuple):
         return self.remaining < 0
 
 
+@functools.lru_cache(4096)
+def counted_as(address: str) -> str:
+    """Return what an address is counted as: of IPv6 its network of 64 bits, all of which one caller may have."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return str(parsed)
+    network = ipaddress.IPv6Network((int(parsed) >> 64 << 64, 64))
+    return str(parsed.ipv4_mapped or network)
+
+
 class RateLimiter:
     """Counts requests in fixed windows. With several processes `auth.sharing` tells each what the others count."""
 
@@ -54,17 +69,17 @@ class RateLimiter:
 
     def failures(self, address: str) -> Quota:
         """Return how many more failures to get a token an address has; none is left when it is exceeded."""
-        key = f"token/{address}"
+        key = _failure_key(address)
         return Quota(self._failures, self._failures - 1 - self._counts.get(key), self._seconds_left(key))
 
     def count_failure(self, address: str) -> Quota:
         """Count a failure to get a token and return what is left."""
-        key = f"token/{address}"
+        key = _failure_key(address)
         return Quota(self._failures, self._failures - self._counts.incr(key, _FAILURE_SECONDS), self._seconds_left(key))
 
     def forgive(self, address: str) -> None:
         """Take back a failure that was counted before it was known to be none."""
-        self._counts.decr(f"token/{address}")
+        self._counts.decr(_failure_key(address))
 
     def untold(self) -> Sequence[Added]:
         """Return what was counted since the others were told, of callers that have used up a twentieth of a limit."""
@@ -80,3 +95,7 @@ class RateLimiter:
 
     def _seconds_left(self, key: str) -> int:
         return max(1, math.ceil(self._counts.get_expiry(key) - time.time()))
+
+
+def _failure_key(address: str) -> str:
+    return f"token/{counted_as(address)}"

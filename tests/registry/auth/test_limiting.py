@@ -2,7 +2,7 @@
 
 import pytest
 
-from registry.auth.limiting import RateLimiter
+from registry.auth.limiting import RateLimiter, counted_as
 from registry.setting_groups import Limits
 
 
@@ -39,3 +39,21 @@ def test_failures_are_counted_by_address_and_can_be_taken_back(limiter: RateLimi
     limiter.forgive("::1")
     assert not limiter.failures("::1").is_exceeded
     assert 0 < limiter.failures("::1").reset_seconds <= 300
+
+
+@pytest.mark.parametrize(
+    ("address", "counted"),
+    [
+        ("203.0.113.7", "203.0.113.7"),
+        ("::ffff:203.0.113.7", "203.0.113.7"),
+        ("2001:db8:1:2:aaaa::1", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::", "2001:db8:1:2::/64"),
+        ("2001:db8:1:3::", "2001:db8:1:3::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("::1", "::/64"),
+        ("unknown", "unknown"),
+        ("-", "-"),
+    ],
+)
+def test_who_has_a_network_of_ipv6_counts_once(address: str, counted: str) -> None:
+    assert counted_as(address) == counted
