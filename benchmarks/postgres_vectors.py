@@ -6,7 +6,7 @@
 The vectors are those of `scale.py`: drawn round the real ones of a corpus. Recall is against exact search over them as
 they are stored. Medians and 95th percentiles of single searches with real queries, one client, each the median of
 several rounds. What the encoder takes for one of them, before and after, says how quick the machine was meanwhile.
-How the server is set up is kept with the figures: huge pages alone make a fifth of the time.
+How the server is set up is kept with the figures: huge pages alone take a fifth off the time.
 """
 
 import argparse

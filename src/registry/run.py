@@ -141,11 +141,10 @@ def site(settings: Settings, worker: int = 0) -> Site:
     any_host = settings.profile == "registry" and not is_loopback_host(server.host) and not server.allowed_hosts
     guarded = Guard(app, server.host, server.allowed_hosts, server.allowed_origins, any_host=any_host)
     on_answer = services.registry.metrics.answered if settings.profile == "registry" else None
-    logged = RequestLog(guarded, on_answer)
-    proxies = list(server.trusted_proxies)
-    return Site(
-        cast(ASGIApp, ProxyHeadersMiddleware(cast(Any, logged), proxies)) if proxies else logged, services.drain
-    )
+    outermost: ASGIApp = RequestLog(guarded, on_answer)
+    if server.trusted_proxies:
+        outermost = cast(Any, ProxyHeadersMiddleware)(outermost, list(server.trusted_proxies))
+    return Site(outermost, services.drain)
 
 
 def _worker_site(settings: Settings, worker: int) -> Site:

@@ -46,7 +46,7 @@ def counted_as(address: str) -> str:
         return address
     if isinstance(parsed, ipaddress.IPv4Address):
         return str(parsed)
-    network = ipaddress.IPv6Network((int(parsed) >> 64 << 64, 64))
+    network = ipaddress.IPv6Network((int(parsed), 64), strict=False)
     return str(parsed.ipv4_mapped or network)
 
 

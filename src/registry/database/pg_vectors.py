@@ -32,7 +32,7 @@ class PgVectors:
 
     What is committed is found, so there is nothing to follow and nothing to save. The nearest are found through an HNSW
     graph where `registry.database.graphs` has built one, else by looking at all. A graph is blind to filters: it is
-    asked for more than is wanted, or the vectors allowed are compared one by one, whichever looks at fewer; the
+    asked for more than is wanted, or the vectors allowed are compared one by one, whichever is quicker; the
     latter too where it turns out to have found too few. `make_ready` sees to the graph of a space, and says whether it
     is there.
     """
