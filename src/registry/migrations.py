@@ -188,4 +188,9 @@ _FIRST: Statements = (
     ) without rowid""",
 )
 
-MIGRATIONS: tuple[Statements, ...] = (_FIRST,)
+_SECOND: Statements = ("create index skills_in_folders on skills (folder, fingerprint) where folder is not null",)
+
+# The unique index of folders does as well, and catalogs that have come this far are not to be refused.
+_THIRD: Statements = ("drop index skills_in_folders",)
+
+MIGRATIONS: tuple[Statements, ...] = (_FIRST, _SECOND, _THIRD)
