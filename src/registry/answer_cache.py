@@ -15,7 +15,9 @@ from search.latest import Latest
 PATH = "/api/v1/search"
 
 _CAPACITY = 2048
-_LARGEST_BODY = 8192
+LARGEST_BODY = 8192
+"""Bytes of a request: longer ones are rarely sent twice, and take longer than what is saved here."""
+
 _LARGEST_ANSWER = 65_536
 _VARIES = (b"accept-encoding", b"content-encoding", b"content-type", b"transfer-encoding", b"origin")
 _KEY = "answer_number"
@@ -55,8 +57,8 @@ class AnswerCache:
 
     async def _search(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         first = await receive()
-        if first["type"] != "http.request" or first.get("more_body") or len(first["body"]) > _LARGEST_BODY:
-            await self._app(scope, _replayed(first, receive), send)
+        if first["type"] != "http.request" or first.get("more_body") or len(first["body"]) > LARGEST_BODY:
+            await self._app(scope, replayed(first, receive), send)
             return
         varies = [header for header in scope["headers"] if header[0] in _VARIES]
         key = (scope["method"], scope["query_string"], first["body"], tuple(varies))
@@ -65,7 +67,7 @@ class AnswerCache:
             for message in kept.messages:
                 await send(message.copy())
             return
-        await self._answer(key, scope, _replayed(first, receive), send)
+        await self._answer(key, scope, replayed(first, receive), send)
 
     async def _answer(self, key: _Key, scope: HTTPScope, receive: Receive, send: Send) -> None:
         messages: list[Any] = []
@@ -80,7 +82,7 @@ class AnswerCache:
             self._answers.put(key, _Kept(number, tuple(messages)))
 
 
-def _replayed(first: Any, receive: Receive) -> Receive:
+def replayed(first: Any, receive: Receive) -> Receive:
     """Return a `receive` that gives the message that was taken already, and then what follows."""
     pending = [first]
 

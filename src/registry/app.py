@@ -11,7 +11,7 @@ from litestar.datastructures import State
 from litestar.di import Provide
 
 from registry.decoding import StrictRequest
-from registry.envelope import answer_exception
+from registry.envelope import COMPRESSED_FROM_BYTES, answer_exception
 from registry.errors import not_found
 from registry.query import StrictQuery, page
 from registry.routes.admin import ADMINISTRATION
@@ -33,7 +33,6 @@ from registry.routes.sources import SOURCES
 from registry.services import Services
 
 API_V1 = "/api/v1"
-COMPRESSED_FROM_BYTES = 1024
 
 
 @route(

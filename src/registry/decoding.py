@@ -130,7 +130,8 @@ def decode(body: bytes, kind: type[_T]) -> _T:
     # JSON writes a line break as an escape: where there is none, msgspec's own check is enough.
     if not faults and b"\\" not in body:
         with contextlib.suppress(msgspec.ValidationError):
-            msgspec.convert(value, _rules(value, kind))
+            if (rules := _rules(value, kind)) is not kind:
+                msgspec.convert(value, rules)
             return msgspec.convert(value, kind)
     for one in dict.fromkeys((_rules(value, kind), kind)):
         named = {fault.field for fault in faults}

@@ -25,6 +25,9 @@ _log = logging.getLogger("registry.errors")
 
 _Data = TypeVar("_Data")
 
+COMPRESSED_FROM_BYTES = 1024
+"""Answers at least so long are compressed for callers who take that."""
+
 CLIENT_GONE = 499
 """Logged when the caller hung up; nobody reads it. The number is nginx's custom."""
 

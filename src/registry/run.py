@@ -17,6 +17,7 @@ from registry.blobs import BlobUnavailable, configured_store
 from registry.blobs.folder import remove_leftovers as remove_leftover_blobs
 from registry.data_dir import DataDirLock
 from registry.database import open_database
+from registry.direct_search import DirectSearch
 from registry.guard import Guard, is_loopback_host
 from registry.listening import ListenError, listen
 from registry.logs import configure_logging
@@ -137,7 +138,8 @@ def site(settings: Settings, worker: int = 0) -> Site:
     """Return the application with everything round it, over services of its own."""
     services = Services(settings, worker=worker)
     server = settings.server
-    app = AnswerCache(create_app(services), services.settled_number, services.admits_reading)
+    searching = DirectSearch(create_app(services), services)
+    app = AnswerCache(searching, services.settled_number, services.admits_reading)
     any_host = settings.profile == "registry" and not is_loopback_host(server.host) and not server.allowed_hosts
     guarded = Guard(app, server.host, server.allowed_hosts, server.allowed_origins, any_host=any_host)
     on_answer = services.registry.metrics.answered if settings.profile == "registry" else None

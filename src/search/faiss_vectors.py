@@ -36,7 +36,7 @@ class _View(NamedTuple):
 
     def total(self) -> int:
         """Return how many vectors there are."""
-        return self.live.total() + int(self.recent.live.sum())
+        return self.live.total() + self.recent.total
 
     def without(self, keys: Keys) -> "_View":
         """Return the state in which there is no vector of these keys."""
@@ -52,11 +52,6 @@ class _View(NamedTuple):
     def keys(self) -> Keys:
         """Return the key of every vector."""
         return np.concatenate((self.live.keys(), self.recent.keys[self.recent.live]))
-
-    def has(self, keys: Keys) -> NDArray[np.bool_]:
-        """Return of each key whether it has a vector."""
-        recent = self.recent.rows_of(keys) >= 0
-        return recent if self.clusters is None else recent | self.live.has(keys)
 
     def vectors_of(self, keys: Keys) -> Matrix:
         """Return the vectors of keys that are all here, shape (len(keys), dimension)."""
@@ -258,9 +253,13 @@ class FaissVectors:
     def cosines(self, vectors: Matrix, keys: Keys) -> NDArray[np.float32]:
         """Return each document's greatest cosine with any of `vectors`, NaN where it has none; shape (len(keys),)."""
         view = self._view
-        known = view.has(keys)
         result = np.full(len(keys), np.nan, np.float32)
-        result[known] = (view.vectors_of(keys[known]) @ vectors.T).max(axis=1)
+        rows = view.recent.rows_of(keys)
+        here = rows >= 0
+        result[here] = (view.recent.vectors[rows[here]] @ vectors.T).max(axis=1)
+        if view.clusters is not None:
+            there = ~here & view.live.has(keys)
+            result[there] = (view.clusters.vectors_of(keys[there]) @ vectors.T).max(axis=1)
         return result
 
 

@@ -36,6 +36,11 @@ class Recent:
         """Return rows that all count."""
         return cls(keys, np.ones(len(keys), np.bool_), vectors)
 
+    @functools.cached_property
+    def total(self) -> int:
+        """How many rows count."""
+        return int(self.live.sum())
+
     @property
     def vectors(self) -> Matrix:
         """The vector of every row, shape (rows, dimension)."""

@@ -182,7 +182,7 @@ class SearchService:
             exact=_flags(keys, exact),
             prefix=_flags(keys, prefixed),
             ceiling=asked.words.ceiling(asked.terms),
-            background=index.background() if index else MINILM,
+            background=index.background() if index is not None else MINILM,
             documents=len(asked.words),
         )
 

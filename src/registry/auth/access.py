@@ -132,8 +132,15 @@ class Access:
     def admit(self, scope: Any, role: str, rate: Rate) -> Principal:
         """Return who makes a request that needs `role`. Raises UNAUTHORIZED, RATE_LIMITED, FORBIDDEN.
 
-        The caller is counted, and the answer will say what is left.
+        The caller is counted, once for a request, and the answer will say what is left.
         """
+        principal = scope["state"].get(_PRINCIPAL) or self._counted(scope, role, rate)
+        if not includes(principal.role, role):
+            raise forbidden(f"This needs the role '{role}'; yours is '{principal.role}'")
+        scope["state"][_PRINCIPAL] = principal
+        return principal
+
+    def _counted(self, scope: Any, role: str, rate: Rate) -> Principal:
         principal = self.identify(scope["headers"])
         if principal is None:
             if not (self._anonymous_read and role == "user"):
@@ -144,9 +151,6 @@ class Access:
         set_headers(scope, quota.headers())
         if quota.is_exceeded:
             raise rate_limited("Too many requests in this minute", quota.reset_seconds)
-        if not includes(principal.role, role):
-            raise forbidden(f"This needs the role '{role}'; yours is '{principal.role}'")
-        scope["state"][_PRINCIPAL] = principal
         return principal
 
     def close(self) -> None:

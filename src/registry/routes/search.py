@@ -14,6 +14,7 @@ from registry.answers import (
     ResolveData,
     SearchBody,
     SearchData,
+    Searched,
     SearchFilters,
     resolve_data,
     search_data,
@@ -57,6 +58,11 @@ async def _search(scope: Any, services: Services, body: SearchBody) -> Ok[Search
     found = search_data_at_once(services, body)
     if found is None:
         found = await to_thread.run_sync(search_data, services, body)
+    return answered(scope, services, found)
+
+
+def answered(scope: Any, services: Services, found: Searched) -> Ok[SearchData]:
+    """Return what was found as an answer, which is counted, and kept for as long as it holds."""
     services.searched(found.data.mode, found.data.took_ms / 1000)
     if found.holds_at is not None:
         answer_cache.keep(scope, found.holds_at)
