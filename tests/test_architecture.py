@@ -1,6 +1,8 @@
 """The rules of the house: imports run one way, modules stay small, only settings read the environment."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,3 +49,11 @@ def test_only_the_command_reads_the_environment(path: Path) -> None:
     if path not in (SOURCE / "registry" / "cli.py", SOURCE / "registry" / "start.py"):
         assert "os.environ" not in path.read_text()
         assert "getenv" not in path.read_text()
+
+
+def test_only_serving_takes_the_time_to_load_the_web_framework() -> None:
+    loaded = (
+        "import sys, registry.cli; print({'litestar', 'uvicorn', 'onnxruntime', 'openai', 'torch'} & set(sys.modules))"
+    )
+    answer = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "set()"

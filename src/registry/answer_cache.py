@@ -56,6 +56,7 @@ class AnswerCache:
             await self._app(scope, receive, send)
 
     async def _search(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
+        scope["path_template"] = PATH  # which the router names, if it comes to that: figures are kept by it
         first = await receive()
         if first["type"] != "http.request" or first.get("more_body") or len(first["body"]) > LARGEST_BODY:
             await self._app(scope, replayed(first, receive), send)

@@ -7,7 +7,7 @@ import click
 
 from registry import command, console
 from registry.client import Server
-from registry.guard import is_loopback_host
+from registry.hosts import is_loopback_host
 from registry.logins import Login, LoginsUnreadable, has_ended, kept_logins
 from registry.settings import Settings
 from registry.target import Answer, CommandFailed

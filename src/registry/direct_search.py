@@ -15,11 +15,11 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 from registry.answer_cache import LARGEST_BODY, PATH, replayed
 from registry.answers import SearchBody, search_data_at_once
 from registry.db import DatabaseError
-from registry.decoding import decode
 from registry.envelope import COMPRESSED_FROM_BYTES, Answer, send_answer
 from registry.errors import RegistryError
 from registry.routes.search import answered
 from registry.services import Services
+from registry.strict_json import decode
 
 _PLAIN = ((b"content-type", b"application/json"),)
 _ASKED_OF = frozenset({b"content-type", b"content-encoding", b"transfer-encoding"})

@@ -15,11 +15,11 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from registry.envelope import error_answer, send_answer
 from registry.errors import RegistryError, forbidden
+from registry.hosts import bare, host_of
 
 PROBES = frozenset({"/healthz", "/readyz"})
 
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?")
 _ORIGIN = re.compile(r"https?://(.+)")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 """How this machine is named by almost everybody here; every other address of it takes longer to recognise."""
@@ -60,7 +60,7 @@ class Guard:
         self._app = app
         self._any_host = any_host
         self._any_address = bind in _ANY_ADDRESS
-        self._hosts = {_bare(host) for host in (*allowed_hosts, bind, *_LOOPBACK)} - _ANY_ADDRESS
+        self._hosts = {bare(host) for host in (*allowed_hosts, bind, *_LOOPBACK)} - _ANY_ADDRESS
         self._origins = frozenset(origin.lower() for origin in allowed_origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -86,7 +86,7 @@ class Guard:
         return None
 
     def _is_our_host(self, hosts: list[str]) -> bool:
-        host = _host_of(hosts[0]) if len(hosts) == 1 else None
+        host = host_of(hosts[0]) if len(hosts) == 1 else None
         if host is None:
             return False
         if host in self._hosts or self._any_host:
@@ -139,22 +139,6 @@ class Guard:
         return send_with_cors
 
 
-def is_loopback_host(host: str) -> bool:
-    """Return whether a `Host` value, with or without port, or a bind address, is this machine to itself."""
-    bare = host if ":" in host and not host.startswith("[") and host.count(":") > 1 else _host_of(host)
-    if bare is None:
-        return False
-    try:
-        return bare == "localhost" or ipaddress.ip_address(bare).is_loopback
-    except ValueError:
-        return False
-
-
-def _host_of(value: str) -> str | None:
-    match = _HOST.fullmatch(value.lower())
-    return _bare(match[1]) if match else None
-
-
 def _caller(headers: Iterable[tuple[bytes, bytes]]) -> _Caller:
     caller = _Caller([], [], [])
     for name, value in headers:
@@ -169,7 +153,3 @@ def _caller(headers: Iterable[tuple[bytes, bytes]]) -> _Caller:
 
 def _is_preflight(headers: Iterable[tuple[bytes, bytes]]) -> bool:
     return any(name == b"access-control-request-method" for name, _ in headers)
-
-
-def _bare(host: str) -> str:
-    return host.lower().removeprefix("[").removesuffix("]")

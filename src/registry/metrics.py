@@ -9,7 +9,6 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, disable_cre
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from registry.answer_cache import PATH
 from registry.db import Database
 from search.engine import Engine
 
@@ -65,7 +64,7 @@ class Metrics:
 
     def answered(self, scope: Any, status: int, seconds: float) -> None:
         """Count a request by the template of its path, never by the path itself."""
-        method, route = scope["method"], _route(scope)
+        method, route = scope["method"], str(scope.get("path_template") or "none")
         key = (method, route, status)
         known = self._known.get(key)
         if known is None:  # finding a figure by its labels costs more than counting
@@ -127,8 +126,3 @@ class _State(Collector):
         for kind, state, count in self._database.read("select kind, state, count(*) from jobs group by kind, state"):
             jobs.add_metric((kind, state), count)
         yield jobs
-
-
-def _route(scope: Any) -> str:
-    # Answers from memory never reach the router, which would have named the template.
-    return str(scope.get("path_template") or (PATH if scope["path"] == PATH else "none"))

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple, cast
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from registry import errors
+from registry.answer_headers import identifying_headers
 from registry.envelope import error_answer
 from registry.errors import RegistryError
 from registry.request_id import new_request_id, request_id_of
-from registry.request_log import identifying_headers, log_request
+from registry.request_log import log_request
 from registry.setting_groups import Limits
 
 _LINGER_SECONDS = 2.0

@@ -17,9 +17,9 @@ from litestar.params import ParameterKwarg, QueryParameter
 from litestar.typing import FieldDefinition
 from msgspec import Meta
 
-from registry.decoding import MAX_INTEGER
 from registry.errors import Fault, validation_error
 from registry.faults import find_faults
+from registry.strict_json import MAX_INTEGER
 
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100

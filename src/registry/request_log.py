@@ -6,27 +6,19 @@ as it was sent, percent-encoded, and without the query, which may hold what nobo
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from registry import errors
+from registry.answer_headers import identifying_headers, more_headers
 from registry.envelope import error_answer, send_answer
 from registry.request_id import request_id_of
 
 _log = logging.getLogger("registry.request")
 _failures = logging.getLogger("registry.errors")
-
-API = "/api/v1"
-_API_VERSION = (b"x-api-version", b"v1")
-_MORE_HEADERS = "more_headers"
-
-
-def set_headers(scope: Any, headers: Sequence[tuple[bytes, bytes]]) -> None:
-    """Have whatever answer a request will get carry these headers, besides its own."""
-    scope["state"][_MORE_HEADERS] = headers
 
 
 class RequestLog:
@@ -76,7 +68,7 @@ class _Answered:
             self.status = message["status"]
             message["headers"] = [
                 *message["headers"],
-                *self._scope["state"].get(_MORE_HEADERS, ()),
+                *more_headers(self._scope),
                 *identifying_headers(self._scope["path"], self.request_id),
             ]
         elif message["type"] == "http.response.body":
@@ -115,11 +107,3 @@ def log_request(
         "client": client[0] if client else "-",
     }
     _log.info("request", extra={"fields": fields})
-
-
-def identifying_headers(path: str, request_id: str) -> list[tuple[bytes, bytes]]:
-    """Return the headers that every answer below `path` carries, whatever made it."""
-    request_id_header = (b"x-request-id", request_id.encode("ascii"))
-    if path == API or path.startswith(f"{API}/"):
-        return [request_id_header, _API_VERSION]
-    return [request_id_header]

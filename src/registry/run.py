@@ -18,7 +18,8 @@ from registry.blobs.folder import remove_leftovers as remove_leftover_blobs
 from registry.data_dir import DataDirLock
 from registry.database import open_database
 from registry.direct_search import DirectSearch
-from registry.guard import Guard, is_loopback_host
+from registry.guard import Guard
+from registry.hosts import is_loopback_host
 from registry.listening import ListenError, listen
 from registry.logs import configure_logging
 from registry.outbound import OutboundError

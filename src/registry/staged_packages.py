@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from registry.atomic_files import sync_tree, temporary_path
 from registry.errors import Fault, RegistryError, forbidden, validation_error
-from registry.guard import is_loopback_host
+from registry.hosts import is_loopback_host
 from registry.origins import LocalOrigin, Origin
 from registry.outbound import OutboundError
 from registry.packages import Package, PackageRefused, read_folder, read_zip

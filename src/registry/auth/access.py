@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from registry.answer_headers import set_headers
 from registry.audit import Audit
 from registry.auth.keys import ApiKeys, subject_of
 from registry.auth.limiting import Rate, RateLimiter, counted_as
@@ -17,7 +18,6 @@ from registry.auth.tokens import Claims, TokenInvalid, Tokens
 from registry.auth.users import Users
 from registry.db import Database, DatabaseError
 from registry.errors import forbidden, rate_limited, unauthorized
-from registry.request_log import set_headers
 from registry.settings import Settings
 from search.latest import Latest
 

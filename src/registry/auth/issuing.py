@@ -11,7 +11,7 @@ from registry.auth.access import Access
 from registry.auth.limiting import Quota
 from registry.auth.roles import Principal, Role, Username, includes, scope_of
 from registry.errors import Fault, RegistryError, forbidden, rate_limited, unauthorized, validation_error
-from registry.guard import is_loopback_host
+from registry.hosts import is_loopback_host
 from registry.models import timestamp_of
 from registry.settings import Settings
 

@@ -11,8 +11,8 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from registry.auth.roles import Role, Segment, Subject, scope_of
-from registry.decoding import decode
 from registry.errors import RegistryError
+from registry.strict_json import decode
 
 Clock = Callable[[], datetime.datetime]
 

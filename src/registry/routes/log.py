@@ -7,10 +7,10 @@ import msgspec
 from litestar import Response, get
 from litestar.params import QueryParameter
 
-from registry.decoding import MAX_INTEGER
 from registry.envelope import Ok
 from registry.errors import Fault, validation_error
 from registry.routes.parameters import ERRORS, RunningServices
+from registry.strict_json import MAX_INTEGER
 from registry.transparency.merkle import Hash
 
 _MOST_ENTRIES = 1000

@@ -8,7 +8,7 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 
 from registry.envelope import Ok
 from registry.errors import forbidden
-from registry.guard import is_loopback_host
+from registry.hosts import is_loopback_host
 from registry.routes.parameters import ERRORS, ReadyServices
 from registry.sources.entry import SourceEntry
 from registry.sources.service import AllSkills, Marketplace, SourceData, SourceSkills
