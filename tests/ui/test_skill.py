@@ -70,19 +70,19 @@ def test_a_skill_is_installed_uninstalled_and_installed_again_on_one_card(show: 
     page = show("/?q=shelf-007")
     card = page.locator(".card").first
     for _ in range(2):
-        card.get_by_role("button", name="Install shelf-007").click()
+        card.get_by_role("button", name="Install shelf-007", exact=True).click()
         expect(card.locator(".badge.installed")).to_be_visible()
         assert (server.skills_dir / "shelf-007" / "SKILL.md").is_file()
         card.get_by_role("button", name="Uninstall shelf-007").click()
         page.get_by_role("dialog").get_by_role("button", name="Uninstall").click()
-        expect(card.get_by_role("button", name="Install shelf-007")).to_be_visible()
+        expect(card.get_by_role("button", name="Install shelf-007", exact=True)).to_be_visible()
         assert not (server.skills_dir / "shelf-007").exists()
 
 
 def test_why_a_skill_cannot_be_installed_is_said_in_its_place(watched: Watched, server: ListedServer) -> None:
     watched.expected = ["409"]
     page = watched.open(server.url, "/?q=shelf-008")
-    button = page.locator(".card").first.get_by_role("button", name="Install shelf-008")
+    button = page.locator(".card").first.get_by_role("button", name="Install shelf-008", exact=True)
     expect(button).to_be_visible()
     body = {"skill_id": "library/shelf-008", "source_name": "library"}
     assert server.api("POST", "/skills", json=body).status_code == 201  # somebody else is quicker
