@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
+from registry.answer_headers import API
 from search.latest import Latest
 
-PATH = "/api/v1/search"
+PATH = f"{API}/search"
 
 _CAPACITY = 2048
 LARGEST_BODY = 8192

@@ -7,17 +7,17 @@ API = "/api/v1"
 _API_VERSION = (b"x-api-version", b"v1")
 _MORE_HEADERS = "more_headers"
 
-Headers = Sequence[tuple[bytes, bytes]]
+_Headers = Sequence[tuple[bytes, bytes]]
 
 
-def set_headers(scope: Any, headers: Headers) -> None:
+def set_headers(scope: Any, headers: _Headers) -> None:
     """Have whatever answer a request will get carry these headers, besides its own."""
     scope["state"][_MORE_HEADERS] = headers
 
 
-def more_headers(scope: Any) -> Headers:
+def more_headers(scope: Any) -> _Headers:
     """Return the headers that were set for the answer to a request."""
-    headers: Headers = scope["state"].get(_MORE_HEADERS, ())
+    headers: _Headers = scope["state"].get(_MORE_HEADERS, ())
     return headers
 
 

@@ -10,6 +10,7 @@ from litestar.config.compression import CompressionConfig
 from litestar.datastructures import State
 from litestar.di import Provide
 
+from registry.answer_headers import API
 from registry.decoding import StrictRequest
 from registry.envelope import COMPRESSED_FROM_BYTES, answer_exception
 from registry.errors import not_found
@@ -32,8 +33,6 @@ from registry.routes.skills import SKILLS, upgrade_skills
 from registry.routes.sources import SOURCES
 from registry.services import Services
 
-API_V1 = "/api/v1"
-
 
 @route(
     ["/api", "/api/{rest:path}"],
@@ -48,7 +47,7 @@ def to_version_1(request: Request[Any, Any, Any]) -> Response[bytes]:
     if rest.startswith(("/v1/", "//")) or rest in ("", "/", "/v1"):
         raise not_found("Route")
     query = request.scope["query_string"].decode("latin-1")
-    location = f"{API_V1}{rest}{'?' if query else ''}{query}"
+    location = f"{API}{rest}{'?' if query else ''}{query}"
     return Response(b"", status_code=308, media_type="text/plain", headers={"Location": location})
 
 
@@ -57,7 +56,7 @@ _SKILL_ROUTES = [*SKILLS, upgrade_skills, *CONTENT, *SEARCH, *REINDEX]
 PROFILE_B: Sequence[Any] = [
     *PROBES,
     *PAGES,
-    Router(API_V1, route_handlers=[*_SKILL_ROUTES, *SOURCES, *MANIFEST, *SERVICE]),
+    Router(API, route_handlers=[*_SKILL_ROUTES, *SOURCES, *MANIFEST, *SERVICE]),
     *INDEX,
     to_version_1,
 ]
@@ -72,7 +71,7 @@ PROFILE_A: Sequence[Any] = [
     Router("/api/code/v1", route_handlers=CODE_V1, **_GUARDED),
     Router("/v1", route_handlers=EIGHT_OPERATIONS, **_GUARDED),
     Router("/api", route_handlers=[*SKILLS, search, *REINDEX, *SERVICE], **_GUARDED),
-    Router(API_V1, route_handlers=[*_SKILL_ROUTES, *SOURCES, *VERSIONS, *SERVICE, *LOG, *ADMINISTRATION], **_GUARDED),
+    Router(API, route_handlers=[*_SKILL_ROUTES, *SOURCES, *VERSIONS, *SERVICE, *LOG, *ADMINISTRATION], **_GUARDED),
     Router("/", route_handlers=[*METRICS, *INDEX], **_GUARDED),
 ]
 """The registry profile: every route behind the guard, but for the probes, the pages and what is public."""
@@ -80,7 +79,7 @@ PROFILE_A: Sequence[Any] = [
 REGISTRY_MODE: Sequence[Any] = [
     registry_page,
     Router("/api", route_handlers=[*SOURCES, *MANIFEST_ALONE, *PUBLISH], **_GUARDED),
-    Router(API_V1, route_handlers=[*MANIFEST, *PUBLISH], **_GUARDED),
+    Router(API, route_handlers=[*MANIFEST, *PUBLISH], **_GUARDED),
     Router("/", route_handlers=PACKAGES, **_GUARDED),
 ]
 """What registry mode has beyond the registry profile: sources, the manifest and publishing, behind the same guard."""
