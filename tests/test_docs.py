@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from registry.app import create_app
-from registry.cli import main
-from registry.services import Services
-from registry.settings import SETTINGS, load_settings
+from registry.cli.main import main
+from registry.config.settings import SETTINGS, load_settings
+from registry.http.app import create_app
+from registry.services.container import Services
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
