@@ -5,10 +5,14 @@ The SQL that passes is understood by SQLite and PostgreSQL alike: `?` stands for
 implementations, and `open_database`, which chooses one.
 """
 
+import logging
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
+
+_log = logging.getLogger("registry.db")
 
 Row = tuple[Any, ...]
 Parameters = Sequence[Any]
@@ -34,10 +38,16 @@ class DatabaseFull(DatabaseError):
 
 
 class Transaction(ABC):
-    """One open write transaction. `touched` collects the ids of what it changes, for the audit log."""
+    """One open write transaction.
+
+    Attributes:
+        touched: The ids of what it changes, for the audit log.
+        changes_documents: Whether it changes what search reads.
+    """
 
     def __init__(self) -> None:
         self.touched: list[str] = []
+        self.changes_documents = False
 
     @abstractmethod
     def execute(self, sql: str, parameters: Parameters = ()) -> int:
@@ -61,16 +71,88 @@ class Transaction(ABC):
         self.execute(sql, (name, value))
 
 
+class ChangeBatch:
+    """Transactions of one thread whose change hooks run together, at `flush` and at the end of the batch."""
+
+    def __init__(self, run: Callable[[], None]) -> None:
+        self._run = run
+        self.is_pending = False
+
+    def flush(self) -> None:
+        """Run the change hooks now if a transaction of the batch has changed documents since they last ran."""
+        if self.is_pending:
+            self.is_pending = False
+            self._run()
+
+
+class CommitHooks:
+    """Runs the functions that belong to every commit of one database. Add all of them before the first write.
+
+    A commit hook runs within each transaction, last of all; the transaction fails with it. A change hook runs after a
+    commit that changed documents, in the thread that committed and before `write` returns. The change is durable by
+    then, so what a change hook raises is logged and goes no further.
+    """
+
+    def __init__(self) -> None:
+        self._commit_hooks: list[Callable[[Transaction], None]] = []
+        self._change_hooks: list[Callable[[], None]] = []
+        self._thread = threading.local()
+
+    def on_commit(self, hook: Callable[[Transaction], None]) -> None:
+        """Call `hook` with every transaction that is about to commit."""
+        self._commit_hooks.append(hook)
+
+    def after_change(self, hook: Callable[[], None]) -> None:
+        """Call `hook` after every commit that changed documents, or once after a batch of them."""
+        self._change_hooks.append(hook)
+
+    def run_before(self, transaction: Transaction) -> None:
+        """Run the commit hooks; for implementations of Database."""
+        for hook in self._commit_hooks:
+            hook(transaction)
+
+    def run_after(self, transaction: Transaction) -> None:
+        """Run the change hooks, or leave them to the batch of this thread; for implementations of Database."""
+        if not transaction.changes_documents:
+            return
+        batch: ChangeBatch | None = getattr(self._thread, "batch", None)
+        if batch is None:
+            self._run_change_hooks()
+        else:
+            batch.is_pending = True
+
+    @contextmanager
+    def batch(self) -> Iterator[ChangeBatch]:
+        """Run the change hooks once for all commits of the block in this thread. A batch in a batch joins it."""
+        outer: ChangeBatch | None = getattr(self._thread, "batch", None)
+        if outer is not None:
+            yield outer
+            return
+        batch = self._thread.batch = ChangeBatch(self._run_change_hooks)
+        try:
+            yield batch
+        finally:
+            del self._thread.batch
+            batch.flush()
+
+    def _run_change_hooks(self) -> None:
+        for hook in self._change_hooks:
+            try:
+                hook()
+            except Exception:  # the change is committed: its writer must hear that it succeeded
+                _log.exception("a change is committed, but not everything that follows it was done")
+
+
 class Database(Protocol):
     """A durable database: what was committed survives a crash and a power cut. Safe to use from several threads.
 
     Reads see the last commit. Writes run one at a time, over all processes, so that numbers drawn in them are in commit
-    order. `before_commit` is called with every transaction that is about to commit.
+    order. `hooks` run with every commit of this process.
 
     All methods raise DatabaseUnavailable and DatabaseFull.
     """
 
-    before_commit: Callable[[Transaction], None]
+    hooks: CommitHooks
     is_read_only: bool
     """Whether nothing can be written from here, so that `write` raises and nobody leads."""
 

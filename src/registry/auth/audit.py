@@ -42,7 +42,7 @@ class Audit:
     def __init__(self, database: Database, clock: Callable[[], datetime.datetime]) -> None:
         self._database = database
         self._clock = clock
-        database.before_commit = self._write
+        database.hooks.on_commit(self._write)
 
     def begin(self, *, request_id: str, actor: str, role: str, client: str, action: str, target: str) -> None:
         """Say whose request the current context is; its first transaction writes the entry."""

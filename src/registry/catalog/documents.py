@@ -58,6 +58,7 @@ def restore_key(transaction: Transaction, key: int, skill_id: str) -> None:
 def put_document(transaction: Transaction, key: int, card: Card, scope: str | None, body: str) -> int:
     """Make the document of a skill what the skill now is; return the number of the change."""
     number = transaction.next_number()
+    transaction.changes_documents = True
     document = Document(key=key, id=card.id, name=card.name, description=card.description)
     encode = msgspec.json.encode
     transaction.execute(
@@ -83,6 +84,7 @@ def put_document(transaction: Transaction, key: int, card: Card, scope: str | No
 def remove_document(transaction: Transaction, key: int) -> int:
     """Mark a document as gone, with its vectors; return the number of the change."""
     number = transaction.next_number()
+    transaction.changes_documents = True
     transaction.execute(
         "update documents set gone = 1, number = ?, name = '', description = '', labels = '[]', card = '{}'"
         " where key = ?",

@@ -113,6 +113,7 @@ def set_twin(transaction: Transaction, source: str, listed: str, *, hidden: bool
     for key, text in transaction.read(sql, (source, listed)):
         labels = json.loads(text)
         if (SHADOWED in labels) != hidden:
+            transaction.changes_documents = True
             changed = [*labels, SHADOWED] if hidden else [one for one in labels if one != SHADOWED]
             transaction.execute(
                 "update documents set labels = ?, number = ? where key = ?",

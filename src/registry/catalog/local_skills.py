@@ -78,7 +78,7 @@ class LocalSkills:
         """
         sent = sent_changes(changes, skill_id)
         with ExitStack() as undo, self._catalog.database.write() as transaction:
-            stored = self._catalog.expect(transaction, skill_id, etags)
+            stored = self._catalog.get_for_update(transaction, skill_id, etags)
             return self._change(transaction, undo, stored, sent)
 
     def set_version(self, transaction: Transaction, undo: ExitStack, stored: Stored, version: str) -> None:
@@ -103,7 +103,7 @@ class LocalSkills:
     def delete(self, skill_id: str, etags: Collection[str] | None) -> None:
         """Remove a skill's folder and record. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, CONFLICT."""
         with ExitStack() as undo, self._catalog.database.write() as transaction:
-            stored = self._catalog.expect(transaction, skill_id, etags)
+            stored = self._catalog.get_for_update(transaction, skill_id, etags)
             try:
                 undo.enter_context(removing_skill_folder(self.root, self._folder(stored)))
             except FileNotFoundError:

@@ -43,13 +43,13 @@ class RecordSkills:
         sent = sent_changes(changes, skill_id)
         body = sent.get("content", self._file_text(sent))
         with self._catalog.database.write() as transaction:
-            stored = self._catalog.expect(transaction, skill_id, etags)
+            stored = self._catalog.get_for_update(transaction, skill_id, etags)
             return self._save(transaction, with_sent(stored.skill, sent), self._body(stored) if body is None else body)
 
     def delete(self, skill_id: str, etags: Collection[str] | None) -> None:
         """Remove a record with its versions. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED."""
         with self._catalog.database.write() as transaction:
-            self._catalog.delete(transaction, self._catalog.expect(transaction, skill_id, etags).key)
+            self._catalog.delete(transaction, self._catalog.get_for_update(transaction, skill_id, etags).key)
 
     def set_version(self, transaction: Transaction, undo: ExitStack, stored: Stored, version: str) -> None:
         """Make `version` the skill's current one; there is nothing to undo beyond the transaction."""

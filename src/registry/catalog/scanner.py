@@ -3,7 +3,6 @@
 import logging
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -42,16 +41,21 @@ class ScanReport(msgspec.Struct, kw_only=True):
 class Scanner:
     """Compares the skills directory with the catalog and takes over what differs."""
 
-    def __init__(self, local: LocalSkills, catalog: Catalog, on_change: Callable[[], None]) -> None:
+    def __init__(self, local: LocalSkills, catalog: Catalog) -> None:
         self._local = local
         self._catalog = catalog
-        self._on_change = on_change
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
     def reconcile(self) -> ScanReport:
         """Make the catalog what the directory is. What the scan finds is searchable when it returns."""
         started = time.monotonic()
+        with self._catalog.database.hooks.batch():
+            report = self._reconcile()
+        report.seconds = round(time.monotonic() - started, 3)
+        return report
+
+    def _reconcile(self) -> ScanReport:
         report = ScanReport()
         known = self._catalog.places()
         found = self._fingerprints(report)
@@ -61,8 +65,6 @@ class Scanner:
         self._remove([place for place in known if place not in found or place in report.skipped], report)
         self._keep_problems(report)
         report.folders, report.unchanged = len(found), len(found) - len(differing)
-        report.seconds = round(time.monotonic() - started, 3)
-        self._on_change()
         return report
 
     def _fingerprints(self, report: ScanReport) -> dict[str, str]:

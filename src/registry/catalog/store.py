@@ -65,7 +65,7 @@ class Catalog:
         rows = transaction.read(f"{_STORED} where s.folder = ?", (folder,))
         return _stored(rows[0]) if rows else None
 
-    def expect(self, transaction: Transaction, skill_id: str, etags: Collection[str] | None) -> Stored:
+    def get_for_update(self, transaction: Transaction, skill_id: str, etags: Collection[str] | None) -> Stored:
         """Return the skill to be changed.
 
         Raises SKILL_NOT_FOUND; CONFLICT where it is only advertised by a source; PRECONDITION_FAILED where `etags` lack

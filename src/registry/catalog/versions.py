@@ -22,7 +22,7 @@ class Versions:
     def create(self, skill_id: str, new: NewVersion) -> SkillVersion:
         """Add a version; a higher one than the current becomes that. Raises SKILL_NOT_FOUND, CONFLICT."""
         with ExitStack() as undo, self._catalog.database.write() as transaction:
-            stored = self._catalog.expect(transaction, skill_id, None)
+            stored = self._catalog.get_for_update(transaction, skill_id, None)
             if new.version in self._catalog.all_versions(transaction, stored.key):
                 raise conflict(f"Skill '{skill_id}' has a version {new.version} already")
             description = new.description or stored.skill.description
@@ -37,7 +37,7 @@ class Versions:
         Raises SKILL_NOT_FOUND, CONFLICT for the last version there is.
         """
         with ExitStack() as undo, self._catalog.database.write() as transaction:
-            stored = self._catalog.expect(transaction, skill_id, None)
+            stored = self._catalog.get_for_update(transaction, skill_id, None)
             left = self._catalog.all_versions(transaction, stored.key)
             if version not in left:
                 raise skill_not_found(skill_id, version)

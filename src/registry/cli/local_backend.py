@@ -9,11 +9,12 @@ import msgspec
 from registry.cli.backend import CommandFailed, Data, Progress
 from registry.domain.source_entry import SourceEntry
 from registry.errors import RegistryError
-from registry.install.request import SkillRequest, wanted
+from registry.install.request import SkillRequest
 from registry.install.upgrade import UpgradeBody
 from registry.project.overview import generate_mdc
 from registry.services.answers import SearchBody, search_data, status_data
 from registry.services.container import Services
+from registry.services.skills import create_skill, uninstall_skill
 
 
 class LocalBackend:
@@ -60,18 +61,14 @@ class LocalBackend:
 
     def install(self, body: SkillRequest) -> Data:
         """Install a skill and return it."""
-        what = wanted(body, self.services.settings.profile)
-        if what is None:
-            raise CommandFailed("nothing says where the skill is installed from")
         self.services.sources.read_new()
         with self._telling_webhooks():
-            answer: Data = self._answer(lambda: self.services.installer.install(what))
+            answer: Data = self._answer(lambda: create_skill(self.services, body))
         return answer
 
     def uninstall(self, skill_id: str) -> Data:
         """Remove a skill."""
-        self._answer(lambda: self.services.homes.of(skill_id).delete(skill_id, None))
-        self._answer(lambda: self.services.project.removed(skill_id))
+        self._answer(lambda: uninstall_skill(self.services, skill_id))
         return {"id": skill_id}
 
     def upgrade(self, body: UpgradeBody, progress: Progress) -> Data:

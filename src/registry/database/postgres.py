@@ -4,7 +4,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,7 +17,7 @@ from registry.database.halfvec import halfvec_type, register
 from registry.database.postgres_claims import PostgresClaims
 from registry.database.postgres_notifications import CHANNEL, CommitNotifications
 from registry.database.postgres_schema import check_schema, migrate
-from registry.db import DatabaseFull, DatabaseUnavailable, DatabaseUnusable, Parameters, Row, Transaction
+from registry.db import CommitHooks, DatabaseFull, DatabaseUnavailable, DatabaseUnusable, Parameters, Row, Transaction
 
 _log = logging.getLogger("registry.database")
 
@@ -81,7 +81,7 @@ class PostgresDatabase:
     """
 
     def __init__(self, url: str, busy_seconds: float = 5.0, *, read_only: bool = False) -> None:
-        self.before_commit: Callable[[Transaction], None] = lambda transaction: None
+        self.hooks = CommitHooks()
         self.is_read_only = read_only
         self._options = _options(url, read_only=read_only)
         self._busy_seconds = busy_seconds
@@ -143,7 +143,8 @@ class PostgresDatabase:
             connection.execute("select pg_advisory_xact_lock(%s), pg_notify(%s, '')", (_WRITING, CHANNEL))
             transaction = PostgresTransaction(connection)
             yield transaction
-            self.before_commit(transaction)
+            self.hooks.run_before(transaction)
+        self.hooks.run_after(transaction)
 
     @contextmanager
     def _turn(self) -> Iterator[None]:

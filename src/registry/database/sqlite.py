@@ -13,7 +13,7 @@ import sqlite_utils
 
 from registry.database import file_claims
 from registry.database.migrations import MIGRATIONS
-from registry.db import DatabaseFull, DatabaseUnavailable, DatabaseUnusable, Parameters, Row, Transaction
+from registry.db import CommitHooks, DatabaseFull, DatabaseUnavailable, DatabaseUnusable, Parameters, Row, Transaction
 from registry.runtime.atomic_files import temporary_path
 
 APPLICATION_ID = 0x536B526A
@@ -66,7 +66,7 @@ class SqliteDatabase:
     def __init__(self, path: Path, busy_seconds: float = 5.0) -> None:
         self.path = path
         self._busy_seconds = busy_seconds
-        self.before_commit: Callable[[Transaction], None] = lambda transaction: None
+        self.hooks = CommitHooks()
         self.is_read_only = False
         self._local = threading.local()
         self._open: list[sqlite_utils.Database] = []
@@ -115,10 +115,11 @@ class SqliteDatabase:
         try:
             with self._lock, _transaction(self._writer) as transaction:
                 yield transaction
-                self.before_commit(transaction)
+                self.hooks.run_before(transaction)
         except sqlite3.DatabaseError as error:
             _tell(error)
             raise
+        self.hooks.run_after(transaction)
 
     def changed(self, seconds: float) -> bool:
         """Wait for a commit of anybody since the call before, `seconds` at most; return whether there was one."""

@@ -72,7 +72,6 @@ class Installer:
         with self._packages.staged(fetched_from, on_refused=refused) as staged:
             _check_wanted(staged.package, located, wanted)
             skill_id = self._place(staged, located)
-        self._parts.on_change()
         saved = wanted.origin if wanted.save else None
         if isinstance(saved, SourceOrigin):  # the only source that has it today may not be so tomorrow
             saved = SourceOrigin(source=located.source, skill=str(located.listed), version=located.version)

@@ -25,7 +25,6 @@ class InstallParts(msgspec.Struct, kw_only=True, frozen=True):
         catalog: Where skills are recorded.
         project: The project's manifest and lock.
         clock: Tells the time.
-        on_change: Called after the catalog has changed.
         note: Writes down what webhooks are to be told of a check, in the transaction that ends it.
     """
 
@@ -35,7 +34,6 @@ class InstallParts(msgspec.Struct, kw_only=True, frozen=True):
     catalog: Catalog
     project: ProjectFiles
     clock: Clock
-    on_change: Callable[[], None]
     note: Callable[[Transaction, Checked], None]
 
     def passed(self, transaction: Transaction, skill_id: str, package: Package) -> None:

@@ -136,7 +136,6 @@ class Upgrader:
             if body.check:
                 return "would_update", package.version
             self._replace(stored, install, following, staged)
-        self._parts.on_change()
         self._project.upgraded(stored.skill.id, package.version)
         return "updated", package.version
 
@@ -195,7 +194,7 @@ class Upgrader:
                 raise _Stays(_CHANGED_MEANWHILE)
             put_install(transaction, folder.name, announced)
         with ExitStack() as undo, self._catalog.database.write() as transaction:
-            current = self._catalog.expect(transaction, stored.skill.id, None)
+            current = self._catalog.get_for_update(transaction, stored.skill.id, None)
             if find_install(transaction, folder.name) != announced or tree_digest(folder) != install.sha256:
                 raise _Stays(_CHANGED_MEANWHILE)
             put_install(transaction, folder.name, following)

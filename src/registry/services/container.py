@@ -75,8 +75,10 @@ class Services:
         self.records = RecordSkills(settings.skills_dir.resolve(), self.catalog)
         self.published = PublishedVersions(self.database, self.catalog, TransparencyLog(self.database, clock))
         is_local = settings.profile == "local"
-        self.homes = SkillBackends(self.catalog, self.local, self.records, self.published, makes_folders=is_local)
-        self.versions = Versions(self.catalog, lambda stored: self.homes.of(stored.skill.id).set_version)
+        self.skill_backends = SkillBackends(
+            self.catalog, self.local, self.records, self.published, makes_folders=is_local
+        )
+        self.versions = Versions(self.catalog, lambda stored: self.skill_backends.of(stored.skill.id).set_version)
         self.manifest = ManifestFile(settings.project.file)
         spaces = ActiveSpace(self.database, settings)
         self._embedder = spaces.embedder
@@ -85,12 +87,13 @@ class Services:
         self.engine, self._close_engine = create_engine(
             settings, self.database, self.documents, spaces, indexes, indexing=worker == 0
         )
+        self.database.hooks.after_change(self.engine.changed)
         self._registry: RegistryProfile | None = None
         if settings.profile == "registry":
             self._registry = RegistryProfile(settings, self.database, self.engine, clock)
         self.reindexing = Reindexing(self.database, self.engine, clock)
-        self.scanner = Scanner(self.local, self.catalog, self.engine.changed)
-        self.sources = Sources(settings, self.database, self.catalog, clock, self.engine.changed)
+        self.scanner = Scanner(self.local, self.catalog)
+        self.sources = Sources(settings, self.database, self.catalog, clock)
         outbound = OutboundClient(AddressPolicy(settings.outbound.allowed_hosts))
         self.webhooks = WebhookSender(self.database, settings.webhooks, outbound, clock)
         self._publishing = self._make_publishing() if settings.registry.enabled else None
@@ -118,7 +121,7 @@ class Services:
     def _work_of_one(self) -> list[tuple[Callable[[], None], Callable[[], None]]]:
         """Return how to begin and to end each thing that only one process of a catalog does."""
         yield_to_foreground = self.engine.search.in_flight.yield_to_foreground
-        findings = Rescan(self.records, self._publishing, self.engine.changed, yield_to_foreground)
+        findings = Rescan(self.records, self._publishing, self.database.hooks, yield_to_foreground)
         snapshots = SnapshotPublisher(self._snapshots, self.engine, self.documents)
         work = [
             (self.scanner.start, self.scanner.stop),
@@ -152,7 +155,6 @@ class Services:
             catalog=self.catalog,
             project=self.project,
             clock=self.clock,
-            on_change=self.engine.changed,
             note=self.webhooks.note,
         )
 

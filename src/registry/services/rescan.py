@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 
 from registry.catalog.record_skills import RecordSkills
+from registry.db import CommitHooks
 from registry.errors import RegistryError
 from registry.packages import PackageRefused
 from registry.publish.service import Publishing
@@ -26,7 +27,7 @@ class Rescan:
     Args:
         records: The skills that are records.
         publishing: The published versions, where this service publishes.
-        on_change: Called after each batch that changed skills.
+        hooks: The commit hooks of the catalog's database.
         yield_to_foreground: Called before each skill: lets searches go first.
     """
 
@@ -34,12 +35,12 @@ class Rescan:
         self,
         records: RecordSkills,
         publishing: Publishing | None,
-        on_change: Callable[[], None],
+        hooks: CommitHooks,
         yield_to_foreground: Callable[[], None],
     ) -> None:
         self._records = records
         self._publishing = publishing
-        self._on_change = on_change
+        self._hooks = hooks
         self._yield_to_foreground = yield_to_foreground
         self._last_record = ""
         self._last_version = ("", "")
@@ -55,8 +56,9 @@ class Rescan:
 
     def _round(self) -> float:
         try:
-            if self._renew_records() + self._renew_versions():
-                self._on_change()
+            with self._hooks.batch():
+                renewed = self._renew_records() + self._renew_versions()
+            if renewed:
                 return _PAUSE_SECONDS
         except Exception:
             _log.exception("findings cannot be renewed; the next round tries again")

@@ -2,7 +2,7 @@
 
 import datetime
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -96,12 +96,9 @@ class Sources:
         settings: Names the configured sources, the limits and what may be reached.
         catalog: Where what is listed becomes searchable.
         clock: Tells the time.
-        on_change: Called after the catalog has changed.
     """
 
-    def __init__(
-        self, settings: Settings, database: Database, catalog: Catalog, clock: Clock, on_change: Callable[[], None]
-    ) -> None:
+    def __init__(self, settings: Settings, database: Database, catalog: Catalog, clock: Clock) -> None:
         limits = settings.limits
         policy = AddressPolicy(settings.outbound.allowed_hosts)
         self._settings = settings
@@ -116,7 +113,6 @@ class Sources:
             download_seconds=limits.download_seconds,
         )
         self.offers = Offers(database, self.entries)
-        self._on_change = on_change
         self._refreshing = Refreshing(self.fetcher, self._keep)
         self._thread = PeriodicWorker("source ages", self._look)
 
@@ -199,7 +195,6 @@ class Sources:
         self._entry(name)
         self._store.remove(name)
         self.fetcher.forget(name)
-        self._on_change()
 
     def skills(self, name: str) -> SourceSkills:
         """Return what one source lists. Raises NOT_FOUND."""
@@ -261,7 +256,6 @@ class Sources:
             self._store.unchanged(source, mark)
         else:
             self._store.keep(source, outcome.mark, outcome.listing)
-            self._on_change()
 
     def start(self) -> None:
         """Forget what is no source any more, and read from now on every source whose list is old."""

@@ -38,10 +38,10 @@ def test_every_change_changes_the_entity_tag(catalog: SkillCatalog) -> None:
     second = catalog.put("one", "second description").etag
     assert first != second == catalog.catalog.get("one").etag
     with catalog.database.write() as transaction:
-        assert catalog.catalog.expect(transaction, "one", {second}).skill.id == "one"
-        assert catalog.catalog.expect(transaction, "one", {"*"}).skill.id == "one"
+        assert catalog.catalog.get_for_update(transaction, "one", {second}).skill.id == "one"
+        assert catalog.catalog.get_for_update(transaction, "one", {"*"}).skill.id == "one"
         with pytest.raises(RegistryError, match="changed"):
-            catalog.catalog.expect(transaction, "one", {first})
+            catalog.catalog.get_for_update(transaction, "one", {first})
 
 
 def test_versions_sort_as_numbers_newest_first(catalog: SkillCatalog) -> None:

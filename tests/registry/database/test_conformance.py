@@ -36,15 +36,53 @@ def test_a_write_is_read_everywhere_and_a_failed_one_leaves_nothing(database: Da
     assert facts(database, "a", "b") == facts(other, "a", "b") == ["1"]
 
 
-def test_what_is_called_before_a_commit_is_part_of_it(database: Database) -> None:
-    database.before_commit = lambda transaction: transaction.put_fact("seen", ",".join(transaction.touched))
+def test_a_commit_hook_is_part_of_the_transaction(database: Database) -> None:
+    database.hooks.on_commit(lambda transaction: transaction.put_fact("seen", ",".join(transaction.touched)))
     with database.write() as transaction:
         transaction.touched.append("one")
     assert facts(database, "seen") == ["one"]
-    database.before_commit = lambda transaction: 1 / 0
+    database.hooks.on_commit(lambda transaction: 1 / 0)
     with pytest.raises(ZeroDivisionError), database.write() as transaction:
         transaction.put_fact("late", "x")
     assert facts(database, "late") == []
+
+
+def test_a_change_hook_sees_the_commit_and_cannot_fail_it(database: Database) -> None:
+    seen: list[list[str]] = []
+    database.hooks.after_change(lambda: 1 / 0)
+    database.hooks.after_change(lambda: seen.append(facts(database, "a", "b")))
+    with database.write() as transaction:
+        transaction.put_fact("a", "1")
+    assert seen == []  # no document has changed
+    with database.write() as transaction:
+        transaction.put_fact("b", "2")
+        transaction.changes_documents = True
+    assert seen == [["1", "2"]]
+
+
+def test_a_change_hook_does_not_run_after_a_rollback(database: Database) -> None:
+    seen: list[bool] = []
+    database.hooks.after_change(lambda: seen.append(True))
+    with pytest.raises(ValueError, match="stop"), database.write() as transaction:
+        transaction.changes_documents = True
+        raise ValueError("stop")
+    assert seen == []
+
+
+def test_a_batch_runs_its_change_hooks_once(database: Database) -> None:
+    seen: list[bool] = []
+    database.hooks.after_change(lambda: seen.append(True))
+    with database.hooks.batch() as batch:
+        for count in range(4):
+            with database.write() as transaction, database.hooks.batch():
+                transaction.changes_documents = True
+            if count == 1:
+                batch.flush()
+        assert seen == [True]
+    assert seen == [True, True]
+    with database.hooks.batch():
+        pass
+    assert seen == [True, True]
 
 
 def test_change_numbers_grow_and_are_never_reused(database: Database) -> None:

@@ -8,12 +8,12 @@ from litestar import Request, Response, delete, get, post
 from litestar.params import FromPath, JSONBody
 
 from registry.domain.models import NewSkill, NewVersion, SkillVersion, VersionItem
-from registry.errors import conflict
 from registry.http.admission import principal_of
 from registry.http.conditional_requests import not_modified
 from registry.http.envelope import Ok, Pagination
 from registry.http.routes.parameters import ERRORS, ListPage, ReadyServices, each, skill_id
 from registry.http.routes.skills import Enabled, delete_skill, get_skill, update_skill
+from registry.services import skills
 
 _TAGS = ["code v1"]
 
@@ -67,8 +67,7 @@ def create_code_skill(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[NewSkill]
 ) -> Response[Ok[CreatedSkill]]:
     """Create a skill: a record. `source_url` and the like say where it is from; nothing is fetched."""
-    skill = services.records.create(data)
-    services.engine.changed()
+    skill = skills.create_record(services, data)
     created = msgspec.convert(skill, CreatedSkill, from_attributes=True)
     location = f"{request.url.path.rstrip('/')}/{skill.id}"
     return Response(Ok(created), status_code=201, headers={"Location": location, "ETag": skill.etag})
@@ -80,10 +79,7 @@ async def create_version(
 ) -> Response[Ok[SkillVersion]]:
     """Add a version to a skill; the highest becomes the skill's own."""
     one = skill_id(request)
-    if services.is_published(one):
-        raise conflict(f"Skill '{one}' is published: a new version of it is published too")
-    version = await to_thread.run_sync(services.versions.create, one, data)
-    await to_thread.run_sync(services.engine.changed)
+    version = await to_thread.run_sync(skills.add_version, services, one, data)
     location = f"{request.url.path.rstrip('/')}/{version.version}"
     return Response(Ok(version), status_code=201, headers={"Location": location})
 
@@ -111,11 +107,7 @@ async def delete_version(
 ) -> Ok[DeletedVersion]:
     """Delete a version, or yank it where it was published; the last one of any other skill cannot be deleted."""
     one = skill_id(request)
-    if services.is_published(one):
-        await to_thread.run_sync(services.publishing.set_state, principal_of(request.scope), one, version, "yanked")
-    else:
-        await to_thread.run_sync(services.versions.delete, one, version)
-        await to_thread.run_sync(services.engine.changed)
+    await to_thread.run_sync(skills.delete_version, services, one, version, principal_of(request.scope))
     message = f"Version {version} of skill '{one}' deleted"
     return Ok(DeletedVersion(skill_id=one, version=version, message=message))
 

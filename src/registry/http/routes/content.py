@@ -38,7 +38,7 @@ async def get_content(request: Request[Any, Any, Any], services: ReadyServices, 
 
 
 def _content(services: Services, one: str, form: Literal["raw", "html"]) -> SkillContent:
-    text = render_markdown(services.catalog.body(one)) if form == "html" else services.homes.of(one).text(one)
+    text = render_markdown(services.catalog.body(one)) if form == "html" else services.skill_backends.of(one).text(one)
     return SkillContent(path=services.catalog.get(one).skill_file or "", format=form, content=text)
 
 
@@ -46,7 +46,7 @@ def _content(services: Services, one: str, form: Literal["raw", "html"]) -> Skil
 async def list_skill_files(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[list[FileEntry]]:
     """List a skill's files with their sizes in bytes."""
     one = skill_id(request)
-    return Ok(await to_thread.run_sync(services.homes.of(one).files, one))
+    return Ok(await to_thread.run_sync(services.skill_backends.of(one).files, one))
 
 
 @get(each("/skills/{id}/files/{path:path}"), tags=["skills"], responses=ERRORS, role="user")
@@ -54,7 +54,7 @@ async def get_skill_file(request: Request[Any, Any, Any], services: ReadyService
     """Return the bytes of one of a skill's files: text as plain text, anything else as a download."""
     name = str(request.path_params["path"]).removeprefix("/")
     one = skill_id(request)
-    path = await to_thread.run_sync(services.homes.of(one).file, one, name)
+    path = await to_thread.run_sync(services.skill_backends.of(one).file, one, name)
     kind, _ = mimetypes.guess_type(path.name)
     is_text = kind in _TEXT_TYPES or str(kind).startswith("text/")
     return File(

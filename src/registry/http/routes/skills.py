@@ -11,8 +11,9 @@ from registry.domain.models import Card, Skill, SkillChanges
 from registry.http.conditional_requests import if_match, not_modified
 from registry.http.envelope import Ok, Pagination
 from registry.http.routes.parameters import ERRORS, Deleted, ListPage, ReadyServices, each, skill_id
-from registry.install.request import SkillRequest, wanted
+from registry.install.request import SkillRequest
 from registry.install.upgrade import UpgradeBody, UpgradeData
+from registry.services import skills
 
 Enabled = Annotated[bool | None, QueryParameter(description="Only skills that are, or are not, enabled")]
 
@@ -40,12 +41,7 @@ def create_skill(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[SkillRequest]
 ) -> Response[Ok[Skill]]:
     """Install a skill from where the body says, or create it: in the local profile a folder, else a record."""
-    what = wanted(data, services.settings.profile)
-    if what is None:
-        skill = services.homes.for_new().create(data)
-        services.engine.changed()
-    else:
-        skill = services.installer.install(what)
+    skill = skills.create_skill(services, data)
     location = f"{request.url.path.rstrip('/')}/{skill.id}"
     return Response(Ok(skill), status_code=201, headers={"Location": location, "ETag": skill.etag})
 
@@ -56,8 +52,7 @@ async def update_skill(
 ) -> Response[Ok[dict[str, Any]]]:
     """Change what is sent; return the id, the changed fields and when."""
     one = skill_id(request)
-    skill = await to_thread.run_sync(services.homes.of(one).update, one, data, if_match(request))
-    await to_thread.run_sync(services.engine.changed)
+    skill = await to_thread.run_sync(skills.update_skill, services, one, data, if_match(request))
     sent = [name for name in data.__struct_fields__ if getattr(data, name) is not msgspec.UNSET]
     names = dict.fromkeys(("id", *sent, "updated_at"))
     changed = {name: getattr(skill, name) for name in names if hasattr(skill, name)}
@@ -68,9 +63,7 @@ async def update_skill(
 async def delete_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[Deleted]:
     """Remove a skill with its folder and versions, in the local profile also from the manifest and the lock."""
     one = skill_id(request)
-    await to_thread.run_sync(services.homes.of(one).delete, one, if_match(request))
-    await to_thread.run_sync(services.engine.changed)
-    await to_thread.run_sync(services.project.removed, one)
+    await to_thread.run_sync(skills.uninstall_skill, services, one, if_match(request))
     return Ok(Deleted(id=one, message=f"Skill '{one}' deleted"))
 
 
