@@ -13,7 +13,7 @@ help: ## list these targets
 install: .venv/installed ## create .venv with the command and the default local model
 
 serve: install ## serve the example skills at http://localhost:8080
-	$(BIN)/skill-registry serve --skills-dir examples/skills --data-dir . $(ARGS)
+	$(BIN)/skill-registry serve --skills-dir examples/skills $(ARGS)
 
 registry: .venv/installed-dev ## run a registry with S3 storage and an index on this machine, in .registry/
 	$(BIN)/python examples/registry.py $(ARGS)

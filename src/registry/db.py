@@ -67,7 +67,7 @@ class Transaction(ABC):
 
     def put_fact(self, name: str, value: str) -> None:
         """Keep a fact about the catalog as a whole, in place of what was known before."""
-        sql = "insert into facts values (?, ?) on conflict (name) do update set value = excluded.value"
+        sql = "insert into facts (name, value) values (?, ?) on conflict (name) do update set value = excluded.value"
         self.execute(sql, (name, value))
 
 

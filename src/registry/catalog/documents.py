@@ -76,7 +76,7 @@ def put_document(transaction: Transaction, key: int, card: Card, scope: str | No
             key,
         ),
     )
-    sql = "insert into bodies values (?, ?) on conflict (key) do update set body = excluded.body"
+    sql = "insert into bodies (key, body) values (?, ?) on conflict (key) do update set body = excluded.body"
     transaction.execute(sql, (key, body))
     return number
 
@@ -275,7 +275,8 @@ def _put_vector(transaction: Transaction, space: str, made: Embedded) -> int:
     vector = np.ascontiguousarray(made.vector, np.float32)  # bytes to SQLite, a halfvec to PostgreSQL
     number = transaction.next_number()
     transaction.execute(
-        "insert into vectors values (?, ?, ?, ?, ?) on conflict (space, key) do update set"
+        "insert into vectors (space, key, text_hash, vector, number)"
+        " values (?, ?, ?, ?, ?) on conflict (space, key) do update set"
         " text_hash = excluded.text_hash, vector = excluded.vector, number = excluded.number",
         (space, made.key, made.text_hash, vector, number),
     )

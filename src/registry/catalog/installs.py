@@ -50,7 +50,7 @@ class InstallRecord(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=Tru
 def put_install(transaction: Transaction, folder: str, install: InstallRecord) -> None:
     """Keep where the skill in `folder` is from, in place of what was kept before."""
     transaction.execute(
-        "insert into installs values (?, ?, ?, ?) on conflict (folder) do update set"
+        "insert into installs (folder, source, listed, record) values (?, ?, ?, ?) on conflict (folder) do update set"
         " source = excluded.source, listed = excluded.listed, record = excluded.record",
         (folder, install.source, install.listed, msgspec.json.encode(install).decode()),
     )

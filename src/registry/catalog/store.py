@@ -141,7 +141,9 @@ class Catalog:
         skill = msgspec.structs.replace(skill, etag=_etag(number))
         folder, fingerprint = place or (None, None)
         transaction.execute(
-            "insert into skills values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (key) do update set"
+            "insert into skills (key, id, sequence, enabled, advertised, source, folder,"
+            " fingerprint, detail, created_at, updated_at)"
+            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (key) do update set"
             " enabled = excluded.enabled, advertised = excluded.advertised, source = excluded.source,"
             " folder = excluded.folder, fingerprint = excluded.fingerprint,"
             " detail = excluded.detail, updated_at = excluded.updated_at",
@@ -234,7 +236,7 @@ class Catalog:
     def set_problems(self, transaction: Transaction, problems: dict[str, str]) -> None:
         """Keep which folders could not be read and why, in place of what was kept before."""
         transaction.execute("delete from scan_problems")
-        transaction.execute_many("insert into scan_problems values (?, ?)", list(problems.items()))
+        transaction.execute_many("insert into scan_problems (path, reason) values (?, ?)", list(problems.items()))
 
     def problems(self) -> dict[str, str]:
         """Return which folders could not be read and why, by their place."""
@@ -261,7 +263,8 @@ def _insert_version(
     transaction: Transaction, key: int, version: str, description: str, changes: Sequence[str], at: str
 ) -> None:
     transaction.execute(
-        "insert into versions values (?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
+        "insert into versions (key, version, major, minor, patch, description, changes, created_at)"
+        " values (?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
         (key, version, *version_parts(version), description, msgspec.json.encode(changes).decode(), at),
     )
 

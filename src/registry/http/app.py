@@ -10,11 +10,11 @@ from litestar.config.compression import CompressionConfig
 from litestar.datastructures import State
 from litestar.di import Provide
 
+from registry.domain.api import API
 from registry.errors import not_found
 from registry.http.envelope import COMPRESSED_FROM_BYTES, answer_exception
 from registry.http.query_params import StrictQueryParams, page
 from registry.http.request_body import StrictRequest
-from registry.http.response_headers import API
 from registry.http.routes.admin import ADMINISTRATION
 from registry.http.routes.auth import AUTH
 from registry.http.routes.code import CODE_V1, EIGHT_OPERATIONS, VERSIONS

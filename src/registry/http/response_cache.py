@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
+from registry.domain.api import API
 from registry.http.request_state import request_state
-from registry.http.response_headers import API
 from search.lru_cache import LruCache
 
 PATH = f"{API}/search"

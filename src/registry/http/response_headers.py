@@ -1,6 +1,7 @@
 """Headers that identify a response, whatever part of the service makes it."""
 
-API = "/api/v1"
+from registry.domain.api import API
+
 _API_VERSION = (b"x-api-version", b"v1")
 
 

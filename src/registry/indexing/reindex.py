@@ -129,7 +129,8 @@ class Reindexing:
     def _save(self, question: _Question) -> None:
         with self._database.write() as transaction:
             transaction.execute(
-                "insert into jobs values (?, 'reindex', ?, ?, ?) on conflict (id) do update set"
+                "insert into jobs (id, kind, state, progress, created_at)"
+                " values (?, 'reindex', ?, ?, ?) on conflict (id) do update set"
                 " state = excluded.state, progress = excluded.progress",
                 (
                     question.job.job_id,

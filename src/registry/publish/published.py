@@ -119,7 +119,9 @@ class PublishedVersions:
         """Add a version, with what its place among the others shows, and return the change of the index it is in."""
         version.record.notes = self._notes(transaction, version)
         transaction.execute(
-            "insert into published values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "insert into published (skill_id, skeleton, version, major, minor, patch, state,"
+            " checksum, size, published_at, record, skill_file)"
+            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 version.skill_id,
                 skeleton(version.skill_id),
@@ -198,7 +200,8 @@ class PublishedVersions:
     def _changed(self, transaction: Transaction, skill_id: str) -> int:
         self.show(transaction, skill_id)
         sql = (
-            "insert into index_files values (?, 1, 0) on conflict (skill_id) do update set wanted ="
+            "insert into index_files (skill_id, wanted, pushed)"
+            " values (?, 1, 0) on conflict (skill_id) do update set wanted ="
             " index_files.wanted + 1"
             " returning wanted"
         )

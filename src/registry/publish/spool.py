@@ -101,7 +101,8 @@ class DatabaseSpool:
         with package.open("rb") as file:
             part = 0
             while data := file.read(_PART_BYTES):
-                transaction.execute("insert into spooled_packages values (?, ?, ?)", (job_id, part, data))
+                sql = "insert into spooled_packages (job_id, part, data) values (?, ?, ?)"
+                transaction.execute(sql, (job_id, part, data))
                 part += 1
 
     @contextmanager

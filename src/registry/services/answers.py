@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from registry import __version__
 from registry.catalog.installs import SHADOWED
+from registry.domain.api import API
 from registry.domain.findings import RISKS, Risk
 from registry.domain.origins import Origin
 from registry.errors import service_unavailable
@@ -235,7 +236,7 @@ def resolve_data(services: Services, body: ResolveBody) -> ResolveData:
         if skill.installed:
             resolved.skill_md_path = str(services.local.root / (skill.skill_file or ""))
         elif (listed := services.sources.advertised(hit.key)) is None:
-            resolved.download_url = f"/api/v1/skills/{hit.id}/content"
+            resolved.download_url = f"{API}/skills/{hit.id}/content"
         else:
             resolved.source, resolved.origin, resolved.download_url = skill.source, listed.origin, listed.download_url
         found.append(resolved)

@@ -10,6 +10,7 @@ from litestar.params import FromPath, JSONBody
 from registry.auth.audit import AuditEntry
 from registry.auth.keys import ApiKey, MadeKey, NewKey
 from registry.auth.users import NewUser, User, UserChanges
+from registry.domain.api import API
 from registry.errors import validation_error
 from registry.http.envelope import Ok, Pagination
 from registry.http.routes.parameters import ERRORS, ListPage, RunningServices, each, skill_id
@@ -35,7 +36,7 @@ def list_keys(running: RunningServices, page: ListPage) -> Ok[list[ApiKey]]:
 def create_key(running: RunningServices, data: JSONBody[NewKey]) -> Response[Ok[MadeKey]]:
     """Make an API key. The answer is the only place its text is ever shown."""
     key = running.registry.access.keys.create(data)
-    headers = {"Location": f"/api/v1/auth/keys/{key.id}", "Cache-Control": "no-store"}
+    headers = {"Location": f"{API}/auth/keys/{key.id}", "Cache-Control": "no-store"}
     return Response(Ok(key), status_code=201, headers=headers)
 
 
@@ -57,7 +58,7 @@ def list_users(running: RunningServices, page: ListPage) -> Ok[list[User]]:
 def add_user(running: RunningServices, data: JSONBody[NewUser]) -> Response[Ok[User]]:
     """Add a user with a password."""
     user = running.registry.access.users.add(data)
-    return Response(Ok(user), status_code=201, headers={"Location": f"/api/v1/auth/users/{user.name}"})
+    return Response(Ok(user), status_code=201, headers={"Location": f"{API}/auth/users/{user.name}"})
 
 
 @put(each("/auth/users/{id}"), **_OPTIONS)

@@ -12,6 +12,7 @@ from litestar.openapi.spec import OpenAPIFormat, OpenAPIMediaType, OpenAPIType, 
 from litestar.params import FromPath
 from litestar.response import Stream
 
+from registry.domain.api import API
 from registry.errors import not_found
 from registry.http.admission import principal_of
 from registry.http.conditional_requests import not_modified
@@ -83,7 +84,7 @@ async def publish(request: Request[Any, Any, Any], services: ReadyServices) -> R
         receiver.discard()
     message = f"Version {job.version} of '{job.skill_id}' is being looked at"
     answer = Submitted(job_id=job.id, status=job.state, skill_id=job.skill_id, version=job.version, message=message)
-    location = f"/api/v1/registry/publish/{job.id}/status"
+    location = f"{API}/registry/publish/{job.id}/status"
     return Response(Ok(answer), status_code=202, headers={"Location": location})
 
 

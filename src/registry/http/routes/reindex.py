@@ -9,6 +9,7 @@ from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Meta
 
+from registry.domain.api import API
 from registry.http.envelope import Ok
 from registry.http.routes.parameters import ERRORS, ReadyServices, each, skill_id
 from registry.indexing.reindex import ReindexJob
@@ -44,7 +45,7 @@ def _reindex(
 ) -> Response[Ok[Reindexed | JobStarted]]:
     if in_background:
         job = services.reindexing.start(ids, force=force)
-        location = f"/api/v1/reindex/{job.job_id}"
+        location = f"{API}/reindex/{job.job_id}"
         return Response(Ok(JobStarted(job.job_id)), status_code=202, headers={"Location": location})
     return Response(Ok(services.reindexing.run(ids, force=force)), status_code=200)
 

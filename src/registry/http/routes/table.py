@@ -7,6 +7,8 @@ from litestar import Router
 from litestar.handlers import HTTPRouteHandler
 from litestar.routes import HTTPRoute
 
+from registry.domain.api import API
+
 _SCOPED = "{skill_scope}/{skill_name}"
 
 
@@ -53,7 +55,7 @@ def _family(path: str) -> int:
         "/auth",
         "/api/code/v1",
         "/v1",
-        "/api/v1",
+        API,
         "/api",
     )
     return next(place for place, prefix in enumerate(prefixes) if path.startswith(prefix))
