@@ -229,30 +229,27 @@ def _joined(value: list[str] | str) -> str:
     return ", ".join(split_labels(value))
 
 
+_SAME_FIELDS = [
+    name
+    for name in SkillFolder.__struct_fields__
+    if name in Skill.__struct_fields__ and name not in ("skill_file", "source_type")
+]
+"""The fields of a skill that are taken from its folder as they are."""
+
+
 def _skill(read: SkillFolder, skill_id: str, enabled: bool, place: str) -> Skill:
     scope, _, _ = skill_id.rpartition("/")
     source_type = read.source_type if read.source_type in ("git", "local", "http", "zip") else "local"
     return Skill(
         id=skill_id,
-        name=read.name,
-        description=read.description,
-        version=read.version,
-        author=read.author,
-        tags=read.tags,
-        capabilities=read.capabilities,
         enabled=enabled,
         skill_file=f"{place}/{SKILL_FILE}",
-        source_url=read.source_url,
         source_type=cast(SourceType, source_type),
-        source_branch=read.source_branch,
         editable=read.metadata.get("editable") == "true",
         scope=scope or None,
-        license=read.license,
-        digest=read.digest,
-        metadata=read.metadata,
-        warnings=read.warnings,
         execution_timeout=_number(read.metadata.get("execution_timeout")),
         memory_limit_mb=_number(read.metadata.get("memory_limit_mb")),
+        **{name: getattr(read, name) for name in _SAME_FIELDS},
     )
 
 
