@@ -9,11 +9,12 @@ import msgspec
 from registry.cli.backend import CommandFailed, Data, Progress
 from registry.domain.source_entry import SourceEntry
 from registry.errors import RegistryError
-from registry.install.request import SkillRequest, wanted
-from registry.install.upgrade import UpgradeBody
+from registry.install.request import wanted
+from registry.install.schemas import SkillRequest, UpgradeBody
 from registry.project.overview import generate_mdc
-from registry.services.answers import SearchBody, search_data, status_data
+from registry.services.answers import search_data, status_data
 from registry.services.container import Services
+from registry.services.schemas import SearchBody
 
 
 class LocalBackend:

@@ -19,8 +19,9 @@ from registry.http.envelope import COMPRESSED_FROM_BYTES, HttpResponse, send_ans
 from registry.http.response_cache import LARGEST_BODY, PATH, replayed
 from registry.http.routes.search import answered
 from registry.parsing.strict_json import decode
-from registry.services.answers import SearchBody, search_data_at_once
+from registry.services.answers import search_data_at_once
 from registry.services.container import Services
+from registry.services.schemas import SearchBody
 
 _PLAIN = ((b"content-type", b"application/json"),)
 _ASKED_OF = frozenset({b"content-type", b"content-encoding", b"transfer-encoding"})

@@ -12,20 +12,17 @@ from registry.domain.models import split_labels
 from registry.http import response_cache
 from registry.http.envelope import Ok
 from registry.http.routes.parameters import ERRORS, ListPage, ReadyServices
-from registry.services.answers import (
+from registry.services.answers import SearchOutcome, resolve_data, search_data, search_data_at_once
+from registry.services.container import Services
+from registry.services.schemas import (
     ContentDetail,
     ResolveBody,
     ResolveData,
     SearchBody,
     SearchData,
     SearchFilters,
-    SearchOutcome,
-    resolve_data,
-    search_data,
-    search_data_at_once,
 )
-from registry.services.container import Services
-from search.types import Mode
+from search.modes import Mode
 
 Labels = Annotated[str, QueryParameter(max_length=2000, description="All of these, with commas between them")]
 _ONLY = "Only skills with this value"

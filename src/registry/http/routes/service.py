@@ -11,8 +11,9 @@ from registry.domain.roles import PUBLIC
 from registry.errors import RegistryError
 from registry.http.envelope import Ok
 from registry.http.routes.parameters import ERRORS, RunningServices
-from registry.services.answers import StatusData, status_data
+from registry.services.answers import status_data
 from registry.services.container import Services
+from registry.services.schemas import StatusData
 
 
 class Health(msgspec.Struct):
