@@ -24,8 +24,8 @@ from registry.database.sqlite import SqliteDatabase
 from registry.domain.models import Skill, now
 from results_file import keep
 from search.engine import Engine
+from search.modes import Mode
 from search.service import SearchRequest
-from search.types import Mode
 
 DEPTH = 10
 MODES: dict[str, Mode] = {"words": "keyword", "vectors": "semantic", "hybrid": "hybrid"}

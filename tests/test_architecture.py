@@ -38,7 +38,7 @@ LAYERS = (
 """The packages and loose modules of `registry`, lowest layer first. Each imports only what is in lower layers."""
 
 SEARCH_LAYERS = (
-    {"types", "stop_words", "lru_cache", "in_flight", "integrity", "reports"},
+    {"types", "modes", "stop_words", "lru_cache", "in_flight", "integrity", "reports"},
     {"text"},
     {"lexical"},
     {"fusion"},

@@ -14,7 +14,7 @@ from typing import NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from search.types import MatchedBy, RanMode, Relevance
+from search.modes import MatchedBy, RanMode, Relevance
 
 Floats = NDArray[np.float32] | NDArray[np.float64]
 Scores = NDArray[np.float64]

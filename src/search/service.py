@@ -11,7 +11,8 @@ from search.in_flight import InFlight
 from search.index_sync import IndexSync
 from search.lexical.concurrent_query import LARGE, ConcurrentLexicalQuery, LexicalQuery
 from search.lexical.disk_segment import IndexNotWritten
-from search.types import Documents, Filter, Keys, Match, MatchedBy, Mode, RanMode, Relevance
+from search.modes import MatchedBy, Mode, RanMode, Relevance
+from search.types import Documents, Filter, Keys, Match
 from search.vectors.base import VectorIndex, VectorsUnavailable
 from search.vectors.filtered import FilteredNeighbours
 from search.vectors.query_vectors import QueryVectors

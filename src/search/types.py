@@ -2,18 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from embeddings.base import Vector
-
-Mode = Literal["auto", "hybrid", "semantic", "keyword"]
-RanMode = Literal["hybrid", "semantic", "keyword"]
-Relevance = Literal["high", "medium", "low", "keyword"]
-MatchedBy = Literal["name", "keyword", "semantic"]
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from registry.domain.source_entry import SourceEntry
-from registry.install.request import SkillRequest
-from registry.install.upgrade import UpgradeBody
-from registry.services.answers import SearchBody
+from registry.install.schemas import SkillRequest, UpgradeBody
+from registry.services.schemas import SearchBody
 
 Progress = Callable[[int, int], None]
 Data = dict[str, Any]

@@ -19,11 +19,10 @@ from registry.config.settings import Settings
 from registry.database import open_database
 from registry.domain.models import now
 from registry.domain.source_entry import SourceEntry
-from registry.install.request import SkillRequest
-from registry.install.upgrade import UpgradeBody
+from registry.install.schemas import SkillRequest, UpgradeBody
 from registry.runtime.data_dir import DataDirInUse, DataDirLock
-from registry.services.answers import SearchBody
 from registry.services.container import Services
+from registry.services.schemas import SearchBody
 from registry.skill_folder import remove_leftovers
 from registry.sources.fetching import remove_fetched
 

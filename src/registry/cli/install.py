@@ -15,8 +15,7 @@ from registry.cli import command, console
 from registry.cli.backend import CommandBackend, CommandFailed
 from registry.domain.origins import LocalOrigin, parse_origin
 from registry.errors import RegistryError
-from registry.install.request import SkillRequest
-from registry.install.upgrade import UpgradeBody
+from registry.install.schemas import SkillRequest, UpgradeBody
 from registry.project.lock_file import LOCK_FILE, LockedSkill, LockFileError, read_lock
 from registry.skill_folder import tree_digest
 

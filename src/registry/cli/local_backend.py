@@ -9,12 +9,13 @@ import msgspec
 from registry.cli.backend import CommandFailed, Data, Progress
 from registry.domain.source_entry import SourceEntry
 from registry.errors import RegistryError
-from registry.install.request import SkillRequest
-from registry.install.upgrade import UpgradeBody
+from registry.install.schemas import SkillRequest, UpgradeBody
 from registry.project.overview import generate_mdc
-from registry.services.answers import SearchBody, search_data, status_data
 from registry.services.container import Services
+from registry.services.schemas import SearchBody
+from registry.services.search import search_skills
 from registry.services.skills import create_skill, uninstall_skill
+from registry.services.status import service_status
 
 
 class LocalBackend:
@@ -25,7 +26,7 @@ class LocalBackend:
 
     def search(self, body: SearchBody) -> Data:
         """Search."""
-        answer: Data = self._answer(lambda: search_data(self.services, body).data)
+        answer: Data = self._answer(lambda: search_skills(self.services, body).data)
         return answer
 
     def reindex(self, skill_id: str | None, *, force: bool, progress: Progress) -> Data:
@@ -36,7 +37,7 @@ class LocalBackend:
 
     def status(self) -> Data:
         """Return how the service is."""
-        answer: Data = self._answer(lambda: status_data(self.services))
+        answer: Data = self._answer(lambda: service_status(self.services))
         return answer
 
     def sources(self) -> list[Data]:

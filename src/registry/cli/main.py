@@ -33,8 +33,8 @@ from registry.cli.publish import publish, unyank, yank
 from registry.cli.sources import sources
 from registry.db import DatabaseUnusable
 from registry.runtime.data_dir import DataDirInUse, DataDirLock
-from registry.services.answers import SearchBody
-from search.types import Mode
+from registry.services.schemas import SearchBody
+from search.modes import Mode
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -31,6 +31,9 @@ CommitHash = Annotated[
         extra={"rule": "must be a whole commit hash of 40 or 64 hexadecimal digits"},
     ),
 ]
+Sha256 = Annotated[
+    str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)", extra={"rule": "must be 64 lower-case hexadecimal digits"})
+]
 Subdirectory = Annotated[
     str,
     Meta(

@@ -19,8 +19,9 @@ from registry.http.envelope import COMPRESSED_FROM_BYTES, HttpResponse, send_ans
 from registry.http.response_cache import LARGEST_BODY, PATH, replayed
 from registry.http.routes.search import answered
 from registry.parsing.strict_json import decode
-from registry.services.answers import SearchBody, search_data_at_once
 from registry.services.container import Services
+from registry.services.schemas import SearchBody
+from registry.services.search import search_without_waiting
 
 _PLAIN = ((b"content-type", b"application/json"),)
 _ASKED_OF = frozenset({b"content-type", b"content-encoding", b"transfer-encoding"})
@@ -52,7 +53,7 @@ class FastSearch:
             return None
         try:
             asked = decode(sent, SearchBody)
-            found = search_data_at_once(services, asked) if admits_reading(services, scope) else None
+            found = search_without_waiting(services, asked) if admits_reading(services, scope) else None
         except (RegistryError, DatabaseError):
             return None
         if found is None:

@@ -4,16 +4,16 @@ import logging
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from typing import Literal
 
 import msgspec
 
 from registry.catalog.installs import InstallRecord, find_install, put_install
 from registry.catalog.store import Stored
-from registry.domain.models import SkillId, Version, timestamp, version_parts
+from registry.domain.models import timestamp, version_parts
 from registry.domain.origins import GitOrigin, LocalOrigin, Origin
 from registry.errors import FieldError, RegistryError, conflict, validation_error
 from registry.install.parts import InstallParts
+from registry.install.schemas import Outcome, UpgradeBody, UpgradeData, UpgradeResult
 from registry.install.staged_packages import Staged
 from registry.outbound import OutboundError
 from registry.packages import Package
@@ -23,34 +23,7 @@ from registry.sources.fetching import Fetcher
 
 _log = logging.getLogger("registry.install")
 
-Outcome = Literal["updated", "would_update", "up_to_date", "immutable", "error"]
-
-
 _CHANGED_MEANWHILE = "it was changed while it was being upgraded"
-
-
-class UpgradeBody(msgspec.Struct, kw_only=True):
-    """The body of an upgrade: of one skill or of all; `check` changes nothing; `version` is the only one taken."""
-
-    skill_id: SkillId | None = None
-    check: bool = False
-    version: Version | None = None
-
-
-class UpgradeResult(msgspec.Struct, kw_only=True):
-    """How it went with one skill. `resolved_version` is the one it has, or would have, afterwards."""
-
-    id: str
-    outcome: Outcome
-    reason: str | None = None
-    resolved_version: str | None = None
-
-
-class UpgradeData(msgspec.Struct, kw_only=True):
-    """How it went with each skill; `upgraded` is how many were changed."""
-
-    upgraded: int
-    results: list[UpgradeResult]
 
 
 class _Stays(Exception):

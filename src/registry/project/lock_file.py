@@ -13,7 +13,7 @@ import tomlkit
 from msgspec import Meta, field
 
 from registry.domain.models import SkillId, Version
-from registry.domain.origins import CommitHash, Origin
+from registry.domain.origins import CommitHash, Origin, Sha256
 from registry.domain.validation import convert
 from registry.errors import RegistryError
 from registry.parsing.toml_text import load_toml
@@ -23,9 +23,6 @@ LOCK_FILE = "skills.lock"
 
 _HEADER = " Written by 'skill-registry', checked by 'skill-registry verify'. Not to be edited by hand."
 
-Sha256 = Annotated[
-    str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)", extra={"rule": "must be 64 lower-case hexadecimal digits"})
-]
 FolderPath = Annotated[
     str,
     Meta(

@@ -9,7 +9,8 @@ from collections.abc import Collection
 from registry.domain.models import NewSkill, NewVersion, Skill, SkillChanges, SkillVersion
 from registry.domain.roles import Principal
 from registry.errors import conflict
-from registry.install.request import SkillRequest, wanted
+from registry.install.request import wanted
+from registry.install.schemas import SkillRequest
 from registry.services.container import Services
 
 

@@ -12,20 +12,17 @@ from registry.domain.models import split_labels
 from registry.http import response_cache
 from registry.http.envelope import Ok
 from registry.http.routes.parameters import ERRORS, ListPage, ReadyServices
-from registry.services.answers import (
+from registry.services.container import Services
+from registry.services.schemas import (
     ContentDetail,
     ResolveBody,
     ResolveData,
     SearchBody,
     SearchData,
     SearchFilters,
-    SearchOutcome,
-    resolve_data,
-    search_data,
-    search_data_at_once,
 )
-from registry.services.container import Services
-from search.types import Mode
+from registry.services.search import SearchOutcome, resolve_skills, search_skills, search_without_waiting
+from search.modes import Mode
 
 Labels = Annotated[str, QueryParameter(max_length=2000, description="All of these, with commas between them")]
 _ONLY = "Only skills with this value"
@@ -55,9 +52,9 @@ def filters(
 
 async def _search(scope: Any, services: Services, body: SearchBody) -> Ok[SearchData]:
     # What answers from memory takes less time than a change of threads.
-    found = search_data_at_once(services, body)
+    found = search_without_waiting(services, body)
     if found is None:
-        found = await to_thread.run_sync(search_data, services, body)
+        found = await to_thread.run_sync(search_skills, services, body)
     return answered(scope, services, found)
 
 
@@ -80,7 +77,7 @@ async def search(request: Request[Any, Any, Any], data: JSONBody[SearchBody]) ->
 @post("/resolve", status_code=200, tags=["search"], responses=ERRORS, role="user", changes=False)
 async def resolve(services: ReadyServices, data: JSONBody[ResolveBody]) -> Ok[ResolveData]:
     """Find the skills that fit an agent's prompt, and where to load them from."""
-    return Ok(await to_thread.run_sync(resolve_data, services, data))
+    return Ok(await to_thread.run_sync(resolve_skills, services, data))
 
 
 @get(

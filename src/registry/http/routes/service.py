@@ -11,8 +11,9 @@ from registry.domain.roles import PUBLIC
 from registry.errors import RegistryError
 from registry.http.envelope import Ok
 from registry.http.routes.parameters import ERRORS, RunningServices
-from registry.services.answers import StatusData, status_data
 from registry.services.container import Services
+from registry.services.schemas import StatusData
+from registry.services.status import service_status
 
 
 class Health(msgspec.Struct):
@@ -45,7 +46,7 @@ def readyz(running: RunningServices) -> Response[Readiness]:
 @get("/status", sync_to_thread=True, tags=["service"], responses=ERRORS, role=PUBLIC)
 def status(request: Request[Any, Any, Any], running: RunningServices) -> Ok[StatusData]:
     """Return how the catalog and its indexes stand; to strangers of a registry without names of folders."""
-    return Ok(status_data(running, in_full=_may_see_all(request, running)))
+    return Ok(service_status(running, in_full=_may_see_all(request, running)))
 
 
 def _may_see_all(request: Request[Any, Any, Any], running: Services) -> bool:

@@ -11,8 +11,7 @@ from registry.domain.models import Card, Skill, SkillChanges
 from registry.http.conditional_requests import if_match, not_modified
 from registry.http.envelope import Ok, Pagination
 from registry.http.routes.parameters import ERRORS, Deleted, ListPage, ReadyServices, each, skill_id
-from registry.install.request import SkillRequest
-from registry.install.upgrade import UpgradeBody, UpgradeData
+from registry.install.schemas import SkillRequest, UpgradeBody, UpgradeData
 from registry.services import skills
 
 Enabled = Annotated[bool | None, QueryParameter(description="Only skills that are, or are not, enabled")]
