@@ -1,4 +1,4 @@
-"""The application: which routes a profile serves, and what stands round them all."""
+"""The application: the routes of each profile, and the middleware around them."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -42,7 +42,7 @@ from registry.services.container import Services
     changes=False,
 )
 def to_version_1(request: Request[Any, Any, Any]) -> Response[bytes]:
-    """Send a request without a version on to version 1, method and body with it (profile B, rule 1 of *Versioning*)."""
+    """Redirect an unversioned request to version 1 with its method and body (profile B, rule 1 of *Versioning*)."""
     rest = request.scope["raw_path"].decode("latin-1").removeprefix("/api")
     if rest.startswith(("/v1/", "//")) or rest in ("", "/", "/v1"):
         raise not_found("Route")
@@ -60,7 +60,7 @@ PROFILE_B: Sequence[Any] = [
     *INDEX,
     to_version_1,
 ]
-"""The local profile: the routes below `/api/v1`, open to whoever reaches the port."""
+"""The local profile: the routes below `/api/v1`, without authentication."""
 
 _GUARDED: dict[str, Any] = {"guards": [require_role]}
 
@@ -74,7 +74,7 @@ PROFILE_A: Sequence[Any] = [
     Router(API, route_handlers=[*_SKILL_ROUTES, *SOURCES, *VERSIONS, *SERVICE, *LOG, *ADMINISTRATION], **_GUARDED),
     Router("/", route_handlers=[*METRICS, *INDEX], **_GUARDED),
 ]
-"""The registry profile: every route behind the guard, but for the probes, the pages and what is public."""
+"""The registry profile: every route is behind the guard, except probes, pages and public routes."""
 
 REGISTRY_MODE: Sequence[Any] = [
     registry_page,
@@ -82,11 +82,11 @@ REGISTRY_MODE: Sequence[Any] = [
     Router(API, route_handlers=[*MANIFEST, *PUBLISH], **_GUARDED),
     Router("/", route_handlers=PACKAGES, **_GUARDED),
 ]
-"""What registry mode has beyond the registry profile: sources, the manifest and publishing, behind the same guard."""
+"""What registry mode adds to the registry profile: sources, the manifest and publishing, behind the same guard."""
 
 
 def create_app(services: Services) -> Litestar:
-    """Return the application over built services. Its life starts and closes them."""
+    """Return the application over built services. Its lifespan starts and closes them."""
     settings = services.settings
     handlers = [*PROFILE_A, *(REGISTRY_MODE if settings.registry.enabled else ())]
     guards: list[Any] = []

@@ -12,7 +12,7 @@ _ENTITY_TAG = re.compile(r'(?:W/)?("[\x21\x23-\x7e]*")')
 
 
 def not_modified(request: Request[Any, Any, Any], answer: _T, etag: str) -> Response[_T]:
-    """Return the answer with its entity tag, or 304 with no body where the caller has it already."""
+    """Return the response with its entity tag, or 304 without a body if the caller has that version."""
     known = _tags(request.headers.getall("If-None-Match", []), weak=True)
     if known is not None and (ANY_ETAG in known or etag in known):
         return Response(b"", status_code=304, headers={"ETag": etag})  # type: ignore[arg-type]

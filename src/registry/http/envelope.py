@@ -1,4 +1,4 @@
-"""The one place that shapes answers: `Ok` for what went well, `error_answer` for everything that did not.
+"""The one place that shapes responses: `Ok` for a success, `error_answer` for every error.
 
 Handlers return `Ok`; errors are raised (`registry.errors`) and meet `answer_exception`, the application's
 only exception handler. The guard and the protocol refuse requests before the application sees them, with the
@@ -26,16 +26,16 @@ _log = logging.getLogger("registry.http")
 _Data = TypeVar("_Data")
 
 COMPRESSED_FROM_BYTES = 1024
-"""Answers at least so long are compressed for callers who take that."""
+"""Responses of at least this size are compressed if the caller accepts gzip."""
 
 CLIENT_GONE = 499
-"""Logged when the caller hung up; nobody reads it. The number is nginx's custom."""
+"""Logged when the caller closed the connection. The number is nginx's convention."""
 
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class Pagination(msgspec.Struct):
-    """Which part of a list was answered: how many there are in all, and the limit and offset really used."""
+    """The page of a list: the total, and the limit and offset that were used."""
 
     total: int
     limit: int
@@ -43,7 +43,7 @@ class Pagination(msgspec.Struct):
 
 
 class Ok(msgspec.Struct, Generic[_Data]):
-    """The envelope of a success; `pagination` is left out where a list is not paged."""
+    """The envelope of a success. `pagination` is present for paged lists only."""
 
     data: _Data
     pagination: Pagination | UnsetType = UNSET
@@ -51,7 +51,7 @@ class Ok(msgspec.Struct, Generic[_Data]):
 
 
 class ErrorBody(msgspec.Struct, omit_defaults=True):
-    """What went wrong: a code of `STATUS`, plain words, and every fault of the request if it broke rules."""
+    """An error: its code, a message, and the field errors of a request that broke rules."""
 
     code: str
     message: str
@@ -66,7 +66,7 @@ class Failure(msgspec.Struct):
 
 
 class HttpResponse(NamedTuple):
-    """A whole answer, ready for any layer to send. Header names are lower case."""
+    """A whole response, ready for any layer to send. Header names are lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -74,7 +74,7 @@ class HttpResponse(NamedTuple):
 
 
 def error_answer(error: RegistryError) -> HttpResponse:
-    """Return the answer that tells the caller of `error`."""
+    """Return the response for `error`."""
     body = msgspec.json.encode(Failure(ErrorBody(error.code, error.message, error.details)))
     headers = {name.lower(): value for name, value in error.headers.items()}
     headers |= {"content-type": "application/json", "content-length": str(len(body))}
@@ -82,14 +82,14 @@ def error_answer(error: RegistryError) -> HttpResponse:
 
 
 async def send_answer(send: Send, answer: HttpResponse) -> None:
-    """Send `answer` from pure ASGI code."""
+    """Send `answer` from plain ASGI code."""
     headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers.items()]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": answer.body, "more_body": False})
 
 
 def answer_exception(request: Request[Any, Any, Any], exception: Exception) -> Response[bytes]:
-    """Answer any exception of a handler: `Litestar(exception_handlers={Exception: answer_exception})`."""
+    """Turn any exception of a handler into a response: `Litestar(exception_handlers={Exception: answer_exception})`."""
     if isinstance(exception, ClientGoneError):
         return Response(b"", status_code=CLIENT_GONE, media_type="application/json")
     error = as_registry_error(exception, request.method)
@@ -102,7 +102,7 @@ def answer_exception(request: Request[Any, Any, Any], exception: Exception) -> R
 
 
 def as_registry_error(exception: Exception, method: str) -> RegistryError | None:
-    """Return the refusal that `exception` stands for; none if it is a fault of ours."""
+    """Return the client error that `exception` stands for, None if the fault is ours."""
     if isinstance(exception, RegistryError):
         return exception
     if isinstance(exception, HTTPException):

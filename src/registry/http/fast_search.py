@@ -1,4 +1,4 @@
-"""The searches that agents send most, answered before the framework sees them.
+"""Answers the most frequent searches of agents before the framework sees them.
 
 A new search of a small catalog takes a few milliseconds, and up to a tenth of that is the framework's, to find handler,
 parameters and answer: the model has taken the processor's caches, so all that code is fetched from memory again. What
@@ -36,7 +36,7 @@ class FastSearch:
         self._largest = min(LARGEST_BODY, services.settings.limits.json_body_bytes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer at once, or have the application answer."""
+        """Answer, or pass the request to the application."""
         if scope["type"] != ScopeType.HTTP or not _is_plain(scope):
             await self._app(scope, receive, send)
             return
@@ -67,7 +67,7 @@ class FastSearch:
 
 
 def _is_plain(scope: Any) -> bool:
-    """Return whether this is a POST to the search of a body of nothing but JSON."""
+    """Return whether this is a POST of plain JSON to the search route."""
     if scope["path"] != PATH or scope["method"] != "POST" or scope["query_string"]:
         return False
     return tuple(header for header in scope["headers"] if header[0] in _ASKED_OF) == _PLAIN

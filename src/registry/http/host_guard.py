@@ -1,4 +1,4 @@
-"""Who may speak to the service from a browser: the `Host` and `Origin` of every request are checked first.
+"""Trusted hosts and CORS: checks the `Host` and `Origin` of every request first.
 
 The local profile has no authentication, yet any web page the user opens can send requests to a port on the
 user's machine: directly (a cross-site POST), or through a name of its own that it points at 127.0.0.1 (DNS
@@ -22,14 +22,14 @@ PROBES = frozenset({"/healthz", "/readyz"})
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _ORIGIN = re.compile(r"https?://(.+)")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
-"""How this machine is named by almost everybody here; every other address of it takes longer to recognise."""
+"""The usual names of this machine. Recognising any other loopback address takes longer."""
 _ANY_ADDRESS = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - names the wildcard, binds nothing
 _ALLOWED_HEADERS = b"authorization, content-type, if-match, if-none-match, x-api-key, x-request-id"
 _EXPOSED_HEADERS = b"etag, location, retry-after, x-api-version, x-request-id"
 
 
 class _Caller(NamedTuple):
-    """What a request's headers say of where it comes from; lists, since a header may be sent twice."""
+    """What the headers say about the origin of a request. Lists, because a header may be sent twice."""
 
     hosts: list[str]
     origins: list[str]
@@ -64,7 +64,7 @@ class HostGuard:
         self._origins = frozenset(origin.lower() for origin in allowed_origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or refuse it."""
+        """Pass the request to the application, or refuse it."""
         if scope["type"] != ScopeType.HTTP or scope["path"] in PROBES:
             await self._app(scope, receive, send)
             return
@@ -98,7 +98,7 @@ class HostGuard:
         return self._any_address or address.is_loopback
 
     def _is_our_page(self, caller: _Caller) -> bool:
-        """Return whether a program or a page of ours sends this; programs send neither header."""
+        """Return whether a program or one of our pages sends this. Programs send neither header."""
         if len(caller.origins) > 1:
             return False
         if caller.origins and caller.origins[0] in self._origins:

@@ -38,14 +38,14 @@ Offset = Annotated[int, QueryParameter(ge=0, le=MAX_INTEGER, description="How ma
 
 
 class Page(NamedTuple):
-    """The part of a list that is asked for."""
+    """The requested part of a list."""
 
     limit: int
     offset: int
 
 
 def page(limit: Limit = DEFAULT_LIMIT, offset: Offset = 0) -> Page:
-    """Return the part of a list a request asks for, as a dependency: never more than `MAX_LIMIT`."""
+    """Return the requested part of a list, as a dependency; at most `MAX_LIMIT` items."""
     return Page(min(limit, MAX_LIMIT), offset)
 
 
@@ -53,12 +53,12 @@ class _Declared(NamedTuple):
     kind: Any
     """The parameter's type with its rules."""
     base: type | None
-    """What the text stands for, where it stands for a number or a boolean."""
+    """Converts the text of a number or a boolean."""
     required: bool
 
 
 class StrictQueryParams:
-    """Refuses, before a handler is called, a query string that breaks a declaration; all faults at once."""
+    """Refuses a query string that breaks a declaration, before the handler is called, with all faults at once."""
 
     def __init__(self) -> None:
         self._declared: dict[tuple[str, str], dict[str, _Declared]] = {}

@@ -23,7 +23,7 @@ class StrictRequest(Request[Any, Any, Any]):
     __slots__ = ()
 
     async def json(self) -> Any:
-        """Return the body as the type the handler's `data` has.
+        """Return the body, decoded as the type of the handler's `data`.
 
         Raises:
             RegistryError: PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, VALIDATION_ERROR.
@@ -32,7 +32,7 @@ class StrictRequest(Request[Any, Any, Any]):
         return await super().json() if kind is None else decode(await self.body(), kind)
 
     async def body(self) -> bytes:
-        """Return the body; for a handler of JSON it is never empty, since Litestar would leave `data` out."""
+        """Return the body. For a JSON handler it is never empty, because Litestar would omit `data`."""
         body, kind = await super().body(), self._json_kind()
         if kind is None:
             return body

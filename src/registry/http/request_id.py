@@ -1,4 +1,4 @@
-"""The id every request has: the caller's own `X-Request-ID` if it is a sane one, else a new one."""
+"""The id of every request: the caller's `X-Request-ID` if it is well formed, else a new one."""
 
 import re
 import secrets
@@ -15,7 +15,7 @@ def new_request_id() -> str:
 
 
 def request_id_of(scope: Any) -> str:
-    """Return the id of the request that the ASGI `scope` describes; it is settled when first asked for."""
+    """Return the id of the request that the ASGI `scope` describes. The first call settles it."""
     state = request_state(scope)
     if not state.request_id:
         inbound = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")

@@ -1,4 +1,4 @@
-"""One log line a request, and the headers every answer carries. The outermost layer of the application.
+"""One log line per request, and the headers of every response. The outermost layer of the application.
 
 The line has: time, level, request_id, method, path, status, duration_ms, bytes, client. The path is written
 as it was sent, percent-encoded, and without the query, which may hold what nobody should read in a log.
@@ -51,7 +51,7 @@ class RequestLog:
 
 
 class _Answered:
-    """What is known of the answer to one request."""
+    """What is known about the response to one request."""
 
     __slots__ = ("_scope", "_send", "_size", "_started", "request_id", "status")
 
@@ -96,7 +96,7 @@ def log_request(
     size: int,
     client: tuple[str, int] | None,
 ) -> None:
-    """Write the log line of one request; `size` is that of the answer's body in bytes."""
+    """Write the log line of one request. `size` is the size of the response body in bytes."""
     fields = {
         "request_id": request_id,
         "method": method,

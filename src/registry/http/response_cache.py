@@ -1,4 +1,4 @@
-"""Search answers kept whole: a search repeated while nothing has changed is answered without being run again.
+"""Caches whole search responses: a search that is repeated while nothing has changed does not run again.
 
 Agents ask the same things again and again. What a handler marks with `keep` is kept under the request's bytes and the
 catalog's change number, so an answer never outlives a change of a skill or of a vector.
@@ -18,7 +18,7 @@ PATH = f"{API}/search"
 
 _CAPACITY = 2048
 LARGEST_BODY = 8192
-"""Bytes of a request: longer ones are rarely sent twice, and take longer than what is saved here."""
+"""Bytes of a request. Longer ones are rarely sent twice, and their search takes longer than what a hit saves."""
 
 _LARGEST_ANSWER = 65_536
 _VARIES = (b"accept-encoding", b"content-encoding", b"content-type", b"transfer-encoding", b"origin")
@@ -32,7 +32,7 @@ class _Kept(NamedTuple):
 
 
 def keep(scope: Any, number: int) -> None:
-    """Say that this request's answer holds as long as the catalog stands at change `number`."""
+    """Allow the response to this request to be cached while the catalog is at revision `number`."""
     request_state(scope).valid_at = number
 
 
@@ -50,7 +50,7 @@ class ResponseCache:
         self._answers: LruCache[_Key, _Kept] = LruCache(_CAPACITY)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer from memory, or have the application answer."""
+        """Answer from the cache, or pass the request to the application."""
         if scope["type"] == ScopeType.HTTP and scope["path"] == PATH and scope["method"] in ("GET", "POST"):
             await self._search(scope, receive, send)
         else:
@@ -85,7 +85,7 @@ class ResponseCache:
 
 
 def replayed(first: Any, receive: Receive) -> Receive:
-    """Return a `receive` that gives the message that was taken already, and then what follows."""
+    """Return a `receive` that first returns the message that was read already."""
     pending = [first]
 
     async def replay() -> Any:

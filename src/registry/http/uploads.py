@@ -1,4 +1,4 @@
-"""One file out of a multipart body, handed on as it arrives: nothing of the body is kept in memory."""
+"""Streams one file out of a multipart body. Nothing of the body is kept in memory."""
 
 from collections.abc import AsyncIterator, Collection
 from typing import Protocol
@@ -12,7 +12,7 @@ _MAX_PARTS = 20
 
 
 class Sink(Protocol):
-    """What takes the bytes of the file."""
+    """Receives the bytes of the file."""
 
     size: int
 

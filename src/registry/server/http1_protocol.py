@@ -1,4 +1,4 @@
-"""uvicorn's HTTP/1.1 protocol with what it lacks: limits on the head, time for head and body, our error
+"""uvicorn's HTTP/1.1 protocol with what it lacks: limits on the head, time-outs for head and body, our error
 envelope.
 
 The parser (llhttp, strict) finds what breaks the grammar: two lengths, a length beside a transfer coding, bad
@@ -20,14 +20,14 @@ from registry.http.request_log import log_request
 from registry.http.response_headers import identifying_headers
 
 _LINGER_SECONDS = 2.0
-"""How long a caller that still sends is listened to after a refusal, so that it can read the answer."""
+"""How long the connection stays open after a refusal while the caller still sends, so that it can read the response."""
 
 _LOGGED_URL_BYTES = 200
 _STATUS_LINE = b"HTTP/1.1 "
 
 
 class _Phase(NamedTuple):
-    """What is being waited for: a message's head or its body."""
+    """The part that is awaited: the head of a message or its body."""
 
     message: int
     part: str
@@ -50,19 +50,19 @@ class LimitedProtocol(HttpToolsProtocol):
         self._clock: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Start the first head's time."""
+        """Start the time-out of the first head."""
         wrapped = _Transport(cast(asyncio.Transport, transport), self.loop, lambda: self._in_body)
         super().connection_made(cast(asyncio.Transport, wrapped))
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the clock."""
+        """Stop the time-out."""
         self._in_body = False
         self._stop_clock()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse what came, and see whether more has to come in time."""
+        """Parse the data, and set the time-out of what is still missing."""
         if self._refused or self.transport.is_closing():
             return
         message, unfinished = self._messages, self._in_head
@@ -81,13 +81,13 @@ class LimitedProtocol(HttpToolsProtocol):
         self._in_head, self._head_bytes, self._unparsed_bytes = True, 0, 0
 
     def on_url(self, url: bytes) -> None:
-        """Take a part of the request target."""
+        """Collect a part of the request target."""
         super().on_url(url)
         if len(self.url) > self._limits.url_bytes:
             self._give_up(errors.uri_too_long(self._limits.url_bytes))
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; fields after a chunked body are dropped."""
+        """Collect a header. Trailer fields are dropped."""
         if not self._in_head:
             return
         super().on_header(name, value)
@@ -96,17 +96,17 @@ class LimitedProtocol(HttpToolsProtocol):
             self._give_up(self._headers_too_large())
 
     def on_headers_complete(self) -> None:
-        """Hand the request to the application."""
+        """Pass the request to the application."""
         super().on_headers_complete()
         self._in_head, self._in_body = False, True
 
     def on_message_complete(self) -> None:
-        """Note that the whole request is here."""
+        """Record that the request is complete."""
         self._in_body = False
         super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what the parser, or a limit, has refused."""
+        """Answer a request that the parser or a limit has refused."""
         self._refuse(self._refusal or errors.bad_request("This is not a valid HTTP/1.1 request"))
 
     def _headers_too_large(self) -> RegistryError:
@@ -118,7 +118,7 @@ class LimitedProtocol(HttpToolsProtocol):
         raise error
 
     def _watch(self) -> None:
-        """Keep the clock of the part that is awaited; bytes that trickle in do not set it back."""
+        """Keep the time-out of the awaited part. Bytes that trickle in do not extend it."""
         phase = self._awaited()
         if phase == self._phase:
             return
@@ -151,7 +151,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def _refuse(self, error: RegistryError) -> None:
-        """Answer `error` and end the connection; an answer already under way is not broken into."""
+        """Send `error` and close the connection, unless a response has begun."""
         self._refused = True
         self._stop_clock()
         cycle = self.cycle
@@ -176,7 +176,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self.transport.write(b"%s%s\r\n%s" % (STATUS_LINE[status], head, body))
         if not self._in_body:
             log_request(request_id, "-", path or "-", status, 0.0, len(body), self.client)
-        # What the caller still sends is not read as a request, but is read.
+        # Whatever the caller still sends is read and discarded.
         self._in_body = True
         self.transport.close()
 

@@ -1,4 +1,4 @@
-"""The server: uvicorn that drains before it ends.
+"""The server: uvicorn that drains before it exits.
 
 After the stop signal `/readyz` must say 503, on old connections and on new ones, while requests in flight
 finish: a load balancer looks elsewhere only once it has seen that. uvicorn would close the listener at once,
@@ -33,17 +33,17 @@ START_FAILED = 1
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 _IDLE_DRAIN_SECONDS = 0.5
-"""How long a server with nothing to finish still answers: time for a probe to see 503."""
+"""How long an idle server still answers, so that a probe can see 503."""
 
 _CLOSING_SECONDS = 5.0
 """How long the application may take to close after the drain."""
 
 _LEAVING_SECONDS = 2.0
-"""How long threads and tasks that do not end may hold up the process once all is closed."""
+"""How long threads and tasks that do not end may delay the exit after everything is closed."""
 
 
 class Site(NamedTuple):
-    """What is served: the application, and what to call, in the event loop, when a stop is asked for."""
+    """What is served: the application, and the function to call in the event loop when a stop is requested."""
 
     app: ASGIApp
     on_drain: Callable[[], None]
@@ -114,7 +114,7 @@ class _DrainingServer(uvicorn.Server):
         yield
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        # Set outside the event loop, so that both hold even if a handler never gives the loop back.
+        # Set outside the event loop, so that both work even if a handler blocks the loop.
         for number in self._signals:
             signal.signal(number, signal.SIG_DFL)
         _end_process_after(self._drain_seconds + _CLOSING_SECONDS)
@@ -131,11 +131,11 @@ class _DrainingServer(uvicorn.Server):
         await asyncio.sleep(min(_IDLE_DRAIN_SECONDS, self._drain_seconds))
         if in_flight:
             await asyncio.wait(in_flight, timeout=max(0.0, end - self._loop.time()))
-        # Requests that came meanwhile have what is left of the time.
+        # Requests that came meanwhile have the rest of the time.
         self.config.timeout_graceful_shutdown = max(1, math.ceil(end - self._loop.time()))
         self.should_exit = True
 
 
 def _end_process_after(seconds: float) -> None:
-    """End the process with code 1 after `seconds` and write where it hangs, whatever its threads do until then."""
+    """Exit with code 1 after `seconds` and print the stacks, whatever the threads do until then."""
     faulthandler.dump_traceback_later(seconds, exit=True)

@@ -42,7 +42,7 @@ _log = logging.getLogger("registry.server")
 
 
 class StartError(Exception):
-    """The service must not start as it is configured; the message is one line for the operator."""
+    """The configuration does not allow a start. The message is one line for the operator."""
 
 
 def run(settings: Settings) -> int:
@@ -72,7 +72,7 @@ def run(settings: Settings) -> int:
 
 
 def check(settings: Settings) -> None:
-    """Raise StartError where the settings ask for what cannot be, with the specification's words where it has them."""
+    """Raise StartError for settings that cannot work, in the specification's words where it has them."""
     if settings.registry.enabled:
         if settings.s3.bucket is None and settings.blobs.dir is None:
             raise StartError("Registry is enabled but blob storage is not configured: set s3.bucket or blobs.dir")
@@ -81,7 +81,7 @@ def check(settings: Settings) -> None:
 
 
 def _prepare_registry(settings: Settings) -> None:
-    """Clone the index where there is no clone yet, and remove what a crash has left of uploads. Raises StartError."""
+    """Clone the index if there is no clone, and remove unfinished uploads of a crash. Raises StartError."""
     if not settings.registry.enabled:
         return
     try:
@@ -95,7 +95,7 @@ def _prepare_registry(settings: Settings) -> None:
 
 
 def _check_secret(settings: Settings) -> None:
-    """Raise StartError where tokens or log could not be signed, or not as the other replicas do.
+    """Raise StartError if tokens or the log cannot be signed, or not as the other replicas sign them.
 
     Secrets that are not configured are made here, before there are workers.
     """
@@ -137,7 +137,7 @@ def _warn_of_issuer(settings: Settings, *, elsewhere: bool) -> None:
 
 
 def site(settings: Settings, worker: int = 0) -> Site:
-    """Return the application with everything round it, over services of its own."""
+    """Return the application with its middleware, over services of its own."""
     services = Services(settings, worker=worker)
     server = settings.server
     searching = FastSearch(create_app(services), services)

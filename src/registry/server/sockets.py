@@ -1,4 +1,4 @@
-"""Taking the sockets the service listens on."""
+"""The sockets the service listens on."""
 
 import errno
 import os
@@ -11,11 +11,11 @@ _NO_SUCH_ADDRESS = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 
 
 class ListenError(Exception):
-    """The address cannot be listened on; the message is one line for the operator."""
+    """The service cannot listen on the address. The message is one line for the operator."""
 
 
 class Listener(NamedTuple):
-    """Listening sockets, and the URL people reach them by."""
+    """Listening sockets, and their URL."""
 
     url: str
     sockets: list[socket.socket]

@@ -1,4 +1,4 @@
-"""Several worker processes that share the listening sockets; one that dies is started again."""
+"""Worker processes that share the listening sockets. A worker that dies is restarted."""
 
 import logging
 import multiprocessing
@@ -80,7 +80,7 @@ class _Supervisor:
             self._stop()
         else:
             _log.warning("Worker %d ended with code %d and is started again", index, code)
-            # A worker that dies at once would otherwise be started as fast as processes can be made.
+            # A worker that dies at once must not be restarted in a tight loop.
             time.sleep(max(0.0, worker.started + _RESTART_SECONDS - time.monotonic()))
             if not self._stopping:
                 self._start(index, announce=False)

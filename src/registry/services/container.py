@@ -1,4 +1,4 @@
-"""Everything the service is made of, built once from the settings and handed to the handlers."""
+"""The composition root: builds every part of the service once from the settings."""
 
 import asyncio
 import gc
@@ -45,14 +45,14 @@ from registry.transparency.log import TransparencyLog
 _log = logging.getLogger("registry.services")
 
 _FIRST_WAIT_SECONDS = 10.0
-"""How long the first requests wait at most for the first scan, and then for vectors."""
+"""The longest wait of the first requests for the first scan."""
 
 _FIRST_VECTORS_SECONDS = 3.0
-"""How long of that they wait for a model to load and a small catalog to be embedded."""
+"""The part of it for loading a model and embedding a small catalog."""
 
 
 class Services:
-    """The parts of one running service and their life.
+    """The parts of one running service, and their start and stop.
 
     Opening takes the database and the index files; `begin` reads the skills directory and begins to embed;
     `ready` is set when the first requests are worth answering. `worker` is the process's number among those that
@@ -106,7 +106,7 @@ class Services:
         self._waking = CommitListener(self.database, self._look)
 
     def _look(self) -> None:
-        """Take up what has been committed, by whichever process."""
+        """Take up what any process has committed."""
         if self._registry is not None:
             self._registry.access.revocations.look()
         if self._publishing is not None:
@@ -119,7 +119,7 @@ class Services:
         return LeaderElection(lead, self._take_up, self._put_down, self.reindexing.resume)
 
     def _work_of_one(self) -> list[tuple[Callable[[], None], Callable[[], None]]]:
-        """Return how to begin and to end each thing that only one process of a catalog does."""
+        """Return start and stop of each part that runs in the leader only."""
         yield_to_foreground = self.engine.search.in_flight.yield_to_foreground
         findings = Rescan(self.records, self._publishing, self.database.hooks, yield_to_foreground)
         snapshots = SnapshotPublisher(self._snapshots, self.engine, self.documents)
@@ -159,39 +159,39 @@ class Services:
         )
 
     def searched(self, mode: str, seconds: float) -> None:
-        """Count a search where there is somebody to read the figures."""
+        """Count a search in the metrics, in the registry profile."""
         if self._registry is not None:
             self._registry.metrics.searched(mode, seconds)
 
     @property
     def registry(self) -> RegistryProfile:
-        """What only the registry profile has. Raises RuntimeError in the local one."""
+        """The services of the registry profile. Raises RuntimeError in the local profile."""
         if self._registry is None:
             raise RuntimeError("the local profile has no tokens and roles")
         return self._registry
 
     @property
     def publishing(self) -> Publishing:
-        """What only registry mode has. Raises RuntimeError elsewhere."""
+        """Publishing. Raises RuntimeError outside registry mode."""
         if self._publishing is None:
             raise RuntimeError("packages are published in registry mode only")
         return self._publishing
 
     def is_published(self, skill_id: str) -> bool:
-        """Return whether this service publishes, and has ever published a version of this skill."""
+        """Return whether this service publishes and has published a version of this skill."""
         return self._publishing is not None and self.published.is_published(skill_id)
 
     def begin(self) -> None:
-        """Start in a thread of its own, so that probes answer meanwhile."""
+        """Start in a background thread, so that probes answer meanwhile."""
         self._starting = threading.Thread(target=self._start, name="start", daemon=True)
         self._starting.start()
 
     def scan(self) -> ScanReport | None:
-        """Make the catalog what the skills directory is now; return None where another process has that to do."""
+        """Reconcile the catalog with the skills directory. Return None if another process does that."""
         return self.scanner.reconcile() if self.database.lead() else None
 
     def _take_up(self) -> None:
-        """Begin what one process of a catalog does: read and watch the skills directory, embed, ask sources."""
+        """Start the leader's work: scan and watch the skills directory, embed, refresh sources."""
         _log.info("skills directory: %s", self.scanner.reconcile().summary())
         for start, _ in self._led:
             start()
@@ -201,7 +201,7 @@ class Services:
             stop()
 
     def _start(self) -> None:
-        """Bring the indexes up to date, and do what the leader does if this process is it."""
+        """Bring the indexes up to date, and start the leader's work if this process leads."""
         try:
             self._leading.start()
             self.engine.changed()
@@ -216,34 +216,34 @@ class Services:
             if self._registry is not None:
                 self._registry.start()
             self.ready.set()
-            # What was made so far stays for good: the collector need not look at it again and again.
+            # These objects live until the end, so the garbage collector need not visit them again.
             gc.collect()
             gc.freeze()
 
     async def when_ready(self) -> "Services":
-        """Return these services when the first scan is done, or when it takes too long to wait for."""
+        """Return these services after the first scan, or after the longest wait for it."""
         deadline = time.monotonic() + _FIRST_WAIT_SECONDS
         while not self.ready.is_set() and time.monotonic() < deadline:
             await asyncio.sleep(0.02)
         return self
 
     def drain(self) -> None:
-        """Say no to new traffic: `/readyz` answers 503 from now on."""
+        """Refuse new traffic: `/readyz` answers 503 from now on."""
         self.draining = True
 
     def settled_number(self) -> int | None:
-        """Return the change number searches see now; None while a change is being taken up, or where nobody can say."""
+        """Return the revision that searches see, or None while the index catches up or the database is unavailable."""
         try:
             return self.engine.search.number() if self.ready.is_set() else None
-        except DatabaseError:  # the application says it as answers have to
+        except DatabaseError:  # the application reports it in its own response
             return None
 
     def writable(self) -> bool:
-        """Return whether state-changing requests are taken."""
+        """Return whether requests that change something are accepted."""
         return not self.settings.server.read_only
 
     def close(self) -> None:
-        """Stop at a step boundary: what was acknowledged is in the database, the indexes are saved."""
+        """Stop at a step boundary. Everything acknowledged is in the database; the indexes are saved."""
         if self._starting is not None:
             self._starting.join()
         self._leading.stop()
@@ -259,5 +259,5 @@ class Services:
 
 
 def _index_folder(data_dir: Path, worker: int) -> Path:
-    # tantivy has one writer a directory, so every worker follows the catalog in a folder of its own.
+    # tantivy has one writer per directory, so every worker has an index folder of its own.
     return data_dir / "indexes" / (f"worker-{worker}" if worker else "")

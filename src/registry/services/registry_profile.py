@@ -1,4 +1,4 @@
-"""What the registry profile has beyond the local one: who gets in, how tokens are issued, figures."""
+"""What the registry profile adds to the local one: access, token issuing, the log, metrics."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -29,23 +29,23 @@ class RegistryProfile:
         self.issuer = TokenIssuer(self.access, issuer_mode(settings))
 
     def start(self) -> None:
-        """Begin to share with other processes what is counted."""
+        """Start to share rate limit counts with other processes."""
         if self._sharing is not None:
             self._sharing.start()
 
     def checkpoint(self) -> str:
-        """Return the signed state of the log."""
+        """Return the signed checkpoint of the log."""
         size = self.log.size()
         return self.signer.sign(size, self.log.root(size))
 
     def close(self) -> None:
-        """Finish what is left to write down."""
+        """Write what is still pending."""
         if self._sharing is not None:
             self._sharing.stop()
         self.access.close()
 
 
 def log_signer(settings: Settings) -> Signer:
-    """Return what signs the log. Raises PrivateFileExposed, KeyUnusable, OSError."""
+    """Return the signer of the log. Raises PrivateFileExposed, KeyUnusable, OSError."""
     key = settings.transparency.key
     return Signer(settings.data_dir, settings.transparency.name, key.reveal() if key else None)

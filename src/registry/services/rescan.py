@@ -1,6 +1,6 @@
-"""Findings made anew: what other rules than today's have looked into is looked into again, in the background.
+"""Rescans in the background what an older version of the content rules has scanned.
 
-Folders need none of it: the version of the rules is part of their fingerprint, so the next scan reads them again.
+Folders are not affected: the version of the rules is part of their fingerprint, so the next scan reads them again.
 """
 
 import logging
@@ -17,12 +17,12 @@ _log = logging.getLogger("registry.services")
 
 _BATCH = 50
 _PAUSE_SECONDS = 0.2
-"""Between two batches, so that writes and other followers of the catalog get their turn."""
+"""The pause between two batches, so that writes get their turn."""
 _DONE_SECONDS = 24 * 3600.0
 
 
 class Rescan:
-    """Renews the findings of records and of published versions, a batch after the other.
+    """Renews the findings of records and published versions, batch by batch.
 
     Args:
         records: The skills that are records.
@@ -47,11 +47,11 @@ class Rescan:
         self._thread = PeriodicWorker("findings", self._round)
 
     def start(self) -> None:
-        """Begin, with what was left by a stop."""
+        """Start, first with what a stop has left."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop after the skill under way."""
+        """Stop after the current skill."""
         self._thread.stop()
 
     def _round(self) -> float:
@@ -66,7 +66,7 @@ class Rescan:
         return _DONE_SECONDS
 
     def _renew_records(self) -> int:
-        """Renew a batch of records; return of how many."""
+        """Renew a batch of records and return their number."""
         stale = self._records.looked_into_by_others(self._last_record, _BATCH)
         for skill_id in stale:
             if self._thread.is_stopped:
@@ -77,7 +77,7 @@ class Rescan:
         return len(stale)
 
     def _renew_versions(self) -> int:
-        """Renew a batch of published versions; return of how many, those that cannot be counted too."""
+        """Renew a batch of published versions and return their number, including those that failed."""
         if self._publishing is None:
             return 0
         stale = self._publishing.published.looked_into_by_others(self._last_version, _BATCH)

@@ -25,7 +25,7 @@ ContentDetail = Literal["none", "preview", "full"]
 
 
 class SearchFilters(msgspec.Struct, kw_only=True):
-    """Which skills may be found: those with all of the tags and capabilities, and every other value given.
+    """Which skills a search admits: those with all tags and capabilities and every other value given.
 
     `max_risk` admits skills whose findings are no graver; where nothing has looked for any, a skill is not admitted.
     """
@@ -52,7 +52,7 @@ class SearchBody(msgspec.Struct, kw_only=True):
 
 
 class FoundSkill(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """One hit: how good it is, why it is one, and the skill's card."""
+    """One hit: its score, why it matched, and the card of the skill."""
 
     score: float
     relevance: Relevance
@@ -62,7 +62,7 @@ class FoundSkill(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class SearchData(msgspec.Struct, kw_only=True):
-    """What a search found. `mode` is what really ran; `count` is the number of skills in this answer."""
+    """The result of a search. `mode` is what ran; `count` is the number of skills in this response."""
 
     query: str
     mode: RanMode
@@ -73,7 +73,7 @@ class SearchData(msgspec.Struct, kw_only=True):
 
 
 class ResolveBody(msgspec.Struct, kw_only=True):
-    """The body of a search by an agent: its prompt."""
+    """The body of an agent's search: its prompt."""
 
     prompt: Query
     limit: Limit = 5
@@ -95,14 +95,14 @@ class ResolvedSkill(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class ResolveData(msgspec.Struct, kw_only=True):
-    """The skills that fit an agent's prompt, best first."""
+    """The skills for an agent's prompt, best first."""
 
     query: str
     results: list[ResolvedSkill]
 
 
 class EmbeddingStatus(msgspec.Struct, kw_only=True):
-    """Which model makes the vectors; null throughout where search is by words."""
+    """The embedding model; all null if only keyword search runs."""
 
     provider: str | None
     model: str | None
@@ -111,7 +111,7 @@ class EmbeddingStatus(msgspec.Struct, kw_only=True):
 
 
 class StatusData(msgspec.Struct, kw_only=True):
-    """How the service is. `skipped` says which folders could not be read, and why; `warnings` what was untidy.
+    """The status of the service. `skipped` maps folders that could not be read to reasons; `warnings` lists defects.
 
     `issuer` says who gets a token without a credential: anybody, nobody, or callers on loopback; `anonymous_read`
     whether reading needs one. Both are null where there are no tokens.

@@ -1,4 +1,4 @@
-"""What administrators look after: API keys, users, and the audit log."""
+"""Routes for administrators: API keys, users, and the audit log."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ _OPTIONS: dict[str, Any] = {"tags": ["administration"], "responses": ERRORS, "ro
 
 
 class Removed(msgspec.Struct, kw_only=True):
-    """What was taken away."""
+    """What was removed."""
 
     id: str
     message: str
@@ -34,7 +34,7 @@ def list_keys(running: RunningServices, page: ListPage) -> Ok[list[ApiKey]]:
 
 @post("/auth/keys", sync_to_thread=True, **_OPTIONS)
 def create_key(running: RunningServices, data: JSONBody[NewKey]) -> Response[Ok[MadeKey]]:
-    """Make an API key. The answer is the only place its text is ever shown."""
+    """Create an API key. Only this response ever shows its text."""
     key = running.registry.access.keys.create(data)
     headers = {"Location": f"{API}/auth/keys/{key.id}", "Cache-Control": "no-store"}
     return Response(Ok(key), status_code=201, headers=headers)
@@ -65,7 +65,7 @@ def add_user(running: RunningServices, data: JSONBody[NewUser]) -> Response[Ok[U
 async def change_user(
     request: Request[Any, Any, Any], running: RunningServices, data: JSONBody[UserChanges]
 ) -> Ok[User]:
-    """Change a user's password, role or scope; the tokens issued before end."""
+    """Change a user's password, role or scope. Tokens issued before are revoked."""
     if data == UserChanges():
         raise validation_error(message="The body changes nothing: send at least one field")
     return Ok(await to_thread.run_sync(running.registry.access.users.change, skill_id(request), data))
@@ -73,7 +73,7 @@ async def change_user(
 
 @delete(each("/auth/users/{id}"), status_code=200, **_OPTIONS)
 async def remove_user(request: Request[Any, Any, Any], running: RunningServices) -> Ok[Removed]:
-    """Remove a user; the tokens issued before end."""
+    """Remove a user. Tokens issued before are revoked."""
     name = skill_id(request)
     await to_thread.run_sync(running.registry.access.users.remove, name)
     return Ok(Removed(id=name, message=f"User '{name}' removed"))
@@ -81,7 +81,7 @@ async def remove_user(request: Request[Any, Any, Any], running: RunningServices)
 
 @get("/audit", sync_to_thread=False, **_OPTIONS)
 def list_audit(running: RunningServices, page: ListPage) -> Ok[list[AuditEntry]]:
-    """List what was changed and which tokens of managers and administrators were issued, newest first."""
+    """List changes, and tokens issued to managers and administrators, newest first."""
     entries, total = running.registry.access.audit.list(page.limit, page.offset)
     return Ok(entries, Pagination(total, page.limit, page.offset))
 

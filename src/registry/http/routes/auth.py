@@ -19,7 +19,7 @@ _NO_STORE = {"Cache-Control": "no-store"}
 
 
 class Verified(msgspec.Struct, kw_only=True):
-    """What a credential that is valid stands for. An API key has no user and no end."""
+    """The owner of a valid credential. An API key has no user and no expiry."""
 
     valid: Literal[True] = True
     user: str | None
@@ -41,14 +41,14 @@ class Verified(msgspec.Struct, kw_only=True):
 def issue_token(
     request: Request[Any, Any, Any], running: RunningServices, data: JSONBody[TokenRequest]
 ) -> Response[Ok[TokenData]]:
-    """Issue a token for a credential, or, where the issuer is open, for the asking."""
+    """Issue a token for a credential, or without one if the issuer is open."""
     caller = Caller(request.scope["headers"], client_address(request.scope), request_id_of(request.scope))
     return Response(Ok(running.registry.issuer.issue(data, caller)), headers=_NO_STORE)
 
 
 @get("/verify", sync_to_thread=False, tags=["auth"], responses=ERRORS, role=PUBLIC)
 def verify_token(request: Request[Any, Any, Any], running: RunningServices) -> Response[Ok[Verified]]:
-    """Say what the token, or API key, that is sent stands for."""
+    """Verify the token or API key of the request."""
     try:
         # Anew: a token that another process has ended a moment ago is not said to be valid.
         principal = running.registry.access.identify(request.scope["headers"], anew=True)
@@ -62,14 +62,14 @@ def verify_token(request: Request[Any, Any, Any], running: RunningServices) -> R
 
 
 class LoggedOut(msgspec.Struct, kw_only=True):
-    """That a token has ended."""
+    """The result of a logout."""
 
     message: str
 
 
 @post("/logout", status_code=200, sync_to_thread=True, tags=["auth"], responses=ERRORS, role="user")
 def end_token(request: Request[Any, Any, Any], running: RunningServices) -> Ok[LoggedOut]:
-    """End the token that is sent, before its time."""
+    """Revoke the token of the request."""
     principal = principal_of(request.scope)
     if principal.token_id is None or principal.expires_at is None:
         raise validation_error(message="Only tokens end so: an administrator revokes API keys")

@@ -19,7 +19,7 @@ _TAGS = ["code v1"]
 
 
 class SkillItem(msgspec.Struct, kw_only=True):
-    """A skill as it stands in a list of the code v1 API."""
+    """A skill in a list of the code v1 API."""
 
     id: str
     name: str
@@ -32,7 +32,7 @@ class SkillItem(msgspec.Struct, kw_only=True):
 
 
 class CreatedSkill(msgspec.Struct, kw_only=True):
-    """What the code v1 API answers of a skill it has created."""
+    """The response of the code v1 API to a creation."""
 
     id: str
     name: str
@@ -55,7 +55,7 @@ class DeletedVersion(msgspec.Struct, kw_only=True):
 def list_code_skills(
     request: Request[Any, Any, Any], services: ReadyServices, page: ListPage, enabled: Enabled = None
 ) -> Response[Ok[list[SkillItem]]]:
-    """List skills in the order they were made."""
+    """List skills in the order of their creation."""
     cards, total = services.catalog.cards(page.limit, page.offset, enabled)
     items = [msgspec.json.decode(card, type=SkillItem) for card in cards]
     answer = Ok(items, Pagination(total, page.limit, page.offset))
@@ -66,7 +66,7 @@ def list_code_skills(
 def create_code_skill(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[NewSkill]
 ) -> Response[Ok[CreatedSkill]]:
-    """Create a skill: a record. `source_url` and the like say where it is from; nothing is fetched."""
+    """Create a skill as a record. `source_url` and the like are provenance; nothing is fetched."""
     skill = skills.create_record(services, data)
     created = msgspec.convert(skill, CreatedSkill, from_attributes=True)
     location = f"{request.url.path.rstrip('/')}/{skill.id}"
@@ -77,7 +77,7 @@ def create_code_skill(
 async def create_version(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[NewVersion]
 ) -> Response[Ok[SkillVersion]]:
-    """Add a version to a skill; the highest becomes the skill's own."""
+    """Add a version to a skill. The highest becomes the current one."""
     one = skill_id(request)
     version = await to_thread.run_sync(skills.add_version, services, one, data)
     location = f"{request.url.path.rstrip('/')}/{version.version}"
@@ -105,7 +105,7 @@ async def get_version(
 async def delete_version(
     request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]
 ) -> Ok[DeletedVersion]:
-    """Delete a version, or yank it where it was published; the last one of any other skill cannot be deleted."""
+    """Delete a version, or yank it if it is published. The last version of a skill cannot be deleted."""
     one = skill_id(request)
     await to_thread.run_sync(skills.delete_version, services, one, version, principal_of(request.scope))
     message = f"Version {version} of skill '{one}' deleted"
@@ -114,6 +114,6 @@ async def delete_version(
 
 VERSIONS = [create_version, list_versions, get_version, delete_version]
 EIGHT_OPERATIONS = [list_code_skills, get_skill, create_code_skill, delete_skill, *VERSIONS]
-"""What `/v1/skills` serves: everything but the update."""
+"""The routes of `/v1/skills`: all but the update."""
 
 CODE_V1 = [*EIGHT_OPERATIONS, update_skill]

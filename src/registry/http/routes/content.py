@@ -1,4 +1,4 @@
-"""What a skill says and holds: its text and its files."""
+"""The text and the files of a skill."""
 
 import mimetypes
 from typing import Annotated, Any, Literal
@@ -24,7 +24,7 @@ Form = Annotated[
 
 
 class SkillContent(msgspec.Struct, kw_only=True):
-    """The text of a skill: its SKILL.md as it is, or its body rendered to HTML that is safe to show."""
+    """The text of a skill: its SKILL.md verbatim, or its body as sanitised HTML."""
 
     path: str
     format: Literal["raw", "html"]
@@ -51,7 +51,7 @@ async def list_skill_files(request: Request[Any, Any, Any], services: ReadyServi
 
 @get(each("/skills/{id}/files/{path:path}"), tags=["skills"], responses=ERRORS, role="user")
 async def get_skill_file(request: Request[Any, Any, Any], services: ReadyServices) -> File:
-    """Return the bytes of one of a skill's files: text as plain text, anything else as a download."""
+    """Return one file of a skill: text as plain text, anything else as a download."""
     name = str(request.path_params["path"]).removeprefix("/")
     one = skill_id(request)
     path = await to_thread.run_sync(services.skill_backends.of(one).file, one, name)

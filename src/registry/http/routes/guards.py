@@ -29,13 +29,13 @@ def changes(method: str, handler: BaseRouteHandler) -> bool:
 
 
 def rate_of(method: str, handler: BaseRouteHandler) -> Rate:
-    """Return which of a caller's allowances a request uses."""
+    """Return which rate limit of the caller a request counts against."""
     rate: Rate = handler.opt.get("rate") or ("write" if changes(method, handler) else "read")
     return rate
 
 
 async def require_role(connection: Connection, handler: BaseRouteHandler) -> None:
-    """Let a request pass whose credential has the handler's role, and have what it changes written down."""
+    """Admit a request whose credential has the handler's role, and begin its audit entry."""
     role = handler.opt.get("role", "admin")
     if role == PUBLIC:
         return
@@ -56,7 +56,7 @@ async def require_role(connection: Connection, handler: BaseRouteHandler) -> Non
 
 
 def _refuse_if_not_owner(services: Services, principal: Principal, parameters: Mapping[str, Any]) -> None:
-    """Let what is published in a scope be changed by that scope, and by administrators, only."""
+    """Refuse a change to a published skill from another scope, except by administrators."""
     if "skill_scope" in parameters:
         skill_id = f"{parameters['skill_scope']}/{parameters['skill_name']}"
         if services.is_published(skill_id):
@@ -64,7 +64,7 @@ def _refuse_if_not_owner(services: Services, principal: Principal, parameters: M
 
 
 async def refuse_changes(connection: Connection, handler: BaseRouteHandler) -> None:
-    """Refuse what may change something: the guard of a local service that is read-only."""
+    """Refuse requests that may change something: the guard of a read-only local service."""
     scope: Any = connection.scope
     if changes(scope["method"], handler):
         _refuse_if_read_only(connection.app.state.services)

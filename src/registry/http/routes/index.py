@@ -1,4 +1,4 @@
-"""The raw index of one skill: a line of JSON a version, oldest first, in both profiles."""
+"""The raw index of one skill in both profiles: one line of JSON per version, oldest first."""
 
 import hashlib
 from typing import Any
@@ -19,7 +19,7 @@ NDJSON = "application/x-ndjson"
 async def get_index(
     request: Request[Any, Any, Any], services: ReadyServices, skill_id: FromPath[str]
 ) -> Response[bytes]:
-    """Return a skill's file of the index: NDJSON, a line a version, oldest first."""
+    """Return the index file of a skill: NDJSON, one line per version, oldest first."""
     lines = await to_thread.run_sync(_file, services, skill_id.removeprefix("/"))
     answer = not_modified(request, lines, f'"{hashlib.sha256(lines).hexdigest()[:32]}"')
     answer.media_type = NDJSON

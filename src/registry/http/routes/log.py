@@ -1,4 +1,4 @@
-"""The transparency log, for readers who trust nobody: signed states, entries, and proofs."""
+"""The transparency log: signed checkpoints, entries, and proofs."""
 
 import base64
 from typing import Annotated, Any
@@ -21,14 +21,14 @@ Size = Annotated[int, QueryParameter(ge=1, le=MAX_INTEGER, description="Of the l
 
 
 class VerifierKey(msgspec.Struct, kw_only=True):
-    """What checkpoints are checked with, and the name they are signed under."""
+    """The public key of the checkpoints, and the name they are signed under."""
 
     name: str
     key: str
 
 
 class Entries(msgspec.Struct, kw_only=True):
-    """Entries in order, each the very text that is hashed."""
+    """Entries in order, each exactly the text that is hashed."""
 
     start: int
     entries: list[str]
@@ -43,26 +43,26 @@ class Proof(msgspec.Struct, kw_only=True):
 
 @get("/log/checkpoint", media_type="text/plain", **_OPTIONS)
 def get_checkpoint(running: RunningServices) -> Response[str]:
-    """Return the signed state of the log, as a signed note."""
+    """Return the checkpoint of the log, as a signed note."""
     return Response(running.registry.checkpoint(), media_type="text/plain", headers={"Cache-Control": "no-cache"})
 
 
 @get("/log/key", **_OPTIONS)
 def get_log_key(running: RunningServices) -> Ok[VerifierKey]:
-    """Return the public key that checks checkpoints."""
+    """Return the public key that verifies checkpoints."""
     signer = running.registry.signer
     return Ok(VerifierKey(name=signer.name, key=signer.verifier_key))
 
 
 @get("/log/entries", **_OPTIONS)
 def list_log_entries(running: RunningServices, start: Number = 0) -> Ok[Entries]:
-    """Return at most 1,000 entries from a number on."""
+    """Return at most 1,000 entries, beginning at an index."""
     return Ok(Entries(start=start, entries=running.registry.log.entries(start, _MOST_ENTRIES)))
 
 
 @get("/log/inclusion", **_OPTIONS)
 def prove_inclusion(running: RunningServices, number: Number, size: Size) -> Ok[Proof]:
-    """Return what proves that an entry is in the log of a size."""
+    """Return the inclusion proof of an entry in the log of a given size."""
     _check_size(running.registry.log.size(), size)
     try:
         proof = running.registry.log.inclusion(number, size)
@@ -73,7 +73,7 @@ def prove_inclusion(running: RunningServices, number: Number, size: Size) -> Ok[
 
 @get("/log/consistency", **_OPTIONS)
 def prove_consistency(running: RunningServices, before: Size, size: Size) -> Ok[Proof]:
-    """Return what proves that the log of one size is the beginning of that of another."""
+    """Return the consistency proof between two sizes of the log."""
     _check_size(running.registry.log.size(), size)
     try:
         proof = running.registry.log.consistency(before, size)

@@ -1,4 +1,4 @@
-"""The project: its manifest of skills, what of it is installed, and its rule file for editors."""
+"""The project: its manifest, its installed skills, and its rule file for editors."""
 
 from typing import Any
 
@@ -22,20 +22,20 @@ from registry.project.overview import (
 
 
 class MdcBody(msgspec.Struct, kw_only=True):
-    """Whether to write the rule file, or only to return its text."""
+    """Whether to write the rule file or only return its text."""
 
     write: bool = True
 
 
 @get("/project", sync_to_thread=True, tags=["project"], responses=ERRORS, role="user")
 def get_project(services: ReadyServices) -> Ok[ProjectData]:
-    """Return the project's metadata and its skills, with what is installed of them."""
+    """Return the project's metadata and skills, with their installed versions."""
     return Ok(project_data(services.manifest.read(), services.catalog))
 
 
 @get("/manifest/skills", sync_to_thread=True, tags=["project"], responses=ERRORS, role="user")
 def list_manifest_skills(running: RunningServices) -> Ok[list[ManifestSkill]]:
-    """List the skills the manifest names, in its order."""
+    """List the skills of the manifest, in its order."""
     return Ok(manifest_skills(running.manifest.read()))
 
 
@@ -53,14 +53,14 @@ def add_manifest_skill(
 async def change_manifest_skill(
     request: Request[Any, Any, Any], running: RunningServices, data: JSONBody[DependencyChanges]
 ) -> Ok[ManifestSkill]:
-    """Change what is sent of one of the manifest's skills."""
+    """Change the fields sent of one manifest skill."""
     one = skill_id(request)
     return Ok(manifest_skill(one, await to_thread.run_sync(running.manifest.change, one, data)))
 
 
 @delete(each("/manifest/skills/{id}"), status_code=200, tags=["project"], responses=ERRORS, role="manager")
 async def remove_manifest_skill(request: Request[Any, Any, Any], running: RunningServices) -> Ok[Deleted]:
-    """Take a skill out of the manifest; it stays installed."""
+    """Remove a skill from the manifest. It stays installed."""
     one = skill_id(request)
     await to_thread.run_sync(running.manifest.remove, one)
     return Ok(Deleted(id=one, message=f"Skill '{one}' removed from the manifest"))
@@ -86,6 +86,6 @@ MANIFEST_ALONE = [
     remove_manifest_skill,
     generate_mdc_file,
 ]
-"""The manifest's own routes, which registry mode also serves below `/api/manifest`."""
+"""The routes of the manifest, which registry mode also serves below `/api/manifest`."""
 
 MANIFEST = [get_project, *MANIFEST_ALONE]

@@ -1,4 +1,4 @@
-"""Figures for Prometheus."""
+"""Metrics for Prometheus."""
 
 from litestar import Response, get
 
@@ -7,7 +7,7 @@ from registry.http.routes.parameters import ERRORS, RunningServices
 
 @get("/metrics", sync_to_thread=True, tags=["service"], responses=ERRORS, role="manager", media_type="text/plain")
 def metrics(running: RunningServices) -> Response[bytes]:
-    """Return the figures of the process that answers, in Prometheus's text format."""
+    """Return the metrics of the answering process, in Prometheus text format."""
     return Response(running.registry.metrics.exposition(), media_type="text/plain; version=0.0.4")
 
 

@@ -1,4 +1,4 @@
-"""The pages people open: the user interface's static files, and the API's documentation at `/schema`."""
+"""The pages for people: static files of the user interface, and the API documentation at `/schema`."""
 
 import hashlib
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ SECURITY_HEADERS: Mapping[str, str] = MappingProxyType(
         "Referrer-Policy": "no-referrer",
     }
 )
-"""On every page and file: no script, style or connection but our own, and no frame around it."""
+"""Sent with every page and file: only our own scripts, styles and connections, and no frames."""
 
 _MEDIA_TYPES: Mapping[str, str] = MappingProxyType(
     {
@@ -42,7 +42,7 @@ _KEPT = "public, max-age=31536000, immutable"
 
 
 class Asset(NamedTuple):
-    """One file of the user interface as it is answered."""
+    """One file of the user interface, ready to send."""
 
     content: bytes
     media_type: str
@@ -58,7 +58,7 @@ def ui_folder() -> Path:
 
 @cache
 def _assets() -> Mapping[str, Asset]:
-    """Return every file by its path. What is not in here is not served, however its path is written."""
+    """Return every file by its path. Nothing else is served, however its path is written."""
     folder = ui_folder()
     files = (path for path in folder.rglob("*") if path.is_file())
     return MappingProxyType({path.relative_to(folder).as_posix(): _asset(path) for path in files})
@@ -92,30 +92,30 @@ _READ = [HttpMethod.GET, HttpMethod.HEAD]
 
 @route(["/", "/dashboard"], http_method=_READ, sync_to_thread=False, include_in_schema=False)
 def index(request: Request[Any, Any, Any]) -> Response[bytes]:
-    """Answer the user interface's page."""
+    """Return the page."""
     return _answer(request, "index.html")
 
 
 @route("/registry", http_method=_READ, sync_to_thread=False, include_in_schema=False)
 def registry_page(request: Request[Any, Any, Any]) -> Response[bytes]:
-    """Answer the same page where registry mode has it."""
+    """Return the same page at the address of registry mode."""
     return _answer(request, "index.html")
 
 
 @route("/ui/{path:path}", http_method=_READ, sync_to_thread=False, include_in_schema=False)
 def asset(request: Request[Any, Any, Any], path: FromPath[str]) -> Response[bytes]:
-    """Answer one file of the user interface."""
+    """Return one file of the user interface."""
     return _answer(request, path.removeprefix("/"))
 
 
 class _SchemaPage(OpenAPIRenderPlugin):
-    """The page that shows the API's document, drawn by the Swagger UI beside it: it needs no other host."""
+    """The page of the API documentation. Its Swagger UI is served from here, not from another host."""
 
     def __init__(self) -> None:
         super().__init__(path="/")
 
     def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
-        """Return the page; its script loads the document."""
+        """Return the page. Its script loads the OpenAPI document."""
         return _assets()["schema/index.html"].content
 
 
@@ -127,7 +127,7 @@ def _refuse_unknown(response: Response[Any]) -> Response[Any]:
 
 
 def openapi_config() -> OpenAPIConfig:
-    """Return how the API is documented: the page at `/schema`, the document at `/schema/openapi.json`."""
+    """Return the documentation settings: the page at `/schema`, the document at `/schema/openapi.json`."""
     return OpenAPIConfig(
         title="Skill Registry",
         version=__version__,

@@ -1,4 +1,4 @@
-"""What handlers share: the services, the page of a list, the id of a skill in a path, the answer to a deletion."""
+"""What handlers share: the services, the page of a list, the skill id in a path, the response to a deletion."""
 
 from typing import Any
 
@@ -29,16 +29,16 @@ ERRORS = {
         507: "The disk is full",
     }.items()
 }
-"""The errors every route below `/api/v1` may answer with, for the API's document."""
+"""The errors of every route below `/api/v1`, for the OpenAPI document."""
 
 ReadyServices = NamedDependency[Services]
-"""The services once the first scan is done, or has taken too long to wait for: the parameter `services`."""
+"""The services after the first scan, or after the longest wait for it: the parameter `services`."""
 
 RunningServices = NamedDependency[Services]
 """The services at once, whatever their state: the parameter `running`."""
 
 ListPage = NamedDependency[Page]
-"""Which part of a list is asked for: the parameter `page`."""
+"""The requested part of a list: the parameter `page`."""
 
 
 class Deleted(msgspec.Struct, kw_only=True):

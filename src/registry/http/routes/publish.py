@@ -1,4 +1,4 @@
-"""Publishing: packages in, their jobs, their bytes out, and taking versions out of sight."""
+"""Publishing: uploads, jobs, downloads, yank, unyank and revoke."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ _CHUNK_BYTES = 64 * 1024
 
 
 class Submitted(msgspec.Struct, kw_only=True):
-    """What an upload is answered with; the job says what becomes of it."""
+    """The response to an upload. The job tells its result."""
 
     job_id: str
     status: str
@@ -40,7 +40,7 @@ class Submitted(msgspec.Struct, kw_only=True):
 
 
 class VersionChanged(msgspec.Struct, kw_only=True):
-    """What became of a published version."""
+    """The new state of a published version."""
 
     skill_id: str
     version: str
@@ -50,7 +50,7 @@ class VersionChanged(msgspec.Struct, kw_only=True):
 
 @dataclass
 class _PackageUpload(Operation):
-    """The body in the API's document: a file that is never decoded as a whole."""
+    """The body in the OpenAPI document. The file is never decoded as a whole."""
 
     def __post_init__(self) -> None:
         package = Schema(
@@ -72,7 +72,7 @@ class _PackageUpload(Operation):
     body_limit="publish_body_bytes",
 )
 async def publish(request: Request[Any, Any, Any], services: ReadyServices) -> Response[Ok[Submitted]]:
-    """Take a package, a zip in the multipart field `package` (or `file`), and judge it in the background."""
+    """Accept a package, a zip in the multipart field `package` (or `file`), and check it in the background."""
     publishing, caller = services.publishing, principal_of(request.scope)
     key = request.headers.get("Idempotency-Key", "")[:_MAX_KEY] or None
     receiver = await to_thread.run_sync(publishing.receive)
@@ -97,7 +97,7 @@ async def publish(request: Request[Any, Any, Any], services: ReadyServices) -> R
 async def publish_status(
     request: Request[Any, Any, Any], running: RunningServices, job_id: FromPath[str]
 ) -> Ok[JobData]:
-    """Return how a publish job is, to its uploader, its scope and administrators."""
+    """Return the state of a publish job, to its uploader, its scope and administrators."""
     return Ok(await to_thread.run_sync(running.publishing.job, job_id, principal_of(request.scope)))
 
 
@@ -122,7 +122,7 @@ _EACH = "/registry/skills/{skill_scope:str}/{skill_name:str}/{version:str}"
 
 @post(f"{_EACH}/yank", status_code=200, tags=_TAGS, responses=ERRORS, role="manager")
 async def yank(request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]) -> Ok[VersionChanged]:
-    """Take a published version out of lists and search; whoever names it exactly still gets it."""
+    """Yank a published version: it leaves lists and search, and its exact number still downloads."""
     return await _set_state(request, services, version, "yanked")
 
 
@@ -138,7 +138,7 @@ async def unyank(
 async def revoke(
     request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]
 ) -> Ok[VersionChanged]:
-    """Refuse the bytes of a published version for ever, for what must not be given out."""
+    """Revoke a published version: its bytes are refused for ever."""
     return await _set_state(request, services, version, "revoked")
 
 
@@ -156,7 +156,7 @@ async def download(
     skill_name: FromPath[str],
     file: FromPath[str],
 ) -> Response[Any]:
-    """Return the package of a version, `<version>.zip`, its digest checked before the first byte is sent."""
+    """Return the package of a version, `<version>.zip`. Its digest is checked before the first byte is sent."""
     version = file.removesuffix(".zip")
     if version == file:
         raise not_found("Package")

@@ -1,4 +1,4 @@
-"""Reindexing: all skills or one, at once or as a job to look at."""
+"""Reindexing: all skills or one, synchronously or as a job."""
 
 from typing import Annotated, Any
 
@@ -22,14 +22,14 @@ InBackground = Annotated[
 
 
 class ReindexBody(msgspec.Struct, kw_only=True):
-    """What to reindex: these skills or all, what changed or everything."""
+    """What to reindex: some skills or all, only changes or everything."""
 
     force: bool = False
     skill_ids: Annotated[list[str], Meta(max_length=1000, extra={"rule": "must be at most 1,000"})] | None = None
 
 
 class JobStarted(msgspec.Struct):
-    """Where to ask for the progress."""
+    """The job that reports the progress."""
 
     job_id: str
 
@@ -54,7 +54,7 @@ def _reindex(
 def reindex_all(
     services: ReadyServices, data: JSONBody[ReindexBody], in_background: InBackground = False
 ) -> Response[Ok[Reindexed | JobStarted]]:
-    """Make search right for all skills, or those named."""
+    """Reindex all skills, or the named ones."""
     return _reindex(services, data.skill_ids, data.force, in_background)
 
 
@@ -65,13 +65,13 @@ async def reindex_one(
     data: JSONBody[ReindexBody],
     in_background: InBackground = False,
 ) -> Response[Ok[Reindexed | JobStarted]]:
-    """Make search right for one skill."""
+    """Reindex one skill."""
     return await to_thread.run_sync(_reindex, services, [skill_id(request)], data.force, in_background)
 
 
 @get("/reindex/{job_id:str}", sync_to_thread=True, tags=["search"], responses=ERRORS, role="manager")
 def get_reindex_job(services: ReadyServices, job_id: FromPath[str]) -> Ok[ReindexJob]:
-    """Return how far a reindexing is."""
+    """Return the progress of a reindex job."""
     return Ok(services.reindexing.get(job_id))
 
 

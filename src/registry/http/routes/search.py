@@ -1,4 +1,4 @@
-"""Finding skills: for people, and for agents."""
+"""Search for people and for agents."""
 
 from typing import Annotated, Any
 
@@ -38,7 +38,7 @@ def filters(
     enabled: Choice = None,
     max_risk: Annotated[Risk | None, QueryParameter(description="Only skills with findings no graver")] = None,
 ) -> SearchFilters:
-    """Return which skills the query string of a search asks for, as a dependency."""
+    """Return the search filters of a query string, as a dependency."""
     return SearchFilters(
         tags=split_labels(tags),
         capabilities=split_labels(capabilities),
@@ -51,7 +51,7 @@ def filters(
 
 
 async def _search(scope: Any, services: Services, body: SearchBody) -> Ok[SearchData]:
-    # What answers from memory takes less time than a change of threads.
+    # A search in memory takes less time than a change of threads.
     found = search_without_waiting(services, body)
     if found is None:
         found = await to_thread.run_sync(search_skills, services, body)
@@ -59,7 +59,7 @@ async def _search(scope: Any, services: Services, body: SearchBody) -> Ok[Search
 
 
 def answered(scope: Any, services: Services, found: SearchOutcome) -> Ok[SearchData]:
-    """Return what was found as an answer, which is counted, and kept for as long as it holds."""
+    """Return the response to a search, count it, and allow it to be cached while it is true."""
     services.searched(found.data.mode, found.data.took_ms / 1000)
     if found.holds_at is not None:
         response_cache.keep(scope, found.holds_at)
@@ -69,7 +69,7 @@ def answered(scope: Any, services: Services, found: SearchOutcome) -> Ok[SearchD
 @post("/search", status_code=200, tags=["search"], responses=ERRORS, role="user", changes=False)
 async def search(request: Request[Any, Any, Any], data: JSONBody[SearchBody]) -> Ok[SearchData]:
     """Find the skills that fit a query, best first."""
-    # What agents ask most has no dependencies: resolving them takes as long as finding words.
+    # The most frequent route has no dependencies: resolving them takes as long as a keyword search.
     services: Services = request.app.state.services
     return await _search(request.scope, await services.when_ready(), data)
 

@@ -1,4 +1,4 @@
-"""How the service is: its probes and its status."""
+"""The probes and the status of the service."""
 
 from typing import Any, Literal
 
@@ -31,13 +31,13 @@ class Readiness(msgspec.Struct):
 
 @get("/healthz", sync_to_thread=False, tags=["service"], responses=ERRORS, role=PUBLIC)
 def healthz() -> Health:
-    """Say that the process lives. Never waits for anything."""
+    """Report that the process is alive. It never waits for anything."""
     return Health("ok", __version__)
 
 
 @get("/readyz", sync_to_thread=False, tags=["service"], responses=ERRORS, role=PUBLIC)
 def readyz(running: RunningServices) -> Response[Readiness]:
-    """Say whether to send requests here: 503 from the moment a stop is asked for."""
+    """Report whether the service takes traffic: 503 as soon as a stop is requested."""
     if running.draining:
         return Response(Readiness("draining"), status_code=HTTP_503_SERVICE_UNAVAILABLE)
     return Response(Readiness("ready"), status_code=HTTP_200_OK)
@@ -45,7 +45,7 @@ def readyz(running: RunningServices) -> Response[Readiness]:
 
 @get("/status", sync_to_thread=True, tags=["service"], responses=ERRORS, role=PUBLIC)
 def status(request: Request[Any, Any, Any], running: RunningServices) -> Ok[StatusData]:
-    """Return how the catalog and its indexes stand; to strangers of a registry without names of folders."""
+    """Return the state of the catalog and its indexes. Anonymous callers of a registry get no folder names."""
     return Ok(service_status(running, in_full=_may_see_all(request, running)))
 
 

@@ -1,4 +1,4 @@
-"""Skills: list, read, create, change, remove."""
+"""Skills: list, read, create, update, delete."""
 
 from typing import Annotated, Any, cast
 
@@ -21,7 +21,7 @@ Enabled = Annotated[bool | None, QueryParameter(description="Only skills that ar
 def list_skills(
     request: Request[Any, Any, Any], services: ReadyServices, page: ListPage, enabled: Enabled = None
 ) -> Response[Ok[list[Card]]]:
-    """List skills in the order they were made."""
+    """List skills in the order of their creation."""
     cards, total = services.catalog.cards(page.limit, page.offset, enabled)
     encoded = cast("list[Card]", [msgspec.Raw(card) for card in cards])
     answer = Ok(encoded, Pagination(total, page.limit, page.offset))
@@ -39,7 +39,7 @@ def get_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Respo
 def create_skill(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[SkillRequest]
 ) -> Response[Ok[Skill]]:
-    """Install a skill from where the body says, or create it: in the local profile a folder, else a record."""
+    """Install a skill from the origin in the body, or create it: in the local profile as a folder, else as a record."""
     skill = skills.create_skill(services, data)
     location = f"{request.url.path.rstrip('/')}/{skill.id}"
     return Response(Ok(skill), status_code=201, headers={"Location": location, "ETag": skill.etag})
@@ -49,7 +49,7 @@ def create_skill(
 async def update_skill(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[SkillChanges]
 ) -> Response[Ok[dict[str, Any]]]:
-    """Change what is sent; return the id, the changed fields and when."""
+    """Change the fields sent. Return the id, the changed fields and `updated_at`."""
     one = skill_id(request)
     skill = await to_thread.run_sync(skills.update_skill, services, one, data, if_match(request))
     sent = [name for name in data.__struct_fields__ if getattr(data, name) is not msgspec.UNSET]
@@ -60,7 +60,7 @@ async def update_skill(
 
 @delete(each("/skills/{id}"), status_code=200, tags=["skills"], responses=ERRORS, role="manager")
 async def delete_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[Deleted]:
-    """Remove a skill with its folder and versions, in the local profile also from the manifest and the lock."""
+    """Delete a skill with its folder and versions, in the local profile also from the manifest and the lock file."""
     one = skill_id(request)
     await to_thread.run_sync(skills.uninstall_skill, services, one, if_match(request))
     return Ok(Deleted(id=one, message=f"Skill '{one}' deleted"))
@@ -68,7 +68,7 @@ async def delete_skill(request: Request[Any, Any, Any], services: ReadyServices)
 
 @post("/skills/upgrade", status_code=200, sync_to_thread=True, tags=["skills"], responses=ERRORS, role="manager")
 def upgrade_skills(services: ReadyServices, data: JSONBody[UpgradeBody]) -> Ok[UpgradeData]:
-    """Fetch installed skills anew from where they came from: one, or all; what fails fails alone."""
+    """Upgrade one installed skill or all from their origins. One failure does not stop the others."""
     return Ok(services.upgrader.run(data))
 
 

@@ -1,4 +1,4 @@
-"""Sources: which there are, what they list, and reading them anew."""
+"""Sources: list, add, remove, refresh, and what they list."""
 
 from typing import Annotated, Any, Literal
 
@@ -42,7 +42,7 @@ def list_sources(services: ReadyServices) -> Ok[list[SourceData]]:
 
 @post("/registry/sources", sync_to_thread=True, tags=["sources"], responses=ERRORS, role="admin")
 def add_source(services: ReadyServices, data: JSONBody[SourceEntry]) -> Response[Ok[SourceData]]:
-    """Add a source and read it; one that cannot be read yet is added all the same, and its error told."""
+    """Add a source and read it. A source that cannot be read is added too; its error is in the response."""
     if data.type == "local" and not is_loopback_host(services.settings.server.host):
         raise forbidden("Folders of this machine are sources only where the service listens on loopback")
     return Response(Ok(services.sources.add(data)), status_code=201)
@@ -57,20 +57,20 @@ def add_source(services: ReadyServices, data: JSONBody[SourceEntry]) -> Response
     role="admin",
 )
 def remove_source(services: ReadyServices, name: FromPath[str]) -> Ok[SourceRemoved]:
-    """Remove an added source with what it listed; installed skills stay."""
+    """Remove an added source and what it listed. Installed skills stay."""
     services.sources.remove(name)
     return Ok(SourceRemoved(name=name, message=f"Source '{name}' removed"))
 
 
 @get("/registry/skills", sync_to_thread=True, tags=["sources"], responses=ERRORS, role="user")
 def list_all_skills(services: ReadyServices) -> Ok[AllSkills]:
-    """List what every source lists, and the errors of those that could not be read."""
+    """List the skills of every source, and the errors of sources that could not be read."""
     return Ok(services.sources.all_skills())
 
 
 @get("/registry/sources/{name:str}/skills", sync_to_thread=True, tags=["sources"], responses=ERRORS, role="user")
 def list_source_skills(services: ReadyServices, name: FromPath[str]) -> Ok[SourceSkills]:
-    """List what one source lists."""
+    """List the skills of one source."""
     return Ok(services.sources.skills(name))
 
 
@@ -86,7 +86,7 @@ def get_marketplace(
 
 @post("/registry/refresh", status_code=200, sync_to_thread=True, tags=["sources"], responses=ERRORS, role="manager")
 def refresh_sources(services: ReadyServices) -> Ok[AllSkills]:
-    """Read every source anew and list what they list; slow ones are read to the end in the background."""
+    """Refresh every source and list their skills. Slow ones finish in the background."""
     services.sources.refresh()
     return Ok(services.sources.all_skills())
 

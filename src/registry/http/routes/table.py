@@ -1,4 +1,4 @@
-"""What a profile serves, as a table: for the documentation and for the tests that hold it to its word."""
+"""The routes of a profile as a table, for the documentation and the tests."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ _SCOPED = "{skill_scope}/{skill_name}"
 
 
 class Operation(NamedTuple):
-    """One route and method: the least role that may call it, and the first sentence of its documentation."""
+    """One route and method, with the lowest role that may call it and the first sentence of its documentation."""
 
     method: str
     path: str
@@ -22,7 +22,7 @@ class Operation(NamedTuple):
 
 
 def operations(profile: Sequence[Any]) -> list[Operation]:
-    """Return what a list of routers and handlers serves, without pages and files; a scoped id counts as an id."""
+    """Return the operations of routers and handlers, without pages and files. A scoped id counts as an id."""
     found = {
         Operation(method, path, handler.opt.get("role", "admin"), _first_sentence(handler))
         for path, handler in _handlers(profile)
