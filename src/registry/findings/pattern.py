@@ -86,7 +86,7 @@ class _Parser:
         least, most = self._quantity()
         if (least, most) == (1, 1):
             return part
-        if isinstance(part, Word):
+        if isinstance(part, Word) and len(part.chars) == 1:
             return Run(part.chars[0], least, most)
         if most is None:
             raise self._unknown()
@@ -133,8 +133,8 @@ class _Parser:
 @cache
 def _matching(expression: str, flags: re.RegexFlag) -> Chars:
     """Return the characters that an expression for one character matches."""
-    one = re.compile(expression, flags)
-    return Chars(frozenset(code for code, character in enumerate(REPRESENTATIVES) if one.fullmatch(character)))
+    matched = (code for code, character in enumerate(REPRESENTATIVES) if re.fullmatch(expression, character, flags))
+    return Chars(frozenset(matched))
 
 
 @cache
