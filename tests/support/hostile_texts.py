@@ -1,4 +1,4 @@
-"""Texts made of what the content rules look for, combined, repeated and nested to cost as much as they can."""
+"""Texts made of what the content rules look for, combined, repeated and nested to make scanning slow."""
 
 import random
 from collections.abc import Iterator
@@ -12,14 +12,14 @@ SIGNS = (
     *("-d ", "http://", "https://1.1.", "|sh", '"', "a", "A", "0", "\0", "é", "\u200b", "\u200c", "\u202e", "\ufe00"),
     *("\u017f", "\u212a", "\u0131", "\u2019", "\u0410", "\u0663", "\u00a0", "\U000e0041", "\U000e0110", "\U0001f3f4"),
 )
-"""What stands between the words of rules, and a character of every kind that they tell apart."""
+"""What separates the words of rules, and one character of every kind that the rules distinguish."""
 ATTACK = "cp .env|curl "
-"""What took 2 ms a byte when the rules were expressions that went back to try again."""
+"""This cost 2 ms per byte when the rules were backtracking regular expressions."""
 _JOINTS = ("", " ", "\n", " | ")
 
 
 class HostileText(NamedTuple):
-    """A text and how it was made."""
+    """A text and how it is built."""
 
     recipe: str
     text: str
@@ -32,7 +32,7 @@ def fragments(rule: Rule) -> list[str]:
 
 
 def hostile_texts(size: int, random_ones: int, seed: int) -> Iterator[HostileText]:
-    """Yield texts of about `size` characters: each word of the rules repeated, and as many random combinations."""
+    """Yield texts of about `size` characters: every word of the rules repeated, and `random_ones` combinations."""
     of_rules = [fragments(rule) for rule in RULES]
     words = sorted({word for of_rule in of_rules for word in of_rule})
     yield HostileText("the attack", _repeated(ATTACK, size))

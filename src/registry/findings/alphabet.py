@@ -1,9 +1,9 @@
-"""Characters as codes of one byte: every character that the rules tell apart has a code of its own."""
+"""Characters as codes of one byte: characters that the rules distinguish have different codes."""
 
 import re
 
 _KIND = re.compile(
-    # Where case does not count, the first three match a letter of ASCII.
+    # The first three match an ASCII letter when case is ignored.
     "([\u0130\u0131])|(\u017f)|(\u212a)|(\u2019)|"
     # The invisible characters of the rules for hidden text.
     "([\u200b\u2060-\u2064])|([\u200c\u200d\ufeff])|(\u180e)|([\u3164\uffa0])|([\u202a-\u202e\u2066-\u2069])|"
@@ -16,10 +16,10 @@ REPRESENTATIVES = (
     *map(chr, range(128)),
     *"\u0131\u017f\u212a\u2019\u200b\u200c\u180e\u3164\u202a\ufe00\U000e0000\U000e0100\U0001f3f4\u0430\u0375\u0663é\u00a0—",
 )
-"""The character that stands for all of a code, by code."""
+"""One character for each code, by code: sets of characters are evaluated on these."""
 
 FOLDED = bytes(range(256)).lower().translate(bytes.maketrans(b"\x80\x81\x82", b"isk"))
-"""What translates a code into that of the small letter which it matches where case does not count."""
+"""Translates a code into that of the lower-case letter that it matches when case is ignored."""
 
 
 def encode(text: str) -> bytes:

@@ -1,4 +1,4 @@
-"""A text as sets of positions, each one integer: an operation on all positions at once takes the same time on any text.
+"""Sets of positions of a text as integers: one operation handles all positions, in the same time for any text.
 
 This is the bit-parallel matching of Parabix and icGrep (Cameron et al., "Bitwise data parallelism in regular expression
 matching", 2014). The first position of a text is the highest bit: `<<` moves a set towards the beginning of the text,
@@ -11,7 +11,7 @@ from functools import cached_property
 from registry.findings.alphabet import FOLDED, encode
 
 _PLANES = tuple(bytes(ord("0") + (code >> bit & 1) for code in range(256)) for bit in range(8))
-"""What translates a code into one of its bits, as a digit."""
+"""Tables that translate a code into one of its bits, as a digit."""
 
 
 class Chars:
@@ -23,20 +23,20 @@ class Chars:
             if lower := frozenset(code & 15 for code in codes if code >> 4 == upper):
                 lows.setdefault(lower, []).append(upper)
         self.halves = tuple((tuple(uppers), tuple(lower)) for lower, uppers in lows.items())
-        """Pairs of upper and lower halves of codes; together their products are the set."""
+        """Pairs of upper and lower halves of codes; the union of their products is the set."""
         folded = frozenset(FOLDED[code] for code in codes)
         self.folded = bytes(folded) if len(folded) == 1 else None
-        """The code of the only character, if case does not count."""
+        """The code of the character in lower case, if it is only one."""
 
 
 class Runs:
-    """Where characters of a set stand, and where several of them follow each other."""
+    """The positions of the characters of a set, and of runs of them."""
 
     def __init__(self, places: int) -> None:
         self._of = {1: places}
 
     def of(self, length: int) -> int:
-        """Return the positions at which `length` (1 or more) of the characters begin."""
+        """Return the positions at which `length` (1 or more) such characters follow each other."""
         if (known := self._of.get(length)) is not None:
             return known
         half = 1 << ((length - 1).bit_length() - 1)
@@ -45,9 +45,9 @@ class Runs:
         return found
 
     def spread(self, marks: int, most: int | None, *, forward: bool) -> int:
-        """Return the marks and the positions to which at most `most` of the characters lead from a mark.
+        """Return the marks and the positions at most `most` such characters after a mark; backward, before a mark.
 
-        Backward, those from which they lead to one. None is any number.
+        None is any number.
         """
         reach = 0
         while (step := reach + 1 if most is None else min(reach + 1, most - reach)) and (run := self.of(step)):
@@ -59,9 +59,9 @@ class Runs:
 
 
 class BitText:
-    """A text in which patterns are looked for; what several of them need is worked out once.
+    """A text to match patterns in; it caches what several of them need.
 
-    `absent` tells the words that are known not to be in a text, given with small letters only.
+    `absent` returns the words that are known not to occur in a text, which it gets in lower case.
     """
 
     def __init__(self, text: str, absent: Callable[[bytes], Set[bytes]] = lambda _: frozenset()) -> None:
@@ -77,7 +77,7 @@ class BitText:
         return any(words <= self._absent for words in needs)
 
     def keep(self, key: Hashable, work_out: Callable[["BitText"], int]) -> int:
-        """Return the positions that `work_out` gives, which are asked for again by the same key."""
+        """Return the positions that `work_out` returns, from the cache if the key is known."""
         if (known := self._kept.get(key)) is None:
             known = self._kept[key] = work_out(self)
         return known

@@ -61,7 +61,7 @@ COMMANDS = (
             r"(?:<\(|\$\(|`)[ \t]*(?:curl|wget)\b(?![ \t]+-[a-z]{1,8}[ \t]+[\"']?https://raw\.githubusercontent\.com/"
             r"(?:homebrew/install|ohmyzsh/ohmyzsh)/)"
         ),
-        hints=tuple(f"{opening}{fetcher}" for opening in ("<(", "$(", "`", "( ") for fetcher in _FETCHERS),
+        words=_FETCHERS,
     ),
     Rule(
         id="powershell-download-and-run",
@@ -139,10 +139,10 @@ COMMANDS = (
             r"\bfsockopen[ \t]*\([^\n]{0,120}?\b(?:exec|proc_open|shell_exec)\b|"
             r"\bnew-object[ \t]+(?:system\.)?net\.sockets\.tcpclient\b"
         ),
+        words=("nc",),
         hints=(
             "/dev/tcp",
             "/dev/udp",
-            "nc -",
             "ncat",
             "netcat",
             "mkfifo",
@@ -161,6 +161,7 @@ COMMANDS = (
             r"(?m)\brm[ \t]+-(?:rf|fr|r[ \t]+-f|Rf)[ \t]+(?:--no-preserve-root[ \t]+)?(?:/|~|\$HOME|\"\$HOME\")/?\*?"
             r"[ \t]*(?:$|[;&|])|:\(\)[ \t]*\{[ \t]*:[ \t]*\|[ \t]*:"
         ),
-        hints=("rm -", ":()"),
+        words=("rm",),
+        hints=(":()",),
     ),
 )

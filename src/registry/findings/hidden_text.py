@@ -41,7 +41,7 @@ HIDDEN_TEXT = (
             r"(?m)^[ \t]{0,8}name[ \t]{0,4}[:=][^\n]{0,100}?"
             r"(?:[A-Za-z][\u0370-\u03ff\u0400-\u052f]|[\u0370-\u03ff\u0400-\u052f][A-Za-z])"
         ),
-        hints=("name:", "name =", "name="),
+        words=("name",),
         prose=True,
     ),
 )

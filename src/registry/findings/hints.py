@@ -18,7 +18,7 @@ _LIKE_ASCII = (("\u0130", "i"), ("\u0131", "i"), ("\u017f", "s"), ("\u212a", "k"
 """The letters that match one of ASCII where case does not count, as the documentation of `re.IGNORECASE` has them."""
 _LETTERS = frozenset(b"0123456789_abcdefghijklmnopqrstuvwxyz")
 _BLOCK = 64 * 1024
-"""How much is searched at once, which bounds the memory for what is found."""
+"""How much is searched at once: it bounds the memory for the hits."""
 _LONGEST = max(len(hint) for rule in RULES for hint in (*rule.hints, *rule.words))
 
 
@@ -30,14 +30,14 @@ class _Hint(NamedTuple):
 
 
 class Hinted(NamedTuple):
-    """The rules that have a hint in a text, and whole lines with every hint and some around."""
+    """The rules that have a hint in a text, and the whole lines with hints and their context."""
 
     rules: set[str]
     spans: list[Span]
 
 
 def hinted(text: str) -> Hinted:
-    """Return which rules may match and where; the lines are in order, without overlaps."""
+    """Return which rules may match and where; the spans are in order and do not overlap."""
     letters, hints = _small_letters(text), _finder()[1]
     found = set[int]()
     spans: list[Span] = []
@@ -67,7 +67,7 @@ def _small_letters(text: str) -> bytes:
 
 
 def _places(letters: bytes) -> Iterator[tuple[int, int, int]]:
-    """Yield the number, the beginning and the end of every hint; some of them twice."""
+    """Yield the number, start and end of every hint; hints at the seams of blocks come twice."""
     finder = _finder()[0]
     for base in range(0, len(letters), _BLOCK):
         block = letters[base : base + _BLOCK + _LONGEST]

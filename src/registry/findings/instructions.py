@@ -31,7 +31,7 @@ INSTRUCTIONS = (
             r"what[ \t]+you|of[ \t]+this|"
             r"know)\b|[ \t]*(?:[.!;]|$))"
         ),
-        hints=("the user", "your user", "human", "operator", "owner"),
+        words=("user", "human", "operator", "owner"),
         prose=True,
         across_lines=True,
     ),
@@ -48,18 +48,8 @@ INSTRUCTIONS = (
             r"[a-z0-9-]{1,40}@)"
         ),
         hints=(
-            "conversation",
-            "chat history",
-            "environment variables",
-            ".env file",
-            "api keys",
-            "credentials",
-            "passwords",
-            "private key",
-            "ssh key",
-            "system prompt",
-            "seed phrase",
-            "tokens",
+            *("conversation", "history", "variables", ".env", "keys", "credentials", "passwords", "tokens"),
+            *("private", "ssh", "prompt", "phrase"),
         ),
         prose=True,
     ),

@@ -1,4 +1,4 @@
-"""Where in a text the rules match: at most three lines for each, in time linear in the text."""
+"""Where in a text the rules match: at most three lines per rule, in time linear in the text."""
 
 import re
 from bisect import bisect_right
@@ -18,11 +18,11 @@ from registry.findings.rules import RULES
 
 _MAX_A_RULE = 3
 _BLOCK = 64 * 1024
-"""How many characters are matched at once: few enough for the sets of positions to stay in the processor's cache."""
+"""How many characters are matched at once: it bounds memory, and the sets of positions stay in the cache."""
 _OVERLAP = 4 * 1024
-"""The longest match that is found in a line of more than a block."""
+"""The longest match that is found wherever it begins in a line that is longer than a block."""
 _SEAM = "\n\0\n"
-"""What stands between lines that are apart in the text, so that nothing matches over it."""
+"""What separates lines that are not adjacent in the text, so that nothing matches across."""
 _INVISIBLE = re.compile(
     r"[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\u3164\ufe00-\ufe0e\ufeff\uffa0\U000e0000-\U000e01ef]"
 )
@@ -58,17 +58,17 @@ class _Found:
         self.rule = rule
         self.places: list[int] = []
         self._text = text
-        self._told = 0
+        self._reported_to = 0
 
     def add(self, block: "_Block") -> None:
         """Match the rule in one more block."""
         for at in block.places(self.rule):
             if len(self.places) == _MAX_A_RULE:
                 break
-            if at >= self._told:
+            if at >= self._reported_to:
                 self.places.append(at)
                 line_end = self._text.find("\n", at)
-                self._told = line_end + 1 if line_end >= 0 else len(self._text) + 1
+                self._reported_to = line_end + 1 if line_end >= 0 else len(self._text) + 1
 
 
 def _invisible_lines(text: str) -> Iterator[Span]:
@@ -81,7 +81,7 @@ def _invisible_lines(text: str) -> Iterator[Span]:
 
 
 def _blocks(text: str, spans: list[Span]) -> Iterator["_Block"]:
-    """Yield short spans together, and long ones in parts, each of which goes on into the next one."""
+    """Yield short spans together, and long ones in overlapping parts."""
     block: list[Span] = []
     size = 0
     for start, end in spans:
@@ -90,7 +90,7 @@ def _blocks(text: str, spans: list[Span]) -> Iterator["_Block"]:
             block, size = [], 0
         if end - start > _BLOCK:
             for part in range(start, end, _BLOCK):
-                # One character before it tells whether a word begins there.
+                # The character before it decides about a word boundary.
                 around = max(part - 1, start), min(part + _BLOCK + _OVERLAP, end)
                 yield _Block(text, [around], (part, part + _BLOCK))
         else:
@@ -101,7 +101,7 @@ def _blocks(text: str, spans: list[Span]) -> Iterator["_Block"]:
 
 
 class _Block:
-    """Lines of a text, side by side; `own` is where the matches begin that count, if not everywhere."""
+    """Lines of a text that are matched at once; only matches that begin within `own` count, if it is given."""
 
     def __init__(self, text: str, spans: list[Span], own: Span | None = None) -> None:
         self._spans = spans
@@ -116,7 +116,7 @@ class _Block:
             self._own = self._own >> (own_start - start) & -1 << max(end - own_end + 1, 0)
 
     def places(self, rule: Rule) -> Iterator[int]:
-        """Return where in the text a rule matches first in each line; the rules in its `unless` come before it."""
+        """Return the first match of a rule in each line. Call it for the rules in its `unless` before."""
         pattern = _patterns()[rule.id]
         begins = pattern.begins(self._bits)
         if begins and (covered := reduce(or_, map(self._covered, rule.unless), 0)):
@@ -154,7 +154,7 @@ class _Words:
         self._finder = BytesAhoCorasick(self._numbered, MatchKind.Standard, implementation=Implementation.DFA)
 
     def absent(self, letters: bytes) -> frozenset[bytes]:
-        """Return the words that are not in a text."""
+        """Return the words that do not occur in a text in lower case."""
         found = {number for number, _, _ in self._finder.find_matches_as_indexes(letters, overlapping=True)}
         return self._all - {self._numbered[number] for number in found}
 

@@ -1,4 +1,4 @@
-"""The parts of a pattern: each moves a set of positions of a text over what it matches, back or forth."""
+"""The parts of a pattern: each moves a set of positions of a text over what it matches, forward or backward."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import Protocol
 from registry.findings.bit_text import BitText, Chars
 
 Needs = tuple[frozenset[bytes], ...]
-"""Sets of words, of each of which a text that matches holds one; as if there were small letters only."""
+"""Sets of words in lower case: a text that matches contains a word of each set."""
 
 
 class Node(Protocol):
@@ -17,16 +17,16 @@ class Node(Protocol):
 
     @property
     def needs(self) -> Needs:
-        """What a text that matches holds."""
+        """What a text that matches contains."""
         ...
 
     def cross(self, text: BitText, marks: int, *, forward: bool) -> int:
-        """Return the positions to which it leads from one of the marks, or else those from which it leads to one."""
+        """Return the positions where it ends if it begins at one of the marks; backward, those where it begins."""
         ...
 
 
 class Word:
-    """One character after the other, each of a set."""
+    """A sequence of characters, each from a set."""
 
     def __init__(self, chars: tuple[Chars, ...]) -> None:
         self.chars = chars
@@ -34,7 +34,7 @@ class Word:
         self.needs: Needs = (frozenset({folded}),) if len(folded) == len(chars) > 1 else ()
 
     def cross(self, text: BitText, marks: int, *, forward: bool) -> int:
-        """Cross it."""
+        """See `Node.cross`."""
         begins = text.keep(self, self._begins)
         return (begins & marks) >> len(self.chars) if forward else begins & marks << len(self.chars)
 
@@ -51,7 +51,7 @@ class Word:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """`least` to `most` characters of a set; None is any number."""
+    """`least` to `most` characters from a set; None is any number."""
 
     chars: Chars
     least: int
@@ -59,7 +59,7 @@ class Run:
     needs: Needs = ()
 
     def cross(self, text: BitText, marks: int, *, forward: bool) -> int:
-        """Cross it."""
+        """See `Node.cross`."""
         runs = text.runs(self.chars)
         if self.least:
             run = runs.of(self.least)
@@ -68,14 +68,14 @@ class Run:
 
 
 class Series:
-    """One part after the other."""
+    """A sequence of parts."""
 
     def __init__(self, parts: Sequence[Node]) -> None:
         self.parts = parts
         self.needs = tuple(dict.fromkeys(need for part in parts for need in part.needs))
 
     def cross(self, text: BitText, marks: int, *, forward: bool) -> int:
-        """Cross it."""
+        """See `Node.cross`."""
         if text.lacks(self.needs):
             return 0
         for part in self.parts if forward else reversed(self.parts):
@@ -94,7 +94,7 @@ class Choice:
         self.needs = (frozenset[bytes]().union(*(min(option.needs, key=len) for option in options)),) if every else ()
 
     def cross(self, text: BitText, marks: int, *, forward: bool) -> int:
-        """Cross it."""
+        """See `Node.cross`."""
         return reduce(or_, (option.cross(text, marks, forward=forward) for option in self.options))
 
 
@@ -108,11 +108,11 @@ class Repeat:
 
     @property
     def needs(self) -> Needs:
-        """What a text that matches holds."""
+        """What a text that matches contains."""
         return self.part.needs if self.least else ()
 
     def cross(self, text: BitText, marks: int, *, forward: bool) -> int:
-        """Cross it."""
+        """See `Node.cross`."""
         for _ in range(self.least):
             marks = self.part.cross(text, marks, forward=forward)
         for _ in range(self.most - self.least):
@@ -125,11 +125,11 @@ class Repeat:
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """What holds at some positions and matches no character."""
+    """A condition on a position; it matches no character."""
 
     holds: Callable[[BitText], int]
     needs: Needs = ()
 
     def cross(self, text: BitText, marks: int, *, forward: bool) -> int:
-        """Cross it, which is to stay where it holds."""
+        """Return the marks where it holds."""
         return marks & text.keep(self, self.holds)

@@ -1,9 +1,9 @@
 """Patterns: regular expressions that are matched at all positions of a text at once, in time linear in the text.
 
-They are written as those of `re` and mean the same, as far as they go: `(?i)` and `(?m)` at the beginning, `(?:…)`,
-`|`, sets, `?`, `*`, `+` and `{m,n}`, `^` and `$` of lines, `\\b`, looking ahead and behind. There are no captures, and
-a group has an end to its repetitions. Lazy or not makes no difference: what is asked for is where matches begin, and
-the nearest end of each.
+The syntax is a subset of that of `re`, with the same meaning: `(?i)` and `(?m)` at the beginning, `(?:…)`, `|`, sets,
+`?`, `*`, `+` and `{m,n}`, `^` and `$` (with `(?m)` only), `\\b`, lookahead and lookbehind. There are no captures, and a
+group is repeated a bounded number of times. Lazy and greedy are the same: a pattern tells where matches begin and the
+nearest end of each.
 """
 
 import re
@@ -21,22 +21,22 @@ _SHORT_TIMES = {"?": (0, 1), "*": (0, None), "+": (1, None)}
 
 
 class Pattern:
-    """A compiled pattern. Raises ValueError when it uses what there is not."""
+    """A compiled pattern. Raises ValueError for syntax that is not supported."""
 
     def __init__(self, source: str) -> None:
         parser = _Parser(source)
         self._node = parser.pattern()
         self.words = frozenset(parser.words)
-        """The words that it looks for, in small letters."""
+        """The words that occur in it, in lower case."""
 
     def begins(self, text: BitText) -> int:
-        """Return the positions at which a match begins."""
+        """Return the positions at which matches begin."""
         return self._node.cross(text, text.everywhere, forward=False)
 
     def within(self, text: BitText, begins: int) -> Runs:
-        """Return the characters that are not the last one of a match which begins at one of the positions.
+        """Return the characters that are not the last one of a match that begins at one of the positions.
 
-        A run of them from such a beginning, and the character after it, is the shortest match there.
+        A run of them from such a beginning, and the character after the run, reach to the nearest end of a match.
         """
         return Runs(text.everywhere & ~(self._node.cross(text, begins, forward=True) << 1))
 
@@ -58,7 +58,7 @@ class _Parser:
         return node
 
     def _unknown(self) -> ValueError:
-        return ValueError(f"there is no such thing in a pattern: {self._source[self._at :][:20]!r}")
+        return ValueError(f"the syntax is not supported in a pattern: {self._source[self._at :][:20]!r}")
 
     def _takes(self, text: str) -> bool:
         found = self._source.startswith(text, self._at)

@@ -23,8 +23,8 @@ CREDENTIALS = (
             r"\.ssh/id_|\.aws/credentials)|"
             r"\bscp\b[^\n]{0,80}?\.ssh/id_(?!\w{1,12}\.pub)[^\n]{1,80}?[\w.]@?[\w.-]{1,60}:"
         ),
-        words=("curl", "wget"),
-        hints=(" nc ", "ncat", "netcat", ".environ", "process.env", ".ssh"),
+        words=("curl", "wget", "nc"),
+        hints=("ncat", "netcat", ".environ", "process.env", ".ssh", ".aws/credentials"),
     ),
     Rule(
         id="credential-read",
@@ -105,7 +105,10 @@ PERSISTENCE = (
             r"/etc)/"
             r"(?:\.(?:bash|zsh|)_?(?:rc|profile|login|env)|cron|rc\.local|profile|systemd))"
         ),
-        hints=("crontab", "/.bash", "/.zsh", "/.profile", "/etc/"),
+        hints=(
+            *("crontab", "/cron", "/rc.local", "/profile", "/systemd"),
+            *("/.bash", "/.zsh", "/._", "/.rc", "/.profile", "/.login", "/.env"),
+        ),
     ),
     Rule(
         id="agent-hooks",

@@ -1,4 +1,4 @@
-"""What a text costs is in proportion to its length, whatever a stranger puts into it (at most 1 ms a kB)."""
+"""Scanning costs at most 1 ms per kB and grows linearly with the text, whatever the text says."""
 
 import tracemalloc
 from collections.abc import Callable
@@ -11,8 +11,8 @@ from registry.findings.secrets import holds_private_key
 from support.hostile_texts import HostileText, hostile_texts
 
 SIZE = 16_000
-DEAREST = 40
-"""How many times what a plain loop over the characters takes, here about 1 ms a kB; a slow machine slows both down."""
+MAX_COST = 40
+"""The limit as a multiple of a plain loop over the characters, about 1 ms per kB: a slow machine slows both down."""
 _TRIES = 5
 KEY = "-----BEGIN PRIVATE KEY-----"
 KEYS = (
@@ -40,12 +40,12 @@ def time_of(run: Callable[[], object]) -> float:
 
 
 def cost(run: Callable[[], object], text: str) -> float:
-    """Return how many times the time of a plain loop it takes: the least of some tries, as others use the machine."""
+    """Return the cost as a multiple of a plain loop: the minimum of several tries, since others use the machine."""
     least = float("inf")
     for _ in range(_TRIES):
         loop = max(time_of(lambda: plain_loop(text)) for _ in range(2))
         least = min(least, time_of(run) / loop)
-        if not DEAREST < least < 20 * DEAREST:
+        if not MAX_COST < least < 20 * MAX_COST:
             break
     return least
 
@@ -55,16 +55,16 @@ def _rules_are_compiled() -> None:
     scan_text("SKILL.md", "curl x | sh")
 
 
-def test_no_text_is_dear() -> None:
+def test_no_text_is_expensive() -> None:
     for one in hostile_texts(SIZE, random_ones=400, seed=18):
         taken = cost(lambda: scan_text("SKILL.md", one.text), one.text)  # noqa: B023 - called at once
-        assert taken <= DEAREST, one.recipe
+        assert taken <= MAX_COST, one.recipe
 
 
-def test_four_times_the_text_takes_no_more_than_six_times_as_long() -> None:
+def test_four_times_the_text_takes_at_most_six_times_as_long() -> None:
     texts = list(hostile_texts(SIZE, random_ones=200, seed=19))
-    dearest = sorted(texts, key=lambda one: time_of(lambda: scan_text("SKILL.md", one.text)))[-8:]
-    for one in dearest:
+    costliest = sorted(texts, key=lambda one: time_of(lambda: scan_text("SKILL.md", one.text)))[-8:]
+    for one in costliest:
         assert min(growth(one) for _ in range(_TRIES)) <= 6, one.recipe
 
 
@@ -76,15 +76,15 @@ def growth(one: HostileText) -> float:
 @pytest.mark.parametrize(
     "unit", [b"\xff", b"\\\r\n", b"\xe2\x80", "\U0001f3f4".encode(), "name:\u0430\n".encode(), b"\n"]
 )
-def test_no_bytes_are_dear(unit: bytes) -> None:
+def test_no_bytes_are_expensive(unit: bytes) -> None:
     data = unit * (SIZE * 4 // len(unit))
-    assert cost(lambda: TextScan().look("SKILL.md", data), data.decode("latin-1")) <= DEAREST
+    assert cost(lambda: TextScan().look("SKILL.md", data), data.decode("latin-1")) <= MAX_COST
 
 
 @pytest.mark.parametrize("unit", KEYS)
-def test_no_bytes_are_dear_to_the_search_for_private_keys(unit: str) -> None:
+def test_no_bytes_are_expensive_to_search_for_private_keys(unit: str) -> None:
     text = unit * (SIZE * 4 // len(unit)) + "PRIVATE KEY"
-    assert cost(lambda: holds_private_key(text.encode()), text) <= DEAREST / 4
+    assert cost(lambda: holds_private_key(text.encode()), text) <= MAX_COST / 4
 
 
 def test_the_largest_text_takes_little_memory() -> None:

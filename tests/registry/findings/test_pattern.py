@@ -1,4 +1,4 @@
-"""Patterns find what `re` finds with the same expression, wherever it begins, and refuse what they do not know."""
+"""Patterns match where `re` matches the same expression, and refuse syntax that they do not support."""
 
 import re
 from itertools import pairwise
@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from registry.findings.alphabet import REPRESENTATIVES, code
 from registry.findings.bit_text import BitText
+from registry.findings.hints import hinted
 from registry.findings.pattern import Pattern
 from registry.findings.rules import RULES, Rule
 from support.hostile_texts import SIGNS, fragments
@@ -39,9 +40,9 @@ SYNTAX = (
         "a(?:b(?:c|)|d)e",
     ),
 )
-"""One of each thing that a pattern may hold."""
+"""Every construct that a pattern supports."""
 BLOCKS = (range(0x3200), range(0xF900, 0x11000), range(0x1F000, 0x20000), range(0xE0000, 0xE0200))
-"""Characters of every kind; left out are large scripts whose characters are letters all alike."""
+"""Characters of every kind, without the large scripts whose characters are all plain letters."""
 
 
 def begins(pattern: Pattern, text: str) -> list[int]:
@@ -52,13 +53,13 @@ def begins(pattern: Pattern, text: str) -> list[int]:
 @pytest.mark.parametrize("source", SYNTAX)
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(text=st.text("abcdKksSſ\u212a .|]\n0\u0663é", max_size=70))
-def test_it_means_what_it_means_to_re(source: str, text: str) -> None:
+def test_a_pattern_matches_where_re_matches(source: str, text: str) -> None:
     expected = [at for at in range(len(text) + 1) if re.compile(source).match(text, at)]
     assert begins(Pattern(source), text) == expected
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_every_rule_begins_where_re_finds_it(rule: Rule) -> None:
+def test_every_rule_matches_where_re_matches(rule: Rule) -> None:
     pattern, compiled = Pattern(rule.pattern), re.compile(rule.pattern)
     noise = st.lists(st.sampled_from([*fragments(rule), *SIGNS, *SIGNS]), max_size=8).map("".join)
 
@@ -72,7 +73,17 @@ def test_every_rule_begins_where_re_finds_it(rule: Rule) -> None:
     holds()
 
 
-def test_a_character_stands_for_all_of_its_code() -> None:
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.hints or rule.words], ids=lambda rule: rule.id)
+def test_a_match_contains_a_hint(rule: Rule) -> None:
+    @settings(max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @given(st.from_regex(re.compile(rule.pattern)))
+    def holds(match: str) -> None:
+        assert rule.id in hinted(match).rules
+
+    holds()
+
+
+def test_a_representative_matches_like_every_character_of_its_code() -> None:
     every = "".join(chr(point) for block in BLOCKS for point in block)
     alike: dict[int, set[str]] = {}
     for character in every:
@@ -92,12 +103,12 @@ def sets_of(rule: Rule) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     "source", ["(a)", "(?:ab)*", "(?:a", "a)", "a.b", "^a", "a$", r"(?P<x>a)", "a++", r"(a)\1", "*a"]
 )
-def test_what_it_does_not_know_is_refused(source: str) -> None:
+def test_unsupported_syntax_is_refused(source: str) -> None:
     with pytest.raises(ValueError, match="pattern"):
         Pattern(source)
 
 
-def test_the_nearest_end_of_a_match_is_known() -> None:
+def test_the_nearest_end_of_each_match_is_found() -> None:
     text = "x ab--b ab"
     pattern = Pattern("a[^a]{0,9}?b")
     within = pattern.within(BitText(text), pattern.begins(BitText(text))).of(1)
