@@ -14,7 +14,7 @@ SIGNS = (
 )
 """What separates the words of rules, and one character of every kind that the rules distinguish."""
 ATTACK = "cp .env|curl "
-"""This cost 2 ms per byte when the rules were backtracking regular expressions."""
+"""This cost 0.3 ms per byte and more when the rules were backtracking regular expressions."""
 _JOINTS = ("", " ", "\n", " | ")
 
 
