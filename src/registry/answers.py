@@ -10,10 +10,11 @@ from msgspec import Meta
 
 from registry import __version__
 from registry.errors import service_unavailable
+from registry.file_names import shown
 from registry.findings import RISKS, Risk
 from registry.installs import TWIN
 from registry.origins import Origin
-from registry.services import Services
+from registry.services import Services, State
 from search.service import Hit, Request, Results, SemanticUnavailable
 from search.types import Filter, MatchedBy, Mode, RanMode, Relevance
 
@@ -126,11 +127,13 @@ class EmbeddingStatus(msgspec.Struct, kw_only=True):
 class StatusData(msgspec.Struct, kw_only=True):
     """How the service is. `skipped` says which folders could not be read, and why; `warnings` what was untidy.
 
+    It is `degraded` where `problems` has a part of it that does not work, and why; each is tried again.
+
     `issuer` says who gets a token without a credential: anybody, nobody, or callers on loopback; `anonymous_read`
     whether reading needs one. Both are null where there are no tokens.
     """
 
-    status: Literal["ok", "starting", "draining"]
+    status: State
     version: str
     profile: str
     uptime_seconds: float
@@ -143,6 +146,7 @@ class StatusData(msgspec.Struct, kw_only=True):
     writable: bool
     issuer: Literal["open", "closed", "loopback"] | None
     anonymous_read: bool | None
+    problems: dict[str, str]
     skipped: dict[str, str]
     warnings: dict[str, list[str]]
 
@@ -231,7 +235,7 @@ def resolve_data(services: Services, body: ResolveBody) -> ResolveData:
             content=texts.get(hit.key),
         )
         if skill.installed:
-            resolved.skill_md_path = str(services.local.root / (skill.skill_file or ""))
+            resolved.skill_md_path = shown(str(services.local.root / (skill.skill_file or "")))
         elif (listed := services.sources.advertised(hit.key)) is None:
             resolved.download_url = f"/api/v1/skills/{hit.id}/content"
         else:
@@ -270,9 +274,8 @@ def status_data(services: Services, *, in_full: bool = True) -> StatusData:
     """Return how the service is; only `in_full` says which folders were skipped or untidy."""
     engine = services.engine.status()
     is_local = services.settings.profile == "local"
-    state: Literal["ok", "starting", "draining"] = "ok" if services.ready.is_set() else "starting"
     return StatusData(
-        status="draining" if services.draining else state,
+        status=services.state(),
         version=__version__,
         profile=services.settings.profile,
         uptime_seconds=round(time.monotonic() - services.started_at, 3),
@@ -287,6 +290,7 @@ def status_data(services: Services, *, in_full: bool = True) -> StatusData:
         writable=services.writable(),
         issuer=None if is_local else services.registry.issuer.mode,
         anonymous_read=None if is_local else services.settings.auth.anonymous_read,
+        problems=services.problems() if in_full else {},
         skipped=services.catalog.problems() if in_full else {},
         warnings=services.catalog.warnings() if in_full else {},
     )

@@ -5,9 +5,8 @@ import gc
 import logging
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from registry.catalog import Catalog, Clock
 from registry.database import open_database
@@ -37,6 +36,7 @@ from registry.settings import Settings
 from registry.sources.service import Sources
 from registry.space_in_use import SpaceInUse
 from registry.staged_packages import StagedPackages
+from registry.starting import Part, Starting
 from registry.transparency.checkpoint import checkpoint_file
 from registry.transparency.log import TransparencyLog
 from registry.upgrading import Upgrader
@@ -51,6 +51,11 @@ _FIRST_WAIT_SECONDS = 10.0
 
 _FIRST_VECTORS_SECONDS = 3.0
 """How long of that they wait for a model to load and a small catalog to be embedded."""
+
+State = Literal["ok", "starting", "degraded", "draining"]
+
+_TRY_AGAIN_SECONDS = 1.0
+"""How often it is asked whether a part that could not begin is due again."""
 
 
 class Services:
@@ -68,7 +73,8 @@ class Services:
         self.started_at = time.monotonic()
         self.ready = threading.Event()
         self.draining = False
-        self._starting: threading.Thread | None = None
+        self._start_thread: threading.Thread | None = None
+        self._closing = threading.Event()
         settings.skills_dir.mkdir(parents=True, exist_ok=True)
         self.database = open_database(settings)
         self.documents = CatalogDocuments(self.database)
@@ -100,9 +106,10 @@ class Services:
         parts = self._install_parts()
         self.installer = Installer(parts)
         self.upgrader = Upgrader(parts, self.sources.fetcher)
-        self._led = self._work_of_one()
+        self._led = Starting(self._work_of_one())
         self._leading = self._make_leading(may_lead=worker == 0)
         self._waking = Waking(self.database, self._look)
+        self._starting = Starting(self._work_of_each())
 
     def _look(self) -> None:
         """Take up what has been committed, by whichever process."""
@@ -115,23 +122,33 @@ class Services:
 
     def _make_leading(self, *, may_lead: bool) -> Leading:
         lead = self.database.lead if may_lead else lambda: False
-        return Leading(lead, self._take_up, self._put_down, self.reindexing.resume)
+        return Leading(lead, self._take_up, self._led.end, self._look_after)
 
-    def _work_of_one(self) -> list[tuple[Callable[[], None], Callable[[], None]]]:
-        """Return how to begin and to end each thing that only one process of a catalog does."""
+    def _work_of_each(self) -> list[Part]:
+        """Return what every process of a catalog does. All of it is ended by `close`."""
+        work = [Part("lead", self._leading.start), Part("indexes", self.engine.changed)]
+        if self._publishing is not None and not self.database.is_read_only:
+            work.append(Part("publishing", self._publishing.start))
+        work.append(Part("waking", self._waking.start))
+        if self._registry is not None:
+            work.append(Part("limits", self._registry.start))
+        return work
+
+    def _work_of_one(self) -> list[Part]:
+        """Return what only one process of a catalog does."""
         give_way = self.engine.search.under_way.give_way
         findings = FindingsRenewal(self.records, self._publishing, self.engine.changed, give_way)
         snapshots = SnapshotPublisher(self._snapshots, self.engine, self.documents)
         work = [
-            (self.scanner.start, self.scanner.stop),
-            (self.engine.start_indexing, self.engine.stop_indexing),
-            (self.sources.start, self.sources.rest),
-            (self.webhooks.start, self.webhooks.stop),
-            (findings.start, findings.stop),
-            (snapshots.start, snapshots.stop),
+            Part("watching", self.scanner.start, self.scanner.stop),
+            Part("embedding", self.engine.start_indexing, self.engine.stop_indexing),
+            Part("sources", self.sources.start, self.sources.rest),
+            Part("webhooks", self.webhooks.start, self.webhooks.stop),
+            Part("findings", findings.start, findings.stop),
+            Part("snapshots", snapshots.start, snapshots.stop),
         ]
         if self._publishing is not None:
-            work.append((self._publishing.start_leading, self._publishing.stop_leading))
+            work.append(Part("index pushes", self._publishing.start_leading, self._publishing.stop_leading))
         return work
 
     def _make_publishing(self) -> Publishing:
@@ -193,8 +210,8 @@ class Services:
 
     def begin(self) -> None:
         """Start in a thread of its own, so that probes answer meanwhile."""
-        self._starting = threading.Thread(target=self._start, name="start", daemon=True)
-        self._starting.start()
+        self._start_thread = threading.Thread(target=self._start, name="start", daemon=True)
+        self._start_thread.start()
 
     def scan(self) -> ScanReport | None:
         """Make the catalog what the skills directory is now; return None where another process has that to do."""
@@ -202,33 +219,42 @@ class Services:
 
     def _take_up(self) -> None:
         """Begin what one process of a catalog does: read and watch the skills directory, embed, ask sources."""
-        _log.info("skills directory: %s", self.scanner.reconcile().summary())
-        for start, _ in self._led:
-            start()
+        report = self.scanner.reconcile_quietly()
+        if report is not None:
+            _log.info("skills directory: %s", report.summary())
+        self._led.begin()
 
-    def _put_down(self) -> None:
-        for _, stop in self._led:
-            stop()
+    def _look_after(self) -> None:
+        """Do what the leader does at every turn: try again what could not begin, and end jobs of those that died."""
+        self._led.begin()
+        self.reindexing.resume()
 
     def _start(self) -> None:
-        """Bring the indexes up to date, and do what the leader does if this process is it."""
+        """Bring the indexes up to date, do what the leader does if this process is it, and try again what fails."""
+        has_all = self._starting.begin()
         try:
-            self._leading.start()
-            self.engine.changed()
-            if self._embedder is not None and self._embedder.provider == "local":
+            if has_all and self._embedder is not None and self._embedder.provider == "local":
                 self.engine.wait_until_embedded(_FIRST_VECTORS_SECONDS)
-            if self._publishing is not None and not self.database.is_read_only:
-                self._publishing.start()
-        except Exception:
-            _log.exception("starting failed half-way; what there is answers")
         finally:
-            self._waking.start()
-            if self._registry is not None:
-                self._registry.start()
             self.ready.set()
-            # What was made so far stays for good: the collector need not look at it again and again.
-            gc.collect()
-            gc.freeze()
+        # What was made so far stays for good: the collector need not look at it again and again.
+        gc.collect()
+        gc.freeze()
+        while not has_all and not self._closing.wait(_TRY_AGAIN_SECONDS):
+            has_all = self._starting.begin()
+
+    def problems(self) -> dict[str, str]:
+        """Return what does not work in this process and why, by the name of the part; each is tried again."""
+        scan = {"scan": self.scanner.problem} if self.scanner.problem else {}
+        return scan | self._starting.problems() | self._led.problems()
+
+    def state(self) -> State:
+        """Return how this process is."""
+        if self.draining:
+            return "draining"
+        if not self.ready.is_set():
+            return "starting"
+        return "degraded" if self.problems() else "ok"
 
     async def when_ready(self) -> "Services":
         """Return these services when the first scan is done, or when it takes too long to wait for."""
@@ -254,11 +280,12 @@ class Services:
 
     def close(self) -> None:
         """Stop at a step boundary: what was acknowledged is in the database, the indexes are saved."""
-        if self._starting is not None:
-            self._starting.join()
+        self._closing.set()
+        if self._start_thread is not None:
+            self._start_thread.join()
         self._leading.stop()
         self._waking.stop()
-        self._put_down()
+        self._led.end()
         self.sources.stop()
         if self._publishing is not None:
             self._publishing.stop()

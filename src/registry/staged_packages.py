@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from registry.atomic_files import sync_tree, temporary_path
 from registry.errors import Fault, RegistryError, forbidden, validation_error
+from registry.file_names import shown
 from registry.hosts import is_loopback_host
 from registry.origins import LocalOrigin, Origin
 from registry.outbound import OutboundError
@@ -110,5 +111,5 @@ def _hints(fetched: Path) -> Iterator[Fault]:
     folders = [folder.relative_to(fetched).as_posix() for folder in find_skill_folders(fetched)]
     if folders:
         more = ", …" if len(folders) > _SHOWN_FOLDERS else ""
-        shown = ", ".join(folders[:_SHOWN_FOLDERS])
-        yield Fault("origin.subdir", f"must name one of its skills: {shown}{more}")
+        names = ", ".join(shown(folder) for folder in folders[:_SHOWN_FOLDERS])
+        yield Fault("origin.subdir", f"must name one of its skills: {names}{more}")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from registry.errors import RegistryError
+from registry.file_names import shown
 from registry.origins import Origin
 from registry.skill_folder import UnreadableSkill, find_skill_folders, qualified_id, read_skill_folder, suggest_id
 from registry.skill_folder.tree import SKILL_FILE
@@ -135,7 +136,7 @@ def _read(root: Path, places: list[_Place], origin_of: OriginOf, listing: Listin
             skill.origin = origin_of(relative)
         except (UnreadableSkill, OSError, ValueError, RegistryError) as error:
             reason = error.reason if isinstance(error, UnreadableSkill) else "it cannot be read, or not be named"
-            left_out(listing, relative, reason)
+            left_out(listing, shown(relative), reason)
             continue
         taken.add(skill.id)
         listing.skills.append(skill)
