@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from registry.file_names import shown
-from registry.findings import Finding
+from registry.domain.file_names import shown
+from registry.domain.findings import Finding
 
 
 class PackageRefused(Exception):

@@ -5,13 +5,13 @@ from typing import Literal
 
 import msgspec
 
-from registry.auth.roles import Principal, includes
-from registry.catalog import Clock
+from registry.catalog.store import Clock
 from registry.db import Database, Transaction
+from registry.domain.findings import Finding
+from registry.domain.models import timestamp
+from registry.domain.roles import Principal, includes
 from registry.errors import not_found
-from registry.findings import Finding
-from registry.models import timestamp
-from registry.webhooks import Checked
+from registry.events.webhooks import Checked
 
 JobState = Literal["pending", "validating", "accepted", "rejected"]
 

@@ -12,21 +12,18 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from registry import setting_groups
-from registry.background import Background
 from registry.blobs import BlobConflict, BlobStore, BlobUnavailable, put_checked
-from registry.findings import Finding
-from registry.metrics import Metrics, PublishStep
-from registry.packages import Limits, Package, PackageRefused, read_zip
+from registry.config import groups
+from registry.domain.findings import Finding
+from registry.packages import Package, PackageLimits, PackageRefused, read_zip
 from registry.packages.refusal import security_issue, structure_error
 from registry.publish.jobs import Job, JobFinding, Jobs
 from registry.publish.published import PublishedRecord, PublishedVersion, PublishedVersions
 from registry.publish.spool import UNPACKED_PREFIX, PackageLost, Spool
+from registry.runtime.metrics import Metrics, PublishStep
+from registry.runtime.periodic_worker import STOP_SECONDS, PeriodicWorker
 
 _log = logging.getLogger("registry.publish")
-
-STOP_SECONDS = 3.0
-"""How long a stop waits for a step that is under way; one that waits for a store or a remote takes longer."""
 
 _POLL_SECONDS = 1.0
 _SHOW_EVERY_SECONDS = 1.0
@@ -35,9 +32,11 @@ _LONGEST_DELAY_SECONDS = 30.0
 
 
 class PublishWorker:
-    """Works jobs off, one after the other.
+    """Works off publish jobs, one after the other.
 
-    `on_accepted` is called after some became visible, `give_way` before each step: it waits for who should go first.
+    Args:
+        on_accepted: Called after accepted versions became visible.
+        yield_to_foreground: Called before each step; waits for foreground requests.
     """
 
     def __init__(
@@ -46,22 +45,22 @@ class PublishWorker:
         published: PublishedVersions,
         spool: Spool,
         store: BlobStore,
-        limits: setting_groups.Limits,
+        limits: groups.LimitsSettings,
         metrics: Metrics,
         on_accepted: Callable[[], None],
-        give_way: Callable[[], None],
+        yield_to_foreground: Callable[[], None],
     ) -> None:
         self._database = jobs.database
         self._jobs = jobs
         self._published = published
         self._spool = spool
         self._store = store
-        self._limits = Limits(archive_bytes=limits.upload_bytes)
+        self._limits = PackageLimits(archive_bytes=limits.upload_bytes)
         self._tries = limits.publish_tries
         self._metrics = metrics
         self._on_accepted = on_accepted
-        self._give_way = give_way
-        self._thread = Background("publish", self._round)
+        self._yield_to_foreground = yield_to_foreground
+        self._thread = PeriodicWorker("publish", self._round)
         self._is_tidy = False
         self._has_accepted = False
         self._shown_at = 0.0
@@ -136,7 +135,7 @@ class PublishWorker:
                 self._postpone(job, error)
 
     def _step(self, name: PublishStep) -> AbstractContextManager[object]:
-        self._give_way()
+        self._yield_to_foreground()
         return self._metrics.publish_step(name)
 
     def _publish(self, job: Job, package: Path) -> None:

@@ -1,0 +1,289 @@
+"""Everything the service is made of, built once from the settings and handed to the handlers."""
+
+import asyncio
+import gc
+import logging
+import threading
+import time
+from pathlib import Path
+from typing import Literal
+
+from registry.catalog.documents import CatalogDocuments
+from registry.catalog.local_skills import LocalSkills
+from registry.catalog.record_skills import RecordSkills
+from registry.catalog.scanner import Scanner, ScanReport
+from registry.catalog.store import Catalog, Clock
+from registry.catalog.versions import Versions
+from registry.config.settings import Settings
+from registry.database import open_database
+from registry.db import DatabaseError
+from registry.domain.models import now
+from registry.events.webhooks import WebhookSender
+from registry.indexing.active_space import ActiveSpace
+from registry.indexing.engine_factory import create_engine
+from registry.indexing.reindex import Reindexing
+from registry.indexing.snapshots import SnapshotPublisher, fetched_snapshots
+from registry.install.installer import Installer
+from registry.install.parts import InstallParts
+from registry.install.staged_packages import StagedPackages
+from registry.install.upgrade import Upgrader
+from registry.outbound import AddressPolicy, OutboundClient
+from registry.project.manifest_file import ManifestFile
+from registry.project.project_files import ProjectFiles
+from registry.publish.git_index import AttachedFile
+from registry.publish.published import PublishedVersions
+from registry.publish.service import Publishing
+from registry.runtime.commit_listener import CommitListener
+from registry.runtime.leader_election import LeaderElection
+from registry.runtime.starting import Part, Starting
+from registry.services.registry_profile import RegistryProfile
+from registry.services.rescan import Rescan
+from registry.services.skill_backends import SkillBackends
+from registry.sources.service import Sources
+from registry.transparency.checkpoint import checkpoint_file
+from registry.transparency.log import TransparencyLog
+
+_log = logging.getLogger("registry.services")
+
+_FIRST_WAIT_SECONDS = 10.0
+"""How long the first requests wait at most for the first scan, and then for vectors."""
+
+_FIRST_VECTORS_SECONDS = 3.0
+"""How long of that they wait for a model to load and a small catalog to be embedded."""
+
+State = Literal["ok", "starting", "degraded", "draining"]
+
+_TRY_AGAIN_SECONDS = 1.0
+"""How often it is asked whether a part that could not begin is due again."""
+
+
+class Services:
+    """The parts of one running service and their life.
+
+    Opening takes the database and the index files; `begin` reads the skills directory and begins to embed;
+    `ready` is set when the first requests are worth answering. `worker` is the process's number among those that
+    serve one data directory: all but the first leave scanning and embedding to it, and of several replicas' first ones
+    the database says which leads.
+    """
+
+    def __init__(self, settings: Settings, *, clock: Clock = now, worker: int = 0) -> None:
+        self.settings = settings
+        self.clock = clock
+        self.started_at = time.monotonic()
+        self.ready = threading.Event()
+        self.draining = False
+        self._start_thread: threading.Thread | None = None
+        self._closing = threading.Event()
+        settings.skills_dir.mkdir(parents=True, exist_ok=True)
+        self.database = open_database(settings)
+        self.documents = CatalogDocuments(self.database)
+        self.catalog = Catalog(self.database, clock)
+        self.local = LocalSkills(settings.skills_dir.resolve(), self.catalog)
+        self.records = RecordSkills(settings.skills_dir.resolve(), self.catalog)
+        self.published = PublishedVersions(self.database, self.catalog, TransparencyLog(self.database, clock))
+        is_local = settings.profile == "local"
+        self.homes = SkillBackends(self.catalog, self.local, self.records, self.published, makes_folders=is_local)
+        self.versions = Versions(self.catalog, lambda stored: self.homes.of(stored.skill.id).set_version)
+        self.manifest = ManifestFile(settings.project.file)
+        spaces = ActiveSpace(self.database, settings)
+        self._embedder = spaces.embedder
+        indexes = _index_folder(settings.data_dir, worker)
+        self._snapshots = fetched_snapshots(settings, self.database, self.documents, indexes)
+        self.engine, self._close_engine = create_engine(
+            settings, self.database, self.documents, spaces, indexes, indexing=worker == 0
+        )
+        self._registry: RegistryProfile | None = None
+        if settings.profile == "registry":
+            self._registry = RegistryProfile(settings, self.database, self.engine, clock)
+        self.reindexing = Reindexing(self.database, self.engine, clock)
+        self.scanner = Scanner(self.local, self.catalog, self.engine.changed)
+        self.sources = Sources(settings, self.database, self.catalog, clock, self.engine.changed)
+        outbound = OutboundClient(AddressPolicy(settings.outbound.allowed_hosts))
+        self.webhooks = WebhookSender(self.database, settings.webhooks, outbound, clock)
+        self._publishing = self._make_publishing() if settings.registry.enabled else None
+        self.project = ProjectFiles(settings, self.manifest, self.catalog)
+        parts = self._install_parts()
+        self.installer = Installer(parts)
+        self.upgrader = Upgrader(parts, self.sources.fetcher)
+        self._led = Starting(self._work_of_one())
+        self._leading = self._make_leading(may_lead=worker == 0)
+        self._waking = CommitListener(self.database, self._look)
+        self._starting = Starting(self._work_of_each())
+
+    def _look(self) -> None:
+        """Take up what has been committed, by whichever process."""
+        if self._registry is not None:
+            self._registry.access.revocations.look()
+        if self._publishing is not None:
+            self._publishing.look()
+        self.webhooks.look()
+        self.engine.follow()
+
+    def _make_leading(self, *, may_lead: bool) -> LeaderElection:
+        lead = self.database.lead if may_lead else lambda: False
+        return LeaderElection(lead, self._take_up, self._led.end, self._look_after)
+
+    def _work_of_each(self) -> list[Part]:
+        """Return what every process of a catalog does. All of it is ended by `close`."""
+        work = [Part("lead", self._leading.start), Part("indexes", self.engine.changed)]
+        if self._publishing is not None and not self.database.is_read_only:
+            work.append(Part("publishing", self._publishing.start))
+        work.append(Part("waking", self._waking.start))
+        if self._registry is not None:
+            work.append(Part("limits", self._registry.start))
+        return work
+
+    def _work_of_one(self) -> list[Part]:
+        """Return what only one process of a catalog does."""
+        yield_to_foreground = self.engine.search.in_flight.yield_to_foreground
+        findings = Rescan(self.records, self._publishing, self.engine.changed, yield_to_foreground)
+        snapshots = SnapshotPublisher(self._snapshots, self.engine, self.documents)
+        work = [
+            Part("watching", self.scanner.start, self.scanner.stop),
+            Part("embedding", self.engine.start_indexing, self.engine.stop_indexing),
+            Part("sources", self.sources.start, self.sources.rest),
+            Part("webhooks", self.webhooks.start, self.webhooks.stop),
+            Part("findings", findings.start, findings.stop),
+            Part("snapshots", snapshots.start, snapshots.stop),
+        ]
+        if self._publishing is not None:
+            work.append(Part("index pushes", self._publishing.start_leading, self._publishing.stop_leading))
+        return work
+
+    def _make_publishing(self) -> Publishing:
+        return Publishing(
+            self.settings,
+            self.catalog,
+            self.published,
+            self.clock,
+            self.engine,
+            self.webhooks.note,
+            AttachedFile(checkpoint_file(self.registry.signer.name), lambda: self.registry.checkpoint().encode()),
+            self.registry.metrics,
+        )
+
+    def _install_parts(self) -> InstallParts:
+        return InstallParts(
+            packages=StagedPackages(self.local.root, self.sources.fetcher, self.settings),
+            offers=self.sources.offers,
+            local=self.local,
+            catalog=self.catalog,
+            project=self.project,
+            clock=self.clock,
+            on_change=self.engine.changed,
+            note=self.webhooks.note,
+        )
+
+    def searched(self, mode: str, seconds: float) -> None:
+        """Count a search where there is somebody to read the figures."""
+        if self._registry is not None:
+            self._registry.metrics.searched(mode, seconds)
+
+    @property
+    def registry(self) -> RegistryProfile:
+        """What only the registry profile has. Raises RuntimeError in the local one."""
+        if self._registry is None:
+            raise RuntimeError("the local profile has no tokens and roles")
+        return self._registry
+
+    @property
+    def publishing(self) -> Publishing:
+        """What only registry mode has. Raises RuntimeError elsewhere."""
+        if self._publishing is None:
+            raise RuntimeError("packages are published in registry mode only")
+        return self._publishing
+
+    def is_published(self, skill_id: str) -> bool:
+        """Return whether this service publishes, and has ever published a version of this skill."""
+        return self._publishing is not None and self.published.is_published(skill_id)
+
+    def begin(self) -> None:
+        """Start in a thread of its own, so that probes answer meanwhile."""
+        self._start_thread = threading.Thread(target=self._start, name="start", daemon=True)
+        self._start_thread.start()
+
+    def scan(self) -> ScanReport | None:
+        """Make the catalog what the skills directory is now; return None where another process has that to do."""
+        return self.scanner.reconcile() if self.database.lead() else None
+
+    def _take_up(self) -> None:
+        """Begin what one process of a catalog does: read and watch the skills directory, embed, ask sources."""
+        report = self.scanner.reconcile_quietly()
+        if report is not None:
+            _log.info("skills directory: %s", report.summary())
+        self._led.begin()
+
+    def _look_after(self) -> None:
+        """Do what the leader does at every turn: try again what could not begin, and end jobs of those that died."""
+        self._led.begin()
+        self.reindexing.resume()
+
+    def _start(self) -> None:
+        """Bring the indexes up to date, do what the leader does if this process is it, and try again what fails."""
+        has_all = self._starting.begin()
+        try:
+            if has_all and self._embedder is not None and self._embedder.provider == "local":
+                self.engine.wait_until_embedded(_FIRST_VECTORS_SECONDS)
+        finally:
+            self.ready.set()
+        # What was made so far stays for good: the collector need not look at it again and again.
+        gc.collect()
+        gc.freeze()
+        while not has_all and not self._closing.wait(_TRY_AGAIN_SECONDS):
+            has_all = self._starting.begin()
+
+    def problems(self) -> dict[str, str]:
+        """Return what does not work in this process and why, by the name of the part; each is tried again."""
+        scan = {"scan": self.scanner.problem} if self.scanner.problem else {}
+        return scan | self._starting.problems() | self._led.problems()
+
+    def state(self) -> State:
+        """Return how this process is."""
+        if self.draining:
+            return "draining"
+        if not self.ready.is_set():
+            return "starting"
+        return "degraded" if self.problems() else "ok"
+
+    async def when_ready(self) -> "Services":
+        """Return these services when the first scan is done, or when it takes too long to wait for."""
+        deadline = time.monotonic() + _FIRST_WAIT_SECONDS
+        while not self.ready.is_set() and time.monotonic() < deadline:
+            await asyncio.sleep(0.02)
+        return self
+
+    def drain(self) -> None:
+        """Say no to new traffic: `/readyz` answers 503 from now on."""
+        self.draining = True
+
+    def settled_number(self) -> int | None:
+        """Return the change number searches see now; None while a change is being taken up, or where nobody can say."""
+        try:
+            return self.engine.search.number() if self.ready.is_set() else None
+        except DatabaseError:  # the application says it as answers have to
+            return None
+
+    def writable(self) -> bool:
+        """Return whether state-changing requests are taken."""
+        return not self.settings.server.read_only
+
+    def close(self) -> None:
+        """Stop at a step boundary: what was acknowledged is in the database, the indexes are saved."""
+        self._closing.set()
+        if self._start_thread is not None:
+            self._start_thread.join()
+        self._leading.stop()
+        self._waking.stop()
+        self._led.end()
+        self.sources.stop()
+        if self._publishing is not None:
+            self._publishing.stop()
+        self._close_engine()
+        if self._registry is not None:
+            self._registry.close()
+        self.database.close()
+
+
+def _index_folder(data_dir: Path, worker: int) -> Path:
+    # tantivy has one writer a directory, so every worker follows the catalog in a folder of its own.
+    return data_dir / "indexes" / (f"worker-{worker}" if worker else "")
