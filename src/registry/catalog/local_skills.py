@@ -12,6 +12,8 @@ from registry.catalog.installs import find_install, forget_install, install_now,
 from registry.catalog.skill_changes import default_body, said, sent_changes, with_sent
 from registry.catalog.store import Catalog, Place, Stored
 from registry.db import Transaction
+from registry.domain.file_names import shown
+from registry.domain.findings import SkillFindings
 from registry.domain.models import RESERVED_IDS, NewSkill, Skill, SkillChanges, SourceType, split_labels
 from registry.errors import FieldError, conflict, not_found, skill_not_found, validation_error
 from registry.findings.engine import ENGINE, scan_folder
@@ -113,8 +115,12 @@ class LocalSkills:
             self._catalog.delete(transaction, stored.key)
 
     def files(self, skill_id: str) -> list[FileEntry]:
-        """Return a skill's files. Raises SKILL_NOT_FOUND."""
-        return list_files(self._known_folder(skill_id))
+        """Return a skill's files, their names as they can be shown. Raises SKILL_NOT_FOUND, NOT_FOUND."""
+        folder = self._known_folder(skill_id)
+        try:
+            return [FileEntry(shown(file.path), file.size) for file in list_files(folder)]
+        except OSError:
+            raise not_found(f"Folder of skill '{skill_id}'") from None
 
     def file(self, skill_id: str, path: str) -> Path:
         """Return where one of a skill's files is. Raises SKILL_NOT_FOUND, VALIDATION_ERROR, NOT_FOUND."""
@@ -128,7 +134,11 @@ class LocalSkills:
 
     def text(self, skill_id: str) -> str:
         """Return a skill's SKILL.md as it is. Raises SKILL_NOT_FOUND, NOT_FOUND."""
-        return self.file(skill_id, SKILL_FILE).read_text(encoding="utf-8", errors="replace")
+        path = self.file(skill_id, SKILL_FILE)
+        try:
+            return path.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            raise not_found(f"File of skill '{skill_id}'") from None
 
     def _known_folder(self, skill_id: str) -> Path:
         with_folder = self._catalog.database.read("select folder from skills where id = ?", (skill_id,))
@@ -151,7 +161,7 @@ class LocalSkills:
         read = read_skill_folder(folder)
         skill_id = known.skill.id if known else self._free_id(transaction, folder, read)
         enabled = known.skill.enabled if known else True
-        skill = msgspec.structs.replace(_skill(read, skill_id, enabled, place), findings=scan_folder(folder))
+        skill = msgspec.structs.replace(_skill(read, skill_id, enabled, place), findings=_findings(folder))
         install = find_install(transaction, place)
         if install is not None and known is None and install.sha256 != skill.digest:
             forget_install(transaction, place)  # of an installation that was cut short before
@@ -171,7 +181,7 @@ class LocalSkills:
         place = folder.relative_to(self.root).as_posix()
         seen = seen_now(folder)
         read = read_skill_folder(folder)
-        found = {"digest": read.digest, "warnings": read.warnings, "findings": scan_folder(folder)}
+        found = {"digest": read.digest, "warnings": read.warnings, "findings": _findings(folder)}
         skill = msgspec.structs.replace(skill, metadata=read.metadata, **found)
         skill = _installed(transaction, place, skill)
         return self._catalog.save(transaction, skill, read.body, Place(place, seen))
@@ -180,6 +190,13 @@ class LocalSkills:
 def _installed(transaction: Transaction, place: str, skill: Skill) -> Skill:
     install = install_now(transaction, place, skill.digest)
     return skill if install is None else with_install(skill, install)
+
+
+def _findings(folder: Path) -> SkillFindings:
+    """Look into a folder's texts; the findings name files as they can be shown."""
+    found = scan_folder(folder)
+    named = [msgspec.structs.replace(one, file=shown(one.file)) if one.file else one for one in found.findings]
+    return msgspec.structs.replace(found, findings=named)
 
 
 def seen_now(folder: Path) -> str:

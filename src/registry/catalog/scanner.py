@@ -1,8 +1,11 @@
 """Keeps the catalog equal to the skills directory: reconciled at start, watched while the service runs."""
 
 import logging
+import os
 import threading
 import time
+from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -10,6 +13,9 @@ import watchfiles
 
 from registry.catalog.local_skills import SKILL_FILE, LocalSkills, seen_now
 from registry.catalog.store import Catalog
+from registry.db import DatabaseError
+from registry.domain.file_names import is_text, shown
+from registry.runtime.backoff import Backoff
 from registry.skill_folder import UnreadableSkill, find_skill_folders
 
 _log = logging.getLogger("registry.catalog")
@@ -17,6 +23,12 @@ _log = logging.getLogger("registry.catalog")
 _FOLDERS_A_TRANSACTION = 100
 _DEBOUNCE_MILLISECONDS = 300
 _IDLE_MILLISECONDS = 500
+_LOOK_EVERY_SECONDS = 5.0
+_LOOKS_WITHOUT_WATCHING = 12
+"""How often the directory is looked at before it is tried again to watch it."""
+
+_NOT_TEXT = "its path is not UTF-8 text: rename it"
+_UNEXPECTED = "an unexpected fault; see the server's log"
 
 
 class ScanReport(msgspec.Struct, kw_only=True):
@@ -46,6 +58,13 @@ class Scanner:
         self._catalog = catalog
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
+        self._again = Backoff()
+        self._is_watching = True
+
+    @property
+    def problem(self) -> str | None:
+        """Why the last scan failed as a whole, None where it did not."""
+        return self._again.problem
 
     def reconcile(self) -> ScanReport:
         """Make the catalog what the directory is. What the scan finds is searchable when it returns."""
@@ -57,56 +76,90 @@ class Scanner:
 
     def _reconcile(self) -> ScanReport:
         report = ScanReport()
-        known = self._catalog.places()
+        known, before = self._catalog.places(), self._catalog.problems()
         found = self._fingerprints(report)
         differing = [place for place, seen in found.items() if known.get(place) != seen]
+        failed: set[str] = set()
         for start in range(0, len(differing), _FOLDERS_A_TRANSACTION):
-            self._take(differing[start : start + _FOLDERS_A_TRANSACTION], known, report)
-        self._remove([place for place in known if place not in found or place in report.skipped], report)
-        self._keep_problems(report)
+            failed |= self._take(differing[start : start + _FOLDERS_A_TRANSACTION], known, before, report)
+        self._remove([place for place in known if place not in found], failed, report)
+        self._keep_problems(before, report)
         report.folders, report.unchanged = len(found), len(found) - len(differing)
         return report
 
     def _fingerprints(self, report: ScanReport) -> dict[str, str]:
         found = {}
-        for folder in sorted(find_skill_folders(self._local.root)):
-            place = folder.relative_to(self._local.root).as_posix()
+        for folder in sorted(find_skill_folders(self._local.root, partial(self._skip, report))):
+            place = self._place(folder)
+            if not is_text(place):
+                report.skipped[shown(place)] = _NOT_TEXT
+                continue
             try:
                 found[place] = seen_now(folder)
-            except UnreadableSkill as problem:
-                report.skipped[place] = problem.reason
+            except (FileNotFoundError, NotADirectoryError):
+                continue  # gone since it was listed
             except OSError as problem:
-                report.skipped[place] = problem.strerror or "it cannot be read"
+                self._skip(report, folder, problem)
         return found
 
-    def _take(self, places: list[str], known: dict[str, str], report: ScanReport) -> None:
+    def _place(self, folder: Path) -> str:
+        return folder.relative_to(self._local.root).as_posix()
+
+    def _skip(self, report: ScanReport, folder: Path, problem: OSError) -> None:
+        report.skipped[shown(self._place(folder))] = _reason(problem)
+
+    def _take(self, places: list[str], known: Collection[str], before: Collection[str], report: ScanReport) -> set[str]:
+        """Record folders in one transaction, and return those that cannot be read.
+
+        Where one of them makes for an unexpected fault, each is recorded by itself, so that only that one is missing.
+        """
+        try:
+            taken, failed = self._recorded(places)
+        except DatabaseError:
+            raise
+        except Exception:
+            if len(places) > 1:
+                return set().union(*(self._take([place], known, before, report) for place in places))
+            if places[0] not in before:
+                _log.exception("the folder %s cannot be recorded", places[0])
+            taken, failed = [], {places[0]: _UNEXPECTED}
+        report.changed += sum(place in known for place in taken)
+        report.added += sum(place not in known for place in taken)
+        report.skipped |= failed
+        return set(failed)
+
+    def _recorded(self, places: list[str]) -> tuple[list[str], dict[str, str]]:
+        taken, failed = [], {}
         with self._catalog.database.write() as transaction:
             for place in places:
                 try:
                     self._local.take(transaction, self._local.root / place)
                 except UnreadableSkill as problem:
-                    report.skipped[place] = problem.reason
-                except FileNotFoundError:
+                    failed[place] = problem.reason
+                except (FileNotFoundError, NotADirectoryError):
                     continue  # gone since it was listed: the next scan removes it
                 except OSError as problem:
-                    report.skipped[place] = problem.strerror or "it cannot be read"
+                    failed[place] = _reason(problem)
                 else:
-                    report.changed += place in known
-                    report.added += place not in known
+                    taken.append(place)
+        return taken, failed
 
-    def _remove(self, places: list[str], report: ScanReport) -> None:
-        if not places:
+    def _remove(self, gone: list[str], failed: set[str], report: ScanReport) -> None:
+        if not gone and not failed:
             return
         with self._catalog.database.write() as transaction:
-            for place in places:
+            for place in (*gone, *failed):
                 stored = self._catalog.find_at(transaction, place)
-                back = place not in report.skipped and (self._local.root / place / SKILL_FILE).is_file()
+                back = place not in failed and self._is_there(place)
                 if stored is not None and not back:
                     self._catalog.delete(transaction, stored.key)
                     report.removed += 1
 
-    def _keep_problems(self, report: ScanReport) -> None:
-        before = self._catalog.problems()
+    def _is_there(self, place: str) -> bool:
+        # Unlike Path.is_file it does not raise where the folder may not be looked into.
+        return os.path.isfile(self._local.root / place / SKILL_FILE)  # noqa: PTH113
+
+    def _keep_problems(self, before: dict[str, str], report: ScanReport) -> None:
         if before == report.skipped:
             return
         with self._catalog.database.write() as transaction:
@@ -131,10 +184,20 @@ class Scanner:
         while not self._stopped.is_set():
             try:
                 self._watch_until_stopped(self._local.root)
-            except (OSError, RuntimeError) as error:
-                _log.warning("the skills directory cannot be watched (%s); it is looked at every 5 seconds", error)
-                self._stopped.wait(5)
-                self._reconcile_quietly()
+            except (OSError, RuntimeError) as error:  # also where a name in it is not UTF-8
+                if self._is_watching:
+                    every = _LOOK_EVERY_SECONDS
+                    _log.warning(
+                        "the skills directory cannot be watched (%s); it is looked at every %g s", error, every
+                    )
+                self._is_watching = False
+                self._look_now_and_then()
+
+    def _look_now_and_then(self) -> None:
+        for _ in range(_LOOKS_WITHOUT_WATCHING):
+            self._look()
+            if self._stopped.wait(_LOOK_EVERY_SECONDS):
+                return
 
     def _watch_until_stopped(self, root: Path) -> None:
         watch = watchfiles.watch(
@@ -147,16 +210,28 @@ class Scanner:
         )
         for turn, changes in enumerate(watch):
             # The first turn comes when the watch stands, whatever has happened: what changed before it did is found.
-            if changes or turn == 0:
-                self._reconcile_quietly()
+            if changes or turn == 0 or (self._again.problem and self._again.is_due()):
+                self._look()
+            self._is_watching = self._is_watching or turn > 0
 
-    def _reconcile_quietly(self) -> None:
+    def reconcile_quietly(self) -> ScanReport | None:
+        """Scan as `reconcile` does; one that fails is logged and tried again, with a back-off, while it watches."""
         try:
             report = self.reconcile()
-        except Exception:
-            _log.exception("the scan failed; it is tried again at the next change")
-            return
-        if report.added or report.changed or report.removed:
+        except Exception as error:
+            self._again.failed(f"the scan failed ({type(error).__name__}); it is tried again, and the log says more")
+            _log.exception("the scan of the skills directory failed; it is tried again")
+            return None
+        self._again.succeeded()
+        return report
+
+    def _look(self) -> None:
+        report = self.reconcile_quietly()
+        if report is not None and (report.added or report.changed or report.removed):
             _log.info(
                 "skills directory: %d added, %d changed, %d removed", report.added, report.changed, report.removed
             )
+
+
+def _reason(problem: OSError) -> str:
+    return problem.strerror or "it cannot be read"

@@ -184,9 +184,11 @@ class RemoteBackend:
 
 
 def _credential(api_key: str | None) -> dict[str, str]:
-    """Return the header that carries an API key, or a token in its place."""
+    """Return the header that carries an API key, or a token in its place. Raises CommandFailed."""
     if api_key is None:
         return {}
+    if not api_key.isascii() or not api_key.isprintable():
+        raise CommandFailed("client.api_key holds characters that no HTTP header takes")
     return {"x-api-key": api_key} if api_key.startswith("sk_") else {"Authorization": f"Bearer {api_key}"}
 
 

@@ -57,10 +57,11 @@ def facts_table(answer: Data) -> Iterator[Table | str]:
 
 
 def status_tables(answer: Data) -> Iterator[Table | str]:
-    """Yield how the service is, and what the last scan could not read."""
+    """Yield how the service is, what of it does not work, and what the last scan could not read."""
     embedding = answer["embedding"]
     model = f"{embedding['provider']} {embedding['model']} ({embedding['dim']})" if embedding["provider"] else "none"
     yield from facts_table({**answer, "embedding": model})
+    yield from _problems("Does not work", answer.get("problems", {}))
     yield from _problems("Skipped", answer["skipped"])
 
 

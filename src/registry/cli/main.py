@@ -32,12 +32,24 @@ from registry.cli.project import generate_mdc, lock, verify
 from registry.cli.publish import publish, unyank, yank
 from registry.cli.sources import sources
 from registry.db import DatabaseUnusable
+from registry.domain.file_names import is_text, shown
 from registry.runtime.data_dir import DataDirInUse, DataDirLock
 from registry.services.schemas import SearchBody
 from search.modes import Mode
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _TextArguments(click.Group):
+    """Refuses arguments that are not UTF-8: no catalog, server or address takes them."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse as click does. Exits with the code of wrong use."""
+        for one in args:
+            if not is_text(one):
+                stop(f"the argument {shown(one)} is not UTF-8 text", WRONG_USE)
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_TextArguments, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="skill-registry")
 @click.pass_context
 def main(context: click.Context) -> None:
@@ -84,18 +96,13 @@ def serve(**flags: Any) -> None:
 @settings_options(*SHARED_SETTINGS)
 def search(query: str, limit: int, mode: str, as_json: bool, server: str | None, **flags: Any) -> None:
     """Find the skills that fit QUERY, best first. Exit code 3: nothing fits."""
-    if not 1 <= len(query.strip()) <= 2000 or not _is_unicode(query):
-        stop("the query must be 1 to 2,000 characters of UTF-8 text", WRONG_USE)
+    if not 1 <= len(query.strip()) <= 2000:
+        stop("the query must be 1 to 2,000 characters", WRONG_USE)
     body = SearchBody(query=query, limit=limit, mode=cast(Mode, mode))
     found = with_target(flags, server, lambda target: target.search(body))
     console.show(found, console.search_table, as_json=as_json)
     if not found["skills"]:
         sys.exit(NOTHING_FOUND)
-
-
-def _is_unicode(text: str) -> bool:
-    """Return whether an argument was valid in the terminal's encoding: Python stands surrogates in for other bytes."""
-    return not any("\ud800" <= sign <= "\udfff" for sign in text)
 
 
 @main.command()

@@ -9,6 +9,7 @@ an array, a repeated flag, or one comma-separated text; any other text stands fo
 wherever it comes from. A blank text counts as not given.
 """
 
+import contextlib
 import difflib
 import ipaddress
 import re
@@ -40,7 +41,7 @@ from registry.config.groups import (
     TransparencySettings,
     WebhooksSettings,
 )
-from registry.config.types import Secret, convert, expected, kind
+from registry.config.types import Secret, convert, expected, is_encodable, kind
 from registry.domain.addresses import AddressPolicy
 from registry.domain.source_entry import ConfiguredSource
 
@@ -246,14 +247,16 @@ def _unknown(what: str, name: str, origin: str, known: Iterable[str]) -> Setting
 
 
 def _value(setting: Setting, given: _Given | None) -> object:
-    if given is None:
-        return setting.default.absolute() if isinstance(setting.default, Path) else setting.default
-    try:
-        return convert(given.raw, setting.annotation)
-    except (msgspec.ValidationError, RuntimeError):
-        shown = "" if setting.flag is None or issubclass(setting.type, Secret) else f" = {given.raw!r:.200}"
-        message = f"{setting.key}{shown} (from {given.origin}): expected {setting.expected}"
-    raise SettingsError(message)
+    default = setting.default.absolute() if isinstance(setting.default, Path) else setting.default
+    raw, origin = given or (default, "the current folder")
+    wanted = setting.expected
+    with contextlib.suppress(msgspec.ValidationError, RuntimeError, UnicodeEncodeError):
+        value = default if given is None else convert(raw, setting.annotation)
+        if is_encodable(value):
+            return value
+        wanted += " in UTF-8"
+    shown = "" if setting.flag is None or issubclass(setting.type, Secret) else f" = {raw!r:.200}"
+    raise SettingsError(f"{setting.key}{shown} (from {origin}): expected {wanted}")
 
 
 def _built(group: type[_Group], prefix: str, values: Mapping[str, object]) -> _Group:

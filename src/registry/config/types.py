@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta, inspect
 
 from registry.domain.addresses import shown
+from registry.domain.file_names import is_text
 
 
 class Secret:
@@ -139,6 +140,13 @@ def _from_text(type_: Any, raw: object) -> object:
     if not isinstance(raw, str):
         raise TypeError(type_)
     return Path(raw).expanduser().absolute() if type_ is Path else type_(raw)
+
+
+def is_encodable(value: object) -> bool:
+    """Return whether every text and path of a value is UTF-8, as answers and logs are; a secret may be any bytes."""
+    if isinstance(value, tuple):
+        return all(is_encodable(item) for item in value)
+    return not isinstance(value, str | Path) or is_text(str(value))
 
 
 def expected(type_: Any) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
+from registry.domain.file_names import shown
 from registry.domain.findings import Finding
 from registry.skill_folder import list_files
 
@@ -69,6 +70,7 @@ def _urls(path: Path) -> Iterable[str]:
 
 
 def _note(rule: str, path: str | None, what: str) -> Finding:
+    file = shown(path) if path else None
     return Finding(
-        kind="quality_warning", severity="none", rule=rule, file=path, message=f"the last update brought {what}"
+        kind="quality_warning", severity="none", rule=rule, file=file, message=f"the last update brought {what}"
     )

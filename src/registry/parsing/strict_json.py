@@ -23,6 +23,7 @@ MAX_DEPTH = 32
 MAX_INTEGER = 2**53
 
 _FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _NAME_LENGTH = 100
 _TOO_DEEP = f"is nested more than {MAX_DEPTH} levels deep"
 
@@ -40,6 +41,8 @@ def decode(body: bytes, kind: type[_T]) -> _T:
     faults: list[FieldError] = []
     value = _parse(body, faults)
     faults.extend(_unfit(value, ROOT, MAX_DEPTH))
+    if faults:
+        value = _encodable(value, MAX_DEPTH)
     # JSON writes a line break as an escape: where there is none, msgspec's own check is enough.
     if not faults and b"\\" not in body:
         with contextlib.suppress(msgspec.ValidationError):
@@ -97,6 +100,19 @@ def _unfit(value: Any, field: str, depth: int) -> Iterator[FieldError]:
         yield FieldError(field, f"must be a whole number from 0 to {MAX_INTEGER}")
     elif isinstance(value, float) and not math.isfinite(value):
         yield FieldError(field, "must be a finite number")
+
+
+def _encodable(value: Any, depth: int) -> Any:
+    """Return a value whose other faults can be looked for: msgspec cannot read texts with half a surrogate pair."""
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value)
+    if not isinstance(value, dict | list):
+        return value
+    if depth == 0:
+        return None
+    if isinstance(value, list):
+        return [_encodable(item, depth - 1) for item in value]
+    return {_SURROGATE.sub("\ufffd", key): _encodable(item, depth - 1) for key, item in value.items()}
 
 
 def _items(value: dict[str, Any] | list[Any], field: str) -> Iterator[tuple[str, Any]]:

@@ -1,12 +1,12 @@
 """The skills directory checked against `skills.lock`, from the files alone: no server, no catalog, no network."""
 
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
+from registry.domain.file_names import shown
 from registry.project.lock_file import LockedSkill
 from registry.skill_folder import find_skill_folders, tree_digest
 
@@ -23,7 +23,7 @@ def differences(locked: Sequence[LockedSkill], skills_dir: Path) -> list[Differe
     """Return how the skills directory differs from the lock, in order of path: nothing where all agree."""
     found = {folder.relative_to(skills_dir).as_posix() for folder in find_skill_folders(skills_dir)}
     added = [
-        Difference(path=_shown(path), kind="added", message="the lock does not name this skill")
+        Difference(path=shown(path), kind="added", message="the lock does not name this skill")
         for path in found - {skill.path for skill in locked}
     ]
     return sorted([*added, *_differing(locked, skills_dir)], key=lambda one: one.path)
@@ -42,8 +42,3 @@ def _differing(locked: Sequence[LockedSkill], skills_dir: Path) -> Iterator[Diff
             if sha256 != skill.sha256:
                 message = f"the files of {skill.id} have sha256 {sha256}, not {skill.sha256}"
                 yield Difference(path=skill.path, kind="changed", message=message)
-
-
-def _shown(path: str) -> str:
-    """Return a path as text that can be written: names of files need not be UTF-8."""
-    return os.fsencode(path).decode("utf-8", "replace")

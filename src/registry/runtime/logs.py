@@ -11,7 +11,8 @@ import msgspec
 LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _QUIET = ("asyncio", "httpx", "httpcore", "openai", "urllib3", "watchfiles")
 
 
@@ -38,7 +39,8 @@ class JsonLines(logging.Formatter):
         line |= fields if fields is not None else {"logger": record.name, "message": record.getMessage()}
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return msgspec.json.encode(line).decode()
+        texts = {name: _SURROGATE.sub(_escape, value) for name, value in line.items() if isinstance(value, str)}
+        return msgspec.json.encode(line | texts).decode()
 
 
 class TextLines(logging.Formatter):

@@ -5,7 +5,6 @@ import gc
 import logging
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from registry.catalog.documents import CatalogDocuments
@@ -35,8 +34,10 @@ from registry.publish.published import PublishedVersions
 from registry.publish.service import Publishing
 from registry.runtime.commit_listener import CommitListener
 from registry.runtime.leader_election import LeaderElection
+from registry.runtime.starting import Part, Starting
 from registry.services.registry_profile import RegistryProfile
 from registry.services.rescan import Rescan
+from registry.services.schemas import State
 from registry.services.skill_backends import SkillBackends
 from registry.sources.service import Sources
 from registry.transparency.checkpoint import checkpoint_file
@@ -49,6 +50,9 @@ _FIRST_WAIT_SECONDS = 10.0
 
 _FIRST_VECTORS_SECONDS = 3.0
 """The part of it for loading a model and embedding a small catalog."""
+
+_TRY_AGAIN_SECONDS = 1.0
+"""How often parts that could not start are checked for a retry."""
 
 
 class Services:
@@ -66,7 +70,8 @@ class Services:
         self.started_at = time.monotonic()
         self.ready = threading.Event()
         self.draining = False
-        self._starting: threading.Thread | None = None
+        self._start_thread: threading.Thread | None = None
+        self._closing = threading.Event()
         settings.skills_dir.mkdir(parents=True, exist_ok=True)
         self.database = open_database(settings)
         self.documents = CatalogDocuments(self.database)
@@ -101,9 +106,10 @@ class Services:
         parts = self._install_parts()
         self.installer = Installer(parts)
         self.upgrader = Upgrader(parts, self.sources.fetcher)
-        self._led = self._work_of_one()
+        self._led = Starting(self._work_of_one())
         self._leading = self._make_leading(may_lead=worker == 0)
         self._waking = CommitListener(self.database, self._look)
+        self._starting = Starting(self._work_of_each())
 
     def _look(self) -> None:
         """Take up what any process has committed."""
@@ -116,23 +122,33 @@ class Services:
 
     def _make_leading(self, *, may_lead: bool) -> LeaderElection:
         lead = self.database.lead if may_lead else lambda: False
-        return LeaderElection(lead, self._take_up, self._put_down, self.reindexing.resume)
+        return LeaderElection(lead, self._take_up, self._led.end, self._look_after)
 
-    def _work_of_one(self) -> list[tuple[Callable[[], None], Callable[[], None]]]:
-        """Return start and stop of each part that runs in the leader only."""
+    def _work_of_each(self) -> list[Part]:
+        """Return the parts that run in every process. `close` stops all of them."""
+        work = [Part("lead", self._leading.start), Part("indexes", self.engine.changed)]
+        if self._publishing is not None and not self.database.is_read_only:
+            work.append(Part("publishing", self._publishing.start))
+        work.append(Part("waking", self._waking.start))
+        if self._registry is not None:
+            work.append(Part("limits", self._registry.start))
+        return work
+
+    def _work_of_one(self) -> list[Part]:
+        """Return the parts that run in the leader only."""
         yield_to_foreground = self.engine.search.in_flight.yield_to_foreground
         findings = Rescan(self.records, self._publishing, self.database.hooks, yield_to_foreground)
         snapshots = SnapshotPublisher(self._snapshots, self.engine, self.documents)
         work = [
-            (self.scanner.start, self.scanner.stop),
-            (self.engine.start_indexing, self.engine.stop_indexing),
-            (self.sources.start, self.sources.rest),
-            (self.webhooks.start, self.webhooks.stop),
-            (findings.start, findings.stop),
-            (snapshots.start, snapshots.stop),
+            Part("watching", self.scanner.start, self.scanner.stop),
+            Part("embedding", self.engine.start_indexing, self.engine.stop_indexing),
+            Part("sources", self.sources.start, self.sources.rest),
+            Part("webhooks", self.webhooks.start, self.webhooks.stop),
+            Part("findings", findings.start, findings.stop),
+            Part("snapshots", snapshots.start, snapshots.stop),
         ]
         if self._publishing is not None:
-            work.append((self._publishing.start_leading, self._publishing.stop_leading))
+            work.append(Part("index pushes", self._publishing.start_leading, self._publishing.stop_leading))
         return work
 
     def _make_publishing(self) -> Publishing:
@@ -183,8 +199,8 @@ class Services:
 
     def begin(self) -> None:
         """Start in a background thread, so that probes answer meanwhile."""
-        self._starting = threading.Thread(target=self._start, name="start", daemon=True)
-        self._starting.start()
+        self._start_thread = threading.Thread(target=self._start, name="start", daemon=True)
+        self._start_thread.start()
 
     def scan(self) -> ScanReport | None:
         """Reconcile the catalog with the skills directory. Return None if another process does that."""
@@ -192,33 +208,42 @@ class Services:
 
     def _take_up(self) -> None:
         """Start the leader's work: scan and watch the skills directory, embed, refresh sources."""
-        _log.info("skills directory: %s", self.scanner.reconcile().summary())
-        for start, _ in self._led:
-            start()
+        report = self.scanner.reconcile_quietly()
+        if report is not None:
+            _log.info("skills directory: %s", report.summary())
+        self._led.begin()
 
-    def _put_down(self) -> None:
-        for _, stop in self._led:
-            stop()
+    def _look_after(self) -> None:
+        """Do the leader's periodic work: retry parts that could not start, and resume jobs of processes that died."""
+        self._led.begin()
+        self.reindexing.resume()
 
     def _start(self) -> None:
-        """Bring the indexes up to date, and start the leader's work if this process leads."""
+        """Start every part, the leader's work too if this process leads, and retry what fails."""
+        has_all = self._starting.begin()
         try:
-            self._leading.start()
-            self.engine.changed()
-            if self._embedder is not None and self._embedder.provider == "local":
+            if has_all and self._embedder is not None and self._embedder.provider == "local":
                 self.engine.wait_until_embedded(_FIRST_VECTORS_SECONDS)
-            if self._publishing is not None and not self.database.is_read_only:
-                self._publishing.start()
-        except Exception:
-            _log.exception("starting failed half-way; what there is answers")
         finally:
-            self._waking.start()
-            if self._registry is not None:
-                self._registry.start()
             self.ready.set()
-            # These objects live until the end, so the garbage collector need not visit them again.
-            gc.collect()
-            gc.freeze()
+        # These objects live until the end, so the garbage collector need not visit them again.
+        gc.collect()
+        gc.freeze()
+        while not has_all and not self._closing.wait(_TRY_AGAIN_SECONDS):
+            has_all = self._starting.begin()
+
+    def problems(self) -> dict[str, str]:
+        """Return the parts of this process that do not work, with the reason. Each is retried."""
+        scan = {"scan": self.scanner.problem} if self.scanner.problem else {}
+        return scan | self._starting.problems() | self._led.problems()
+
+    def state(self) -> State:
+        """Return the state of this process."""
+        if self.draining:
+            return "draining"
+        if not self.ready.is_set():
+            return "starting"
+        return "degraded" if self.problems() else "ok"
 
     async def when_ready(self) -> "Services":
         """Return these services after the first scan, or after the longest wait for it."""
@@ -244,11 +269,12 @@ class Services:
 
     def close(self) -> None:
         """Stop at a step boundary. Everything acknowledged is in the database; the indexes are saved."""
-        if self._starting is not None:
-            self._starting.join()
+        self._closing.set()
+        if self._start_thread is not None:
+            self._start_thread.join()
         self._leading.stop()
         self._waking.stop()
-        self._put_down()
+        self._led.end()
         self.sources.stop()
         if self._publishing is not None:
             self._publishing.stop()

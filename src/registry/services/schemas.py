@@ -110,14 +110,19 @@ class EmbeddingStatus(msgspec.Struct, kw_only=True):
     error: str | None
 
 
+State = Literal["ok", "starting", "degraded", "draining"]
+
+
 class StatusData(msgspec.Struct, kw_only=True):
     """The status of the service. `skipped` maps folders that could not be read to reasons; `warnings` lists defects.
+
+    `status` is `degraded` while `problems` names parts that do not work, with the reason; each is retried.
 
     `issuer` says who gets a token without a credential: anybody, nobody, or callers on loopback; `anonymous_read`
     whether reading needs one. Both are null where there are no tokens.
     """
 
-    status: Literal["ok", "starting", "draining"]
+    status: State
     version: str
     profile: str
     uptime_seconds: float
@@ -130,5 +135,6 @@ class StatusData(msgspec.Struct, kw_only=True):
     writable: bool
     issuer: Literal["open", "closed", "loopback"] | None
     anonymous_read: bool | None
+    problems: dict[str, str]
     skipped: dict[str, str]
     warnings: dict[str, list[str]]

@@ -1,7 +1,6 @@
 """The use case of the status: how the service is."""
 
 import time
-from typing import Literal
 
 from registry import __version__
 from registry.services.container import Services
@@ -12,9 +11,8 @@ def service_status(services: Services, *, in_full: bool = True) -> StatusData:
     """Return the status; only with `in_full` it names the folders that were skipped, and the warnings of skills."""
     engine = services.engine.status()
     is_local = services.settings.profile == "local"
-    state: Literal["ok", "starting", "draining"] = "ok" if services.ready.is_set() else "starting"
     return StatusData(
-        status="draining" if services.draining else state,
+        status=services.state(),
         version=__version__,
         profile=services.settings.profile,
         uptime_seconds=round(time.monotonic() - services.started_at, 3),
@@ -29,6 +27,7 @@ def service_status(services: Services, *, in_full: bool = True) -> StatusData:
         writable=services.writable(),
         issuer=None if is_local else services.registry.issuer.mode,
         anonymous_read=None if is_local else services.settings.auth.anonymous_read,
+        problems=services.problems() if in_full else {},
         skipped=services.catalog.problems() if in_full else {},
         warnings=services.catalog.warnings() if in_full else {},
     )

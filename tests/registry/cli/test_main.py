@@ -129,9 +129,44 @@ def test_meaning_cannot_be_insisted_on_without_a_model(folder: Path) -> None:
     Done(folder, "search", "pdf", "--mode", "semantic").complains(1)
 
 
-@pytest.mark.parametrize("query", ["", "   ", "q" * 2001, "a\udce9"])
+@pytest.mark.parametrize("query", ["", "   ", "q" * 2001])
 def test_a_query_outside_the_rule_is_wrong_use(folder: Path, query: str) -> None:
     Done(folder, "search", query).complains(2, "query")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("search", "a\udce9"),
+        ("uninstall", "a\udce9"),
+        ("reindex", "a\udce9"),
+        ("install", "./a\udce9"),
+        ("keys", "create", "--name", "a\udce9", "--role", "user"),
+        ("users", "remove", "a\udce9"),
+        ("status", "--server", "http://a\udce9"),
+        ("scan", "--data-dir", "a\udce9"),
+        ("a\udce9",),
+    ],
+    ids=" ".join,
+)
+def test_an_argument_that_is_not_utf_8_is_wrong_use(folder: Path, arguments: tuple[str, ...]) -> None:
+    Done(folder, *arguments).complains(2, r"a\xe9", "UTF-8")
+
+
+@pytest.mark.parametrize("name", ["SKILLS_DIR", "PROFILE", "LOG_FORMAT", "SERVER_HOST", "SOURCES", "EMBEDDING_MODEL"])
+def test_a_setting_that_is_not_utf_8_is_named(folder: Path, name: str) -> None:
+    Done(folder, "status", **{f"SKILL_REGISTRY_{name}": "a\udce9"}).complains(2, f"SKILL_REGISTRY_{name}", "expected")
+
+
+def test_a_current_folder_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
+    odd = tmp_path / "a\udce9"
+    odd.mkdir()
+    Done(odd, "scan").complains(2, "current folder", "UTF-8")
+
+
+def test_a_credential_that_no_header_takes_is_named(folder: Path) -> None:
+    done = Done(folder, "status", "--server", "http://127.0.0.1:9", SKILL_REGISTRY_CLIENT_API_KEY="sk_\udce9")
+    done.complains(1, "client.api_key")
 
 
 def test_a_running_server_is_found_by_its_data_directory(server: RunningServer, tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from registry.domain.file_names import shown
+
 Area = Literal["rows", "blobs", "words", "vectors", "index", "log"]
 
 REPAIR = "run it with --repair"
@@ -36,12 +38,12 @@ class CannotCheck(Exception):
 
 def derived(area: Area, thing: str, problem: str, repair: Repair) -> Discrepancy:
     """Return a disagreement in what is made from the truth, and can be made again."""
-    return Discrepancy(Drift(area=area, thing=thing, problem=problem, advice=REPAIR, repairable=True), repair)
+    return Discrepancy(Drift(area=area, thing=shown(thing), problem=problem, advice=REPAIR, repairable=True), repair)
 
 
 def lost(area: Area, thing: str, problem: str, advice: str) -> Discrepancy:
     """Return a disagreement that nothing here can settle."""
-    return Discrepancy(Drift(area=area, thing=thing, problem=problem, advice=advice, repairable=False), None)
+    return Discrepancy(Drift(area=area, thing=shown(thing), problem=problem, advice=advice, repairable=False), None)
 
 
 BACKUP = "restore it from a backup: nothing else has it"
