@@ -1,4 +1,4 @@
-"""When to try again what failed: soon at first, then ever more rarely."""
+"""Exponential back-off for something that failed."""
 
 import time
 
@@ -7,7 +7,7 @@ _LONGEST_SECONDS = 60.0
 
 
 class Backoff:
-    """Says when something that failed is due again. `problem` says why it failed last, None where it did not."""
+    """Says when a retry is due. `problem` is the reason of the last failure, None after a success."""
 
     def __init__(self) -> None:
         self.problem: str | None = None
@@ -19,11 +19,11 @@ class Backoff:
         return time.monotonic() >= self._due
 
     def failed(self, problem: str) -> None:
-        """Note a failure: the pause after it is twice the one before, from 1 to 60 seconds."""
+        """Record a failure. Each pause is twice the one before, from 1 to 60 seconds."""
         self.problem = problem
         self._due = time.monotonic() + self._pause
         self._pause = min(2 * self._pause, _LONGEST_SECONDS)
 
     def succeeded(self) -> None:
-        """Forget the failures before."""
+        """Reset after a success."""
         self.problem, self._pause, self._due = None, _FIRST_SECONDS, 0.0

@@ -34,7 +34,7 @@ from registry.publish.published import PublishedVersions
 from registry.publish.service import Publishing
 from registry.runtime.commit_listener import CommitListener
 from registry.runtime.leader_election import LeaderElection
-from registry.runtime.starting import Part, Starting
+from registry.runtime.startup import Part, Startup
 from registry.services.registry_profile import RegistryProfile
 from registry.services.rescan import Rescan
 from registry.services.schemas import State
@@ -106,10 +106,10 @@ class Services:
         parts = self._install_parts()
         self.installer = Installer(parts)
         self.upgrader = Upgrader(parts, self.sources.fetcher)
-        self._led = Starting(self._work_of_one())
+        self._led = Startup(self._work_of_one())
         self._leading = self._make_leading(may_lead=worker == 0)
         self._waking = CommitListener(self.database, self._look)
-        self._starting = Starting(self._work_of_each())
+        self._starting = Startup(self._work_of_each())
 
     def _look(self) -> None:
         """Take up what any process has committed."""

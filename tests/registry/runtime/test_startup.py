@@ -2,7 +2,7 @@
 
 import time
 
-from registry.runtime.starting import Part, Starting
+from registry.runtime.startup import Part, Startup
 
 
 class Work:
@@ -24,7 +24,7 @@ class Work:
 
 def test_a_part_that_fails_keeps_no_other_from_beginning_and_is_tried_again() -> None:
     bad, good = Work(failures=2), Work()
-    starting = Starting([Part("bad", bad.begin, bad.end), Part("good", good.begin, good.end)])
+    starting = Startup([Part("bad", bad.begin, bad.end), Part("good", good.begin, good.end)])
     assert not starting.begin()
     assert (bad.begun, good.begun) == (0, 1)
     assert "OSError" in starting.problems()["bad"]
@@ -38,7 +38,7 @@ def test_a_part_that_fails_keeps_no_other_from_beginning_and_is_tried_again() ->
 
 def test_what_has_ended_may_begin_again() -> None:
     bad, good = Work(failures=1), Work()
-    starting = Starting([Part("bad", bad.begin, bad.end), Part("good", good.begin, good.end)])
+    starting = Startup([Part("bad", bad.begin, bad.end), Part("good", good.begin, good.end)])
     starting.begin()
     starting.end()
     assert (bad.ended, good.ended, starting.problems()) == (1, 1, {})

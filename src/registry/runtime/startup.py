@@ -1,15 +1,15 @@
-"""What a service is made of, begun part by part: one that fails keeps no other from beginning, and is tried again."""
+"""Starts the parts of a service one by one. A part that fails does not stop the others, and is retried."""
 
 import logging
 from collections.abc import Callable, Sequence
 
 from registry.runtime.backoff import Backoff
 
-_log = logging.getLogger("registry")
+_log = logging.getLogger("registry.runtime")
 
 
 class Part:
-    """One part of the service. `begin` may raise, and is called again then; `end` also ends what began only in part."""
+    """One part of the service. `begin` is retried if it raises. `end` also stops a part that started incompletely."""
 
     def __init__(self, name: str, begin: Callable[[], None], end: Callable[[], None] = lambda: None) -> None:
         self.name = name
@@ -19,14 +19,14 @@ class Part:
         self.again = Backoff()
 
 
-class Starting:
-    """Begins and ends parts, in their order. For one thread at a time, but for `problems`."""
+class Startup:
+    """Starts and stops parts in order. Only `problems` may be called from several threads at once."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self._parts = parts
 
     def begin(self) -> bool:
-        """Begin what has not begun yet and is due to be tried; return whether all has begun."""
+        """Start the parts that have not started and are due. Return whether all have started."""
         for part in self._parts:
             if not part.has_begun and part.again.is_due():
                 self._begin(part)
@@ -43,12 +43,12 @@ class Starting:
             part.has_begun = True
 
     def end(self) -> None:
-        """End every part; all may begin again."""
+        """Stop every part. All may start again."""
         for part in self._parts:
             part.has_begun = False
             part.again.succeeded()
             part.end()
 
     def problems(self) -> dict[str, str]:
-        """Return why parts could not begin, by their names."""
+        """Return the parts that could not start, with the reason."""
         return {part.name: part.again.problem for part in self._parts if part.again.problem}
