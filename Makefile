@@ -18,9 +18,9 @@ serve: install ## serve the example skills at http://localhost:8080
 registry: .venv/installed-dev ## serve a registry with its S3 storage and its index on this machine, in .registry/
 	$(BIN)/python examples/registry.py $(ARGS)
 
-# A file's tests stay together, because its servers are shared; the files are spread, because servers are mostly waited for.
+# A file's tests stay together, because they share servers. The files keep their order, the longest first.
 test: .venv/installed-dev programs ## run the tests
-	$(BIN)/pytest -q --numprocesses auto --maxprocesses 4 --dist loadfile --durations 20 $(ARGS)
+	$(BIN)/pytest -q --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder --durations 20 $(ARGS)
 
 lint: .venv/installed-dev vendor-check ## check style, types and vendored files
 	$(BIN)/ruff check .
