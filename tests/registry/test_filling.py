@@ -2,7 +2,7 @@
 
 import json
 import os
-import subprocess
+import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -24,6 +24,7 @@ from support.commands import Done
 from support.embedding_server import EmbeddingServer, honest
 from support.embedding_server import Request as Asked
 from support.postgres_server import PostgresServer
+from support.processes import start
 from support.servers import COMMAND
 
 SETTINGS = load_settings({}, {})
@@ -59,24 +60,25 @@ class Embedding:
     def __init__(self, url: DatabaseUrl, provider: EmbeddingServer, folder: Path, *args: str) -> None:
         model = ("--embedding-provider", "hosted", "--embedding-model", "small", "--embedding-dimension", "8")
         plain = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI", "SKILL_"))}
-        self.process = subprocess.Popen(
-            (COMMAND, "embed", "--json", "--data-dir", folder / "data", *model, *args),
-            env=plain
-            | {"SKILL_REGISTRY_DATABASE_URL": url.reveal(), "OPENAI_API_KEY": "sk", "OPENAI_BASE_URL": provider.url},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        env = plain | {
+            "SKILL_REGISTRY_DATABASE_URL": url.reveal(),
+            "OPENAI_API_KEY": "sk",
+            "OPENAI_BASE_URL": provider.url,
+        }
+        self._printed = folder / f"{secrets.token_hex(4)}.json"
+        command = (COMMAND, "embed", "--json", "--data-dir", str(folder / "data"), *model, *args)
+        with self._printed.open("wb") as printed:
+            self.process = start(command, env, stdout=printed.fileno())
 
     def finished(self) -> dict[str, object]:
-        out, _ = self.process.communicate(timeout=120)
-        assert self.process.returncode == 0
-        answer: dict[str, object] = json.loads(out)
+        assert self.process.wait(300) == 0
+        answer: dict[str, object] = json.loads(self._printed.read_text())
         return answer
 
     def kill_when(self, condition: Callable[[], bool]) -> None:
         wait_until(condition)
         self.process.kill()
-        self.process.communicate()
+        self.process.wait()
 
 
 def texts(provider: EmbeddingServer) -> list[str]:

@@ -1,7 +1,7 @@
 """The order of test files: the longest first, so that none of them is left for one worker at the end.
 
 `durations.json` beside this file says how many seconds each file of at least one second takes. Files are known by their
-names, so that a file keeps its entry when it moves. `make test ARGS=--store-durations` measures the files that run anew.
+names, so that a file keeps its entry when it moves. `make test ARGS=--store-durations` measures those that run anew.
 """
 
 import json

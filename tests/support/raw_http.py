@@ -1,17 +1,18 @@
 """A raw HTTP client, and the tiny application as a process to point it at."""
 
 import json
+import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
+
+from support.processes import Process, start
 
 TINY_APP = Path(__file__).parent / "tiny_app.py"
 HANG_SECONDS = 20.0
@@ -87,8 +88,9 @@ class Connection:
 class TinyServer:
     """The tiny application, running."""
 
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
+    def __init__(self, process: Process, log: IO[str]) -> None:
         self.process = process
+        self._log = log
         self.lines: list[str] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -98,8 +100,7 @@ class TinyServer:
         self.port = int(self.wait_for_line(r"listening on http://\S+:(\d+)")[1])
 
     def _read(self) -> None:
-        assert self.process.stderr
-        self.lines.extend(iter(self.process.stderr.readline, ""))
+        self.lines.extend(iter(self._log.readline, ""))
 
     def read_to_end(self) -> None:
         """Read what the process, which has ended, has written last."""
@@ -158,13 +159,17 @@ def request(
 @contextmanager
 def tiny_server(**run: Any) -> Iterator[TinyServer]:
     """Run the tiny application with these settings (`tiny_app.Run`) and end it afterwards."""
-    command = [sys.executable, str(TINY_APP), json.dumps(run)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        server = TinyServer(process)
+    read, write = os.pipe()
+    with os.fdopen(read, encoding="utf-8") as log:
+        try:
+            process = start([str(TINY_APP), json.dumps(run)], os.environ, stderr=write)
+        finally:
+            os.close(write)
+        server = TinyServer(process, log)
         try:
             server.wait_until_listening()
             yield server
         finally:
-            if process.poll() is None:
-                process.kill()
+            process.kill()
+            process.wait()
             server.read_to_end()

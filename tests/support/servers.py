@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,8 @@ from types import TracebackType
 from typing import Any, Self
 
 import httpx
+
+from support.processes import start
 
 COMMAND = str(Path(sys.executable).with_name("skill-registry"))
 START_SECONDS = 60
@@ -61,7 +62,7 @@ class RunningServer:
         """Start and wait until requests are answered."""
         self._lock.unlink(missing_ok=True)
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(self.command(), stderr=log, env=self.environment())
+            self.process = start(self.command(), self.environment(), stderr=log.fileno())
         deadline = time.monotonic() + START_SECONDS
         while not (url := self._announced()):
             assert self.process.poll() is None, self.log.read_text()
