@@ -2,10 +2,12 @@
 # ARGS is handed on: make serve ARGS='--port 9000', make test ARGS='tests/search -k words'.
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve registry test lint format bench docs vendor-check clean programs
+.PHONY: help install serve registry test endurance check lint format bench docs vendor-check clean programs
 
 BIN := .venv/bin
 ARGS ?=
+PACKAGE ?= search
+PYTEST := $(BIN)/pytest -q --numprocesses auto --maxprocesses 4 --no-loadscope-reorder --durations 20
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,8 +21,17 @@ registry: .venv/installed-dev ## serve a registry with its S3 storage and its in
 	$(BIN)/python examples/registry.py $(ARGS)
 
 # A file's tests stay together, because they share servers. The files keep their order, the longest first.
-test: .venv/installed-dev programs ## run the tests
-	$(BIN)/pytest -q --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder --durations 20 $(ARGS)
+test: .venv/installed-dev programs ## run the tests, without the long ones
+	$(PYTEST) --dist loadfile -m "not endurance" $(ARGS)
+
+endurance: .venv/installed-dev programs ## run the tests that kill, damage and draw; ENDURANCE=10 runs ten times as many
+	$(PYTEST) --dist load --maxschedchunk 1 -m endurance $(ARGS)
+
+check: .venv/installed-dev ## check style and types, and run the tests of one package: make check PACKAGE=search
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(PYTEST) --dist loadfile -m "not endurance" $(or $(shell find tests -type d -name '$(PACKAGE)'),$(error no folder of tests is called $(PACKAGE))) $(ARGS)
 
 lint: .venv/installed-dev vendor-check ## check style, types and vendored files
 	$(BIN)/ruff check .

@@ -15,9 +15,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from support.endurance import times
 from support.servers import COMMAND, RunningServer, new_skill, write_skill
 
-KILLS = 30
+KILLS = times(30)
 
 
 class Ledger:
@@ -48,6 +49,7 @@ def write_until_killed(url: str, run: int, ledger: Ledger) -> None:
             return
 
 
+@pytest.mark.endurance
 def test_no_acknowledged_write_is_lost_to_kill_9(tmp_path: Path) -> None:
     server, ledger = RunningServer(tmp_path), Ledger()
     drawn = random.Random(5)

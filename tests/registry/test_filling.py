@@ -111,6 +111,7 @@ def test_of_several_processes_one_embeds_each_text(
         assert len(kept(database)) == len(texts(provider)) == 1500
 
 
+@pytest.mark.endurance
 def test_what_is_killed_anywhere_ends_like_an_undisturbed_run(
     database: Database, database_url: DatabaseUrl, provider: EmbeddingServer, tmp_path: Path
 ) -> None:
