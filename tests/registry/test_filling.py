@@ -26,6 +26,7 @@ from support.embedding_server import Request as Asked
 from support.postgres_server import PostgresServer
 from support.processes import start
 from support.servers import COMMAND
+from support.waiting import PATIENCE_SECONDS, wait_until
 
 SETTINGS = load_settings({}, {})
 
@@ -45,13 +46,6 @@ def stocked(database: Database, count: int) -> SkillCatalog:
     catalog = SkillCatalog(database)
     catalog.put_many((f"skill-{number}", f"does thing {number}", "") for number in range(count))
     return catalog
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 class Embedding:
@@ -147,12 +141,12 @@ def test_the_old_space_answers_until_the_service_is_started_with_the_new_one(
     catalog, old, new = stocked(database, 40), HashingEmbedder("old"), HashingEmbedder("new")
     service = Engine(catalog.documents, tmp_path / "one", old)
     service.start()
-    service.wait_until_embedded(10)
+    service.wait_until_embedded(PATIENCE_SECONDS)
     filled = fill(SETTINGS, database, new, lambda done, total: None)
     assert (filled.embedded, filled.failed, filled.space) == (40, 0, text_space(new))
     catalog.put("zebra-care", "Look after zebras")
     service.changed()
-    service.wait_until_embedded(10)
+    service.wait_until_embedded(PATIENCE_SECONDS)
     assert searched(service, "zebras") == ("semantic", ["zebra-care"])
     service.reindex()
     assert catalog.documents.vector_count(text_space(new)) == 40

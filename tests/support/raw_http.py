@@ -6,16 +6,15 @@ import re
 import signal
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from support.processes import Process, start
+from support.waiting import PATIENCE_SECONDS, wait_until
 
 TINY_APP = Path(__file__).parent / "tiny_app.py"
-HANG_SECONDS = 20.0
 
 
 class RawAnswer(NamedTuple):
@@ -44,7 +43,7 @@ class Connection:
     """One connection; answers are read as bytes, by the book."""
 
     def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=HANG_SECONDS)
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_SECONDS)
         self._file = self._socket.makefile("rb")
 
     def __enter__(self) -> "Connection":
@@ -104,16 +103,17 @@ class TinyServer:
 
     def read_to_end(self) -> None:
         """Read what the process, which has ended, has written last."""
-        self._reader.join(HANG_SECONDS)
+        self._reader.join(PATIENCE_SECONDS)
 
     def wait_for_line(self, pattern: str) -> re.Match[str]:
-        end = time.monotonic() + HANG_SECONDS
-        while time.monotonic() < end:
-            for line in list(self.lines):
-                if match := re.search(pattern, line):
-                    return match
-            time.sleep(0.01)
-        raise AssertionError(f"no line like {pattern!r} in {self.lines}")
+        found: list[re.Match[str]] = []
+
+        def is_there() -> bool:
+            found.extend(match for line in list(self.lines) if (match := re.search(pattern, line)))
+            return bool(found)
+
+        wait_until(is_there, why=lambda: f"no line like {pattern!r} in {self.lines}")
+        return found[0]
 
     def connect(self) -> Connection:
         return Connection(self.port)
@@ -132,7 +132,7 @@ class TinyServer:
         self.process.send_signal(number)
 
     def exit_code(self) -> int:
-        return self.process.wait(HANG_SECONDS)
+        return self.process.wait(PATIENCE_SECONDS)
 
     def log(self) -> list[dict[str, Any]]:
         """The lines of the log written so far, which is in JSON, as objects."""
