@@ -7,6 +7,8 @@
 BIN := .venv/bin
 ARGS ?=
 PACKAGE ?= search
+# Several processes compile the tests, and rewrite their assertions, unless they find that done.
+export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/pytest -q --numprocesses auto --maxprocesses 4 --no-loadscope-reorder --durations 20
 
 help: ## list these words

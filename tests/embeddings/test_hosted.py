@@ -14,6 +14,7 @@ from embeddings import EmbeddingError
 from embeddings.hosted import HostedEmbedder
 from support.embedding_server import Answer, EmbeddingServer, Request, body, edited, every, flood, hang_up, honest
 from support.slow_answers import drip, drip_header, silence
+from support.waiting import PATIENCE_SECONDS
 
 Make = Callable[..., HostedEmbedder]
 GOOD = [0.1] * 1536
@@ -179,7 +180,7 @@ def test_works_again_after_being_closed(server: EmbeddingServer, hosted: Make) -
 
 
 def test_closing_ends_a_call_that_waits(server: EmbeddingServer, hosted: Make) -> None:
-    embedder, caught = hosted(total_timeout=60), []
+    embedder, caught = hosted(total_timeout=10 * PATIENCE_SECONDS), []
     arrived = threading.Event()
 
     def wait(request: Request) -> None:
@@ -194,9 +195,9 @@ def test_closing_ends_a_call_that_waits(server: EmbeddingServer, hosted: Make) -
     server.answer = wait
     caller = threading.Thread(target=call)
     caller.start()
-    assert arrived.wait(10)
+    assert arrived.wait(PATIENCE_SECONDS)
     embedder.close()
-    caller.join(10)
+    caller.join(PATIENCE_SECONDS)
     assert len(caught) == 1
 
 

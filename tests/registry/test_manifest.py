@@ -21,6 +21,7 @@ from registry.faults import convert
 from registry.manifest import Manifest
 from registry.manifest_file import DependencyChanges, ManifestFile, NewDependency
 from support.endurance import times
+from support.waiting import PATIENCE_SECONDS
 
 NAME = "skill-project.toml"
 EXAMPLES = settings(max_examples=150, deadline=None, database=None)
@@ -240,7 +241,7 @@ def test_writers_at_the_same_time_lose_nothing(manifest: ManifestFile) -> None:
     processes = [subprocess.Popen([sys.executable, "-c", program, str(manifest.path), name]) for name in ("one", "two")]
     with ThreadPoolExecutor(2) as threads:
         list(threads.map(lambda n: manifest.add(NewDependency(skill_id=f"three-{n}")), range(15)))
-    assert [process.wait(60) for process in processes] == [0, 0]
+    assert [process.wait(PATIENCE_SECONDS) for process in processes] == [0, 0]
     assert len(read(manifest).dependencies) == 2 + 45
     assert text_of(manifest).startswith(HAND_WRITTEN.partition("[tool")[0].rstrip("\n"))
 

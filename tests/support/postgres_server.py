@@ -18,8 +18,8 @@ from typing import Self
 import psycopg
 
 from support.ports import free_port
+from support.waiting import PATIENCE_SECONDS
 
-START_SECONDS = 60
 _PASSWORD = "test:p@ss/word"
 
 
@@ -59,7 +59,18 @@ class PostgresServer:
         """Start the server and wait until it answers."""
         settings = f"-p {self._port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=off"
         log = str(self._folder / "log")
-        command = ("-D", self._folder / "data", "-l", log, "-w", "-t", str(START_SECONDS), "-o", settings, "start")
+        command = (
+            "-D",
+            self._folder / "data",
+            "-l",
+            log,
+            "-w",
+            "-t",
+            str(int(PATIENCE_SECONDS)),
+            "-o",
+            settings,
+            "start",
+        )
         self._run("pg_ctl", *command)
 
     def stop(self) -> None:
@@ -102,5 +113,5 @@ class PostgresServer:
             yield other
 
     def __exit__(self, *error: object) -> None:
-        self.stop()
+        self.crash()  # without writing what nobody will read
         shutil.rmtree(self._folder, ignore_errors=True)
