@@ -2,10 +2,14 @@
 # ARGS is passed on: make serve ARGS='--port 9000', make test ARGS='tests/search -k words'.
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve registry test lint format bench docs vendor-check clean programs
+.PHONY: help install serve registry test endurance check lint format bench docs vendor-check clean programs
 
 BIN := .venv/bin
 ARGS ?=
+PACKAGE ?= search
+# Several processes compile the tests, and rewrite their assertions, unless they find that done.
+export PYTHONDONTWRITEBYTECODE :=
+PYTEST := $(BIN)/pytest -q --numprocesses auto --maxprocesses 4 --no-loadscope-reorder --durations 20
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,9 +22,18 @@ serve: install ## serve the example skills at http://localhost:8080
 registry: .venv/installed-dev ## run a registry with S3 storage and an index on this machine, in .registry/
 	$(BIN)/python examples/registry.py $(ARGS)
 
-# The tests of a file run in one process, because they share servers. Files run in parallel, because tests mostly wait.
-test: .venv/installed-dev programs ## run the tests
-	$(BIN)/pytest -q --numprocesses auto --maxprocesses 4 --dist loadfile --durations 20 $(ARGS)
+# A file's tests stay together, because they share servers. The files keep their order, the longest first.
+test: .venv/installed-dev programs ## run the tests, without the long ones
+	$(PYTEST) --dist loadfile -m "not endurance" $(ARGS)
+
+endurance: .venv/installed-dev programs ## run the tests that kill, damage and draw; ENDURANCE=10 runs ten times as many
+	$(PYTEST) --dist load --maxschedchunk 1 -m endurance $(ARGS)
+
+check: .venv/installed-dev ## check style and types, and run the tests of one package: make check PACKAGE=search
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(PYTEST) --dist loadfile -m "not endurance" $(or $(shell find tests -type d -name '$(PACKAGE)'),$(error no folder of tests is called $(PACKAGE))) $(ARGS)
 
 lint: .venv/installed-dev vendor-check ## check style, types and vendored files
 	$(BIN)/ruff check .

@@ -12,6 +12,8 @@ from support.catalogs import SkillCatalog
 from support.postgres_server import PostgresServer
 from support.s3 import SeaweedFS
 
+pytest_plugins = ["support.endurance", "support.longest_first"]
+
 DATABASES = ("sqlite", "postgresql")
 
 

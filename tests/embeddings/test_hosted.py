@@ -14,6 +14,7 @@ from embeddings import EmbeddingError
 from embeddings.hosted import HostedEmbedder
 from support.embedding_server import Answer, EmbeddingServer, Request, body, edited, every, flood, hang_up, honest
 from support.slow_answers import drip, drip_header, silence
+from support.waiting import PATIENCE_SECONDS
 
 Make = Callable[..., HostedEmbedder]
 GOOD = [0.1] * 1536
@@ -135,7 +136,7 @@ def test_a_slow_server_is_cut_off(server: EmbeddingServer, hosted: Make, answer:
     started = time.monotonic()
     with pytest.raises(EmbeddingError, match=r"no whole answer within 0\.3 s"):
         hosted(total_timeout=0.3).queries(["x"])[0]
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 60  # not as long as the answer takes, which is half an hour
 
 
 def test_a_server_that_hangs_up_is_tried_twice(server: EmbeddingServer, hosted: Make) -> None:
@@ -179,7 +180,7 @@ def test_works_again_after_being_closed(server: EmbeddingServer, hosted: Make) -
 
 
 def test_closing_ends_a_call_that_waits(server: EmbeddingServer, hosted: Make) -> None:
-    embedder, caught = hosted(total_timeout=60), []
+    embedder, caught = hosted(total_timeout=10 * PATIENCE_SECONDS), []
     arrived = threading.Event()
 
     def wait(request: Request) -> None:
@@ -194,9 +195,9 @@ def test_closing_ends_a_call_that_waits(server: EmbeddingServer, hosted: Make) -
     server.answer = wait
     caller = threading.Thread(target=call)
     caller.start()
-    assert arrived.wait(10)
+    assert arrived.wait(PATIENCE_SECONDS)
     embedder.close()
-    caller.join(10)
+    caller.join(PATIENCE_SECONDS)
     assert len(caught) == 1
 
 

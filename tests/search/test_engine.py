@@ -1,6 +1,5 @@
 """The engine over a real catalog: writes are found at once, vectors follow, damage and outages are survived."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from search.engine import Engine, text_space
 from search.service import SearchRequest, SemanticUnavailable
 from search.types import Filter
 from support.catalogs import HashingEmbedder, SkillCatalog
+from support.waiting import PATIENCE_SECONDS, wait_until
 
 SKILLS = [
     ("pdf-forms", "Fill in pdf forms and read their fields", "open the document"),
@@ -28,7 +28,7 @@ def stocked(catalog: SkillCatalog) -> SkillCatalog:
 def started(catalog: SkillCatalog, folder: Path, embedder: HashingEmbedder | None, **options: object) -> Engine:
     engine = Engine(catalog.documents, folder, embedder, **options)
     engine.start()
-    engine.wait_until_embedded(10)
+    engine.wait_until_embedded(PATIENCE_SECONDS)
     return engine
 
 
@@ -72,7 +72,7 @@ def test_a_write_is_found_by_the_next_search(engine: Engine, stocked: SkillCatal
 def test_a_new_skill_gets_its_vector_without_being_asked(engine: Engine, stocked: SkillCatalog) -> None:
     stocked.put("zebra-care", "Look after zebras")
     engine.changed()
-    engine.wait_until_embedded(10)
+    engine.wait_until_embedded(PATIENCE_SECONDS)
     assert ids(engine, "look after zebras", mode="semantic")[0] == "zebra-care"
     assert (engine.status().pending, engine.status().drift) == (0, 0)
 
@@ -80,7 +80,7 @@ def test_a_new_skill_gets_its_vector_without_being_asked(engine: Engine, stocked
 def test_an_exact_name_is_first_whatever_the_vectors_say(engine: Engine, stocked: SkillCatalog) -> None:
     stocked.put("stuffed", "travel plan journey trains hotels travel plan " * 8, "travel plan " * 200)
     engine.changed()
-    engine.wait_until_embedded(10)
+    engine.wait_until_embedded(PATIENCE_SECONDS)
     for query in ("travel-plan", "Travel Plan", "TRAVEL_PLAN", "travelplan"):
         assert ids(engine, query)[0] == "travel-plan"
 
@@ -88,7 +88,7 @@ def test_an_exact_name_is_first_whatever_the_vectors_say(engine: Engine, stocked
 def test_a_filter_holds_for_words_and_vectors(engine: Engine, stocked: SkillCatalog) -> None:
     stocked.put("off", "Review sql queries for slow joins", enabled=False, tags=["db"])
     engine.changed()
-    engine.wait_until_embedded(10)
+    engine.wait_until_embedded(PATIENCE_SECONDS)
     hidden = Filter((), ("enabled:false",))
     for mode in ("keyword", "semantic", "hybrid"):
         assert "off" not in ids(engine, "slow sql joins", mode=mode, allowed=hidden)
@@ -105,7 +105,7 @@ def test_equal_skills_stand_in_order_of_id_across_pages(engine: Engine, stocked:
     for name in ("twin-c", "twin-a", "twin-b"):
         stocked.put(name, "whisper audio into text", name="Whisper")
     engine.changed()
-    engine.wait_until_embedded(10)
+    engine.wait_until_embedded(PATIENCE_SECONDS)
     assert ids(engine, "audio into text", limit=3) == ["twin-a", "twin-b", "twin-c"]
     assert ids(engine, "audio into text", limit=1, offset=1) == ["twin-b"]
 
@@ -129,13 +129,15 @@ def test_a_provider_that_is_down_costs_a_warning_and_vectors_come_later(stocked:
     assert "degraded" in results.warnings[0]
     assert engine.status().pending == 3
     embedder.down = False
-    wait_for(lambda: engine.status().pending == 0)
+    wait_until(lambda: engine.status().pending == 0)
     assert engine.search.search(SearchRequest("slow sql joins")).mode == "hybrid"
     engine.close()
 
 
 def test_a_text_the_provider_refuses_does_not_keep_the_others_out(stocked: SkillCatalog, tmp_path: Path) -> None:
-    engine = started(stocked, tmp_path / "indexes", HashingEmbedder(refuses="sql"))
+    engine = Engine(stocked.documents, tmp_path / "indexes", HashingEmbedder(refuses="sql"))
+    engine.start()
+    wait_until(lambda: engine.status().pending == 1)
     result = engine.reindex()
     assert (engine.status().pending, result.failed, result.errors) == (1, 1, ["a text was refused"])
     assert ids(engine, "trains and hotels", mode="semantic")[0] == "travel-plan"
@@ -167,7 +169,7 @@ def test_a_changed_model_fills_its_space_while_the_old_one_answers(stocked: Skil
     engine = started(stocked, tmp_path / "indexes", new, previous=(old, text_space(old)))
     assert engine.search.search(SearchRequest("slow sql joins")).mode == "hybrid"
     new.down = False
-    wait_for(lambda: engine.status().pending == 0 and stocked.documents.vector_count(text_space(old)) == 0)
+    wait_until(lambda: engine.status().pending == 0 and stocked.documents.vector_count(text_space(old)) == 0)
     old.down = True
     assert engine.search.search(SearchRequest("trains and hotels")).mode == "hybrid"
     engine.close()
@@ -182,7 +184,7 @@ def test_a_process_that_leaves_the_embedding_to_another_follows_it_to_the_new_sp
     follower = started(stocked, tmp_path / "two", new, indexing=False, **change)
     assert ids(follower, "trains and hotels", mode="semantic")[0] == "travel-plan"
     leader = started(stocked, tmp_path / "one", new, **change)
-    wait_for(lambda: stocked.documents.spaces() == [text_space(new)])
+    wait_until(lambda: stocked.documents.spaces() == [text_space(new)])
     old.down = True
     assert ids(follower, "slow sql joins", mode="semantic")[0] == "sql-review"
     for engine in (leader, follower):
@@ -206,10 +208,3 @@ def test_an_index_folder_that_was_deleted_is_made_anew(stocked: SkillCatalog, tm
     assert embedder.embedded == []
     assert ids(engine, "slow sql joins", mode="semantic")[0] == "sql-review"
     engine.close()
-
-
-def wait_for(condition: object, seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.05)

@@ -28,7 +28,7 @@ def test_work_goes_on_however_long_a_search_takes() -> None:
     with searches:
         started = time.monotonic()
         searches.yield_to_foreground()
-        assert 0.02 < time.monotonic() - started < 5
+        assert 0.02 < time.monotonic() - started < 60
 
 
 def test_nobody_waits_for_nothing() -> None:
@@ -36,6 +36,6 @@ def test_nobody_waits_for_nothing() -> None:
     with searches:
         pass
     started = time.monotonic()
-    for _ in range(100):
+    for _ in range(1000):  # each of which would wait 0.02 s and more
         searches.yield_to_foreground()
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 15

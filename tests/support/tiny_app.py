@@ -91,14 +91,19 @@ def missing(name: FromPath[str]) -> Ok[None]:
     raise skill_not_found(name)
 
 
-@get("/slow/{seconds:float}")
-async def slow(seconds: FromPath[float]) -> Ok[str]:
-    await asyncio.sleep(seconds)
+@get("/held")
+async def held(gate: FromQuery[str]) -> Ok[str]:
+    """Answer once the file `gate` is there; `gate`.begun is there from the beginning on."""
+    Path(f"{gate}.begun").touch()
+    while not Path(gate).exists():
+        await asyncio.sleep(0.005)
     return Ok("done")
 
 
 @get("/stuck/{how:str}")
-async def stuck(how: FromPath[str]) -> Ok[str]:
+async def stuck(how: FromPath[str], gate: FromQuery[str]) -> Ok[str]:
+    """Never answer; `gate`.begun is there from the beginning on."""
+    Path(f"{gate}.begun").touch()
     while how == "loop":
         time.sleep(0.05)
     while True:
@@ -158,7 +163,7 @@ def make_site(
     def on_drain() -> None:
         state.draining = True
 
-    api: list[Any] = [create, options, find, missing, slow, stuck, fail, pid, die]
+    api: list[Any] = [create, options, find, missing, held, stuck, fail, pid, die]
     return Site(RequestLog(HostGuard(make_app([*api, healthz, readyz], limits), bind, (), origins)), on_drain)
 
 

@@ -32,7 +32,7 @@ def test_a_key_made_while_the_server_runs_counts_at_once_and_until_it_is_revoked
         assert server.api("POST", "/skills", json=new_skill("pdf-forms"), headers=headers).status_code == 201
         key_id = key.split("_")[1]
         assert Done(tmp_path, "keys", "revoke", key_id, "--data-dir", "data").code == 0
-        assert server.api("GET", "/skills", headers=headers).status_code == 401
+        server.wait_for(lambda: server.api("GET", "/skills", headers=headers).status_code == 401)
 
 
 def test_keys_are_listed_without_their_secrets(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_a_user_signs_in_until_the_password_changes(tmp_path: Path) -> None:
             tmp_path, "users", "change", "acme/bob", "--password-stdin", "--data-dir", "data", stdin="horse correct\n"
         )
         assert changed.code == 0, changed.error
-        assert server.api("GET", "/skills", headers=headers).status_code == 401
+        server.wait_for(lambda: server.api("GET", "/skills", headers=headers).status_code == 401)
         assert server.http.post("/auth/token", json=body).status_code == 401
 
 

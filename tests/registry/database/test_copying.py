@@ -1,5 +1,6 @@
 """From SQLite to PostgreSQL: everything arrives, once, also where the copy is cut short; nothing is written over."""
 
+import random
 from collections.abc import Iterator
 from operator import attrgetter
 from pathlib import Path
@@ -13,6 +14,7 @@ from registry.database.sqlite import SqliteDatabase
 from registry.db import DatabaseUnusable
 from search.types import Embedded
 from support.catalogs import HashingEmbedder, SkillCatalog
+from support.endurance import times
 from support.migrate_kills import Migration, write_catalog
 from support.postgres_server import PostgresServer
 
@@ -88,12 +90,13 @@ def test_a_copy_that_is_whole_is_told_again_and_a_changed_one_is_refused(
         copy_catalog(source, target)
 
 
+@pytest.mark.endurance
 def test_a_copy_killed_at_any_step_ends_like_one_that_was_not(tmp_path: Path, postgres: PostgresServer) -> None:
     write_catalog(tmp_path / "skill-registry.db", 60)
     migration = Migration(tmp_path / "skill-registry.db")
     whole = postgres.new_database()
     steps, expected = migration.steps(whole), migration.run(whole)
-    for step in (1, steps // 2, steps - 4):
+    for step in (1, steps // 2, steps - 4, *random.Random(3).sample(range(1, steps), times(1) - 1)):
         target = postgres.new_database()
         assert migration.steps(target, step) <= steps
         assert migration.run(target) == expected

@@ -14,6 +14,7 @@ from registry.database.postgres import PostgresDatabase
 from registry.db import DatabaseUnusable
 from search.vectors.base import VectorsUnavailable
 from support.postgres_server import PostgresServer
+from support.waiting import PATIENCE_SECONDS
 
 SPACE, DIM = "local/modèle?/16", 16
 
@@ -205,13 +206,13 @@ def test_graphs_are_built_when_there_is_reason_and_go_with_their_space(database:
     graphs = HnswIndexes(database, lambda: spaces, built.set, worthwhile=200)
     assert graphs.is_ready("small", 8)
     assert not graphs.is_ready("large", 8)
-    assert built.wait(60)
+    assert built.wait(PATIENCE_SECONDS)
     assert graphs.is_ready("large", 8)
     assert [whole for _, whole in names(database)] == [True]
     spaces.remove("large")
     built.clear()
     assert graphs.is_ready("small", 8)
-    assert built.wait(60)
+    assert built.wait(PATIENCE_SECONDS)
     assert names(database) == []
     graphs.stop()
 

@@ -12,6 +12,7 @@ from registry.database.migrations import MIGRATIONS
 from registry.database.postgres import PostgresDatabase
 from registry.db import DatabaseUnavailable, DatabaseUnusable
 from support.postgres_server import PostgresServer
+from support.waiting import PATIENCE_SECONDS
 
 
 def test_one_process_leads_until_it_ends(postgres: PostgresServer) -> None:
@@ -50,7 +51,7 @@ def test_an_outage_is_told_at_once_and_passes() -> None:
         database.close()
 
 
-def until(read: Callable[[], object], seconds: float = 30) -> object:
+def until(read: Callable[[], object], seconds: float = PATIENCE_SECONDS) -> object:
     """Return what `read` returns once it does not say that the database is away."""
     ended = threading.Event()
     timer = threading.Timer(seconds, ended.set)

@@ -16,6 +16,7 @@ from registry.database.migrations import MIGRATIONS
 from registry.database.sqlite import APPLICATION_ID, SqliteDatabase, backup
 from registry.db import DatabaseUnusable
 from support.catalogs import SkillCatalog
+from support.endurance import times
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage" * 50, b"SQLite format 3\0" + bytes(200)])
@@ -126,12 +127,13 @@ WRITER = """
 """
 
 
+@pytest.mark.endurance
 def test_no_acknowledged_write_is_lost_when_the_process_is_killed(tmp_path: Path) -> None:
     path, script = tmp_path / "killed.db", textwrap.dedent(WRITER)
-    for run in range(10):
+    for run in range(times(10)):
         process = subprocess.Popen([sys.executable, "-c", script, path, str(run)], stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
-        acknowledged = [process.stdout.readline() for _ in range(5 + 3 * run)][-1]
+        acknowledged = [process.stdout.readline() for _ in range(5 + 3 * (run % 10))][-1]
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
         database = SqliteDatabase(path)

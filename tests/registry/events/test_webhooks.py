@@ -3,8 +3,7 @@
 import hashlib
 import hmac
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from registry.domain.findings import Finding
 from registry.domain.models import now
 from registry.events.webhooks import Checked, WebhookSender
 from registry.outbound import AddressPolicy, OutboundClient
+from support.waiting import wait_until
 from support.web_server import WebServer, reply
 
 BAD = Finding(kind="security_issue", severity="high", rule="key", file="a", line=1, message="holds a key")
@@ -53,13 +53,6 @@ def tell(told: WebhookSender, one: Checked) -> None:
         told.note(transaction, one)
 
 
-def wait(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def states(told: WebhookSender) -> list[tuple[str, int]]:
     return told._database.read("select state, tries from deliveries")
 
@@ -69,7 +62,7 @@ def test_a_failed_check_is_told_signed_and_once(tmp_path: Path, receiver: WebSer
     tell(told, checked(BAD, ODD))
     tell(told, checked(BAD))
     told.start()
-    wait(lambda: states(told) == [("delivered", 1)])
+    wait_until(lambda: states(told) == [("delivered", 1)])
     told.stop()
     ((headers, body),) = receiver.posted
     signature = "sha256=" + hmac.new(b"shh", body, hashlib.sha256).hexdigest()
@@ -95,7 +88,7 @@ def test_a_passed_check_is_told_by_what_the_hook_lists(
     told = sender(tmp_path, receiver, url=HttpUrl(f"{receiver.url}/passed"), events=events)
     tell(told, checked(ODD, accepted=True))
     told.start()
-    wait(lambda: bool(receiver.posted))
+    wait_until(lambda: bool(receiver.posted))
     told.stop()
     headers, body = receiver.posted[0]
     assert (headers["X-Skill-Event"], json.loads(body)["hook"]) == (event, "validation_passed")
@@ -110,7 +103,7 @@ def test_a_hook_that_fails_is_tried_three_times(
     told = sender(tmp_path, receiver)
     tell(told, checked(BAD))
     told.start()
-    wait(lambda: states(told) == [("failed", 3)])
+    wait_until(lambda: states(told) == [("failed", 3)])
     told.stop()
     assert len(receiver.posted) == 3
 
@@ -119,7 +112,7 @@ def test_what_was_not_sent_is_sent_after_a_restart(tmp_path: Path, receiver: Web
     tell(sender(tmp_path, receiver), checked(BAD))
     told = sender(tmp_path, receiver)
     told.start()
-    wait(lambda: states(told) == [("delivered", 1)])
+    wait_until(lambda: states(told) == [("delivered", 1)])
     told.stop()
 
 
@@ -129,7 +122,7 @@ def test_of_two_senders_one_sends(tmp_path: Path, receiver: WebServer) -> None:
         tell(senders[0], checked(BAD, job=f"job-{number}"))
     for one in senders:
         one.start()
-    wait(lambda: states(senders[0]) == [("delivered", 1)] * 10)
+    wait_until(lambda: states(senders[0]) == [("delivered", 1)] * 10)
     for one in senders:
         one.stop()
     assert len({headers["X-Skill-Delivery"] for headers, _ in receiver.posted}) == len(receiver.posted) == 10
@@ -141,7 +134,7 @@ def test_a_try_that_was_cut_short_counts(tmp_path: Path, receiver: WebServer) ->
     with told._database.write() as transaction:
         transaction.execute("update deliveries set tries = 3")
     told.start()
-    wait(lambda: states(told) == [("failed", 3)])
+    wait_until(lambda: states(told) == [("failed", 3)])
     told.stop()
     assert not receiver.posted
 
@@ -151,6 +144,6 @@ def test_a_hook_inside_is_never_reached(tmp_path: Path, receiver: WebServer) -> 
     told._outbound = OutboundClient(AddressPolicy(()))
     tell(told, checked(BAD))
     told.start()
-    wait(lambda: states(told) == [("pending", 1)])
+    wait_until(lambda: states(told) == [("pending", 1)])
     told.stop()
     assert receiver.connections == 0

@@ -10,13 +10,17 @@ from support.install_world import World, install_world
 from support.servers import RunningServer
 
 
+def _is_settled(server: RunningServer) -> bool:
+    status = server.status()
+    return (status["pending"], status["drift"]) == (0, 0)
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, database_setting: Mapping[str, str]) -> Iterator[RunningServer]:
     folder: Path = tmp_path_factory.mktemp("server")
     with RunningServer(folder, env=database_setting) as running:
         yield running
-        status = running.status()
-        assert (status["pending"], status["drift"]) == (0, 0)
+        running.wait_for(lambda: _is_settled(running))
         assert not list(running.skills_dir.glob(".skill-registry-*"))
 
 
@@ -27,8 +31,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory, database_setting: Mapping
     folder = tmp_path_factory.mktemp("registry")
     with RunningServer(folder, "--profile", "registry", *plenty, env=database_setting) as running:
         yield running
-        status = running.status()
-        assert (status["pending"], status["drift"]) == (0, 0)
+        running.wait_for(lambda: _is_settled(running))
 
 
 @pytest.fixture(scope="module")

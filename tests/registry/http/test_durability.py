@@ -15,9 +15,12 @@ from pathlib import Path
 import httpx
 import pytest
 
+from support.endurance import times
+from support.raw_http import Connection, request
 from support.servers import COMMAND, RunningServer, new_skill, write_skill
+from support.waiting import PATIENCE_SECONDS, wait_until
 
-KILLS = 30
+KILLS = times(30)
 
 
 class Ledger:
@@ -25,17 +28,19 @@ class Ledger:
 
     def __init__(self) -> None:
         self.possible: dict[str, set[str | None]] = {}
+        self.acknowledged = 0
 
     def ask(self, name: str, state: str | None, send: Callable[[], httpx.Response]) -> None:
         """Ask for a state; once it is acknowledged it is the only possible one."""
         self.possible.setdefault(name, {None}).add(state)
         if send().is_success:
             self.possible[name] = {state}
+            self.acknowledged += 1
 
 
 def write_until_killed(url: str, run: int, ledger: Ledger) -> None:
     """Create, change and delete skills until the server is gone."""
-    with httpx.Client(base_url=f"{url}/api/v1", timeout=10, trust_env=False) as http:
+    with httpx.Client(base_url=f"{url}/api/v1", timeout=PATIENCE_SECONDS, trust_env=False) as http:
         try:
             for number in itertools.count():
                 name = f"run-{run}-{number}"
@@ -48,6 +53,7 @@ def write_until_killed(url: str, run: int, ledger: Ledger) -> None:
             return
 
 
+@pytest.mark.endurance
 def test_no_acknowledged_write_is_lost_to_kill_9(tmp_path: Path) -> None:
     server, ledger = RunningServer(tmp_path), Ledger()
     drawn = random.Random(5)
@@ -58,7 +64,9 @@ def test_no_acknowledged_write_is_lost_to_kill_9(tmp_path: Path) -> None:
         writer.start()
         if run % 3 == 0:
             threading.Thread(target=_reindex, args=(url,), daemon=True).start()
-        time.sleep(drawn.uniform(0.05, 0.4))
+        enough = ledger.acknowledged + drawn.randint(1, 30)
+        wait_until(lambda enough=enough: ledger.acknowledged >= enough)
+        time.sleep(drawn.uniform(0, 0.02))  # anywhere in what comes next
         server.kill()
         writer.join()
     with server:
@@ -75,7 +83,7 @@ def test_no_acknowledged_write_is_lost_to_kill_9(tmp_path: Path) -> None:
 
 def _reindex(url: str) -> None:
     with contextlib.suppress(httpx.TransportError):  # killed meanwhile, as it should be
-        httpx.post(f"{url}/api/v1/reindex", json={"force": True}, timeout=10, trust_env=False)
+        httpx.post(f"{url}/api/v1/reindex", json={"force": True}, timeout=PATIENCE_SECONDS, trust_env=False)
 
 
 def test_a_flipped_byte_in_any_index_file_is_noticed(tmp_path: Path) -> None:
@@ -115,7 +123,7 @@ def test_a_data_directory_with_a_foreign_database_is_refused(tmp_path: Path, con
     server.data_dir.mkdir()
     path = server.data_dir / "skill-registry.db"
     path.write_bytes(content)
-    done = subprocess.run(server.command(), capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(server.command(), capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
     assert "not a skill registry database" in done.stderr
@@ -124,7 +132,7 @@ def test_a_data_directory_with_a_foreign_database_is_refused(tmp_path: Path, con
 
 def test_a_second_server_on_the_data_directory_is_refused(tmp_path: Path) -> None:
     with RunningServer(tmp_path) as server:
-        done = subprocess.run(server.command(), capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(server.command(), capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
         assert done.returncode == 1
         assert server.url in done.stderr
         assert server.api("GET", "/status").status_code == 200
@@ -132,11 +140,18 @@ def test_a_second_server_on_the_data_directory_is_refused(tmp_path: Path) -> Non
 
 def test_a_stop_drains_and_exits_with_0(tmp_path: Path) -> None:
     server = RunningServer(tmp_path).start()
-    assert server.http.get("/readyz").status_code == 200
+    unfinished = Connection(server.http.base_url.port or 0)
+    body = request("POST", "/api/v1/skills", "Content-Length: 2", content_type="application/json") + b"{"
+    unfinished.send(body)  # the server does not end before it
+    for _ in range(3):
+        assert server.http.get("/readyz").status_code == 200
     os.kill(server.process.pid, signal.SIGTERM)
-    server.wait_for(lambda: server.http.get("/readyz").status_code == 503, seconds=2)
+    server.wait_for(lambda: server.http.get("/readyz").status_code == 503)
     assert server.http.get("/healthz").status_code == 200
-    assert server.process.wait(30) == 0
+    with unfinished:
+        unfinished.send(b"}")
+        assert unfinished.answer().status == 400
+    assert server.process.wait(PATIENCE_SECONDS) == 0
     server.http.close()
 
 
@@ -162,10 +177,10 @@ def test_workers_see_each_others_writes(tmp_path: Path) -> None:
     with RunningServer(tmp_path, "--workers", "2") as server:
         for number in range(10):
             name = f"shared-{number}"
-            with httpx.Client(base_url=f"{server.url}/api/v1", trust_env=False, timeout=30) as http:
+            with httpx.Client(base_url=f"{server.url}/api/v1", trust_env=False, timeout=PATIENCE_SECONDS) as http:
                 assert http.post("/skills", json=new_skill(name)).status_code == 201
             for _ in range(4):  # each a new connection, so either worker
-                with httpx.Client(base_url=f"{server.url}/api/v1", trust_env=False, timeout=30) as http:
+                with httpx.Client(base_url=f"{server.url}/api/v1", trust_env=False, timeout=PATIENCE_SECONDS) as http:
                     found = http.get("/search", params={"q": name, "limit": 1}).json()["data"]["skills"]
                     assert [hit["skill"]["id"] for hit in found] == [name]
 

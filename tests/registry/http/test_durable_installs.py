@@ -7,13 +7,15 @@ import time
 from pathlib import Path
 
 import httpx
+import pytest
 
 from registry.project.lock_file import read_lock
 from registry.skill_folder import tree_digest
+from support.endurance import times
 from support.git_server import GitServer, Repository
 from support.servers import RunningServer
 
-KILLS = 30
+KILLS = times(30)
 FILES = {f"references/{number}.md": f"# {number}\n" * 50 for number in range(40)}
 
 
@@ -37,6 +39,7 @@ def change_until_killed(url: str, origins: dict[str, dict[str, str]]) -> None:
             return
 
 
+@pytest.mark.endurance
 def test_kill_9_leaves_whole_skills_with_their_origins(tmp_path: Path) -> None:
     with GitServer(tmp_path / "hub") as hub:
         skills = hub.repository("skills")

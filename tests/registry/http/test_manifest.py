@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from support.servers import COMMAND, RunningServer, write_skill
+from support.waiting import PATIENCE_SECONDS
 
 GIT = {"type": "git", "url": "https://example.org/tea.git", "ref": {"tag": "v1"}, "subdir": "skills/tea"}
 
@@ -155,7 +156,9 @@ def test_workers_share_the_file(tmp_path: Path) -> None:
     with RunningServer(tmp_path, "--workers", "2") as server, ThreadPoolExecutor(4) as threads:
 
         def post(number: int) -> int:
-            with httpx.Client(base_url=server.url, trust_env=False, timeout=30) as http:  # a new one: either worker
+            with httpx.Client(
+                base_url=server.url, trust_env=False, timeout=PATIENCE_SECONDS
+            ) as http:  # a new one: either worker
                 return http.post("/api/v1/manifest/skills", json={"skill_id": f"shared-{number}"}).status_code
 
         assert set(threads.map(post, range(24))) == {201}
@@ -166,7 +169,7 @@ def test_kill_9_loses_no_acknowledged_entry(tmp_path: Path) -> None:
     acknowledged: list[str] = []
 
     def add_until_killed(url: str, run: int) -> None:
-        with httpx.Client(base_url=url, trust_env=False, timeout=10) as http:
+        with httpx.Client(base_url=url, trust_env=False, timeout=PATIENCE_SECONDS) as http:
             try:
                 for number in range(10_000):
                     name = f"run-{run}-{number}"
@@ -180,7 +183,8 @@ def test_kill_9_loses_no_acknowledged_entry(tmp_path: Path) -> None:
         server.start()
         writer = threading.Thread(target=add_until_killed, args=(server.url, run))
         writer.start()
-        threading.Event().wait(0.2 + 0.05 * run)
+        enough = len(acknowledged) + 2 + 3 * run
+        server.wait_for(lambda enough=enough: len(acknowledged) >= enough)
         server.kill()
         writer.join()
     with server:

@@ -176,7 +176,7 @@ def test_words_answer_where_the_vectors_cannot_be_searched(postgres: PostgresSer
 
 def test_vectors_in_the_database_need_postgresql(tmp_path: Path) -> None:
     server = RunningServer(tmp_path, "--search-vectors", "database")
-    done = subprocess.run(server.command(), capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(server.command(), capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "search.vectors.base = 'database' needs a PostgreSQL database: set database.url" in done.stderr

@@ -2,7 +2,6 @@
 
 import json
 import random
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,7 +25,7 @@ class OverRealSkills(RunningServer):
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     with OverRealSkills(tmp_path_factory.mktemp("real")) as running:
-        running.wait_for(lambda: running.status()["status"] == "ok", seconds=120)
+        running.wait_for(lambda: running.status()["status"] == "ok")
         yield running
 
 
@@ -78,10 +77,8 @@ def bare(skill_id: str) -> str:
 
 def test_the_second_start_reads_nothing_again(server: RunningServer, cards: list[dict[str, str]]) -> None:
     server.stop()
-    started = time.monotonic()
     server.start()
     server.wait_for(lambda: server.status()["status"] == "ok")
-    assert time.monotonic() - started < 30  # a guard against a hang; the benchmark measures
     scans = [line for line in server.log.read_text().splitlines() if "skills directory:" in line]
     assert "(0 added, 0 changed, 0 removed" in scans[-1]
     assert server.status()["skills"] == len(cards)

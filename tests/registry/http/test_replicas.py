@@ -80,7 +80,7 @@ def test_a_replica_with_a_secret_of_its_own_does_not_start(
     url = replicas[0]._env["SKILL_REGISTRY_DATABASE_URL"]
     stranger = replica(tmp_path, url, "--profile", "registry", **{setting: ""})
     command, environment = stranger.command(), stranger.environment()
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1
     assert setting in done.stderr

@@ -71,7 +71,7 @@ def test_a_standby_is_not_for_one_that_would_write(pair: tuple[RunningServer, Ru
     url = pair[1]._env["SKILL_REGISTRY_DATABASE_URL"]
     writer = replica(tmp_path, url)
     command, environment = writer.command(), writer.environment()
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
     assert "start with --read-only" in done.stderr
 

@@ -20,9 +20,10 @@ from registry.database.sqlite import APPLICATION_ID, SqliteDatabase
 from search.engine import Engine
 from search.service import SearchRequest
 from support.catalogs import SkillCatalog
+from support.endurance import times
 from support.servers import RunningServer, new_skill, write_skill
 
-KILLS = 15
+KILLS = times(15)
 OPEN_DATABASE = """
 import pathlib, sys
 from registry.database.sqlite import SqliteDatabase
@@ -96,6 +97,7 @@ def schema(database: SqliteDatabase) -> list[tuple[str, ...]]:
     return database.read("select type, name, sql from sqlite_master order by name")
 
 
+@pytest.mark.endurance
 @pytest.mark.parametrize("prepared", [True, False])
 def test_a_migration_that_is_killed_is_finished_by_the_next_start(tmp_path: Path, prepared: bool) -> None:
     whole = SqliteDatabase(tmp_path / "whole.db")

@@ -17,7 +17,7 @@ def watching(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer
 
 
 def waits_for(server: RunningServer, skill_id: str, status: int = 200) -> None:
-    server.wait_for(lambda: server.api("GET", f"/skills/{skill_id}").status_code == status, seconds=15)
+    server.wait_for(lambda: server.api("GET", f"/skills/{skill_id}").status_code == status)
 
 
 def tree(root: Path) -> dict[str, tuple[str, int]]:
@@ -87,7 +87,7 @@ def test_many_folders_at_once_are_all_found(tmp_path: Path) -> None:
     with RunningServer(tmp_path) as server:
         for number in range(500):
             write_skill(server.skills_dir, f"bulk-{number}", f"One of many, number {number}.")
-        server.wait_for(lambda: server.status()["skills"] == 500, seconds=60)
+        server.wait_for(lambda: server.status()["skills"] == 500)
         for number in range(0, 500, 25):
             assert server.found(f"bulk-{number}", limit=1) == [f"bulk-{number}"]
         assert server.status()["drift"] == 0

@@ -2,7 +2,7 @@
 
 import json
 import os
-import subprocess
+import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -24,7 +24,9 @@ from support.commands import Done
 from support.embedding_server import EmbeddingServer, honest
 from support.embedding_server import Request as Asked
 from support.postgres_server import PostgresServer
+from support.processes import start
 from support.servers import COMMAND
+from support.waiting import PATIENCE_SECONDS, wait_until
 
 SETTINGS = load_settings({}, {})
 
@@ -46,37 +48,31 @@ def stocked(database: Database, count: int) -> SkillCatalog:
     return catalog
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-
-
 class Embedding:
     """`skill-registry embed` in a process of its own."""
 
     def __init__(self, url: DatabaseUrl, provider: EmbeddingServer, folder: Path, *args: str) -> None:
         model = ("--embedding-provider", "hosted", "--embedding-model", "small", "--embedding-dimension", "8")
         plain = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI", "SKILL_"))}
-        self.process = subprocess.Popen(
-            (COMMAND, "embed", "--json", "--data-dir", folder / "data", *model, *args),
-            env=plain
-            | {"SKILL_REGISTRY_DATABASE_URL": url.reveal(), "OPENAI_API_KEY": "sk", "OPENAI_BASE_URL": provider.url},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        env = plain | {
+            "SKILL_REGISTRY_DATABASE_URL": url.reveal(),
+            "OPENAI_API_KEY": "sk",
+            "OPENAI_BASE_URL": provider.url,
+        }
+        self._printed = folder / f"{secrets.token_hex(4)}.json"
+        command = (COMMAND, "embed", "--json", "--data-dir", str(folder / "data"), *model, *args)
+        with self._printed.open("wb") as printed:
+            self.process = start(command, env, stdout=printed.fileno())
 
     def finished(self) -> dict[str, object]:
-        out, _ = self.process.communicate(timeout=120)
-        assert self.process.returncode == 0
-        answer: dict[str, object] = json.loads(out)
+        assert self.process.wait(300) == 0
+        answer: dict[str, object] = json.loads(self._printed.read_text())
         return answer
 
     def kill_when(self, condition: Callable[[], bool]) -> None:
         wait_until(condition)
         self.process.kill()
-        self.process.communicate()
+        self.process.wait()
 
 
 def texts(provider: EmbeddingServer) -> list[str]:
@@ -109,6 +105,7 @@ def test_of_several_processes_one_embeds_each_text(
         assert len(kept(database)) == len(texts(provider)) == 1500
 
 
+@pytest.mark.endurance
 def test_what_is_killed_anywhere_ends_like_an_undisturbed_run(
     database: Database, database_url: DatabaseUrl, provider: EmbeddingServer, tmp_path: Path
 ) -> None:
@@ -144,12 +141,12 @@ def test_the_old_space_answers_until_the_service_is_started_with_the_new_one(
     catalog, old, new = stocked(database, 40), HashingEmbedder("old"), HashingEmbedder("new")
     service = Engine(catalog.documents, tmp_path / "one", old)
     service.start()
-    service.wait_until_embedded(10)
+    service.wait_until_embedded(PATIENCE_SECONDS)
     filled = fill(SETTINGS, database, new, lambda done, total: None)
     assert (filled.embedded, filled.failed, filled.space) == (40, 0, text_space(new))
     catalog.put("zebra-care", "Look after zebras")
     service.changed()
-    service.wait_until_embedded(10)
+    service.wait_until_embedded(PATIENCE_SECONDS)
     assert searched(service, "zebras") == ("semantic", ["zebra-care"])
     service.reindex()
     assert catalog.documents.vector_count(text_space(new)) == 40

@@ -13,6 +13,7 @@ from registry.indexing.snapshots import IndexSnapshots, _unpack
 from search.engine import Engine
 from search.service import SearchRequest
 from support.catalogs import HashingEmbedder, SkillCatalog
+from support.waiting import PATIENCE_SECONDS
 
 SKILLS = [(f"skill-{number}", f"Looks after animal number{number}", "With care.") for number in range(20)]
 
@@ -28,7 +29,7 @@ def stocked(database: SqliteDatabase) -> SkillCatalog:
 def leader(stocked: SkillCatalog, tmp_path: Path) -> Iterator[Engine]:
     engine = Engine(stocked.documents, tmp_path / "leader", HashingEmbedder())
     engine.start()
-    engine.wait_until_embedded(20)
+    engine.wait_until_embedded(PATIENCE_SECONDS)
     yield engine
     engine.close()
 

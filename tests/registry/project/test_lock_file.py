@@ -1,7 +1,6 @@
 """skills.lock: made of what is installed, and what is installed checked against it."""
 
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from registry.domain.origins import GitOrigin, GitRef, LocalOrigin
 from registry.project.lock_file import LockedSkill, LockFileError, read_lock, write_lock
 from registry.skill_folder import tree_digest
+from support.processes import Finished
 from support.servers import COMMAND, RunningServer, write_skill
 
 HASH = "0" * 64
@@ -40,10 +40,8 @@ class Project:
         """Return the exit code of a command and what it printed."""
         plain = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAI", "SKILL_"))}
         environment = plain | {"SKILL_REGISTRY_EMBEDDING_PROVIDER": "none"} | env
-        done = subprocess.run(
-            [COMMAND, *args], cwd=self.folder, env=environment, capture_output=True, text=True, timeout=60, check=False
-        )
-        return done.returncode, done.stdout + done.stderr
+        done = Finished([COMMAND, *args], environment, self.folder)
+        return done.code, done.out + done.error
 
 
 @pytest.fixture
@@ -160,8 +158,8 @@ def test_the_lock_is_made_beside_a_running_server(tmp_path: Path) -> None:
     write_skill(tmp_path / "skills", "pdf-forms", "Fill in pdf forms and read their fields.")
     (tmp_path / "registry.toml").write_text('data_dir = "data"\n')
     with RunningServer(tmp_path):
-        done = subprocess.run([COMMAND, "lock"], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+        done = Finished([COMMAND, "lock"], os.environ, tmp_path)
+    assert done.code == 0, done.error
     assert [entry.id for entry in read_lock(tmp_path / "skills.lock")] == ["pdf-forms"]
 
 

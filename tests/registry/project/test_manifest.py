@@ -20,6 +20,8 @@ from registry.domain.validation import convert
 from registry.errors import RegistryError
 from registry.project.manifest import Manifest
 from registry.project.manifest_file import DependencyChanges, ManifestFile, NewDependency
+from support.endurance import times
+from support.waiting import PATIENCE_SECONDS
 
 NAME = "skill-project.toml"
 EXAMPLES = settings(max_examples=150, deadline=None, database=None)
@@ -239,11 +241,12 @@ def test_writers_at_the_same_time_lose_nothing(manifest: ManifestFile) -> None:
     processes = [subprocess.Popen([sys.executable, "-c", program, str(manifest.path), name]) for name in ("one", "two")]
     with ThreadPoolExecutor(2) as threads:
         list(threads.map(lambda n: manifest.add(NewDependency(skill_id=f"three-{n}")), range(15)))
-    assert [process.wait(60) for process in processes] == [0, 0]
+    assert [process.wait(PATIENCE_SECONDS) for process in processes] == [0, 0]
     assert len(read(manifest).dependencies) == 2 + 45
     assert text_of(manifest).startswith(HAND_WRITTEN.partition("[tool")[0].rstrip("\n"))
 
 
+@pytest.mark.endurance
 def test_kill_9_leaves_the_old_file_or_the_new_one(manifest: ManifestFile) -> None:
     program = (
         "import sys; from pathlib import Path; from registry.project.manifest_file import *\n"
@@ -252,13 +255,13 @@ def test_kill_9_leaves_the_old_file_or_the_new_one(manifest: ManifestFile) -> No
         "    file.add(NewDependency(skill_id='tea', groups=['g' * 50] * 9)); file.remove('tea')"
     )
     added = text_of(manifest)
-    for run in range(15):
+    for run in range(times(15)):
         with subprocess.Popen(
             [sys.executable, "-c", program, str(manifest.path)], stdout=subprocess.PIPE, text=True
         ) as writer:
             assert writer.stdout is not None
             assert writer.stdout.readline() == "ready\n"
-            time.sleep(0.005 * run)
+            time.sleep(0.005 * (run % 15))
             writer.send_signal(signal.SIGKILL)
         found = read(manifest)
         assert {"pdf-forms", "sql-review"} <= set(found.dependencies) <= {"pdf-forms", "sql-review", "tea"}

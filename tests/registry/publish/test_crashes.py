@@ -4,12 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from support.endurance import times
 from support.postgres_server import PostgresServer
 from support.publish_kills import PublishKills, share
 from support.registry_stores import RegistryStores
 from support.s3 import SeaweedFS
 
-KILLS = 4
+KILLS = times(4)
+JOBS = times(20)
+
+pytestmark = pytest.mark.endurance
 
 
 @pytest.mark.parametrize(("database", "packages"), [(None, None), ("postgres", "bucket")])
@@ -29,6 +33,6 @@ def test_two_servers_share_the_jobs_while_one_of_them_is_killed(
     tmp_path: Path, postgres: PostgresServer, bucket: SeaweedFS
 ) -> None:
     with RegistryStores(tmp_path, postgres, bucket) as stores:
-        jobs, kills = share(stores, 20, seconds=1)
-        assert (len(jobs), kills > 0) == (20, True)
-        assert stores.check(jobs) == {"accepted": 16, "rejected": 4}
+        jobs, kills = share(stores, JOBS, seconds=1)
+        assert (len(jobs), kills > 0) == (JOBS, True)
+        assert stores.check(jobs) == {"accepted": JOBS * 4 // 5, "rejected": JOBS // 5}

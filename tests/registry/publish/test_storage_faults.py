@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from support.publishing import Registry, skill_package
 from support.s3 import KEYS
+from support.waiting import PATIENCE_SECONDS
 
 TRIES = ("--limits-publish-tries", "2", "--limits-s3-read-seconds", "0.5", "--limits-s3-connect-seconds", "0.5")
 MEBIBYTE = 1 << 20
@@ -27,7 +28,7 @@ def broken_bucket() -> Iterator[str]:
             name = self.path.rpartition("/")[2]
             status = next((code for word, code in STATUSES.items() if name.startswith(word)), None)
             if status is None:
-                stopping.wait(30)
+                stopping.wait()
                 return
             self.send_response(status)
             self.send_header("Content-Length", "0")
@@ -99,7 +100,7 @@ def send_endless(registry: Registry, size: int) -> bytes:
         "Content-Type: multipart/form-data; boundary=b\r\nTransfer-Encoding: chunked",
     )
     opening = b'--b\r\nContent-Disposition: form-data; name="package"; filename="p.zip"\r\n\r\n'
-    with socket.create_connection((str(parts.hostname), int(parts.port or 0)), timeout=60) as caller:
+    with socket.create_connection((str(parts.hostname), int(parts.port or 0)), timeout=PATIENCE_SECONDS) as caller:
         caller.sendall(head.encode() + b"%x\r\n%s\r\n" % (len(opening), opening))
         chunk = b"%x\r\n%s\r\n" % (MEBIBYTE, bytes(MEBIBYTE))
         try:
@@ -122,7 +123,7 @@ def test_an_endless_upload_ends_at_the_limit_and_leaves_nothing(tmp_path: Path) 
 def test_a_caller_that_hangs_up_leaves_nothing(tmp_path: Path) -> None:
     with Registry(tmp_path) as registry:
         parts = urlsplit(registry.url)
-        with socket.create_connection((str(parts.hostname), int(parts.port or 0)), timeout=60) as caller:
+        with socket.create_connection((str(parts.hostname), int(parts.port or 0)), timeout=PATIENCE_SECONDS) as caller:
             head = f"POST /api/registry/publish HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Length: 1000000\r\n"
             head += f"Authorization: {registry.caller()['Authorization']}\r\n"
             caller.sendall(head.encode() + b"Content-Type: multipart/form-data; boundary=b\r\n\r\n--b\r\n")

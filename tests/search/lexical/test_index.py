@@ -2,7 +2,6 @@
 
 import random
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from search.inspection import words_held
 from search.lexical.index import LexicalIndex
 from search.text import fold
 from search.types import Document, DocumentGone, DocumentPut, Filter
+from support.waiting import wait_until
 
 ALL = Filter()
 
@@ -124,10 +124,7 @@ def test_what_changes_while_it_is_saved_is_there_once(tmp_path: Path, monkeypatc
 
 def test_what_is_new_is_on_the_disk_soon(tmp_path: Path) -> None:
     index = filled(tmp_path / "words", saved=2)
-    deadline = time.monotonic() + 30
-    while words_held(tmp_path / "words").state.number < 3:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: words_held(tmp_path / "words").state.number >= 3)
     index.close()
 
 
