@@ -28,7 +28,7 @@ def skills(tmp_path: Path) -> Path:
 
 def scanner(root: Path, database: Database) -> Scanner:
     catalog = Catalog(database, now)
-    return Scanner(LocalSkills(root.resolve(), catalog), catalog, lambda: None)
+    return Scanner(LocalSkills(root.resolve(), catalog), catalog)
 
 
 def places(database: Database) -> set[str]:
