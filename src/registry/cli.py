@@ -14,6 +14,7 @@ from registry.cli_database import forget_secrets, migrate
 from registry.cli_embed import embed
 from registry.cli_fsck import fsck
 from registry.cli_install import install, uninstall, upgrade
+from registry.cli_jobs import jobs
 from registry.cli_login import login, logout
 from registry.cli_operations import backup, clone_index
 from registry.cli_project import generate_mdc, lock, verify
@@ -143,7 +144,7 @@ def status(as_json: bool, server: str | None, **flags: Any) -> None:
 
 for one in (
     *(sources, install, uninstall, upgrade, lock, verify, generate_mdc),
-    *(publish, yank, unyank, keys, users, token),
+    *(publish, yank, unyank, jobs, keys, users, token),
     *(migrate, forget_secrets, fsck, backup, clone_index, login, logout, embed),
 ):
     main.add_command(one)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from registry.background import Background
 from registry.errors import RegistryError
+from registry.inspection import InspectionStopped, Inspector
 from registry.packages import PackageRefused
 from registry.publish.service import Publishing
 from registry.record_skills import RecordSkills
@@ -26,6 +27,7 @@ class FindingsRenewal:
     Args:
         records: The skills that are records.
         publishing: The published versions, where this service publishes.
+        inspector: Looks into the texts of records.
         on_change: Called after each batch that changed skills.
         give_way: Called before each skill: lets searches go first.
     """
@@ -34,11 +36,13 @@ class FindingsRenewal:
         self,
         records: RecordSkills,
         publishing: Publishing | None,
+        inspector: Inspector,
         on_change: Callable[[], None],
         give_way: Callable[[], None],
     ) -> None:
         self._records = records
         self._publishing = publishing
+        self._inspector = inspector
         self._on_change = on_change
         self._give_way = give_way
         self._last_record = ""
@@ -58,6 +62,8 @@ class FindingsRenewal:
             if self._renew_records() + self._renew_versions():
                 self._on_change()
                 return _PAUSE_SECONDS
+        except InspectionStopped:
+            pass
         except Exception:
             _log.exception("findings cannot be renewed; the next round tries again")
         self._last_record, self._last_version = "", ("", "")
@@ -70,7 +76,7 @@ class FindingsRenewal:
             if self._thread.is_stopped:
                 break
             self._give_way()
-            self._records.look_again(skill_id)
+            self._records.look_again(skill_id, self._inspector)
             self._last_record = skill_id
         return len(stale)
 

@@ -4,13 +4,16 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 import msgspec
 import watchfiles
 
 from registry.catalog import Catalog
-from registry.local_skills import SKILL_FILE, LocalSkills, seen_now
+from registry.findings import SkillFindings
+from registry.inspection import InspectionStopped, Inspector
+from registry.local_skills import SKILL_FILE, Inspected, LocalSkills, seen_now
 from registry.skill_folder import UnreadableSkill, find_skill_folders
 
 _log = logging.getLogger("registry")
@@ -42,22 +45,31 @@ class ScanReport(msgspec.Struct, kw_only=True):
 class Scanner:
     """Compares the skills directory with the catalog and takes over what differs."""
 
-    def __init__(self, local: LocalSkills, catalog: Catalog, on_change: Callable[[], None]) -> None:
+    def __init__(
+        self, local: LocalSkills, catalog: Catalog, inspector: Inspector, on_change: Callable[[], None]
+    ) -> None:
         self._local = local
         self._catalog = catalog
+        self._inspector = inspector
         self._on_change = on_change
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
     def reconcile(self) -> ScanReport:
-        """Make the catalog what the directory is. What the scan finds is searchable when it returns."""
+        """Make the catalog what the directory is. What the scan finds is searchable when it returns.
+
+        Raises InspectionStopped where the service ends meanwhile.
+        """
         started = time.monotonic()
         report = ScanReport()
         known = self._catalog.places()
         found = self._fingerprints(report)
         differing = [place for place, seen in found.items() if known.get(place) != seen]
-        for start in range(0, len(differing), _FOLDERS_A_TRANSACTION):
-            self._take(differing[start : start + _FOLDERS_A_TRANSACTION], known, report)
+        looked_into = zip(
+            self._inspector.scan_folders([self._local.root / place for place in differing]), differing, strict=True
+        )
+        while batch := list(islice(looked_into, _FOLDERS_A_TRANSACTION)):
+            self._take({place: (found[place], findings) for findings, place in batch}, known, report)
         self._remove([place for place in known if place not in found or place in report.skipped], report)
         self._keep_problems(report)
         report.folders, report.unchanged = len(found), len(found) - len(differing)
@@ -77,11 +89,15 @@ class Scanner:
                 report.skipped[place] = problem.strerror or "it cannot be read"
         return found
 
-    def _take(self, places: list[str], known: dict[str, str], report: ScanReport) -> None:
+    def _take(
+        self, inspected: dict[str, tuple[str, SkillFindings | OSError]], known: dict[str, str], report: ScanReport
+    ) -> None:
         with self._catalog.database.write() as transaction:
-            for place in places:
+            for place, (seen, findings) in inspected.items():
                 try:
-                    self._local.take(transaction, self._local.root / place)
+                    if isinstance(findings, OSError):
+                        raise findings
+                    self._local.take(transaction, self._local.root / place, Inspected(seen, findings))
                 except UnreadableSkill as problem:
                     report.skipped[place] = problem.reason
                 except FileNotFoundError:
@@ -151,6 +167,8 @@ class Scanner:
     def _reconcile_quietly(self) -> None:
         try:
             report = self.reconcile()
+        except InspectionStopped:
+            return
         except Exception:
             _log.exception("the scan failed; it is tried again at the next change")
             return

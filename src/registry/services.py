@@ -18,6 +18,7 @@ from registry.findings_renewal import FindingsRenewal
 from registry.git_index import Attached
 from registry.homes import Homes
 from registry.index_snapshots import SnapshotPublisher, fetched_snapshots
+from registry.inspection import InspectionStopped, Inspector
 from registry.install import Installer
 from registry.install_parts import InstallParts
 from registry.leading import Leading
@@ -53,6 +54,10 @@ _FIRST_VECTORS_SECONDS = 3.0
 """How long of that they wait for a model to load and a small catalog to be embedded."""
 
 
+_CHILDREN = 2
+"""How many processes look into texts for callers, and how many for the scan and renewal that go on beside them."""
+
+
 class Services:
     """The parts of one running service and their life.
 
@@ -73,8 +78,10 @@ class Services:
         self.database = open_database(settings)
         self.documents = CatalogDocuments(self.database)
         self.catalog = Catalog(self.database, clock)
-        self.local = LocalSkills(settings.skills_dir.resolve(), self.catalog)
-        self.records = RecordSkills(settings.skills_dir.resolve(), self.catalog)
+        self._inspector = Inspector(settings.limits, _CHILDREN, patience=settings.limits.scan_seconds)
+        self._background_inspector = Inspector(settings.limits, _CHILDREN)
+        self.local = LocalSkills(settings.skills_dir.resolve(), self.catalog, self._inspector)
+        self.records = RecordSkills(settings.skills_dir.resolve(), self.catalog, self._inspector)
         self.published = PublishedVersions(self.database, self.catalog, TransparencyLog(self.database, clock))
         is_local = settings.profile == "local"
         self.homes = Homes(self.catalog, self.local, self.records, self.published, makes_folders=is_local)
@@ -91,7 +98,7 @@ class Services:
         if settings.profile == "registry":
             self._registry = RegistryProfile(settings, self.database, self.engine, clock)
         self.reindexing = Reindexing(self.database, self.engine, clock)
-        self.scanner = Scanner(self.local, self.catalog, self.engine.changed)
+        self.scanner = Scanner(self.local, self.catalog, self._background_inspector, self.engine.changed)
         self.sources = Sources(settings, self.database, self.catalog, clock, self.engine.changed)
         outbound = Outbound(AddressPolicy(settings.outbound.allowed_hosts))
         self.webhooks = WebhookSender(self.database, settings.webhooks, outbound, clock)
@@ -120,7 +127,9 @@ class Services:
     def _work_of_one(self) -> list[tuple[Callable[[], None], Callable[[], None]]]:
         """Return how to begin and to end each thing that only one process of a catalog does."""
         give_way = self.engine.search.under_way.give_way
-        findings = FindingsRenewal(self.records, self._publishing, self.engine.changed, give_way)
+        findings = FindingsRenewal(
+            self.records, self._publishing, self._background_inspector, self.engine.changed, give_way
+        )
         snapshots = SnapshotPublisher(self._snapshots, self.engine, self.documents)
         work = [
             (self.scanner.start, self.scanner.stop),
@@ -148,7 +157,7 @@ class Services:
 
     def _install_parts(self) -> InstallParts:
         return InstallParts(
-            packages=StagedPackages(self.local.root, self.sources.fetcher, self.settings),
+            packages=StagedPackages(self.local.root, self.sources.fetcher, self._inspector, self.settings),
             offers=self.sources.offers,
             local=self.local,
             catalog=self.catalog,
@@ -219,6 +228,8 @@ class Services:
                 self.engine.wait_until_embedded(_FIRST_VECTORS_SECONDS)
             if self._publishing is not None and not self.database.is_read_only:
                 self._publishing.start()
+        except InspectionStopped:
+            pass  # the service ends before it has begun
         except Exception:
             _log.exception("starting failed half-way; what there is answers")
         finally:
@@ -254,6 +265,7 @@ class Services:
 
     def close(self) -> None:
         """Stop at a step boundary: what was acknowledged is in the database, the indexes are saved."""
+        self._background_inspector.close()  # first, since nobody waits for a scan that may take long
         if self._starting is not None:
             self._starting.join()
         self._leading.stop()
@@ -262,6 +274,7 @@ class Services:
         self.sources.stop()
         if self._publishing is not None:
             self._publishing.stop()
+        self._inspector.close()
         self._close_engine()
         if self._registry is not None:
             self._registry.close()

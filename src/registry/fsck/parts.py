@@ -9,6 +9,7 @@ from registry.db import Database
 from registry.documents import CatalogDocuments
 from registry.fsck.drift import CannotCheck
 from registry.git_index import GitIndex
+from registry.inspection import Inspector
 from registry.local_skills import LocalSkills
 from registry.publish.index_files import IndexFiles
 from registry.publish.published import PublishedVersions
@@ -27,7 +28,7 @@ class Parts:
         self._clock = clock
         self.documents = CatalogDocuments(database)
         self.catalog = Catalog(database, clock)
-        self.local = LocalSkills(settings.skills_dir.resolve(), self.catalog)
+        self.local = LocalSkills(settings.skills_dir.resolve(), self.catalog, Inspector(settings.limits))
         self.log = TransparencyLog(database, clock)
         self.published = PublishedVersions(database, self.catalog, self.log)
         self.index_files = IndexFiles.configured(self.published, settings)

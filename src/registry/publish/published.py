@@ -12,8 +12,8 @@ from registry.errors import forbidden, skill_not_found
 from registry.findings import Finding, SkillFindings, risk
 from registry.findings.engine import OF_THESE_RULES
 from registry.frontmatter import read
+from registry.inspection import InspectedPackage
 from registry.models import Skill, version_parts
-from registry.packages import Package
 from registry.publish.lookalikes import lookalike, skeleton
 from registry.record_skills import SOURCE
 from registry.transparency.log import Kind, LogEntry, TransparencyLog
@@ -45,12 +45,13 @@ class PublishedRecord(msgspec.Struct, kw_only=True):
     notes: list[Finding] = msgspec.field(default_factory=list)
 
     @classmethod
-    def of(cls, package: Package) -> "PublishedRecord":
-        """Return what is kept of a package, whose folder is still there. Raises OSError."""
+    def of(cls, inspected: InspectedPackage) -> "PublishedRecord":
+        """Return what is kept of a package."""
+        package, reach = inspected
         same = ("title", "description", "author", "license", "tags", "capabilities", "findings")
         files = [(file.path, file.size) for file in package.files]
         said = {name: getattr(package, name) for name in same}
-        return cls(**said, tree=package.digest, files=files, reach=Reach.of(package.folder))
+        return cls(**said, tree=package.digest, files=files, reach=reach)
 
     def all_findings(self) -> SkillFindings:
         """Return what was found in the texts and beside them, with the risk of both."""
