@@ -28,10 +28,15 @@ class Parts:
         self._clock = clock
         self.documents = CatalogDocuments(database)
         self.catalog = Catalog(database, clock)
-        self.local = LocalSkills(settings.skills_dir.resolve(), self.catalog, Inspector(settings.limits))
+        self._inspector = Inspector(settings.limits)
+        self.local = LocalSkills(settings.skills_dir.resolve(), self.catalog, self._inspector)
         self.log = TransparencyLog(database, clock)
         self.published = PublishedVersions(database, self.catalog, self.log)
         self.index_files = IndexFiles.configured(self.published, settings)
+
+    def close(self) -> None:
+        """End the process that repairs may have started to look into folders."""
+        self._inspector.close()
 
     def now(self) -> datetime.datetime:
         """Return the time."""
