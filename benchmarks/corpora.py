@@ -12,11 +12,11 @@ import numpy as np
 
 from embeddings import Embedder
 from embeddings.base import Matrix
-from registry.catalog import Catalog
+from registry.catalog.documents import CatalogDocuments
+from registry.catalog.store import Catalog
 from registry.db import Database
-from registry.documents import CatalogDocuments
+from registry.domain.models import Skill, now
 from registry.findings.engine import skill_findings
-from registry.models import Skill, now
 from search.engine import text_space
 from search.types import Embedded, Keys
 

@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from registry.findings import RISKS
+from registry.domain.findings import RISKS
 from registry.findings.engine import ENGINE, scan_folder
 from registry.findings.rules import RULES
 from registry.skill_folder import find_skill_folders

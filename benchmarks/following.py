@@ -25,9 +25,9 @@ sys.path.append(str(Path(__file__).parents[1] / "tests"))
 import corpora
 from embeddings import Embedder, EmbeddingSettings, choose
 from registry.blobs import FolderStore
+from registry.catalog.documents import CatalogDocuments
 from registry.database.postgres import PostgresDatabase
-from registry.documents import CatalogDocuments
-from registry.index_snapshots import IndexSnapshots
+from registry.indexing.snapshots import IndexSnapshots
 from results_file import keep
 from search.engine import Engine
 from support.postgres_server import PostgresServer

@@ -7,8 +7,6 @@ Every figure stands beside its own limit, measured in the same run: the parts ca
 tantivy) for a search, and a bare Litestar route that answers the same bytes for HTTP. Medians; one client unless said.
 """
 
-import registry.start  # noqa: F401, I001 - says how many threads numpy and FAISS may use: before these
-
 import argparse
 import json
 import tempfile
@@ -27,11 +25,11 @@ import guard_cost
 from embeddings import Embedder, EmbeddingSettings, choose
 from embeddings.base import Matrix
 from latency_http import CLIENTS, Figures, Served, median_ms, over_http
+from registry.catalog.documents import CatalogDocuments
 from registry.database.sqlite import SqliteDatabase
-from registry.documents import CatalogDocuments
 from results_file import keep
 from search.engine import Engine
-from search.service import CANDIDATES, Request
+from search.service import CANDIDATES, SearchRequest
 from search.text import sentences
 from search.types import Filter
 
@@ -53,13 +51,15 @@ def parts(engine: Engine, embedder: Embedder, queries: Sequence[str]) -> tuple[F
         "faiss": median_ms(lambda query: flat.search(vectors[query], CANDIDATES), queries),
         "tantivy": median_ms(lambda query: words.search(terms[query], CANDIDATES, Filter()), queries),
         "words search": median_ms(
-            lambda query: engine.search.search(Request(query, mode="keyword", allowed=ENABLED)), queries
+            lambda query: engine.search.search(SearchRequest(query, mode="keyword", allowed=ENABLED)), queries
         ),
         "hybrid search, cached vector": 0.0,
-        "hybrid search": median_ms(lambda query: engine.search.search(Request(f"{query} ", allowed=ENABLED)), queries),
+        "hybrid search": median_ms(
+            lambda query: engine.search.search(SearchRequest(f"{query} ", allowed=ENABLED)), queries
+        ),
     }
     figures["hybrid search, cached vector"] = median_ms(
-        lambda query: engine.search.search(Request(query, allowed=ENABLED)), queries
+        lambda query: engine.search.search(SearchRequest(query, allowed=ENABLED)), queries
     )
 
     def directly(query: str) -> None:

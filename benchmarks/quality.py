@@ -18,13 +18,13 @@ from rich.console import Console
 from rich.table import Table
 
 from embeddings import EmbeddingSettings, choose
-from registry.catalog import Catalog
+from registry.catalog.documents import CatalogDocuments
+from registry.catalog.store import Catalog
 from registry.database.sqlite import SqliteDatabase
-from registry.documents import CatalogDocuments
-from registry.models import Skill, now
+from registry.domain.models import Skill, now
 from results_file import keep
 from search.engine import Engine
-from search.service import Request
+from search.service import SearchRequest
 from search.types import Mode
 
 DEPTH = 10
@@ -114,7 +114,7 @@ def measure(engine: Engine, keys: dict[int, str], data: Path) -> dict[str, dict[
     for name, mode in MODES.items():
         sums = dict.fromkeys(MEASURES, 0.0)
         for query in queries:
-            hits = engine.search.search(Request(query["text"], limit=DEPTH, mode=mode)).hits
+            hits = engine.search.search(SearchRequest(query["text"], limit=DEPTH, mode=mode)).hits
             ranking = [keys[hit.key] for hit in hits]
             for measure_name, one in MEASURES.items():
                 sums[measure_name] += one(ranking, gains[query["id"]])

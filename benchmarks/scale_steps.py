@@ -1,7 +1,5 @@
 """The steps of `scale.py` for one size, each run as a process of its own: fill, build, search, serve."""
 
-import registry.start  # noqa: F401, I001 - says how many threads numpy and FAISS may use: before these
-
 import argparse
 import json
 import resource
@@ -10,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +19,13 @@ import load
 from embeddings import Embedder, EmbeddingSettings, choose
 from latency_http import Served
 from nearest import Nearest
-from registry.catalog import Catalog
+from registry.catalog.documents import CatalogDocuments
+from registry.catalog.store import Catalog
 from registry.database.sqlite import SqliteDatabase
 from registry.db import Database
-from registry.documents import CatalogDocuments
-from registry.models import Skill, now
+from registry.domain.models import Skill, now
 from search.engine import Engine, text_space
-from search.service import CANDIDATES, Request
+from search.service import CANDIDATES, SearchRequest
 from search.text import sentences
 from search.types import Embedded, Filter
 
@@ -132,7 +131,7 @@ def search(arguments: argparse.Namespace) -> Figures:
     figures["start: indexes, seconds"] = time.perf_counter() - started
     originals = corpora.entries(arguments.corpus)
     short, long = short_queries(arguments.queries), long_prompts(originals)
-    ask: Callable[[str], object] = lambda text: engine.search.search(Request(text, allowed=ENABLED))  # noqa: E731
+    ask: Callable[[str], object] = lambda text: engine.search.search(SearchRequest(text, allowed=ENABLED))  # noqa: E731
     ask("the first search")
     figures["start: RSS, MB"] = memory()
     others = [entry.description[:100] for entry in originals[:: len(originals) // STARTING]][:STARTING]
@@ -154,10 +153,12 @@ def _searches(engine: Engine, model: Embedder, kind: str, texts: Sequence[str]) 
     vectors = {text: model.queries(sentences(text)) for text in texts}
     terms = {text: words.terms(text) for text in texts}
     return {
-        **_percentiles(f"hybrid, {kind}", lambda text: engine.search.search(Request(text, allowed=ENABLED)), texts),
+        **_percentiles(
+            f"hybrid, {kind}", lambda text: engine.search.search(SearchRequest(text, allowed=ENABLED)), texts
+        ),
         **_percentiles(
             f"words, {kind}",
-            lambda text: engine.search.search(Request(text, mode="keyword", allowed=ENABLED)),
+            lambda text: engine.search.search(SearchRequest(text, mode="keyword", allowed=ENABLED)),
             texts,
         ),
         f"part: model, {kind}: p50 ms": _median(lambda text: model.queries(sentences(text)), texts),
@@ -181,12 +182,16 @@ def _filters(engine: Engine, short: Sequence[str], folder: Path) -> Figures:
         ]
         figures[f"recall@10, {tag or 'all'}"] = sum(hits) / exact[tag or "all"].size
         if tag:
-            ask: Callable[[str], object] = lambda text, some=allowed: engine.search.search(Request(text, allowed=some))  # noqa: E731
+            ask = partial(_search, engine, allowed)
             started = time.perf_counter()
             ask(short[0])
             figures[f"hybrid, {tag}: first, ms"] = (time.perf_counter() - started) * 1000
             figures |= _percentiles(f"hybrid, {tag}", ask, short)
     return figures
+
+
+def _search(engine: Engine, allowed: Filter, text: str) -> object:
+    return engine.search.search(SearchRequest(text, allowed=allowed))
 
 
 def _writes(engine: Engine, model: Embedder, database: Database) -> Figures:

@@ -31,7 +31,7 @@ class BertShape:
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class ModelCheckpoint:
     """A model folder that can be converted. `max_length` is in tokens; the prompts go before each text."""
 
     directory: Path
@@ -76,7 +76,7 @@ class _Prompts(msgspec.Struct):
     prompts: dict[str, str | None] = {}
 
 
-def read(directory: Path) -> Checkpoint:
+def read(directory: Path) -> ModelCheckpoint:
     """Describe the model in `directory`. Raises CheckpointError."""
     missing = [name for name in ("config.json", WEIGHTS, TOKENIZER) if not (directory / name).is_file()]
     if missing:
@@ -102,13 +102,13 @@ def _model_files(directory: Path) -> Iterator[Path]:
     return iter(sorted(path for path in found if path.suffix in _FINGERPRINTED and path.is_file()))
 
 
-def _read(directory: Path) -> Checkpoint:
+def _read(directory: Path) -> ModelCheckpoint:
     config = _decode(directory / "config.json", _Config)
     sentences = _optional(directory / "sentence_bert_config.json", _Sentences)
     pooling = _optional(directory / "1_Pooling" / "config.json", _Pooling)
     _refuse_others(directory, config, sentences, pooling)
     prompts = _optional(directory / "config_sentence_transformers.json", _Prompts).prompts
-    return Checkpoint(
+    return ModelCheckpoint(
         directory=directory,
         shape=BertShape(
             hidden_size=config.hidden_size,

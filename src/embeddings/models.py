@@ -31,7 +31,7 @@ class LocalModel:
     name: str
     fingerprint: str
     dimension: int
-    checkpoint: Callable[[], checkpoint.Checkpoint]
+    checkpoint: Callable[[], checkpoint.ModelCheckpoint]
 
 
 def is_default(name: str | None) -> bool:
@@ -62,7 +62,7 @@ def default_model_obtainable() -> bool:
     return here or not constants.HF_HUB_OFFLINE
 
 
-def _pinned_checkpoint() -> checkpoint.Checkpoint:
+def _pinned_checkpoint() -> checkpoint.ModelCheckpoint:
     directory = _packaged() or _from_hub()
     for name, expected in _PINNED.items():
         with (directory / name).open("rb") as file:

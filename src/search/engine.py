@@ -8,15 +8,15 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from embeddings.base import Embedder
-from search.faiss_vectors import FaissVectors
-from search.follower import Follower
+from search.index_sync import IndexSync
 from search.indexer import Indexer
+from search.lexical.disk_segment import IndexNotWritten
 from search.reports import EngineStatus, Reindexed
-from search.saved_words import IndexNotWritten
 from search.service import SearchService, Semantic
 from search.text import RECIPE
 from search.types import Documents
-from search.vectors import OpenVectors
+from search.vectors.base import OpenVectors
+from search.vectors.faiss_index import FaissVectors
 
 _log = logging.getLogger("search")
 
@@ -60,7 +60,7 @@ class Engine:
         self._lock = threading.Lock()
         self._was_complete = False
         self._counted = (-1, 0)
-        self.follower = Follower(documents, folder)
+        self.follower = IndexSync(documents, folder)
         self._target = self._semantic(embedder, text_space(embedder)) if embedder else None
         self._serving = self._target
         if previous and self._target and self._is_better(previous[1], self._target.space):
@@ -73,7 +73,7 @@ class Engine:
             else None
         )
         if self.indexer:
-            self.indexer.give_way = self.search.under_way.give_way
+            self.indexer.yield_to_foreground = self.search.in_flight.yield_to_foreground
 
     def _semantic(self, embedder: Embedder, space: str) -> Semantic:
         path = self._folder / f"{_file_name(space)}.faiss"

@@ -50,7 +50,7 @@ class Indexer:
         self._on_complete = on_complete
         self.rate: float | None = None
         """How many texts are embedded in a second at most."""
-        self.give_way: Callable[[], None] = lambda: None
+        self.yield_to_foreground: Callable[[], None] = lambda: None
         """Called before each text that is embedded on this machine: it waits for who should go first."""
         self._refused: dict[int, tuple[str, str]] = {}
         self._wake = threading.Event()
@@ -173,7 +173,7 @@ class Indexer:
             return self._embedder.documents(texts)
         vectors = np.empty((len(texts), self._embedder.dim), np.float32)
         for row, text in enumerate(texts):
-            self.give_way()
+            self.yield_to_foreground()
             vectors[row] = self._embedder.documents([text])[0]
         return vectors
 

@@ -8,7 +8,7 @@ import numpy as np
 import tantivy
 
 from search import integrity
-from search.saved_words import IndexState
+from search.lexical.disk_segment import IndexState
 from search.types import Keys
 
 
@@ -16,7 +16,7 @@ class IndexDamaged(Exception):
     """An index cannot be trusted; the message says why."""
 
 
-class WordsHeld(NamedTuple):
+class LexicalContents(NamedTuple):
     """What a words index says of itself, and the keys of the documents in it."""
 
     state: IndexState
@@ -29,7 +29,7 @@ def words_folders(indexes: Path) -> list[Path]:
     return folders[-1:]
 
 
-def words_held(folder: Path) -> WordsHeld:
+def words_held(folder: Path) -> LexicalContents:
     """Return what the words index in `folder` holds as of its last commit. Raises IndexDamaged."""
     try:
         if fault := integrity.tantivy_fault(folder):
@@ -46,10 +46,10 @@ def words_held(folder: Path) -> WordsHeld:
         keys = searcher.fast_field_values("key", [address for _, address in hits])
     except (OSError, ValueError, IndexError, msgspec.DecodeError) as error:
         raise IndexDamaged(str(error)) from None
-    return WordsHeld(state, np.array(keys, np.int64))
+    return LexicalContents(state, np.array(keys, np.int64))
 
 
-class Snapshot(msgspec.Struct):
+class SnapshotInfo(msgspec.Struct):
     """What the sidecar of a vector snapshot says: whose vectors, of which change, how many, the file of the rest."""
 
     catalog: str
@@ -64,13 +64,13 @@ def snapshots(indexes: Path) -> list[Path]:
     return sorted(indexes.glob("vectors-*.npz"))
 
 
-def snapshot_held(path: Path) -> Snapshot:
+def snapshot_held(path: Path) -> SnapshotInfo:
     """Return what the snapshot of vectors at `path` holds. Raises IndexDamaged where a checksum does not agree."""
     facts = integrity.read_sidecar(path)
     if facts is None:
         raise IndexDamaged("its checksum does not agree")
     try:
-        held = msgspec.convert(facts, Snapshot)
+        held = msgspec.convert(facts, SnapshotInfo)
     except msgspec.ValidationError as error:
         raise IndexDamaged(f"its description cannot be read: {error}") from None
     if held.clusters is not None and integrity.read_sidecar(path.with_name(Path(held.clusters).name)) is None:

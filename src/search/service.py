@@ -6,15 +6,15 @@ from typing import NamedTuple
 import numpy as np
 
 from embeddings.base import Embedder, EmbeddingError, Matrix
-from search.filtered import FilteredNeighbours
-from search.follower import Follower
-from search.fuse import MINILM, Flags, Floats, Ranking, Signals, fuse
-from search.query_vectors import QueryVectors
-from search.saved_words import IndexNotWritten
-from search.types import Documents, Filter, Found, Keys, MatchedBy, Mode, RanMode, Relevance
-from search.under_way import UnderWay
-from search.vectors import VectorIndex, VectorsUnavailable
-from search.words_beside import LARGE, Asked, WordsBeside
+from search.fusion import MINILM, Flags, Floats, Ranking, Signals, fuse
+from search.in_flight import InFlight
+from search.index_sync import IndexSync
+from search.lexical.concurrent_query import LARGE, ConcurrentLexicalQuery, LexicalQuery
+from search.lexical.disk_segment import IndexNotWritten
+from search.types import Documents, Filter, Keys, Match, MatchedBy, Mode, RanMode, Relevance
+from search.vectors.base import VectorIndex, VectorsUnavailable
+from search.vectors.filtered import FilteredNeighbours
+from search.vectors.query_vectors import QueryVectors
 
 CANDIDATES = 50
 """How many documents each index contributes to the fusion, at least: 100 and 200 measured no better."""
@@ -29,7 +29,7 @@ class SemanticUnavailable(Exception):
     """Semantic search was insisted on and cannot be had; the message says why."""
 
 
-class Request(NamedTuple):
+class SearchRequest(NamedTuple):
     """One search. `allowed` is the filter, `min_score` the least score (0 to 1) a hit may have."""
 
     query: str
@@ -79,25 +79,25 @@ class SearchService:
     def __init__(
         self,
         documents: Documents,
-        follower: Follower,
+        follower: IndexSync,
         semantic: Callable[[], Semantic | None],
         fallback_seconds: float,
     ) -> None:
         self._documents = documents
         self._follower = follower
-        self.under_way = UnderWay()
+        self.in_flight = InFlight()
         self._semantic = semantic
         self._query_vectors = QueryVectors(fallback_seconds)
         self._neighbours = FilteredNeighbours()
         self._read_cards: tuple[int, dict[int, tuple[str, bytes]]] = (-1, {})
-        self._words = WordsBeside()
+        self._words = ConcurrentLexicalQuery()
 
     def number(self) -> int | None:
         """Return the change number that a search made now would see at once, None where it would have to catch up."""
         number = self._documents.number()
         return number if self._follower.has_reached(number) else None
 
-    def search_at_once(self, request: Request) -> Results | None:
+    def search_at_once(self, request: SearchRequest) -> Results | None:
         """Return what `search` would, or None where that may take more than a few milliseconds.
 
         That is so when the indexes must catch up, when the query must be embedded by a provider or is long, when
@@ -109,20 +109,20 @@ class SearchService:
         semantic = self._semantic() if request.mode != "keyword" else None
         if semantic is not None and not self._is_quick(semantic, _normal(request.query)):
             return None
-        with self.under_way:
+        with self.in_flight:
             return self._search(request, number, [])
 
     def _is_quick(self, semantic: Semantic, query: str) -> bool:
         embedder, space, vectors = semantic
         return not vectors.is_remote and self._query_vectors.come_at_once(embedder, space, query)
 
-    def search(self, request: Request) -> Results:
+    def search(self, request: SearchRequest) -> Results:
         """Return the best documents for a query, of what was committed when the search began.
 
         Raises SemanticUnavailable when the mode is `semantic` and the query cannot be embedded.
         """
         warnings: list[str] = []
-        with self.under_way:
+        with self.in_flight:
             try:
                 number = self._follower.catch_up()
             except IndexNotWritten:
@@ -130,11 +130,11 @@ class SearchService:
                 warnings.append("degraded: the latest changes cannot be indexed just now, and are not found")
             return self._search(request, number, warnings)
 
-    def _search(self, request: Request, number: int, warnings: list[str]) -> Results:
+    def _search(self, request: SearchRequest, number: int, warnings: list[str]) -> Results:
         query = _normal(request.query)
         semantic = self._semantic() if request.mode != "keyword" else None
         asked = self._asked(request, query)
-        by_words = Found.nothing
+        by_words = Match.nothing
         if request.mode != "semantic":
             by_words = self._words.begin(asked, beside=semantic is not None and len(asked.words) >= LARGE)
         vector = self._query_vector(semantic, query, request.mode, warnings)
@@ -148,10 +148,10 @@ class SearchService:
         ranking = fuse(signals, mode)
         return Results(request.query, mode, self._page(ranking, request, number), warnings, number)
 
-    def _asked(self, request: Request, query: str) -> Asked:
+    def _asked(self, request: SearchRequest, query: str) -> LexicalQuery:
         depth = min(max(CANDIDATES, request.offset + request.limit), DEEPEST)
         words = self._follower.words.state
-        return Asked(words, query, words.terms(query), depth, request.allowed)
+        return LexicalQuery(words, query, words.terms(query), depth, request.allowed)
 
     def _query_vector(self, semantic: Semantic | None, query: str, mode: Mode, warnings: list[str]) -> Matrix | None:
         if mode == "keyword" or (semantic is None and mode == "auto"):
@@ -165,9 +165,9 @@ class SearchService:
             return None
 
     def _signals(
-        self, asked: Asked, by_words: Callable[[], Found], index: VectorIndex | None, vector: Matrix | None
+        self, asked: LexicalQuery, by_words: Callable[[], Match], index: VectorIndex | None, vector: Matrix | None
     ) -> Signals:
-        near = Found.nothing()
+        near = Match.nothing()
         if index is not None and vector is not None:
             near = self._neighbours.nearest(index, vector, asked.limit, asked.words, asked.allowed)
         exact, prefixed = asked.named()
@@ -186,7 +186,7 @@ class SearchService:
             documents=len(asked.words),
         )
 
-    def _page(self, ranking: Ranking, request: Request, number: int) -> list[Hit]:
+    def _page(self, ranking: Ranking, request: SearchRequest, number: int) -> list[Hit]:
         """Return the hits of the page asked for; those with equal scores stand in order of id, across pages too."""
         count = ranking.at_least(request.min_score)
         start, end = request.offset, min(request.offset + request.limit, count)
@@ -230,7 +230,7 @@ def _go_on_by_words(mode: Mode, error: Exception, warnings: list[str]) -> None:
     warnings.append(f"degraded: ranked by words only, because {error}")
 
 
-def _cosines(index: VectorIndex | None, vectors: Matrix | None, near: Found, keys: Keys) -> Floats:
+def _cosines(index: VectorIndex | None, vectors: Matrix | None, near: Match, keys: Keys) -> Floats:
     """Return each document's greatest cosine with any of the vectors, NaN where there is none; shape (len(keys),)."""
     if index is None or vectors is None:
         return np.full(len(keys), np.nan)

@@ -85,14 +85,14 @@ Keys = NDArray[np.int64]
 """Keys of documents, shape (documents,)."""
 
 
-class Found(NamedTuple):
+class Match(NamedTuple):
     """Documents an index found, with the score it gave each; parallel arrays of shape (documents,)."""
 
     keys: Keys
     scores: NDArray[np.float32]
 
     @classmethod
-    def nothing(cls) -> "Found":
+    def nothing(cls) -> "Match":
         """Return no documents."""
         return cls(np.empty(0, np.int64), np.empty(0, np.float32))
 

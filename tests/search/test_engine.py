@@ -8,7 +8,7 @@ import pytest
 
 from search import service
 from search.engine import Engine, text_space
-from search.service import Request, SemanticUnavailable
+from search.service import SearchRequest, SemanticUnavailable
 from search.types import Filter
 from support.catalogs import HashingEmbedder, SkillCatalog
 
@@ -43,18 +43,18 @@ def engine(
 
 
 def ids(engine: Engine, query: str, **options: object) -> list[str]:
-    return [hit.id for hit in engine.search.search(Request(query, **options)).hits]
+    return [hit.id for hit in engine.search.search(SearchRequest(query, **options)).hits]
 
 
 def test_words_and_vectors_are_fused(engine: Engine) -> None:
-    results = engine.search.search(Request("slow sql joins"))
+    results = engine.search.search(SearchRequest("slow sql joins"))
     assert results.mode == "hybrid"
     assert results.hits[0].id == "sql-review"
     assert set(results.hits[0].matched_by) == {"keyword", "semantic"}
 
 
 def test_only_a_small_catalog_is_searched_at_once(engine: Engine) -> None:
-    request = Request("slow sql joins")
+    request = SearchRequest("slow sql joins")
     answer = engine.search.search(request)
     small = service.LARGE > 1
     assert engine.search.search_at_once(request) == (answer if small else None)
@@ -112,11 +112,11 @@ def test_equal_skills_stand_in_order_of_id_across_pages(engine: Engine, stocked:
 
 def test_without_an_embedder_words_answer(stocked: SkillCatalog, tmp_path: Path) -> None:
     engine = started(stocked, tmp_path / "indexes", None)
-    results = engine.search.search(Request("slow sql joins"))
+    results = engine.search.search(SearchRequest("slow sql joins"))
     assert (results.mode, results.hits[0].id, results.hits[0].relevance) == ("keyword", "sql-review", "keyword")
     assert results.warnings == []
     with pytest.raises(SemanticUnavailable):
-        engine.search.search(Request("slow sql joins", mode="semantic"))
+        engine.search.search(SearchRequest("slow sql joins", mode="semantic"))
     engine.close()
 
 
@@ -124,13 +124,13 @@ def test_a_provider_that_is_down_costs_a_warning_and_vectors_come_later(stocked:
     embedder = HashingEmbedder()
     embedder.down = True
     engine = started(stocked, tmp_path / "indexes", embedder)
-    results = engine.search.search(Request("slow sql joins"))
+    results = engine.search.search(SearchRequest("slow sql joins"))
     assert (results.mode, results.hits[0].id) == ("keyword", "sql-review")
     assert "degraded" in results.warnings[0]
     assert engine.status().pending == 3
     embedder.down = False
     wait_for(lambda: engine.status().pending == 0)
-    assert engine.search.search(Request("slow sql joins")).mode == "hybrid"
+    assert engine.search.search(SearchRequest("slow sql joins")).mode == "hybrid"
     engine.close()
 
 
@@ -153,9 +153,9 @@ def test_search_answers_during_a_forced_reindex(stocked: SkillCatalog, tmp_path:
     embedder = HashingEmbedder()
     engine = started(stocked, tmp_path / "indexes", embedder)
     embedder.down = True
-    embedder_before = engine.search.search(Request("slow sql joins", mode="keyword")).hits
+    embedder_before = engine.search.search(SearchRequest("slow sql joins", mode="keyword")).hits
     assert engine.reindex(force=True).failed == 3
-    assert engine.search.search(Request("slow sql joins", mode="keyword")).hits == embedder_before
+    assert engine.search.search(SearchRequest("slow sql joins", mode="keyword")).hits == embedder_before
     assert engine.status().drift == 0
     engine.close()
 
@@ -165,11 +165,11 @@ def test_a_changed_model_fills_its_space_while_the_old_one_answers(stocked: Skil
     started(stocked, tmp_path / "indexes", old).close()
     new.down = True
     engine = started(stocked, tmp_path / "indexes", new, previous=(old, text_space(old)))
-    assert engine.search.search(Request("slow sql joins")).mode == "hybrid"
+    assert engine.search.search(SearchRequest("slow sql joins")).mode == "hybrid"
     new.down = False
     wait_for(lambda: engine.status().pending == 0 and stocked.documents.vector_count(text_space(old)) == 0)
     old.down = True
-    assert engine.search.search(Request("trains and hotels")).mode == "hybrid"
+    assert engine.search.search(SearchRequest("trains and hotels")).mode == "hybrid"
     engine.close()
 
 

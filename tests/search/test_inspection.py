@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from search.faiss_vectors import FaissVectors
 from search.inspection import IndexDamaged, snapshot_held, snapshots
 from search.types import VectorPut
+from search.vectors.faiss_index import FaissVectors
 
 
 def clustered_snapshot(folder: Path) -> Path:

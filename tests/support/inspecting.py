@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from registry.config.groups import LimitsSettings
 from registry.inspection import Inspector
-from registry.setting_groups import Limits
 
 LARGE = "Read the file and tell what is in it.\n" * 25_000
 """A text of nearly a mebibyte."""
@@ -15,7 +15,7 @@ LARGE = "Read the file and tell what is in it.\n" * 25_000
 @contextmanager
 def inspecting(*, children: int = 1, patience: float | None = None, **limits: Any) -> Iterator[Inspector]:
     """Have an inspector for the block, which waits a minute unless `limits` say otherwise."""
-    inspector = Inspector(Limits(**{"scan_seconds": 60.0, **limits}), children, patience)
+    inspector = Inspector(LimitsSettings(**{"scan_seconds": 60.0, **limits}), children, patience)
     try:
         yield inspector
     finally:

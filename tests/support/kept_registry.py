@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from registry.config.settings import Settings, load_settings
 from registry.database import open_database
 from registry.db import Database
-from registry.fsck import Parts, Report, inspect
-from registry.models import now
-from registry.settings import Settings, load_settings
+from registry.domain.models import now
+from registry.ops.fsck import Parts, Report, inspect
 from support.bert_folder import write_bert_folder
 from support.postgres_server import PostgresServer
 from support.publishing import Registry, skill_package

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from embeddings.base import Matrix
-from search.types import Found, Keys, VectorPut
-from search.vectors import VectorIndex
+from search.types import Keys, Match, VectorPut
+from search.vectors.base import VectorIndex
 
 
 def clustered_vectors(count: int, dim: int = 32, groups: int = 200, seed: int = 7) -> Matrix:
@@ -34,7 +34,7 @@ def nearest(vectors: Matrix, keys: Keys, query: Matrix, limit: int) -> list[int]
     return [int(key) for key in keys[best[np.argsort(-cosines[best])]]]
 
 
-def recall(found: Sequence[Found], right: Sequence[Sequence[int]]) -> float:
+def recall(found: Sequence[Match], right: Sequence[Sequence[int]]) -> float:
     """Return the share of the right documents that were found."""
     hits = sum(len(set(one.keys.tolist()) & set(best)) for one, best in zip(found, right, strict=True))
     return hits / sum(map(len, right))

@@ -5,21 +5,20 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from registry.answer_headers import set_headers
-from registry.audit import Audit
+from registry.auth.audit import Audit
 from registry.auth.keys import ApiKeys, subject_of
-from registry.auth.limiting import Rate, RateLimiter, counted_as
+from registry.auth.rate_limits import Quota, Rate, RateLimiter, counted_as
 from registry.auth.revocations import Revocations
-from registry.auth.roles import Principal, includes
 from registry.auth.secret import check_secret, kept_secret
 from registry.auth.tokens import Claims, TokenInvalid, Tokens
 from registry.auth.users import Users
+from registry.config.settings import Settings
 from registry.db import Database, DatabaseError
-from registry.errors import forbidden, rate_limited, unauthorized
-from registry.settings import Settings
-from search.latest import Latest
+from registry.domain.roles import Principal
+from registry.errors import unauthorized
+from search.lru_cache import LruCache
 
 _log = logging.getLogger("registry.auth")
 
@@ -28,7 +27,6 @@ Headers = Iterable[tuple[bytes, bytes]]
 _NO_CREDENTIAL = "Authentication is required: send 'Authorization: Bearer <token>' or 'x-api-key: <key>'"
 _MALFORMED = "The Authorization header must be 'Bearer <token>', with one space, and be sent once"
 _ANONYMOUS = Principal(name="anonymous", role="user")
-_PRINCIPAL = "principal"
 _FRESH_SECONDS = 0.5
 _KNOWN_CREDENTIALS = 4096
 
@@ -53,7 +51,7 @@ class Access:
         self.revocations = Revocations(database, clock)
         self.users = Users(database, clock, self.revocations)
         self.keys = ApiKeys(database, clock, self.revocations)
-        self._known: Latest[bytes, _Known] = Latest(_KNOWN_CREDENTIALS)
+        self._known: LruCache[bytes, _Known] = LruCache(_KNOWN_CREDENTIALS)
         self.limiter = RateLimiter(settings.limits)
         self.audit = Audit(database, clock)
         self._anonymous_read = auth.anonymous_read
@@ -129,29 +127,18 @@ class Access:
             raise TokenInvalid("The token was revoked")
         return claims
 
-    def admit(self, scope: Any, role: str, rate: Rate) -> Principal:
-        """Return who makes a request that needs `role`. Raises UNAUTHORIZED, RATE_LIMITED, FORBIDDEN.
+    def count(self, headers: Headers, address: str, role: str, rate: Rate) -> tuple[Principal, Quota]:
+        """Count a request that needs `role` against the caller's limit; return the caller and what is left.
 
-        The caller is counted, once for a request, and the answer will say what is left.
+        Raises UNAUTHORIZED. A caller without a credential is counted by its address.
         """
-        principal = scope["state"].get(_PRINCIPAL) or self._counted(scope, role, rate)
-        if not includes(principal.role, role):
-            raise forbidden(f"This needs the role '{role}'; yours is '{principal.role}'")
-        scope["state"][_PRINCIPAL] = principal
-        return principal
-
-    def _counted(self, scope: Any, role: str, rate: Rate) -> Principal:
-        principal = self.identify(scope["headers"])
+        principal = self.identify(headers)
         if principal is None:
             if not (self._anonymous_read and role == "user"):
                 raise unauthorized(_NO_CREDENTIAL)
             principal = _ANONYMOUS
-        caller = principal.name if principal is not _ANONYMOUS else f"address {counted_as(client_address(scope))}"
-        quota = self.limiter.count(caller, rate)
-        set_headers(scope, quota.headers())
-        if quota.is_exceeded:
-            raise rate_limited("Too many requests in this minute", quota.reset_seconds)
-        return principal
+        caller = principal.name if principal is not _ANONYMOUS else f"address {counted_as(address)}"
+        return principal, self.limiter.count(caller, rate)
 
     def close(self) -> None:
         """Finish what is left to write down."""
@@ -165,14 +152,3 @@ def signing_keys(settings: Settings) -> list[bytes]:
     if before:
         keys.append(check_secret(before.reveal(), "auth.previous_secret"))
     return keys
-
-
-def principal_of(scope: Any) -> Principal:
-    """Return who makes the request: known once the guard has admitted it."""
-    principal: Principal = scope["state"][_PRINCIPAL]
-    return principal
-
-
-def client_address(scope: Any) -> str:
-    """Return the address a request comes from, `-` where there is none."""
-    return str(scope["client"][0]) if scope.get("client") else "-"

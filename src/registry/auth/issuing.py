@@ -8,12 +8,12 @@ import msgspec
 from msgspec import Meta
 
 from registry.auth.access import Access
-from registry.auth.limiting import Quota
-from registry.auth.roles import Principal, Role, Username, includes, scope_of
-from registry.errors import Fault, RegistryError, forbidden, rate_limited, unauthorized, validation_error
-from registry.hosts import is_loopback_host
-from registry.models import timestamp_of
-from registry.settings import Settings
+from registry.auth.rate_limits import Quota
+from registry.config.settings import Settings
+from registry.domain.hosts import is_loopback_host
+from registry.domain.models import timestamp_of
+from registry.domain.roles import Principal, Role, Username, includes, scope_of
+from registry.errors import FieldError, RegistryError, forbidden, rate_limited, unauthorized, validation_error
 
 DEFAULT_USER = "dev-user"
 
@@ -72,7 +72,9 @@ class TokenIssuer:
         if principal is None:
             principal = self._without_header(wanted, caller)
         elif wanted.password is not None:
-            raise validation_error(Fault("password", "does not go with a credential in a header: send one of them"))
+            raise validation_error(
+                FieldError("password", "does not go with a credential in a header: send one of them")
+            )
         return self._issued(principal, wanted, caller)
 
     def _identified(self, caller: Caller) -> Principal | None:
@@ -95,13 +97,13 @@ class TokenIssuer:
         if not self._is_open_to(caller):
             raise self._failure(caller, unauthorized(_CLOSED))
         if wanted.role is None:
-            raise validation_error(Fault("role", "is required"))
+            raise validation_error(FieldError("role", "is required"))
         subject = wanted.username or DEFAULT_USER
         return Principal(name=subject, role=wanted.role, scope=scope_of(subject), user=subject)
 
     def _with_password(self, username: str | None, password: str, caller: Caller) -> Principal:
         if username is None:
-            raise validation_error(Fault("username", "is required with a password"))
+            raise validation_error(FieldError("username", "is required with a password"))
         # Counted before it is known to be a failure: of many guesses at once no more are looked at than one by one.
         quota = self._access.limiter.count_failure(caller.address)
         if quota.is_exceeded:

@@ -17,10 +17,10 @@ import msgspec
 from msgspec import Meta
 
 from registry.auth.revocations import Revocations
-from registry.auth.roles import Role, Segment
 from registry.db import Database, Row
+from registry.domain.models import timestamp
+from registry.domain.roles import Role, Segment
 from registry.errors import not_found
-from registry.models import timestamp
 
 _KEY = re.compile(r"sk_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _USE_NOTED_EVERY = 60.0

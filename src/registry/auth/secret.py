@@ -6,7 +6,7 @@ from pathlib import Path
 
 import jwt
 
-from registry.private_files import PrivateFileExposed, kept
+from registry.runtime.private_files import PrivateFileExposed, kept
 
 SECRET_FILE = "auth.secret"  # noqa: S105 - a file name
 SHORTEST = 32

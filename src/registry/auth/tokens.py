@@ -10,9 +10,9 @@ import jwt
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from registry.auth.roles import Role, Segment, Subject, scope_of
+from registry.domain.roles import Role, Segment, Subject, scope_of
 from registry.errors import RegistryError
-from registry.strict_json import decode
+from registry.parsing.strict_json import decode
 
 Clock = Callable[[], datetime.datetime]
 

@@ -12,10 +12,10 @@ from argon2.exceptions import Argon2Error, InvalidHashError
 from msgspec import Meta
 
 from registry.auth.revocations import Revocations
-from registry.auth.roles import Role, Segment, Username, scope_of
 from registry.db import Database, Row
+from registry.domain.models import timestamp
+from registry.domain.roles import Role, Segment, Username, scope_of
 from registry.errors import conflict, not_found
-from registry.models import timestamp
 
 Password = Annotated[
     str,

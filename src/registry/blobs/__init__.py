@@ -2,7 +2,7 @@
 
 from registry.blobs.folder import FolderStore
 from registry.blobs.store import BlobConflict, BlobMissing, BlobStore, BlobUnavailable, put_checked
-from registry.settings import Settings
+from registry.config.settings import Settings
 
 __all__ = [
     "BlobConflict",

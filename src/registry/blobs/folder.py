@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from registry.atomic_files import TEMPORARY_PREFIX, sync_folder, temporary_path
 from registry.blobs.store import BlobConflict, BlobMissing, BlobUnavailable
+from registry.runtime.atomic_files import TEMPORARY_PREFIX, sync_folder, temporary_path
 
 
 class FolderStore:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from registry.blobs.store import BlobConflict, BlobMissing, BlobReader, BlobUnavailable
-from registry.setting_groups import S3, Limits
+from registry.config.groups import LimitsSettings, S3Settings
 
 _ABSENT = frozenset({"404", "NoSuchKey", "NotFound"})
 _TAKEN = frozenset({"PreconditionFailed", "412", "ConditionalRequestConflict", "409"})
@@ -17,7 +17,7 @@ _CALLS = 2
 class S3Store:
     """Keeps blobs in one bucket. Credentials are found where boto3 looks for them."""
 
-    def __init__(self, s3: S3, limits: Limits) -> None:
+    def __init__(self, s3: S3Settings, limits: LimitsSettings) -> None:
         """Prepare the client; nothing is asked of the service yet. Raises BlobUnavailable without boto3."""
         try:
             import boto3  # noqa: PLC0415 - an extra

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from registry.config.settings import DATABASE_FILE, Settings
+from registry.config.types import DatabaseUrl
 from registry.database.sqlite import SqliteDatabase
 from registry.db import COPYING, Database, DatabaseUnusable
-from registry.setting_types import DatabaseUrl
-from registry.settings import DATABASE_FILE, Settings
 
 if TYPE_CHECKING:
-    from registry.database.graphs import VectorGraphs
+    from registry.database.hnsw_indexes import HnswIndexes
 
 
 def open_database(settings: Settings) -> Database:
@@ -40,13 +40,11 @@ def open_url(url: DatabaseUrl, *, read_only: bool = False) -> Database:
     return PostgresDatabase(url.reveal(), read_only=read_only)
 
 
-def open_graphs(
-    database: Database, spaces: Callable[[], Sequence[str]], on_built: Callable[[], None]
-) -> "VectorGraphs":
+def open_graphs(database: Database, spaces: Callable[[], Sequence[str]], on_built: Callable[[], None]) -> "HnswIndexes":
     """Return what builds the indexes through which vectors are searched in a PostgreSQL database."""
-    from registry.database.graphs import VectorGraphs  # noqa: PLC0415 - as above
+    from registry.database.hnsw_indexes import HnswIndexes  # noqa: PLC0415 - as above
     from registry.database.postgres import PostgresDatabase  # noqa: PLC0415
 
     if not isinstance(database, PostgresDatabase):
         raise TypeError("vectors are searched in PostgreSQL only")
-    return VectorGraphs(database, spaces, on_built)
+    return HnswIndexes(database, spaces, on_built)

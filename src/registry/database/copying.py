@@ -13,8 +13,8 @@ from typing import NamedTuple
 import msgspec
 
 from registry.database.dialect import text, vector
+from registry.database.migrations import MIGRATIONS
 from registry.db import COPYING, Database, DatabaseUnusable, Row, Transaction
-from registry.migrations import MIGRATIONS
 
 _ROWS_A_BATCH = 500
 _CREATED = re.compile(r"create table ([a-z_]+)")

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from embeddings.base import Matrix
 from registry.database.dialect import literal
 from registry.db import Database, DatabaseError, DatabaseUnusable, Row
-from search.fuse import MINILM, Background, background
-from search.types import DocumentGone, Found, Keys, VectorPut
-from search.vectors import VectorsUnavailable
+from search.fusion import MINILM, NullDistribution, background
+from search.types import DocumentGone, Keys, Match, VectorPut
+from search.vectors.base import VectorsUnavailable
 
 _LARGEST_DIMENSION = 4000
 """What pgvector indexes of `halfvec`."""
@@ -31,7 +31,7 @@ class PgVectors:
     """`search.vectors.VectorIndex` over the table of vectors itself, so that a replica holds none.
 
     What is committed is found, so there is nothing to follow and nothing to save. The nearest are found through an HNSW
-    graph where `registry.database.graphs` has built one, else by looking at all. A graph is blind to filters: it is
+    graph where `hnsw_indexes` has built one, else by looking at all. A graph is blind to filters: it is
     asked for more than is wanted, or the vectors allowed are compared one by one, whichever is quicker; the
     latter too where it turns out to have found too few. `make_ready` sees to the graph of a space, and says whether it
     is there.
@@ -84,7 +84,7 @@ class PgVectors:
     def save(self) -> None:
         """Do nothing: the database keeps its vectors."""
 
-    def search(self, vectors: Matrix, limit: int, allowed: Keys | None = None) -> Found:
+    def search(self, vectors: Matrix, limit: int, allowed: Keys | None = None) -> Match:
         """Return the `limit` documents nearest to each of the vectors, shape (queries, dim), by cosine.
 
         Those of the first vector come first, best first; a document may be there once for every vector. With
@@ -93,7 +93,7 @@ class PgVectors:
         if allowed is None:
             return _joined(self._nearest(vectors, limit))
         if not len(allowed):
-            return Found.nothing()
+            return Match.nothing()
         wanted = min(limit, len(allowed))
         asked = int(_SPARE * wanted * max(self._about() / len(allowed), 1.0)) + 1
         if len(allowed) > _COMPARED_PER_FOUND * asked:
@@ -102,7 +102,7 @@ class PgVectors:
                 return _joined(found)
         return _joined(self._compared(vectors, limit, allowed))
 
-    def _nearest(self, vectors: Matrix, limit: int) -> list[Found]:
+    def _nearest(self, vectors: Matrix, limit: int) -> list[Match]:
         """Return what is nearest to each vector, as the graph finds it if there is one.
 
         One walk that follows as many of the best as are wanted takes less time than one that can go on, which keeps
@@ -115,7 +115,7 @@ class PgVectors:
                 return found
         return self._walked(vectors, limit, "set_config('hnsw.iterative_scan', 'relaxed_order', true)")
 
-    def _walked(self, vectors: Matrix, limit: int, how: str) -> list[Found]:
+    def _walked(self, vectors: Matrix, limit: int, how: str) -> list[Match]:
         # Written as the graph's index is, or PostgreSQL does not see that it may use it.
         distance = f"v.vector::halfvec({self._dim}) <#> q.vector"
         # What is set counts in this statement only, and before the scan begins, which needs the row that it stands in.
@@ -126,7 +126,7 @@ class PgVectors:
         )
         return _by_place(self._read(sql, *vectors), len(vectors))
 
-    def _compared(self, vectors: Matrix, limit: int, allowed: Keys) -> list[Found]:
+    def _compared(self, vectors: Matrix, limit: int, allowed: Keys) -> list[Match]:
         """Return which of the allowed documents are nearest to each vector, by comparing all of them."""
         sql = (
             f"select q.place, f.key, f.score from (values {_places(vectors)}) q (place, vector) cross join lateral"
@@ -148,7 +148,7 @@ class PgVectors:
         cosines: dict[int, float] = dict(rows)
         return np.fromiter((cosines.get(key, np.nan) for key in keys.tolist()), np.float32, len(keys))
 
-    def background(self) -> Background:
+    def background(self) -> NullDistribution:
         """Return the cosine of unrelated documents here; measured again when the index has grown or shrunk by much.
 
         Raises VectorsUnavailable.
@@ -175,21 +175,21 @@ def _places(vectors: Matrix, *more: str) -> str:
     return ", ".join(f"({', '.join((str(place), '?::halfvec', *more))})" for place in range(len(vectors)))
 
 
-def _by_place(rows: Iterable[Row], places: int) -> list[Found]:
+def _by_place(rows: Iterable[Row], places: int) -> list[Match]:
     """Return what was found for each vector, best first: the graph's order is only nearly so."""
     hits: list[list[tuple[float, int]]] = [[] for _ in range(places)]
     for place, key, score in rows:
         hits[place].append((-score, key))
     return [
-        Found(np.array([key for _, key in one], np.int64), np.array([-score for score, _ in one], np.float32))
+        Match(np.array([key for _, key in one], np.int64), np.array([-score for score, _ in one], np.float32))
         for one in map(sorted, hits)
     ]
 
 
-def _only(allowed: Keys, found: Found, limit: int) -> Found:
+def _only(allowed: Keys, found: Match, limit: int) -> Match:
     kept = np.flatnonzero(np.isin(found.keys, allowed))[:limit]
-    return Found(found.keys[kept], found.scores[kept])
+    return Match(found.keys[kept], found.scores[kept])
 
 
-def _joined(found: Sequence[Found]) -> Found:
-    return Found(np.concatenate([one.keys for one in found]), np.concatenate([one.scores for one in found]))
+def _joined(found: Sequence[Match]) -> Match:
+    return Match(np.concatenate([one.keys for one in found]), np.concatenate([one.scores for one in found]))

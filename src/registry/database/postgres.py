@@ -15,11 +15,11 @@ from psycopg_pool import ConnectionPool
 from registry.database.dialect import statement, text
 from registry.database.halfvec import halfvec_type, register
 from registry.database.postgres_claims import PostgresClaims
-from registry.database.postgres_news import CHANNEL, News
+from registry.database.postgres_notifications import CHANNEL, CommitNotifications
 from registry.database.postgres_schema import check_schema, migrate
 from registry.db import DatabaseFull, DatabaseUnavailable, DatabaseUnusable, Parameters, Row, Transaction
 
-_log = logging.getLogger("registry")
+_log = logging.getLogger("registry.database")
 
 Connection = psycopg.Connection[Row]
 
@@ -88,7 +88,7 @@ class PostgresDatabase:
         self._lock = threading.Lock()
         self._down_until = 0.0
         self._leading: Connection | None = None
-        self._news = News(self._options)
+        self._news = CommitNotifications(self._options)
         self._claims = PostgresClaims(self._options)
         try:
             with psycopg.connect(**self._options) as connection:

@@ -3,8 +3,8 @@
 import psycopg
 
 from registry.database.dialect import schema_statement
+from registry.database.migrations import MIGRATIONS
 from registry.db import DatabaseUnusable, Row
-from registry.migrations import MIGRATIONS
 
 _MIGRATING = 0x536B_526A_0003
 """Key of an advisory lock."""

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import sqlite_utils
 
-from registry.atomic_files import temporary_path
 from registry.database import file_claims
+from registry.database.migrations import MIGRATIONS
 from registry.db import DatabaseFull, DatabaseUnavailable, DatabaseUnusable, Parameters, Row, Transaction
-from registry.migrations import MIGRATIONS
+from registry.runtime.atomic_files import temporary_path
 
 APPLICATION_ID = 0x536B526A
 """Written into the file's header, so that another program's database is recognised and left alone."""

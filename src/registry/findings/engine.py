@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from registry.findings.finding import RISKS, Finding, SkillFindings, risk
+from registry.domain.findings import RISKS, Finding, SkillFindings, risk
 from registry.findings.hints import Span, hinted_spans
 from registry.findings.rule import Rule
 from registry.findings.rules import RULES
@@ -17,7 +17,7 @@ from registry.skill_folder.tree import SKILL_FILE, list_files
 ENGINE = 2
 """The version of the rules; a change of what they find is a new one."""
 
-OF_THESE_RULES = f'%"engine":{ENGINE},"findings":%'
+CURRENT_RULES = f'%"engine":{ENGINE},"findings":%'
 """What SQL's `like` knows the encoded findings of this version by: within a text of theirs, quotes are escaped."""
 
 MAX_FILE = 1024 * 1024

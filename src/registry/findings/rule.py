@@ -2,7 +2,7 @@
 
 import msgspec
 
-from registry.findings.finding import Severity
+from registry.domain.findings import Severity
 
 
 class Rule(msgspec.Struct, kw_only=True, frozen=True):

@@ -1,8 +1,8 @@
-"""Untrusted texts and packages, looked into in a process of their own with a limit of time and of memory.
+"""Scans of untrusted texts and unpacking of untrusted packages, in child processes with limits of time and memory.
 
-A regular expression, an inflater and a parser hold the interpreter's lock while they work, so none of them runs on
-somebody else's bytes in the process that answers requests. `process` is one such child process, `child` what runs in
-it, `messages` what both say to each other, and `inspector` what the service asks.
+A regular expression, a decompressor and a parser hold the interpreter lock, so none of them handles untrusted bytes in
+the process that answers requests. `inspector` is the interface for the service, `process` manages one child process,
+`child` runs in it, and `messages` is the protocol between them.
 """
 
 from registry.inspection.inspector import InspectedPackage, InspectionStopped, Inspector, NotScanned

@@ -1,7 +1,7 @@
-"""The child process: answers one request after the other until the service closes the connection or ends.
+"""The child process: answers requests until the service closes the connection or ends.
 
-It is started by `process`, which passes a socket. Standard input is a pipe that nothing is ever written to: its other
-end closes when the service ends, however that happens, and the kernel then ends this process, whatever it is doing.
+`process` starts it and passes a socket. Standard input is a pipe without data. Its other end closes when the service
+ends, for whatever reason, and the kernel then terminates this process, even within a regular expression.
 """
 
 import fcntl
@@ -34,17 +34,17 @@ from registry.inspection.messages import (
     encode,
 )
 from registry.packages import PackageRefused, read_folder, read_zip
-from registry.update_notes import Reach
+from registry.packages.update_diff import Footprint
 
 _LIFELINE = 0
 _SPARE_SECONDS = 2
-"""How much more processor time than its limit a request may take: the service itself ends it sooner."""
+"""Additional CPU time for a request, so that the service, which names the reason, ends it first."""
 
 
 def main(descriptor: int, seconds: float, memory_bytes: int) -> None:
-    """Serve the socket `descriptor`; each answer may take `seconds` and the process hold `memory_bytes`."""
+    """Serve the socket `descriptor`, with at most `seconds` for each answer and `memory_bytes` of address space."""
     _end_with_service()
-    scan_record("", "", "curl")  # has the rules compiled
+    scan_record("", "", "curl")  # compiles the rules
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _limit(resource.RLIMIT_AS, memory_bytes)
     with socket.socket(fileno=descriptor) as connection, connection.makefile("rb") as requests:
@@ -58,17 +58,17 @@ def _end_with_service() -> None:
     fcntl.fcntl(_LIFELINE, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(_LIFELINE, fcntl.F_SETFL, fcntl.fcntl(_LIFELINE, fcntl.F_GETFL) | os.O_ASYNC)
     if select.select([_LIFELINE], [], [], 0)[0]:
-        raise SystemExit  # it ended before it could be told
+        raise SystemExit  # the service ended before the signal was armed
 
 
 def _limit(what: int, most: int) -> None:
-    """Set a soft limit, as far as the hard one allows."""
+    """Set a soft limit, at most the hard limit."""
     _, hard = resource.getrlimit(what)
     resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
 def _next(requests: BinaryIO) -> bytes:
-    """Return the next request, nothing where the service has closed the connection."""
+    """Return the next request, or nothing if the service has closed the connection."""
     head = requests.read(LENGTH.size)
     return requests.read(LENGTH.unpack(head)[0]) if len(head) == LENGTH.size else b""
 
@@ -85,11 +85,11 @@ def _answer(work: Path | ScanRecord | ReadPackage) -> Answer:
     except PackageRefused as refused:
         return PackageBroken(list(refused.findings))
     except OSError as error:
-        return StorageFailed(error.errno or 0, error.strerror or "it cannot be read or written")
+        return StorageFailed(error.errno or 0, error.strerror or "the file cannot be read or written")
     except MemoryError:
-        return Failed("it needs more memory than it may have")
+        return Failed("the memory limit was exceeded")
     except Exception:
-        return Failed("it cannot be read", traceback.format_exc())
+        return Failed("the scan failed", traceback.format_exc())
 
 
 def _done(work: Path | ScanRecord | ReadPackage) -> Answer:
@@ -99,11 +99,11 @@ def _done(work: Path | ScanRecord | ReadPackage) -> Answer:
         return Scanned(scan_record(work.name, work.description, work.body))
     read = read_folder if work.source.is_dir() else read_zip
     package = read(work.source, work.staged, work.limits)
-    return PackageRead(package, Reach.of(package.folder))
+    return PackageRead(package, Footprint.of(package.folder))
 
 
 def _encoded(answer: Answer) -> bytes:
     try:
         return encode(answer)
-    except UnicodeEncodeError:  # of a file name that is not UTF-8
-        return encode(Failed("the name of a file is not UTF-8"))
+    except UnicodeEncodeError:
+        return encode(Failed("a file name is not UTF-8"))

@@ -1,4 +1,4 @@
-"""Asks child processes to look into texts and packages, and replaces those that take too long or die."""
+"""Scans texts and reads packages in child processes, and replaces those that exceed a limit or die."""
 
 import logging
 import shutil
@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from registry.config.groups import LimitsSettings
+from registry.domain.findings import Finding, Kind, SkillFindings
 from registry.errors import service_unavailable
-from registry.findings import Finding, Kind, SkillFindings
 from registry.findings.engine import skill_findings
 from registry.inspection.messages import (
     Answer,
@@ -26,49 +27,48 @@ from registry.inspection.messages import (
     StorageFailed,
 )
 from registry.inspection.process import Process
-from registry.packages import DEFAULT_LIMITS, Limits, Package, PackageRefused
-from registry.setting_groups import Limits as Settings
-from registry.update_notes import Reach
+from registry.packages import DEFAULT_LIMITS, Package, PackageLimits, PackageRefused
+from registry.packages.update_diff import Footprint
 
-_log = logging.getLogger("registry")
+_log = logging.getLogger("registry.inspection")
 
 _FOLDERS_A_REQUEST = 500
 
 
 class InspectionStopped(Exception):
-    """The service is ending: what was asked for is left undone, and nothing is known of it."""
+    """The service is stopping, and the request was not completed."""
 
 
 class NotScanned(PackageRefused):
-    """A package could not be looked into within its limits."""
+    """A package could not be scanned within the limits."""
 
 
 class _NotDone(Exception):
-    """A process did not do what it was asked; the message says why."""
+    """A request was not completed; the message says why."""
 
 
 class _Died(_NotDone):
-    """It ended by itself, or somebody else ended it."""
+    """The process ended before its answer, without a limit that was exceeded."""
 
 
 class InspectedPackage(NamedTuple):
-    """A package that keeps the rules, and how far it reaches beyond its text."""
+    """A valid package with its scripts and URLs."""
 
     package: Package
-    reach: Reach
+    reach: Footprint
 
 
 class Inspector:
-    """Looks into what is untrusted, in at most `children` processes of its own, which are started when needed.
+    """Scans untrusted texts and reads untrusted packages in up to `children` processes, which start on first use.
 
-    What exceeds `limits.scan_seconds` of time or `limits.scan_memory_bytes` of memory ends with its process and is not
-    scanned, which is a finding of medium risk. A process that dies otherwise is replaced, and what it did tried once
-    more. Methods may be called from any thread; they wait for a free process, at most `patience` seconds where that is
-    given, and then raise SERVICE_UNAVAILABLE. All of them raise InspectionStopped once `close` was called, and
-    ChildProcessError (an OSError) where no process can be started.
+    A request that exceeds `limits.scan_seconds` or `limits.scan_memory_bytes` ends with the finding `not-scanned`, of
+    medium risk. If a process dies for another reason, the request is repeated once in a new one. Methods may be called
+    from any thread. They wait for a free process, at most `patience` seconds if that is given, and then raise
+    SERVICE_UNAVAILABLE. After `close` they raise InspectionStopped. They raise ChildProcessError, an OSError, if no
+    process starts.
     """
 
-    def __init__(self, limits: Settings, children: int = 1, patience: float | None = None) -> None:
+    def __init__(self, limits: LimitsSettings, children: int = 1, patience: float | None = None) -> None:
         self._seconds = limits.scan_seconds
         self._memory_bytes = limits.scan_memory_bytes
         self._patience = patience
@@ -78,10 +78,10 @@ class Inspector:
         self._busy: set[Process] = set()
         self._closed = False
 
-    def read_package(self, source: Path, staged: Path, limits: Limits = DEFAULT_LIMITS) -> InspectedPackage:
+    def read_package(self, source: Path, staged: Path, limits: PackageLimits = DEFAULT_LIMITS) -> InspectedPackage:
         """Read a zip or a folder into `staged`, which must not exist.
 
-        Raises PackageRefused, of which NotScanned is one, and OSError of our own disk; then `staged` does not exist.
+        Raises PackageRefused, of which NotScanned is one, and OSError; then `staged` does not exist.
         """
         try:
             answer = self._one(ReadPackage(source, staged, limits), staged)
@@ -96,7 +96,7 @@ class Inspector:
         return InspectedPackage(answer.package, answer.reach)
 
     def scan_record(self, name: str, description: str, body: str) -> SkillFindings:
-        """Look into a skill that is a record without files; lines are those of its body."""
+        """Scan a skill without files; line numbers refer to its body."""
         try:
             answer = self._one(ScanRecord(name, description, body))
         except _NotDone as problem:
@@ -105,16 +105,16 @@ class Inspector:
         return answer.findings
 
     def scan_folder(self, folder: Path) -> SkillFindings:
-        """Look into the texts of a skill's own files. Raises OSError when the folder cannot be listed."""
+        """Scan the texts of a skill folder. Raises OSError if the folder cannot be listed."""
         (found,) = self.scan_folders([folder])
         if isinstance(found, OSError):
             raise found
         return found
 
     def scan_folders(self, folders: Sequence[Path]) -> Iterator[SkillFindings | OSError]:
-        """Yield what is found in each folder, in their order; an OSError for one that cannot be listed.
+        """Yield the findings of each folder in order, or an OSError for a folder that cannot be listed.
 
-        A process goes on with the next ones while the caller does something else, and is free again at the end.
+        The process continues while the caller uses a result. It is free again when the iterator is exhausted.
         """
         done, died_at = 0, -1
         while done < len(folders):
@@ -132,7 +132,7 @@ class Inspector:
                 yield not_scanned(problem)
 
     def close(self) -> None:
-        """End every process, also those at work."""
+        """Kill every process, including busy ones."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
@@ -142,7 +142,7 @@ class Inspector:
             process.end()
 
     def _one(self, request: Request, staged: Path | None = None) -> Answer:
-        """Return the answer to a request that has one, asked a second time where the first process dies."""
+        """Return the single answer to a request; repeat the request once if the process dies."""
         try:
             (answer,) = self._answers(request, 1)
         except _Died:
@@ -152,7 +152,7 @@ class Inspector:
         return answer
 
     def _answers(self, request: Request, count: int) -> Iterator[Answer]:
-        """Yield the answers of a process. Raises _NotDone at the first one that does not come."""
+        """Yield the answers of a process. Raises _NotDone at the first missing answer."""
         with self._process() as process:
             try:
                 process.send(request, self._seconds)
@@ -163,17 +163,17 @@ class Inspector:
                         raise _NotDone(f"not scanned: {answer.reason}")
                     yield answer
             except TimeoutError:
-                raise _NotDone(f"not scanned: it takes longer than {self._seconds:g} s") from None
+                raise _NotDone(f"not scanned: the limit of {self._seconds:g} s was exceeded") from None
             except (OSError, EOFError, msgspec.MsgspecError):
                 if self._closed:
                     raise InspectionStopped from None
-                raise _Died("not scanned: the process that looked into it died") from None
+                raise _Died("not scanned: the process died") from None
 
     @contextmanager
     def _process(self) -> Iterator[Process]:
-        """Have a process for the block; one that the block left with an error is ended."""
+        """Reserve a process for the block, and end it if the block raises."""
         if not self._free.acquire(timeout=self._patience):
-            raise service_unavailable("Other texts are being looked into just now")
+            raise service_unavailable("The service is scanning other texts")
         try:
             process = self._taken()
             try:
@@ -209,7 +209,7 @@ class Inspector:
 
 
 def not_scanned(problem: Exception) -> SkillFindings:
-    """Return what stands on a skill that could not be looked into, so that nobody calls it harmless."""
+    """Return the findings of a skill that could not be scanned: medium risk, so it never counts as harmless."""
     return skill_findings([_finding("quality_warning", problem)])
 
 
@@ -226,4 +226,4 @@ def _found(answer: Answer) -> SkillFindings | OSError:
 
 def _log_trace(failed: Failed) -> None:
     if failed.trace:
-        _log.error("a text or a package cannot be looked into: %s", failed.trace)
+        _log.error("the scan failed: %s", failed.trace)

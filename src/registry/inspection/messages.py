@@ -1,4 +1,4 @@
-"""What the service and a child process say to each other: MessagePack behind four bytes of length."""
+"""The protocol between the service and a child process: MessagePack messages, each after its length in four bytes."""
 
 import os
 import struct
@@ -7,25 +7,25 @@ from typing import Any
 
 import msgspec
 
-from registry.findings import Finding, SkillFindings
-from registry.packages import Limits, Package
-from registry.update_notes import Reach
+from registry.domain.findings import Finding, SkillFindings
+from registry.packages import Package, PackageLimits
+from registry.packages.update_diff import Footprint
 
 LENGTH = struct.Struct(">I")
 
 
 class Message(msgspec.Struct, frozen=True, tag=True):
-    """Anything that is said; its tag is the name of its class."""
+    """A message; its tag is the name of its class."""
 
 
 class ScanFolders(Message, frozen=True):
-    """Look into the texts of each folder: one answer a folder, in their order."""
+    """Scan the texts of each folder: one answer per folder, in order."""
 
     folders: list[Path]
 
 
 class ScanRecord(Message, frozen=True):
-    """Look into a skill without files: one answer."""
+    """Scan a skill without files: one answer."""
 
     name: str
     description: str
@@ -37,41 +37,41 @@ class ReadPackage(Message, frozen=True):
 
     source: Path
     staged: Path
-    limits: Limits
+    limits: PackageLimits
 
 
 class Ready(Message, frozen=True):
-    """The child has loaded what it needs."""
+    """The child is ready for requests."""
 
 
 class Scanned(Message, frozen=True):
-    """What was found."""
+    """The result of a scan."""
 
     findings: SkillFindings
 
 
 class PackageRead(Message, frozen=True):
-    """The package keeps the rules and is staged."""
+    """The package is valid and staged."""
 
     package: Package
-    reach: Reach
+    reach: Footprint
 
 
 class PackageBroken(Message, frozen=True):
-    """The package breaks the rules."""
+    """The package is invalid."""
 
     findings: list[Finding]
 
 
 class StorageFailed(Message, frozen=True):
-    """A file of ours could not be read or written, as an OSError says it."""
+    """A file could not be read or written: the number and the text of the OSError."""
 
     number: int
     reason: str
 
 
 class Failed(Message, frozen=True):
-    """What was asked for cannot be done, and would not be the next time; `trace` is for the log, and may be empty."""
+    """The request failed and would fail again. `trace` is a traceback for the log; it may be empty."""
 
     reason: str
     trace: str = ""
@@ -82,21 +82,21 @@ Answer = Ready | Scanned | PackageRead | PackageBroken | StorageFailed | Failed
 
 
 def encode(message: Message) -> bytes:
-    """Return a message with its length before it. Raises UnicodeEncodeError for a text with a lone surrogate."""
+    """Return a message after its length. Raises UnicodeEncodeError for a text with a lone surrogate."""
     data = msgspec.msgpack.encode(message, enc_hook=os.fsencode)
     return LENGTH.pack(len(data)) + data
 
 
 def decode_request(data: bytes) -> Request:
-    """Return what a child is asked."""
+    """Return the request in `data`."""
     return msgspec.msgpack.decode(data, type=Request, dec_hook=_path)  # type: ignore[no-any-return]
 
 
 def decode_answer(data: bytes) -> Answer:
-    """Return what a child says. Raises msgspec.MsgspecError for anything else."""
+    """Return the answer in `data`. Raises msgspec.MsgspecError for anything else."""
     return msgspec.msgpack.decode(data, type=Answer, dec_hook=_path)  # type: ignore[no-any-return]
 
 
 def _path(type_: type[Any], value: bytes) -> Path:
-    """Return a path, which is told as the bytes the file system knows it by."""
+    """Return a path from the bytes of its name in the file system."""
     return Path(os.fsdecode(value))

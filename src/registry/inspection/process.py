@@ -1,4 +1,4 @@
-"""A child process as the service sees it: started, asked, answered by, and ended."""
+"""One child process, seen from the service."""
 
 import socket
 import subprocess
@@ -14,9 +14,9 @@ _PROGRAM = "import sys; sys.path[:] = {path!r}; from registry.inspection.child i
 
 
 class Process:
-    """One child process, which answers one request at a time. A process whose answer did not come must be ended.
+    """A child process that answers one request at a time. After a missing answer, call `end`.
 
-    Raises ChildProcessError where it cannot be started.
+    Raises ChildProcessError if it does not start.
     """
 
     def __init__(self, seconds: float, memory_bytes: int) -> None:
@@ -29,7 +29,7 @@ class Process:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
-                start_new_session=True,  # Ctrl-C is for the service, which ends it
+                start_new_session=True,  # so that Ctrl-C reaches the service alone
             )
         try:
             answer = self.receive(_START_SECONDS)
@@ -37,15 +37,15 @@ class Process:
             answer = None
         if not isinstance(answer, Ready):
             self.end()
-            raise ChildProcessError("the process that looks into texts and packages does not start")
+            raise ChildProcessError("the process that scans texts and packages does not start")
 
     def send(self, request: Request, seconds: float) -> None:
-        """Ask. Raises TimeoutError, OSError where the process has ended."""
+        """Send a request. Raises TimeoutError; OSError if the process has ended."""
         self._socket.settimeout(seconds)
         self._socket.sendall(encode(request))
 
     def receive(self, seconds: float) -> Answer:
-        """Return the next answer. Raises TimeoutError; EOFError or OSError where the process has ended."""
+        """Return the next answer. Raises TimeoutError; EOFError or OSError if the process has ended."""
         deadline = time.monotonic() + seconds
         (size,) = LENGTH.unpack(self._read(LENGTH.size, deadline))
         if size > _LARGEST_ANSWER:
@@ -63,11 +63,11 @@ class Process:
         return bytes(data)
 
     def kill(self) -> None:
-        """Kill the process, from whichever thread; who waits for its answer hears that it has ended."""
+        """Kill the process, from any thread. A waiting `receive` raises EOFError or OSError."""
         self._process.kill()
 
     def end(self) -> None:
-        """Kill the process and wait for its end."""
+        """Kill the process and release its resources."""
         self.kill()
         self._process.wait()
         self._socket.close()

@@ -11,7 +11,7 @@ import httpcore
 import httpx
 
 from registry import __version__
-from registry.outbound.addresses import AddressPolicy, OutboundError, Target, parse_url, shown
+from registry.domain.addresses import AddressPolicy, Endpoint, OutboundError, parse_url, shown
 from registry.outbound.connection import CheckedBackend, Deadline
 
 MAX_REDIRECTS = 5
@@ -28,7 +28,7 @@ class Validators(NamedTuple):
     last_modified: str = ""
 
 
-class Answer(NamedTuple):
+class FetchedResponse(NamedTuple):
     """A fetched document. `body` is None where it has not changed since the validators sent; `url` is the final one."""
 
     url: str
@@ -42,7 +42,7 @@ class _Opened(NamedTuple):
     header: dict[str, str]
 
 
-class Outbound:
+class OutboundClient:
     """Fetches URLs. Proxies, cookies, environment and compression are left alone.
 
     Args:
@@ -54,7 +54,7 @@ class Outbound:
         self.policy = policy
         self._certificates = certificates or ssl.create_default_context()
 
-    def get(self, url: str, *, limit: int, seconds: float, known: Validators | None = None) -> Answer:
+    def get(self, url: str, *, limit: int, seconds: float, known: Validators | None = None) -> FetchedResponse:
         """Return the document at `url`, at most `limit` bytes, within `seconds` in all.
 
         Raises OutboundError, also for every status but 200, and 304 where `known` was sent.
@@ -63,8 +63,8 @@ class Outbound:
         with self._open(url, Deadline(seconds), known) as opened:
             validators = Validators(opened.header.get("etag", ""), opened.header.get("last-modified", ""))
             if opened.response.status == 304 and any(known):
-                return Answer(opened.url, None, known)
-            return Answer(opened.url, b"".join(_limited(opened, limit)), validators)
+                return FetchedResponse(opened.url, None, known)
+            return FetchedResponse(opened.url, b"".join(_limited(opened, limit)), validators)
 
     def download(self, url: str, target: Path, *, limit: int, seconds: float) -> None:
         """Write the file at `url` to `target`, which must not exist yet; nothing is left of one that fails.
@@ -108,7 +108,7 @@ class Outbound:
 
     @contextmanager
     def _request(
-        self, method: str, target: Target, headers: _Headers, deadline: Deadline, body: bytes | None = None
+        self, method: str, target: Endpoint, headers: _Headers, deadline: Deadline, body: bytes | None = None
     ) -> Iterator[httpcore.Response]:
         where = shown(str(target.url))
         backend = CheckedBackend(self.policy, deadline)
@@ -146,7 +146,7 @@ def basic_authorization(credentials: tuple[str, str]) -> str:
     return "Basic " + base64.b64encode(":".join(credentials).encode()).decode("ascii")
 
 
-def _redirected(target: Target, location: str) -> Target:
+def _redirected(target: Endpoint, location: str) -> Endpoint:
     try:
         following = parse_url(str(target.url.join(location)) if location else "")
     except (httpx.InvalidURL, ValueError):

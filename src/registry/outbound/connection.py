@@ -7,7 +7,7 @@ from typing import Any
 
 import httpcore
 
-from registry.outbound.addresses import AddressPolicy
+from registry.domain.addresses import AddressPolicy
 
 _CONNECT_SECONDS = 5.0
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from registry.findings import Finding
+from registry.domain.findings import Finding
 
 
 class PackageRefused(Exception):

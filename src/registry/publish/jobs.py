@@ -5,13 +5,13 @@ from typing import Literal
 
 import msgspec
 
-from registry.auth.roles import Principal, includes
-from registry.catalog import Clock
+from registry.catalog.store import Clock
 from registry.db import Database, Transaction
+from registry.domain.findings import Finding
+from registry.domain.models import timestamp
+from registry.domain.roles import Principal, includes
 from registry.errors import conflict, not_found
-from registry.findings import Finding
-from registry.models import timestamp
-from registry.webhooks import Checked
+from registry.events.webhooks import Checked
 
 JobState = Literal["pending", "validating", "accepted", "rejected"]
 
@@ -39,9 +39,9 @@ class JobFinding(msgspec.Struct, kw_only=True, frozen=True):
 class Job(msgspec.Struct, kw_only=True):
     """One upload. `checksum` is `sha256:` and the digest of the zip; `size` is in bytes.
 
-    `tries` counts failures for reasons that may pass. `begun` counts how often work on it began and came to no end that
-    was written down: by processes that died meanwhile, and by the one that is at work, if there is one. `index_number`
-    is the change of the index by which the version is listed, None until it is accepted.
+    `tries` counts temporary failures. `begun` counts the attempts without a recorded end: those whose process died, and
+    the one in progress. `index_number` is the change of the index by which the version is listed, None until it is
+    accepted.
     """
 
     id: str
@@ -152,17 +152,17 @@ class Jobs:
         return {row[0] for row in transaction.read(f"select id from publish_jobs where {_LIVE}")}
 
     def kept_ids(self, transaction: Transaction) -> set[str]:
-        """Return the ids of the jobs whose packages are needed: their end is open, or they are set aside."""
+        """Return the ids of the jobs whose packages are needed: live jobs and those that are set aside."""
         return {row[0] for row in transaction.read(f"select id from publish_jobs where {_LIVE} or set_aside = 1")}
 
     def begin(self, job: Job) -> None:
-        """Note that work on a job begins: before it does, so that what dies with its process has been counted."""
+        """Record the begin of an attempt, so that an attempt is counted even if the process dies."""
         with self.database.write() as transaction:
             sql = f"update publish_jobs set state = 'validating', begun = begun + 1 where id = ? and {_LIVE}"
             transaction.execute(sql, (job.id,))
 
     def leave(self, job_id: str) -> None:
-        """Note that work on a job ends in good order, and another process goes on with it."""
+        """Record the orderly end of an attempt that another process will repeat."""
         with self.database.write() as transaction:
             transaction.execute("update publish_jobs set begun = begun - 1 where id = ? and begun > 0", (job_id,))
 
@@ -173,7 +173,7 @@ class Jobs:
             transaction.execute(sql, (until, job.id))
 
     def set_aside(self, job: Job, error: JobFinding) -> None:
-        """Reject a job and keep its package, for an administrator to have it tried again."""
+        """Reject a job and keep its package for a retry."""
         self._end_badly(job, [error], "set_aside = 1, ")
 
     def set_aside_jobs(self) -> list[Job]:
@@ -182,9 +182,9 @@ class Jobs:
         return [_job(row) for row in rows]
 
     def retry(self, job_id: str) -> Job:
-        """Open a job again that is set aside, as if it were new, and return it.
+        """Make a job that is set aside pending again, and return it.
 
-        Raises NOT_FOUND for any other, CONFLICT where its version was published meanwhile, or is about to be.
+        Raises NOT_FOUND for any other job, CONFLICT if its version was published meanwhile or has a live job.
         """
         with self.database.write() as transaction:
             rows = transaction.read(f"select {_COLUMNS} from publish_jobs where id = ? and set_aside = 1", (job_id,))
@@ -194,7 +194,7 @@ class Jobs:
             published = "select 1 from published where skill_id = ? and version = ?"
             version = (job.skill_id, job.version)
             if self.live(transaction, *version) or transaction.read(published, version):
-                raise conflict(f"Version {job.version} of skill '{job.skill_id}' came by another upload meanwhile")
+                raise conflict(f"Version {job.version} of skill '{job.skill_id}' was uploaded again meanwhile")
             rows = transaction.read(
                 "update publish_jobs set state = 'pending', set_aside = 0, begun = 0, tries = 0, next_try = 0,"
                 f" errors = '[]', completed_at = null where id = ? returning {_COLUMNS}",

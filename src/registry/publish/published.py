@@ -6,18 +6,18 @@ from typing import Any, Literal
 
 import msgspec
 
-from registry.catalog import Catalog
+from registry.catalog.record_skills import SOURCE
+from registry.catalog.store import Catalog
 from registry.db import Database, Transaction
+from registry.domain.findings import Finding, SkillFindings, risk
+from registry.domain.models import Skill, version_parts
 from registry.errors import forbidden, skill_not_found
-from registry.findings import Finding, SkillFindings, risk
-from registry.findings.engine import OF_THESE_RULES
-from registry.frontmatter import read
+from registry.findings.engine import CURRENT_RULES
 from registry.inspection import InspectedPackage
-from registry.models import Skill, version_parts
+from registry.packages.update_diff import Footprint, update_notes
+from registry.parsing.frontmatter import read
 from registry.publish.lookalikes import lookalike, skeleton
-from registry.record_skills import SOURCE
 from registry.transparency.log import Kind, LogEntry, TransparencyLog
-from registry.update_notes import Reach, update_notes
 
 VersionState = Literal["active", "yanked", "revoked"]
 
@@ -41,7 +41,7 @@ class PublishedRecord(msgspec.Struct, kw_only=True):
     tree: str
     findings: SkillFindings
     files: list[tuple[str, int]]
-    reach: Reach
+    reach: Footprint
     notes: list[Finding] = msgspec.field(default_factory=list)
 
     @classmethod
@@ -154,7 +154,7 @@ class PublishedVersions:
             "select skill_id, version from published where (skill_id, version) > (?, ?) and state <> 'revoked'"
             " and record not like ? order by skill_id, version limit ?"
         )
-        rows = self._database.read(sql, (*after, OF_THESE_RULES, limit))
+        rows = self._database.read(sql, (*after, CURRENT_RULES, limit))
         return [(skill_id, version) for skill_id, version in rows]
 
     def set_findings(self, skill_id: str, version: str, findings: SkillFindings) -> None:

@@ -9,17 +9,18 @@ from typing import BinaryIO
 
 import msgspec
 
-from registry.auth.roles import Principal, includes
 from registry.blobs import BlobMissing, BlobStore, BlobUnavailable, configured_store
 from registry.blobs.store import chunks
-from registry.catalog import Catalog, Clock
+from registry.catalog.store import Catalog, Clock
+from registry.config.settings import Settings
 from registry.db import Transaction
+from registry.domain.roles import Principal, includes
 from registry.errors import RegistryError, conflict, forbidden, service_unavailable
+from registry.events.webhooks import Checked
 from registry.findings.engine import skill_findings
-from registry.git_index import Attached, GitIndex
 from registry.inspection import Inspector, NotScanned
-from registry.metrics import Metrics
-from registry.packages import Limits
+from registry.packages import PackageLimits
+from registry.publish.git_index import AttachedFile, GitIndex
 from registry.publish.index_files import IndexFiles
 from registry.publish.index_pusher import IndexPusher
 from registry.publish.jobs import Job, JobFinding, Jobs, JobState
@@ -27,8 +28,7 @@ from registry.publish.published import PublishedVersion, PublishedVersions, Vers
 from registry.publish.spool import UNPACKED_PREFIX, DatabaseSpool, FolderSpool
 from registry.publish.submitting import Received, Receiver, Submitting
 from registry.publish.worker import PublishWorker
-from registry.settings import Settings
-from registry.webhooks import Checked
+from registry.runtime.metrics import Metrics
 from search.engine import Engine
 
 _log = logging.getLogger("registry.publish")
@@ -84,11 +84,11 @@ class Publishing:
         clock: Clock,
         engine: Engine,
         note: Callable[[Transaction, Checked], None],
-        checkpoint: Attached,
+        checkpoint: AttachedFile,
         metrics: Metrics,
     ) -> None:
         database = catalog.database
-        self._limits = limits = Limits(archive_bytes=settings.limits.upload_bytes)
+        self._limits = limits = PackageLimits(archive_bytes=settings.limits.upload_bytes)
         self._files = IndexFiles.configured(published, settings)
         self._engine = engine
         self._inspector = Inspector(settings.limits)
@@ -109,7 +109,7 @@ class Publishing:
             settings.limits,
             metrics,
             self._changed,
-            engine.search.under_way.give_way,
+            engine.search.in_flight.yield_to_foreground,
         )
         self._pusher = IndexPusher(database, git_index(settings), self._files.file, checkpoint, metrics)
 

@@ -4,12 +4,12 @@ from collections.abc import Collection
 from contextlib import ExitStack
 from pathlib import Path
 
-from registry.catalog import Catalog, Stored
+from registry.catalog.skill_changes import sent_changes, with_sent
+from registry.catalog.store import Catalog, Stored
 from registry.db import Transaction
+from registry.domain.models import Skill, SkillChanges
 from registry.errors import conflict, not_found
-from registry.models import Skill, SkillChanges
 from registry.publish.published import PublishedVersions
-from registry.skill_changes import sent_changes, with_sent
 from registry.skill_folder import FileEntry
 
 

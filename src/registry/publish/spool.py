@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from registry.atomic_files import sync_folder
 from registry.db import Database, Transaction
+from registry.runtime.atomic_files import sync_folder
 
 UNPACKED_PREFIX = "unpacked-"
 """How the names of folders begin into which packages are written to be looked at."""

@@ -12,38 +12,37 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from registry import setting_groups
-from registry.background import Background
 from registry.blobs import BlobConflict, BlobStore, BlobUnavailable, put_checked
+from registry.config import groups
 from registry.db import DatabaseError
-from registry.findings import Finding
+from registry.domain.findings import Finding
 from registry.inspection import InspectedPackage, InspectionStopped, Inspector
-from registry.metrics import Metrics, PublishStep
-from registry.packages import Limits, PackageRefused
+from registry.packages import PackageLimits, PackageRefused
 from registry.packages.refusal import security_issue, structure_error
 from registry.publish.jobs import Job, JobFinding, Jobs
 from registry.publish.published import PublishedRecord, PublishedVersion, PublishedVersions
 from registry.publish.spool import UNPACKED_PREFIX, PackageLost, Spool
+from registry.runtime.metrics import Metrics, PublishStep
+from registry.runtime.periodic_worker import STOP_SECONDS, PeriodicWorker
 
 _log = logging.getLogger("registry.publish")
-
-STOP_SECONDS = 3.0
-"""How long a stop waits for a step that is under way; one that waits for a store or a remote takes longer."""
 
 _POLL_SECONDS = 1.0
 _SHOW_EVERY_SECONDS = 1.0
 _FIRST_DELAY_SECONDS = 0.5
 _LONGEST_DELAY_SECONDS = 30.0
 _DEATHS = 2
-"""How often the process may die that works on a job before nobody works on it any more."""
+"""How many times the process may die during a job before the job is set aside."""
 
-_SET_ASIDE = "set aside: the process that looked at it died twice; an administrator may have it tried again"
+_SET_ASIDE = "set aside: the process died twice during this job; an administrator can retry it"
 
 
 class PublishWorker:
-    """Works jobs off, one after the other.
+    """Works off publish jobs, one after the other.
 
-    `on_accepted` is called after some became visible, `give_way` before each step: it waits for who should go first.
+    Args:
+        on_accepted: Called after accepted versions became visible.
+        yield_to_foreground: Called before each step; waits for foreground requests.
     """
 
     def __init__(
@@ -52,28 +51,28 @@ class PublishWorker:
         published: PublishedVersions,
         spool: Spool,
         store: BlobStore,
-        limits: setting_groups.Limits,
+        limits: groups.LimitsSettings,
         metrics: Metrics,
         on_accepted: Callable[[], None],
-        give_way: Callable[[], None],
+        yield_to_foreground: Callable[[], None],
     ) -> None:
         self._database = jobs.database
         self._jobs = jobs
         self._published = published
         self._spool = spool
         self._store = store
-        self._limits = Limits(archive_bytes=limits.upload_bytes)
+        self._limits = PackageLimits(archive_bytes=limits.upload_bytes)
         self._inspector = Inspector(limits)
         self._tries = limits.publish_tries
         self._metrics = metrics
         self._on_accepted = on_accepted
-        self._give_way = give_way
-        self._thread = Background("publish", self._round)
+        self._yield_to_foreground = yield_to_foreground
+        self._thread = PeriodicWorker("publish", self._round)
         self._is_tidy = False
         self._has_accepted = False
         self._shown_at = 0.0
         self._begun: set[str] = set()
-        """The jobs whose begin is written down, and whose end is not yet."""
+        """The jobs with a recorded begin and no recorded end."""
 
     def start(self) -> None:
         """Begin to work, first on what was left open."""
@@ -91,7 +90,7 @@ class PublishWorker:
             for job_id in list(self._begun):
                 self._jobs.leave(job_id)
         except DatabaseError as error:
-            _log.warning("a publish job that is left open counts as one whose process died: %s", error)
+            _log.warning("an open publish job counts as one whose process died: %s", error)
 
     def _round(self) -> float:
         try:
@@ -142,13 +141,13 @@ class PublishWorker:
                 self._spool.forget(job_id)
 
     def _work(self, job: Job, package: Path) -> None:
-        if job.id not in self._begun:  # it is where its last end could not be written down
+        if job.id not in self._begun:  # a database error can leave the last attempt open
             self._jobs.begin(job)
             self._begun.add(job.id)
         try:
             self._publish(job, package)
         except InspectionStopped:
-            pass  # the service ends: whoever is next begins anew
+            pass  # the service stops; the next process starts again
         except PackageRefused as refused:
             self._reject(job, *refused.findings)
         except BlobConflict as error:
@@ -159,7 +158,7 @@ class PublishWorker:
                 self._postpone(job, error)
 
     def _step(self, name: PublishStep) -> AbstractContextManager[object]:
-        self._give_way()
+        self._yield_to_foreground()
         return self._metrics.publish_step(name)
 
     def _publish(self, job: Job, package: Path) -> None:

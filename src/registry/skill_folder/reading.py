@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 
-from registry.frontmatter import read
-from registry.models import split_labels
+from registry.domain.models import split_labels
+from registry.parsing.frontmatter import read
+from registry.parsing.toml_text import load_toml
+from registry.parsing.yaml_text import Value
 from registry.skill_folder.prose import first_paragraph
 from registry.skill_folder.tree import SKILL_FILE, tree_digest
-from registry.toml_text import load_toml
-from registry.yaml_text import Value
 
 PROJECT_FILE = "skill-project.toml"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from registry.atomic_files import TEMPORARY_PREFIX
+from registry.runtime.atomic_files import TEMPORARY_PREFIX
 
 SKILL_FILE = "SKILL.md"
 

@@ -7,22 +7,22 @@ from typing import Any
 
 import msgspec
 
-from registry.background import Background
-from registry.catalog import Catalog, Clock
+from registry.catalog.store import Catalog, Clock
+from registry.config.settings import Settings
 from registry.db import Database
+from registry.domain.models import timestamp
+from registry.domain.source_entry import LOCAL, REGISTRY, Listed, SourceEntry, SourceKind
 from registry.errors import conflict, not_found
-from registry.git import Git
-from registry.models import timestamp
-from registry.outbound import AddressPolicy, Outbound, shown
-from registry.settings import Settings
-from registry.sources.entry import LOCAL, REGISTRY, Listed, SourceEntry, SourceKind
+from registry.outbound import AddressPolicy, OutboundClient, shown
+from registry.outbound.git import Git
+from registry.runtime.periodic_worker import PeriodicWorker
 from registry.sources.fetching import FOLDER, Fetcher
 from registry.sources.marketplace import claude_document
 from registry.sources.offers import Offers
 from registry.sources.refreshing import Outcome, Refreshing
 from registry.sources.store import SourceStore
 
-_log = logging.getLogger("registry")
+_log = logging.getLogger("registry.sources")
 
 MAX_SOURCES = 100
 
@@ -108,7 +108,7 @@ class Sources:
         self._clock = clock
         self._store = SourceStore(database, catalog, clock)
         self.fetcher = Fetcher(
-            Outbound(policy),
+            OutboundClient(policy),
             Git(policy, limits.git_seconds, limits.git_bytes),
             settings.data_dir / FOLDER,
             download_bytes=limits.download_bytes,
@@ -118,7 +118,7 @@ class Sources:
         self.offers = Offers(database, self.entries)
         self._on_change = on_change
         self._refreshing = Refreshing(self.fetcher, self._keep)
-        self._thread = Background("source ages", self._look)
+        self._thread = PeriodicWorker("source ages", self._look)
 
     def entries(self) -> list[SourceEntry]:
         """Return the sources that are asked, by priority; a configured one counts before an added one of its name."""

@@ -7,12 +7,12 @@ from typing import cast
 
 import msgspec
 
-from registry.catalog import Catalog, Clock
+from registry.catalog.installs import installed_folder, set_twin
+from registry.catalog.store import Catalog, Clock
 from registry.db import Database, Transaction
+from registry.domain.models import RESERVED_IDS, Skill, SourceType, timestamp
+from registry.domain.source_entry import LOCAL, REGISTRY, Listed, Listing, SourceEntry
 from registry.errors import conflict
-from registry.installs import installed_folder, set_twin
-from registry.models import RESERVED_IDS, Skill, SourceType, timestamp
-from registry.sources.entry import LOCAL, REGISTRY, Listed, Listing, SourceEntry
 
 _TWIN = (
     "from installs i join skills s on s.folder = i.folder join documents d on d.key = s.key"

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from registry.private_files import kept
+from registry.runtime.private_files import kept
 from registry.transparency.merkle import Hash
 
 KEY_FILE = "log.key"
@@ -38,7 +38,7 @@ class KeyUnusable(Exception):
     """What should be the private key of the log is none."""
 
 
-class Checkpoint(NamedTuple):
+class LogCheckpoint(NamedTuple):
     """A state of the log: its name, how many entries it has, and their root."""
 
     origin: str
@@ -67,7 +67,7 @@ class Verifier:
         self.name = name
         self._hash = _key_hash(name, key)
 
-    def read(self, note: str) -> Checkpoint:
+    def read(self, note: str) -> LogCheckpoint:
         """Return what a signed checkpoint says. Raises CheckpointInvalid where it is not signed with this key."""
         text, _, signatures = note.partition("\n\n")
         lines = f"{text}\n".split("\n")
@@ -79,7 +79,7 @@ class Verifier:
             root = base64.b64decode(lines[2], validate=True)
         except binascii.Error:
             raise CheckpointInvalid("this is not a checkpoint") from None
-        return Checkpoint(lines[0], int(lines[1]), root)
+        return LogCheckpoint(lines[0], int(lines[1]), root)
 
     def _is_signature(self, line: str, text: bytes) -> bool:
         prefix = f"{_SIGNATURE_LINE}{self.name} "
@@ -119,7 +119,7 @@ class Signer:
 
     def sign(self, size: int, root: Hash) -> str:
         """Return the signed checkpoint of a state of the log."""
-        text = Checkpoint(self.name, size, root).text
+        text = LogCheckpoint(self.name, size, root).text
         signature = base64.b64encode(self._hash + self._key.sign(text.encode())).decode()
         return f"{text}\n{_SIGNATURE_LINE}{self.name} {signature}\n"
 

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from registry.db import Database, Transaction
-from registry.models import timestamp
+from registry.domain.models import timestamp
 from registry.transparency.merkle import Hash, consistency_proof, inclusion_proof, leaf_hash, node_hash, root
 
 Kind = Literal["key", "publish", "yank", "unyank", "revoke"]

@@ -12,9 +12,9 @@ from registry.auth.issuing import Caller, TokenIssuer, TokenRequest, issuer_mode
 from registry.auth.keys import NewKey
 from registry.auth.tokens import Claims
 from registry.auth.users import NewUser, UserChanges
+from registry.config.settings import Settings, load_settings
 from registry.db import Database
 from registry.errors import RegistryError
-from registry.settings import Settings, load_settings
 from support.clock import WallClock
 
 HERE = ((b"host", b"localhost:8080"),)

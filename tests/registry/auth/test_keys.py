@@ -8,11 +8,11 @@ import pytest
 from registry.auth.keys import ApiKeys, NewKey, subject_of
 from registry.auth.revocations import Revocations
 from registry.auth.tokens import Tokens
+from registry.config.types import DatabaseUrl
 from registry.database import open_url
 from registry.database.sqlite import SqliteDatabase, backup
 from registry.db import Database
 from registry.errors import RegistryError
-from registry.setting_types import DatabaseUrl
 from support.clock import WallClock
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from registry.auth.access import signing_keys
 from registry.auth.secret import SECRET_FILE, WeakSecret, check_secret, kept_secret
-from registry.settings import load_settings
+from registry.config.settings import load_settings
 
 STRONG = "0f1e2d3c4b5a69788796a5b4c3d2e1f1"
 

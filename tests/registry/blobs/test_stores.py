@@ -9,8 +9,8 @@ import pytest
 from registry.blobs import BlobConflict, BlobMissing, BlobStore, BlobUnavailable, FolderStore, put_checked
 from registry.blobs.folder import remove_leftovers
 from registry.blobs.s3 import S3Store
-from registry.setting_groups import S3, Limits
-from registry.setting_types import HttpUrl
+from registry.config.groups import LimitsSettings, S3Settings
+from registry.config.types import HttpUrl
 from support.s3 import BUCKET, KEYS, SeaweedFS
 
 
@@ -21,7 +21,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
     seaweed: SeaweedFS = request.getfixturevalue("bucket")
-    return S3Store(S3(bucket=BUCKET, endpoint=HttpUrl(seaweed.url)), Limits())
+    return S3Store(S3Settings(bucket=BUCKET, endpoint=HttpUrl(seaweed.url)), LimitsSettings())
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_a_folder_holds_nothing_half_written(tmp_path: Path) -> None:
 def test_a_bucket_with_a_wrong_secret_is_told(bucket: SeaweedFS, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEYS["AWS_ACCESS_KEY_ID"])
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary")
-    store = S3Store(S3(bucket=BUCKET, endpoint=HttpUrl(bucket.url)), Limits())
+    store = S3Store(S3Settings(bucket=BUCKET, endpoint=HttpUrl(bucket.url)), LimitsSettings())
     with pytest.raises(BlobUnavailable, match=r"403|SignatureDoesNotMatch") as told:
         store.exists("skills/a/b-1.0.0.zip")
     assert "canary" not in str(told.value)

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from registry.config.types import DatabaseUrl
 from registry.database import open_url
 from registry.db import Database, DatabaseUnavailable
-from registry.setting_types import DatabaseUrl
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_a_claim_is_one_threads_and_one_processs(database: Database, other: Data
 
 def test_a_claim_ends_with_its_process(database: Database, database_url: DatabaseUrl) -> None:
     program = (
-        "import sys, time; from registry.database import open_url; from registry.setting_types import DatabaseUrl\n"
+        "import sys, time; from registry.database import open_url; from registry.config.types import DatabaseUrl\n"
         "with open_url(DatabaseUrl(sys.argv[1])).claim('a') as mine: print(mine, flush=True); time.sleep(60)"
     )
     command = [sys.executable, "-c", program, database_url.reveal()]

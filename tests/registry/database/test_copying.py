@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from registry.catalog.documents import CatalogDocuments
 from registry.database.copying import COPYING, copy_catalog
 from registry.database.postgres import PostgresDatabase
 from registry.database.sqlite import SqliteDatabase
 from registry.db import DatabaseUnusable
-from registry.documents import CatalogDocuments
 from search.types import Embedded
 from support.catalogs import HashingEmbedder, SkillCatalog
 from support.migrate_kills import Migration, write_catalog

@@ -8,11 +8,11 @@ import psycopg
 import pytest
 
 from embeddings.base import Matrix
-from registry.database.graphs import VectorGraphs
+from registry.database.hnsw_indexes import HnswIndexes
 from registry.database.pg_vectors import PgVectors
 from registry.database.postgres import PostgresDatabase
 from registry.db import DatabaseUnusable
-from search.vectors import VectorsUnavailable
+from search.vectors.base import VectorsUnavailable
 from support.postgres_server import PostgresServer
 
 SPACE, DIM = "local/modèle?/16", 16
@@ -134,7 +134,7 @@ def grown(postgres: PostgresServer) -> Iterator[tuple[PostgresDatabase, Matrix]]
     url = f"{postgres.new_database()}?options=-c%20enable_seqscan%3Doff%20-c%20enable_bitmapscan%3Doff"
     opened, vectors = PostgresDatabase(url), clustered(6_000)
     put(opened, range(6_000), vectors, "grown")
-    VectorGraphs(opened, lambda: ["grown"], lambda: None).build("grown", 64)
+    HnswIndexes(opened, lambda: ["grown"], lambda: None).build("grown", 64)
     yield opened, vectors
     opened.close()
 
@@ -202,7 +202,7 @@ def test_graphs_are_built_when_there_is_reason_and_go_with_their_space(database:
     built, spaces = threading.Event(), ["large", "small"]
     put(database, range(300), clustered(300, 8), "large")
     put(database, range(100), VECTORS[:, :8].repeat(2, 0), "small")
-    graphs = VectorGraphs(database, lambda: spaces, built.set, worthwhile=200)
+    graphs = HnswIndexes(database, lambda: spaces, built.set, worthwhile=200)
     assert graphs.is_ready("small", 8)
     assert not graphs.is_ready("large", 8)
     assert built.wait(60)
@@ -218,7 +218,7 @@ def test_graphs_are_built_when_there_is_reason_and_go_with_their_space(database:
 
 def test_a_half_built_graph_is_built_again(database: PostgresDatabase) -> None:
     put(database, range(300), clustered(300, 8), "large")
-    graphs = VectorGraphs(database, lambda: ["large"], lambda: None, worthwhile=200)
+    graphs = HnswIndexes(database, lambda: ["large"], lambda: None, worthwhile=200)
     graphs.build("large", 8)
     with database.connect() as connection:  # as a crash leaves it
         connection.execute(
@@ -233,7 +233,7 @@ def test_a_graph_with_the_links_of_another_release_is_replaced(
     database: PostgresDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(database, range(300), clustered(300, 8), "large")
-    graphs = VectorGraphs(database, lambda: ["large"], lambda: None, worthwhile=200)
+    graphs = HnswIndexes(database, lambda: ["large"], lambda: None, worthwhile=200)
     graphs.build("large", 8)
     before = names(database)
     monkeypatch.setattr("registry.database.graphs.LINKS", 8)
@@ -250,7 +250,7 @@ def test_a_build_is_broken_off_at_the_end(database: PostgresDatabase) -> None:
     with psycopg.connect(**database._options) as other:
         other.execute("begin")
         other.execute("lock table vectors in share update exclusive mode")  # no build gets past this
-        graphs = VectorGraphs(database, lambda: ["large"], lambda: None, worthwhile=200)
+        graphs = HnswIndexes(database, lambda: ["large"], lambda: None, worthwhile=200)
         assert not graphs.is_ready("large", 8)
         graphs.stop()
         assert names(database) == []

@@ -8,9 +8,9 @@ import psycopg
 import pytest
 
 from registry.database.dialect import schema_statement
+from registry.database.migrations import MIGRATIONS
 from registry.database.postgres import PostgresDatabase
 from registry.db import DatabaseUnavailable, DatabaseUnusable
-from registry.migrations import MIGRATIONS
 from support.postgres_server import PostgresServer
 
 

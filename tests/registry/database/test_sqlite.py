@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from registry.database.migrations import MIGRATIONS
 from registry.database.sqlite import APPLICATION_ID, SqliteDatabase, backup
 from registry.db import DatabaseUnusable
-from registry.migrations import MIGRATIONS
 from support.catalogs import SkillCatalog
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from registry.findings import risk
+from registry.domain.findings import risk
 from registry.findings.engine import ENGINE, MAX_FILE, scan_folder, scan_text
 from registry.findings.rules import RULES, Rule
 

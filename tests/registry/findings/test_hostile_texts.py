@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from registry.findings import RISKS, risk
+from registry.domain.findings import RISKS, risk
 from registry.findings.engine import scan_text
 from registry.findings.rules import RULES
 

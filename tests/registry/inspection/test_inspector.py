@@ -15,8 +15,8 @@ import pytest
 from registry.errors import RegistryError
 from registry.findings.engine import scan_folder, scan_record
 from registry.inspection import InspectionStopped, Inspector, NotScanned
-from registry.packages import Limits, PackageRefused, pack
-from registry.update_notes import Reach
+from registry.packages import PackageLimits, PackageRefused, pack
+from registry.packages.update_diff import Footprint
 from support.inspecting import LARGE, inspecting, large_skill
 from support.processes import inspectors, is_running, stopped
 from support.servers import write_skill
@@ -64,7 +64,7 @@ def test_a_package_is_staged(inspector: Inspector, skill: Path, tmp_path: Path, 
     assert (package.name, package.folder) == ("deploy", tmp_path / "staged")
     assert (package.folder / "SKILL.md").read_bytes() == (skill / "SKILL.md").read_bytes()
     assert package.findings.risk == "high"
-    assert reach == Reach.of(skill)
+    assert reach == Footprint.of(skill)
 
 
 def test_what_breaks_the_rules_is_refused_with_its_reasons(inspector: Inspector, tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_limit_that_is_exceeded_by_what_is_large(tmp_path: Path) -> None:
 
 
 def test_memory_is_limited(tmp_path: Path) -> None:
-    limits = Limits(file_bytes=64 << 20, total_bytes=64 << 20, archive_bytes=64 << 20)
+    limits = PackageLimits(file_bytes=64 << 20, total_bytes=64 << 20, archive_bytes=64 << 20)
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("SKILL.md", "---\nname: greedy\ndescription: Holds a large file.\n---\n")
         archive.writestr("assets/large.bin", bytes(48 << 20))

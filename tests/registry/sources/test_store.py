@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from registry.domain.models import now
+from registry.domain.source_entry import Listed, Listing, SourceEntry
 from registry.errors import RegistryError
-from registry.models import now
-from registry.sources.entry import Listed, Listing, SourceEntry
 from registry.sources.store import SourceStore
 from support.catalogs import SkillCatalog
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from registry.db import Database
-from registry.models import now
-from registry.private_files import PrivateFileExposed
+from registry.domain.models import now
+from registry.runtime.private_files import PrivateFileExposed
 from registry.transparency.checkpoint import KEY_FILE, CheckpointInvalid, KeyUnusable, Signer, Verifier
 from registry.transparency.log import LogEntry, TransparencyLog
 from registry.transparency.merkle import is_consistent, is_included, leaf_hash

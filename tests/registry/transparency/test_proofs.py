@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from registry.database.sqlite import SqliteDatabase
-from registry.lock_file import LockedSkill
-from registry.models import now
-from registry.origins import ZipOrigin
-from registry.proofs import Locked, Proofs, ProofsError, check_proofs, make_proofs
+from registry.domain.models import now
+from registry.domain.origins import ZipOrigin
+from registry.project.lock_file import LockedSkill
+from registry.project.proofs import Locked, Proofs, ProofsError, check_proofs, make_proofs
 from registry.transparency.checkpoint import CheckpointInvalid, Signer, Verifier
 from registry.transparency.log import LogEntry, TransparencyLog
 

@@ -1,0 +1,1 @@
+"""Tells others what happened: webhooks."""

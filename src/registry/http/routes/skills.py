@@ -1,0 +1,83 @@
+"""Skills: list, read, create, change, remove."""
+
+from typing import Annotated, Any, cast
+
+import msgspec
+from anyio import to_thread
+from litestar import Request, Response, delete, get, post, put
+from litestar.params import JSONBody, QueryParameter
+
+from registry.domain.models import Card, Skill, SkillChanges
+from registry.http.conditional_requests import if_match, not_modified
+from registry.http.envelope import Ok, Pagination
+from registry.http.routes.parameters import ERRORS, Deleted, ListPage, ReadyServices, each, skill_id
+from registry.install.request import SkillRequest, wanted
+from registry.install.upgrade import UpgradeBody, UpgradeData
+
+Enabled = Annotated[bool | None, QueryParameter(description="Only skills that are, or are not, enabled")]
+
+
+@get("/skills", sync_to_thread=False, tags=["skills"], responses=ERRORS, role="user")
+def list_skills(
+    request: Request[Any, Any, Any], services: ReadyServices, page: ListPage, enabled: Enabled = None
+) -> Response[Ok[list[Card]]]:
+    """List skills in the order they were made."""
+    cards, total = services.catalog.cards(page.limit, page.offset, enabled)
+    encoded = cast("list[Card]", [msgspec.Raw(card) for card in cards])
+    answer = Ok(encoded, Pagination(total, page.limit, page.offset))
+    return not_modified(request, answer, f'"{services.documents.number():x}"')
+
+
+@get(each("/skills/{id}"), sync_to_thread=False, tags=["skills"], responses=ERRORS, role="user")
+def get_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Response[Ok[Skill]]:
+    """Return a skill in full."""
+    skill = services.catalog.get(skill_id(request))
+    return not_modified(request, Ok(skill), skill.etag)
+
+
+@post("/skills", sync_to_thread=True, tags=["skills"], responses=ERRORS, role="manager")
+def create_skill(
+    request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[SkillRequest]
+) -> Response[Ok[Skill]]:
+    """Install a skill from where the body says, or create it: in the local profile a folder, else a record."""
+    what = wanted(data, services.settings.profile)
+    if what is None:
+        skill = services.homes.for_new().create(data)
+        services.engine.changed()
+    else:
+        skill = services.installer.install(what)
+    location = f"{request.url.path.rstrip('/')}/{skill.id}"
+    return Response(Ok(skill), status_code=201, headers={"Location": location, "ETag": skill.etag})
+
+
+@put(each("/skills/{id}"), tags=["skills"], responses=ERRORS, role="manager")
+async def update_skill(
+    request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[SkillChanges]
+) -> Response[Ok[dict[str, Any]]]:
+    """Change what is sent; return the id, the changed fields and when."""
+    one = skill_id(request)
+    skill = await to_thread.run_sync(services.homes.of(one).update, one, data, if_match(request))
+    await to_thread.run_sync(services.engine.changed)
+    sent = [name for name in data.__struct_fields__ if getattr(data, name) is not msgspec.UNSET]
+    names = dict.fromkeys(("id", *sent, "updated_at"))
+    changed = {name: getattr(skill, name) for name in names if hasattr(skill, name)}
+    return Response(Ok(changed), headers={"ETag": skill.etag})
+
+
+@delete(each("/skills/{id}"), status_code=200, tags=["skills"], responses=ERRORS, role="manager")
+async def delete_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[Deleted]:
+    """Remove a skill with its folder and versions, in the local profile also from the manifest and the lock."""
+    one = skill_id(request)
+    await to_thread.run_sync(services.homes.of(one).delete, one, if_match(request))
+    await to_thread.run_sync(services.engine.changed)
+    await to_thread.run_sync(services.project.removed, one)
+    return Ok(Deleted(id=one, message=f"Skill '{one}' deleted"))
+
+
+@post("/skills/upgrade", status_code=200, sync_to_thread=True, tags=["skills"], responses=ERRORS, role="manager")
+def upgrade_skills(services: ReadyServices, data: JSONBody[UpgradeBody]) -> Ok[UpgradeData]:
+    """Fetch installed skills anew from where they came from: one, or all; what fails fails alone."""
+    return Ok(services.upgrader.run(data))
+
+
+SKILLS = [list_skills, get_skill, create_skill, update_skill, delete_skill]

@@ -1,0 +1,1 @@
+"""An operator's tools: backup and consistency checks."""

@@ -1,0 +1,49 @@
+"""The skills directory checked against `skills.lock`, from the files alone: no server, no catalog, no network."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from registry.project.lock_file import LockedSkill
+from registry.skill_folder import find_skill_folders, tree_digest
+
+
+class Difference(msgspec.Struct, kw_only=True):
+    """A folder below the skills directory that is not what the lock says; `added` is one it does not name."""
+
+    path: str
+    kind: Literal["changed", "missing", "added", "unreadable"]
+    message: str
+
+
+def differences(locked: Sequence[LockedSkill], skills_dir: Path) -> list[Difference]:
+    """Return how the skills directory differs from the lock, in order of path: nothing where all agree."""
+    found = {folder.relative_to(skills_dir).as_posix() for folder in find_skill_folders(skills_dir)}
+    added = [
+        Difference(path=_shown(path), kind="added", message="the lock does not name this skill")
+        for path in found - {skill.path for skill in locked}
+    ]
+    return sorted([*added, *_differing(locked, skills_dir)], key=lambda one: one.path)
+
+
+def _differing(locked: Sequence[LockedSkill], skills_dir: Path) -> Iterator[Difference]:
+    for skill in locked:
+        try:
+            sha256 = tree_digest(skills_dir / skill.path).removeprefix("sha256:")
+        except (FileNotFoundError, NotADirectoryError):
+            yield Difference(path=skill.path, kind="missing", message=f"the folder of {skill.id} is not there")
+        except OSError as error:
+            reason = f"{skill.id} cannot be read: {error.strerror}"
+            yield Difference(path=skill.path, kind="unreadable", message=reason)
+        else:
+            if sha256 != skill.sha256:
+                message = f"the files of {skill.id} have sha256 {sha256}, not {skill.sha256}"
+                yield Difference(path=skill.path, kind="changed", message=message)
+
+
+def _shown(path: str) -> str:
+    """Return a path as text that can be written: names of files need not be UTF-8."""
+    return os.fsencode(path).decode("utf-8", "replace")

@@ -1,0 +1,1 @@
+"""What a long-lived process needs: files, threads, leader election, commit notifications and logs."""
