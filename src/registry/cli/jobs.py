@@ -25,7 +25,7 @@ def jobs() -> None:
 @jobs.command("list")
 @local_options
 def list_jobs(as_json: bool, **flags: Any) -> None:
-    """List the publish jobs that are set aside, because the process died twice during each."""
+    """List the publish jobs that are set aside."""
     with local_database(flags) as (_, database):
         found = _jobs(database).set_aside_jobs()
     console.show({"jobs": [_told(job) for job in found]}, _table, as_json=as_json)
