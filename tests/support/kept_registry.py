@@ -2,6 +2,7 @@
 
 import functools
 import shutil
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -97,8 +98,8 @@ class KeptRegistry:
     def inspect(self, *, repair: bool = False, alone: bool = True, **changes: Any) -> Report:
         """Run every check, as the command does; `alone` says that no service runs."""
         settings = self.settings(**changes)
-        parts = Parts(settings, self.database, now, alone=alone)
-        return inspect(parts, repair=repair, second_look_seconds=0 if alone else 0.3)
+        with closing(Parts(settings, self.database, now, alone=alone)) as parts:
+            return inspect(parts, repair=repair, second_look_seconds=0 if alone else 0.3)
 
     def copy(self, folder: Path, postgres: PostgresServer | None) -> "KeptRegistry":
         """Return a copy of all of it."""

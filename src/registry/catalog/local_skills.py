@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -16,7 +16,8 @@ from registry.domain.file_names import shown
 from registry.domain.findings import SkillFindings
 from registry.domain.models import RESERVED_IDS, NewSkill, Skill, SkillChanges, SourceType, split_labels
 from registry.errors import FieldError, conflict, not_found, skill_not_found, validation_error
-from registry.findings.engine import ENGINE, scan_folder
+from registry.findings.engine import ENGINE
+from registry.inspection import Inspector
 from registry.parsing.frontmatter import FrontMatterError
 from registry.skill_folder import (
     FileEntry,
@@ -43,6 +44,13 @@ _OWN_FILE = "is the SKILL.md of the skill's own folder: leave it out"
 _IN_METADATA = ("source_url", "source_type", "source_branch", "execution_timeout", "memory_limit_mb")
 
 
+class Inspected(NamedTuple):
+    """The findings of a folder with this fingerprint (`seen_now`)."""
+
+    fingerprint: str
+    findings: SkillFindings
+
+
 class LocalSkills:
     """Creates, changes and removes skill folders below `root` together with their records.
 
@@ -50,9 +58,10 @@ class LocalSkills:
     what fails half-way is set right by the next scan, because the folder is the truth.
     """
 
-    def __init__(self, root: Path, catalog: Catalog) -> None:
+    def __init__(self, root: Path, catalog: Catalog, inspector: Inspector) -> None:
         self.root = root
         self._catalog = catalog
+        self._inspector = inspector
 
     def create(self, new: NewSkill) -> Skill:
         """Write a folder for a new skill and record it. Raises CONFLICT where the id or its folder exists."""
@@ -92,15 +101,16 @@ class LocalSkills:
         if sent.get("skill_file", stored.skill.skill_file) != stored.skill.skill_file:
             raise validation_error(FieldError("skill_file", _OWN_FILE))
         _check_not_elsewhere(folder, sent)
-        current = stored.skill
-        if seen_now(folder) != stored.fingerprint:  # changed by hand, and not yet seen by a scan
+        current, known = stored.skill, stored.fingerprint
+        if seen_now(folder) != known:  # changed by hand, and not yet seen by a scan
+            known = None
             current = _skill(read_skill_folder(folder), current.id, current.enabled, str(stored.folder))
         undo.enter_context(restoring_skill_file(folder))
         try:
             update_skill_file(folder, _edits(sent), sent.get("content"))
         except (FrontMatterError, UnreadableSkill) as error:
             raise validation_error(message=f"The skill's file cannot be changed so: {error}") from None
-        return self._save(transaction, folder, with_sent(current, sent))
+        return self._save(transaction, folder, with_sent(current, sent), known)
 
     def delete(self, skill_id: str, etags: Collection[str] | None) -> None:
         """Remove a skill's folder and record. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, CONFLICT."""
@@ -151,8 +161,12 @@ class LocalSkills:
             raise skill_not_found(stored.skill.id)
         return self.root / stored.folder
 
-    def take(self, transaction: Transaction, folder: Path) -> None:
-        """Record a folder found by a scan as it is now. Raises UnreadableSkill."""
+    def take(self, transaction: Transaction, folder: Path, inspected: Inspected | None = None) -> None:
+        """Record a folder as it is now. Raises UnreadableSkill, OSError.
+
+        `inspected` has findings from before the transaction, because a slow scan would block other writers. Its
+        fingerprint is recorded: if the folder has changed since, the next scan reads it again.
+        """
         place = folder.relative_to(self.root).as_posix()
         known = self._catalog.find_at(transaction, place)
         seen = seen_now(folder)
@@ -161,11 +175,15 @@ class LocalSkills:
         read = read_skill_folder(folder)
         skill_id = known.skill.id if known else self._free_id(transaction, folder, read)
         enabled = known.skill.enabled if known else True
-        skill = msgspec.structs.replace(_skill(read, skill_id, enabled, place), findings=_findings(folder))
+        if inspected is None:
+            inspected = Inspected(seen, self._inspector.scan_folder(folder))
+        skill = msgspec.structs.replace(_skill(read, skill_id, enabled, place), findings=inspected.findings)
         install = find_install(transaction, place)
         if install is not None and known is None and install.sha256 != skill.digest:
             forget_install(transaction, place)  # of an installation that was cut short before
-        self._catalog.save(transaction, _installed(transaction, place, skill), read.body, Place(place, seen))
+        self._catalog.save(
+            transaction, _installed(transaction, place, skill), read.body, Place(place, inspected.fingerprint)
+        )
 
     def _free_id(self, transaction: Transaction, folder: Path, read: SkillFolder) -> str:
         """Return the folder's id: the bare one, else one qualified by the folder above, else with a number."""
@@ -176,12 +194,16 @@ class LocalSkills:
         candidates = itertools.chain((bare, qualified), (f"{qualified}-{number}" for number in itertools.count(2)))
         return next(one for one in candidates if not self._catalog.find(transaction, one))
 
-    def _save(self, transaction: Transaction, folder: Path, skill: Skill) -> Skill:
-        """Record a folder as it now is; `skill` has the fields as the caller sent them, to the letter."""
+    def _save(self, transaction: Transaction, folder: Path, skill: Skill, known: str | None = None) -> Skill:
+        """Record a folder as it now is; `skill` has the fields as the caller sent them, to the letter.
+
+        If the folder still has the fingerprint `known`, the skill keeps its findings.
+        """
         place = folder.relative_to(self.root).as_posix()
         seen = seen_now(folder)
         read = read_skill_folder(folder)
-        found = {"digest": read.digest, "warnings": read.warnings, "findings": _findings(folder)}
+        findings = skill.findings if seen == known else self._inspector.scan_folder(folder)
+        found = {"digest": read.digest, "warnings": read.warnings, "findings": findings}
         skill = msgspec.structs.replace(skill, metadata=read.metadata, **found)
         skill = _installed(transaction, place, skill)
         return self._catalog.save(transaction, skill, read.body, Place(place, seen))
@@ -190,13 +212,6 @@ class LocalSkills:
 def _installed(transaction: Transaction, place: str, skill: Skill) -> Skill:
     install = install_now(transaction, place, skill.digest)
     return skill if install is None else with_install(skill, install)
-
-
-def _findings(folder: Path) -> SkillFindings:
-    """Look into a folder's texts; the findings name files as they can be shown."""
-    found = scan_folder(folder)
-    named = [msgspec.structs.replace(one, file=shown(one.file)) if one.file else one for one in found.findings]
-    return msgspec.structs.replace(found, findings=named)
 
 
 def seen_now(folder: Path) -> str:

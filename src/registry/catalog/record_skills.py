@@ -3,16 +3,18 @@
 from collections.abc import Collection
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
 from registry.catalog.skill_changes import default_body, said, sent_changes, with_sent
 from registry.catalog.store import Catalog, Stored
 from registry.db import Transaction
+from registry.domain.findings import SkillFindings
 from registry.domain.models import NewSkill, Skill, SkillChanges
-from registry.errors import FieldError, conflict, not_found, validation_error
-from registry.findings.engine import CURRENT_RULES, scan_record
+from registry.errors import FieldError, RegistryError, conflict, not_found, validation_error
+from registry.findings.engine import CURRENT_RULES, ENGINE
+from registry.inspection import Inspector
 from registry.skill_folder import FileEntry, open_file
 
 SOURCE = "registry"
@@ -20,12 +22,24 @@ SOURCE = "registry"
 _MORE = ("source_url", "source_type", "source_branch", "execution_timeout", "memory_limit_mb", "skill_file")
 
 
-class RecordSkills:
-    """Creates, changes and removes records. `files_root` is where a record's `skill_file` is looked for."""
+class _Texts(NamedTuple):
+    """The texts of a record that are scanned."""
 
-    def __init__(self, files_root: Path, catalog: Catalog) -> None:
+    name: str
+    description: str
+    body: str
+
+
+class RecordSkills:
+    """Creates, changes and removes records. `files_root` is where a record's `skill_file` is looked for.
+
+    Texts are scanned before the transaction that records them, because a slow scan would block other writers.
+    """
+
+    def __init__(self, files_root: Path, catalog: Catalog, inspector: Inspector) -> None:
         self._files_root = files_root
         self._catalog = catalog
+        self._inspector = inspector
 
     def create(self, new: NewSkill) -> Skill:
         """Record a new skill. Raises CONFLICT where the id exists, VALIDATION_ERROR."""
@@ -33,18 +47,25 @@ class RecordSkills:
         body = new.content or self._file_text(sent) or default_body(new)
         blank = Skill(id=new.id, name=new.name, description=new.description, version=new.version)
         blank.source, blank.installed = SOURCE, False
+        skill = with_sent(blank, sent)
+        skill.findings = self._inspector.scan_record(skill.name, skill.description, body)
         with self._catalog.database.write() as transaction:
             if self._catalog.find(transaction, new.id):
                 raise conflict(f"Skill '{new.id}' already exists")
-            return self._save(transaction, with_sent(blank, sent), body)
+            return self._catalog.save(transaction, skill, body)
 
     def update(self, skill_id: str, changes: SkillChanges, etags: Collection[str] | None) -> Skill:
         """Change what was sent. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, VALIDATION_ERROR."""
         sent = sent_changes(changes, skill_id)
         body = sent.get("content", self._file_text(sent))
+        before = self._catalog.get(skill_id)
+        texts = self._texts(with_sent(before, sent), body)
+        findings = self._known(before, texts) or self._inspector.scan_record(*texts)
         with self._catalog.database.write() as transaction:
-            stored = self._catalog.get_for_update(transaction, skill_id, etags)
-            return self._save(transaction, with_sent(stored.skill, sent), self._body(stored) if body is None else body)
+            skill = with_sent(self._catalog.get_for_update(transaction, skill_id, etags).skill, sent)
+            if (now := self._texts(skill, body)) != texts:  # changed by another writer
+                findings = self._inspector.scan_record(*now)
+            return self._catalog.save(transaction, msgspec.structs.replace(skill, findings=findings), now.body)
 
     def delete(self, skill_id: str, etags: Collection[str] | None) -> None:
         """Remove a record with its versions. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED."""
@@ -53,7 +74,9 @@ class RecordSkills:
 
     def set_version(self, transaction: Transaction, undo: ExitStack, stored: Stored, version: str) -> None:
         """Make `version` the skill's current one; there is nothing to undo beyond the transaction."""
-        self._catalog.save(transaction, with_sent(stored.skill, {"version": version}), self._body(stored))
+        self._catalog.save(
+            transaction, with_sent(stored.skill, {"version": version}), self._catalog.body(stored.skill.id)
+        )
 
     def files(self, skill_id: str) -> list[FileEntry]:
         """Return no files. Raises SKILL_NOT_FOUND."""
@@ -77,19 +100,26 @@ class RecordSkills:
         )
         return [row[0] for row in self._catalog.database.read(sql, (after, CURRENT_RULES, limit))]
 
-    def look_again(self, skill_id: str) -> None:
-        """Renew the findings of a record, if it is still there."""
+    def look_again(self, skill_id: str, inspector: Inspector) -> None:
+        """Rescan a record with `inspector`, unless it changes meanwhile."""
+        try:
+            texts = self._texts(self._catalog.get(skill_id))
+        except RegistryError:
+            return  # deleted meanwhile
+        findings = inspector.scan_record(*texts)
         with self._catalog.database.write() as transaction:
             stored = self._catalog.find(transaction, skill_id)
-            if stored is not None and stored.folder is None and not stored.advertised:
-                self._save(transaction, stored.skill, self._body(stored))
+            if stored is None or stored.folder is not None or stored.advertised or self._texts(stored.skill) != texts:
+                return
+            self._catalog.save(transaction, msgspec.structs.replace(stored.skill, findings=findings), texts.body)
 
-    def _save(self, transaction: Transaction, skill: Skill, body: str) -> Skill:
-        found = scan_record(skill.name, skill.description, body)
-        return self._catalog.save(transaction, msgspec.structs.replace(skill, findings=found), body)
+    def _texts(self, skill: Skill, body: str | None = None) -> _Texts:
+        return _Texts(skill.name, skill.description, self._catalog.body(skill.id) if body is None else body)
 
-    def _body(self, stored: Stored) -> str:
-        return self._catalog.body(stored.skill.id)
+    def _known(self, skill: Skill, texts: _Texts) -> SkillFindings | None:
+        """Return the skill's findings if they are current and of these texts."""
+        found = skill.findings
+        return found if found and found.engine == ENGINE and self._texts(skill) == texts else None
 
     def _file_text(self, sent: dict[str, Any]) -> str | None:
         """Return the text of the file that was named, if one was. Raises VALIDATION_ERROR."""

@@ -4,17 +4,20 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import msgspec
 import watchfiles
 
-from registry.catalog.local_skills import SKILL_FILE, LocalSkills, seen_now
+from registry.catalog.local_skills import SKILL_FILE, Inspected, LocalSkills, seen_now
 from registry.catalog.store import Catalog
 from registry.db import DatabaseError
 from registry.domain.file_names import is_text, shown
+from registry.domain.findings import SkillFindings
+from registry.inspection import InspectionStopped, Inspector
 from registry.runtime.backoff import Backoff
 from registry.skill_folder import UnreadableSkill, find_skill_folders
 
@@ -29,6 +32,10 @@ _LOOKS_WITHOUT_WATCHING = 12
 
 _NOT_TEXT = "its path is not UTF-8 text: rename it"
 _UNEXPECTED = "an unexpected fault; see the server's log"
+
+
+_Scans = Mapping[str, tuple[str, SkillFindings | OSError]]
+"""The fingerprint and the scan result of folders, by their place."""
 
 
 class ScanReport(msgspec.Struct, kw_only=True):
@@ -53,9 +60,10 @@ class ScanReport(msgspec.Struct, kw_only=True):
 class Scanner:
     """Compares the skills directory with the catalog and takes over what differs."""
 
-    def __init__(self, local: LocalSkills, catalog: Catalog) -> None:
+    def __init__(self, local: LocalSkills, catalog: Catalog, inspector: Inspector) -> None:
         self._local = local
         self._catalog = catalog
+        self._inspector = inspector
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
         self._again = Backoff()
@@ -67,7 +75,10 @@ class Scanner:
         return self._again.problem
 
     def reconcile(self) -> ScanReport:
-        """Make the catalog what the directory is. What the scan finds is searchable when it returns."""
+        """Make the catalog what the directory is. What the scan finds is searchable when it returns.
+
+        Raises InspectionStopped if the service stops meanwhile.
+        """
         started = time.monotonic()
         with self._catalog.database.hooks.batch():
             report = self._reconcile()
@@ -80,8 +91,10 @@ class Scanner:
         found = self._fingerprints(report)
         differing = [place for place, seen in found.items() if known.get(place) != seen]
         failed: set[str] = set()
-        for start in range(0, len(differing), _FOLDERS_A_TRANSACTION):
-            failed |= self._take(differing[start : start + _FOLDERS_A_TRANSACTION], known, before, report)
+        scans = self._inspector.scan_folders([self._local.root / place for place in differing])
+        pairs = zip(scans, differing, strict=True)
+        while batch := list(islice(pairs, _FOLDERS_A_TRANSACTION)):
+            failed |= self._take({place: (found[place], result) for result, place in batch}, known, before, report)
         self._remove([place for place in known if place not in found], failed, report)
         self._keep_problems(before, report)
         report.folders, report.unchanged = len(found), len(found) - len(differing)
@@ -108,32 +121,36 @@ class Scanner:
     def _skip(self, report: ScanReport, folder: Path, problem: OSError) -> None:
         report.skipped[shown(self._place(folder))] = _reason(problem)
 
-    def _take(self, places: list[str], known: Collection[str], before: Collection[str], report: ScanReport) -> set[str]:
+    def _take(self, scans: _Scans, known: Collection[str], before: Collection[str], report: ScanReport) -> set[str]:
         """Record folders in one transaction, and return those that cannot be read.
 
-        Where one of them makes for an unexpected fault, each is recorded by itself, so that only that one is missing.
+        After an unexpected fault each folder is recorded by itself, so that only the faulty one is missing.
         """
         try:
-            taken, failed = self._recorded(places)
-        except DatabaseError:
+            taken, failed = self._recorded(scans)
+        except (DatabaseError, InspectionStopped):
             raise
         except Exception:
-            if len(places) > 1:
-                return set().union(*(self._take([place], known, before, report) for place in places))
-            if places[0] not in before:
-                _log.exception("the folder %s cannot be recorded", places[0])
-            taken, failed = [], {places[0]: _UNEXPECTED}
+            if len(scans) > 1:
+                return set().union(*(self._take({place: scans[place]}, known, before, report) for place in scans))
+            (place,) = scans
+            if place not in before:
+                _log.exception("the folder %s cannot be recorded", place)
+            taken, failed = [], {place: _UNEXPECTED}
         report.changed += sum(place in known for place in taken)
         report.added += sum(place not in known for place in taken)
         report.skipped |= failed
         return set(failed)
 
-    def _recorded(self, places: list[str]) -> tuple[list[str], dict[str, str]]:
-        taken, failed = [], {}
+    def _recorded(self, scans: _Scans) -> tuple[list[str], dict[str, str]]:
+        taken: list[str] = []
+        failed: dict[str, str] = {}
         with self._catalog.database.write() as transaction:
-            for place in places:
+            for place, (seen, findings) in scans.items():
                 try:
-                    self._local.take(transaction, self._local.root / place)
+                    if isinstance(findings, OSError):
+                        raise findings
+                    self._local.take(transaction, self._local.root / place, Inspected(seen, findings))
                 except UnreadableSkill as problem:
                     failed[place] = problem.reason
                 except (FileNotFoundError, NotADirectoryError):
@@ -218,6 +235,8 @@ class Scanner:
         """Scan as `reconcile` does; one that fails is logged and tried again, with a back-off, while it watches."""
         try:
             report = self.reconcile()
+        except InspectionStopped:
+            return None  # the service stops
         except Exception as error:
             self._again.failed(f"the scan failed ({type(error).__name__}); it is tried again, and the log says more")
             _log.exception("the scan of the skills directory failed; it is tried again")

@@ -39,12 +39,13 @@ _password = click.option(
 )
 
 
-def _local_options(function: _Command) -> _Command:
+def local_options(function: _Command) -> _Command:
+    """Give a command the flags that lead to a database, and `--json`."""
     return command.json_option(command.settings_options("data_dir", "database.url")(function))
 
 
 @contextmanager
-def _database(flags: dict[str, Any]) -> Iterator[tuple[Settings, Database]]:
+def local_database(flags: dict[str, Any]) -> Iterator[tuple[Settings, Database]]:
     """Yield the settings and their database; what goes wrong ends the command with one line."""
     settings = command.load(flags)
     try:
@@ -68,30 +69,30 @@ def keys() -> None:
 @click.option("--name", default="made on the command line", show_default=True, help="What it is for.")
 @_role
 @_scope
-@_local_options
+@local_options
 def create_key(name: str, role: str, scope: str | None, as_json: bool, **flags: Any) -> None:
     """Make an API key and print it: it is shown this once."""
-    with _database(flags) as (_, database):
+    with local_database(flags) as (_, database):
         new = convert({"name": name, "role": role, "scope": scope}, NewKey)
         made = _keys(database).create(new)
     console.show(msgspec.to_builtins(made), console.facts_table, as_json=as_json)
 
 
 @keys.command("list")
-@_local_options
+@local_options
 def list_keys(as_json: bool, **flags: Any) -> None:
     """List the API keys, without their secrets."""
-    with _database(flags) as (_, database):
+    with local_database(flags) as (_, database):
         found, _ = _keys(database).list(_ALL, 0)
     console.show({"keys": [msgspec.to_builtins(key) for key in found]}, _keys_table, as_json=as_json)
 
 
 @keys.command("revoke")
 @click.argument("key_id")
-@_local_options
+@local_options
 def revoke_key(key_id: str, as_json: bool, **flags: Any) -> None:
     """Revoke the API key KEY_ID for good."""
-    with _database(flags) as (_, database):
+    with local_database(flags) as (_, database):
         revoked = _keys(database).revoke(key_id)
     console.show(msgspec.to_builtins(revoked), console.facts_table, as_json=as_json)
 
@@ -112,21 +113,21 @@ def users() -> None:
 @_role
 @_scope
 @_password
-@_local_options
+@local_options
 def add_user(name: str, role: str, scope: str | None, password_stdin: bool, as_json: bool, **flags: Any) -> None:
     """Add the user NAME, a word or SCOPE/NAME."""
     password = _read_password(from_stdin=password_stdin)
-    with _database(flags) as (_, database):
+    with local_database(flags) as (_, database):
         new = convert({"name": name, "role": role, "scope": scope, "password": password}, NewUser)
         user = _users(database).add(new)
     console.show(msgspec.to_builtins(user), console.facts_table, as_json=as_json)
 
 
 @users.command("list")
-@_local_options
+@local_options
 def list_users(as_json: bool, **flags: Any) -> None:
     """List the users."""
-    with _database(flags) as (_, database):
+    with local_database(flags) as (_, database):
         found, _ = _users(database).list(_ALL, 0)
     console.show({"users": [msgspec.to_builtins(user) for user in found]}, _users_table, as_json=as_json)
 
@@ -137,7 +138,7 @@ def list_users(as_json: bool, **flags: Any) -> None:
 @_scope
 @click.option("--password", "new_password", is_flag=True, help="Ask for a new password.")
 @_password
-@_local_options
+@local_options
 def change_user(
     name: str,
     role: str | None,
@@ -151,7 +152,7 @@ def change_user(
     password = _read_password(from_stdin=password_stdin) if new_password or password_stdin else None
     if not (role or scope or password):
         command.stop("say what to change: --role, --scope or --password", command.WRONG_USE)
-    with _database(flags) as (_, database):
+    with local_database(flags) as (_, database):
         changes = convert({"role": role, "scope": scope, "password": password}, UserChanges)
         user = _users(database).change(name, changes)
     console.show(msgspec.to_builtins(user), console.facts_table, as_json=as_json)
@@ -159,10 +160,10 @@ def change_user(
 
 @users.command("remove")
 @click.argument("name")
-@_local_options
+@local_options
 def remove_user(name: str, as_json: bool, **flags: Any) -> None:
     """Remove the user NAME; the tokens issued before end."""
-    with _database(flags) as (_, database):
+    with local_database(flags) as (_, database):
         _users(database).remove(name)
     console.show({"name": name, "message": f"User '{name}' removed"}, console.facts_table, as_json=as_json)
 
@@ -191,10 +192,10 @@ def _read_password(*, from_stdin: bool) -> str:
 @click.option("--user", "subject", default="dev-user", show_default=True, help="Who it is for: a word or SCOPE/NAME.")
 @_role
 @click.option("--lifetime", type=click.IntRange(1), help="Seconds it is valid; default: auth.token_lifetime.")
-@_local_options
+@local_options
 def token(subject: str, role: str, lifetime: int | None, as_json: bool, **flags: Any) -> None:
     """Sign a token with the secret of this registry."""
-    with _database(flags) as (settings, database):
+    with local_database(flags) as (settings, database):
         subject = convert(subject, Username, field="--user")
         after = Revocations(database, now).ended_until(subject)
         tokens = Tokens(signing_keys(settings), lifetime or settings.auth.token_lifetime, now)

@@ -60,8 +60,11 @@ def _inspected(settings: Settings, *, repair: bool) -> Report:
         if repair:
             raise
     try:
-        with closing(open_database(settings)) as database:
-            return inspect(Parts(settings, database, now, alone=lock is not None), repair=repair)
+        with (
+            closing(open_database(settings)) as database,
+            closing(Parts(settings, database, now, alone=lock is not None)) as parts,
+        ):
+            return inspect(parts, repair=repair)
     finally:
         if lock is not None:
             lock.release()

@@ -26,6 +26,7 @@ from registry.cli.database import forget_secrets, migrate
 from registry.cli.embed import embed
 from registry.cli.fsck import fsck
 from registry.cli.install import install, uninstall, upgrade
+from registry.cli.jobs import jobs
 from registry.cli.login import login, logout
 from registry.cli.operations import backup, clone_index
 from registry.cli.project import generate_mdc, lock, verify
@@ -151,7 +152,7 @@ def status(as_json: bool, server: str | None, **flags: Any) -> None:
 
 for one in (
     *(sources, install, uninstall, upgrade, lock, verify, generate_mdc),
-    *(publish, yank, unyank, keys, users, token),
+    *(publish, yank, unyank, jobs, keys, users, token),
     *(migrate, forget_secrets, fsck, backup, clone_index, login, logout, embed),
 ):
     main.add_command(one)

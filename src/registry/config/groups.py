@@ -282,6 +282,8 @@ class LimitsSettings(msgspec.Struct, frozen=True, kw_only=True):
     publish_tries: Annotated[
         int, Meta(ge=1, le=100, description="tries to store a package, ever further apart, before it is rejected")
     ] = 8
+    scan_seconds: Annotated[Seconds, Meta(description="time to scan one package, skill folder or record")] = 10.0
+    scan_memory_bytes: Annotated[int, Meta(ge=64 << 20, description="memory of one process that scans")] = 512 << 20
     s3_connect_seconds: Annotated[Seconds, Meta(description="time to connect to the bucket's service")] = 2.0
     s3_read_seconds: Annotated[Seconds, Meta(description="time the bucket's service may be silent")] = 10.0
     index_bytes: Annotated[Positive, Meta(description="largest clone of the registry index")] = 5 << 30

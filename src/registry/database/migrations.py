@@ -193,4 +193,10 @@ _SECOND: Statements = ("create index skills_in_folders on skills (folder, finger
 # The unique index of folders does as well, and catalogs that have come this far are not to be refused.
 _THIRD: Statements = ("drop index skills_in_folders",)
 
-MIGRATIONS: tuple[Statements, ...] = (_FIRST, _SECOND, _THIRD)
+# The attempts at a job without a recorded end, and whether the job is set aside because of them.
+_FOURTH: Statements = (
+    "alter table publish_jobs add column begun integer not null default 0",
+    "alter table publish_jobs add column set_aside integer not null default 0",
+)
+
+MIGRATIONS: tuple[Statements, ...] = (_FIRST, _SECOND, _THIRD, _FOURTH)

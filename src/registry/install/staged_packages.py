@@ -11,8 +11,9 @@ from registry.domain.file_names import shown
 from registry.domain.hosts import is_loopback_host
 from registry.domain.origins import LocalOrigin, Origin
 from registry.errors import FieldError, RegistryError, forbidden, validation_error
+from registry.inspection import Inspector
 from registry.outbound import OutboundError
-from registry.packages import Package, PackageRefused, read_folder, read_zip
+from registry.packages import Package, PackageRefused
 from registry.runtime.atomic_files import sync_tree, temporary_path
 from registry.skill_folder import find_skill_folders
 from registry.sources.fetching import Fetched, Fetcher
@@ -33,12 +34,14 @@ class StagedPackages:
     Args:
         root: The skills directory.
         fetcher: For what is elsewhere.
+        inspector: Reads and scans the packages.
         settings: Say which folders of this machine may be read.
     """
 
-    def __init__(self, root: Path, fetcher: Fetcher, settings: Settings) -> None:
+    def __init__(self, root: Path, fetcher: Fetcher, inspector: Inspector, settings: Settings) -> None:
         self._root = root
         self._fetcher = fetcher
+        self._inspector = inspector
         self._settings = settings
 
     @contextmanager
@@ -51,9 +54,8 @@ class StagedPackages:
         folder.mkdir()
         try:
             with self._fetched(origin) as fetched:
-                read = read_folder if fetched.path.is_dir() else read_zip
                 try:
-                    package = read(fetched.path, folder / "package")
+                    package, _ = self._inspector.read_package(fetched.path, folder / "package")
                 except PackageRefused as refusal:
                     if on_refused is not None:
                         on_refused(refusal)

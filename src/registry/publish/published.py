@@ -13,7 +13,7 @@ from registry.domain.findings import Finding, SkillFindings, risk
 from registry.domain.models import Skill, version_parts
 from registry.errors import forbidden, skill_not_found
 from registry.findings.engine import CURRENT_RULES
-from registry.packages import Package
+from registry.inspection import InspectedPackage
 from registry.packages.update_diff import Footprint, update_notes
 from registry.parsing.frontmatter import read
 from registry.publish.lookalikes import lookalike, skeleton
@@ -45,12 +45,13 @@ class PublishedRecord(msgspec.Struct, kw_only=True):
     notes: list[Finding] = msgspec.field(default_factory=list)
 
     @classmethod
-    def of(cls, package: Package) -> "PublishedRecord":
-        """Return what is kept of a package, whose folder is still there. Raises OSError."""
+    def of(cls, inspected: InspectedPackage) -> "PublishedRecord":
+        """Return what is kept of a package."""
+        package, reach = inspected
         same = ("title", "description", "author", "license", "tags", "capabilities", "findings")
         files = [(file.path, file.size) for file in package.files]
         said = {name: getattr(package, name) for name in same}
-        return cls(**said, tree=package.digest, files=files, reach=Footprint.of(package.folder))
+        return cls(**said, tree=package.digest, files=files, reach=reach)
 
     def all_findings(self) -> SkillFindings:
         """Return what was found in the texts and beside them, with the risk of both."""

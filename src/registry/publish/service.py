@@ -17,7 +17,9 @@ from registry.db import Transaction
 from registry.domain.roles import Principal, includes
 from registry.errors import RegistryError, conflict, forbidden, service_unavailable
 from registry.events.webhooks import Checked
-from registry.packages import PackageLimits, read_zip
+from registry.findings.engine import skill_findings
+from registry.inspection import Inspector, NotScanned
+from registry.packages import PackageLimits
 from registry.publish.git_index import AttachedFile, GitIndex
 from registry.publish.index_files import IndexFiles
 from registry.publish.index_pusher import IndexPusher
@@ -89,6 +91,7 @@ class Publishing:
         self._limits = limits = PackageLimits(archive_bytes=settings.limits.upload_bytes)
         self._files = IndexFiles.configured(published, settings)
         self._engine = engine
+        self._inspector = Inspector(settings.limits)
         self._metrics = metrics
         self.upload_bytes = settings.limits.upload_bytes
         self.published = published
@@ -124,6 +127,7 @@ class Publishing:
 
     def stop(self) -> None:
         """Stop at a step boundary."""
+        self._inspector.close()
         self._worker.stop()
         self.stop_leading()
 
@@ -198,9 +202,7 @@ class Publishing:
             raise conflict(f"Version {version.version} of skill '{version.skill_id}' is revoked: it is not given out")
         copy: BinaryIO = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - the caller closes it
         try:
-            digest = self._copy(version, copy)
-            if digest != version.checksum:
-                raise _damaged(version, digest)
+            self._copy(version, copy)
         except BaseException:
             copy.close()
             raise
@@ -209,15 +211,20 @@ class Publishing:
 
     def look_again(self, skill_id: str, version: str) -> None:
         """Renew the findings of a version from its package. Raises what `package` does, PackageRefused, OSError."""
-        folder = self._folder
-        with (
-            self.package(self.published.find(skill_id, version)) as package,
-            tempfile.TemporaryDirectory(dir=folder, prefix=UNPACKED_PREFIX) as unpacked,
-        ):
-            findings = read_zip(package, Path(unpacked) / "package", self._limits).findings
+        with tempfile.TemporaryDirectory(dir=self._folder, prefix=UNPACKED_PREFIX) as folder:
+            package = Path(folder) / "package.zip"
+            with package.open("xb") as copy:
+                self._copy(self.published.find(skill_id, version), copy)
+            try:
+                findings = self._inspector.read_package(
+                    package, Path(folder) / "package", self._limits
+                ).package.findings
+            except NotScanned as refused:
+                findings = skill_findings(list(refused.findings))
         self.published.set_findings(skill_id, version, findings)
 
-    def _copy(self, version: PublishedVersion, copy: BinaryIO) -> str:
+    def _copy(self, version: PublishedVersion, copy: BinaryIO) -> None:
+        """Write a version's bytes into `copy`, their digest checked. Raises SERVICE_UNAVAILABLE."""
         digest = hashlib.sha256()
         try:
             with self.store.open(version.key) as stored:
@@ -229,7 +236,8 @@ class Publishing:
         except BlobUnavailable as error:
             _log.warning("a package cannot be read: %s", error)
             raise service_unavailable("The packages cannot be read just now") from None
-        return f"sha256:{digest.hexdigest()}"
+        if (found := f"sha256:{digest.hexdigest()}") != version.checksum:
+            raise _damaged(version, found)
 
 
 def git_index(settings: Settings) -> GitIndex:

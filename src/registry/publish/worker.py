@@ -14,8 +14,10 @@ from pathlib import Path
 
 from registry.blobs import BlobConflict, BlobStore, BlobUnavailable, put_checked
 from registry.config import groups
+from registry.db import DatabaseError
 from registry.domain.findings import Finding
-from registry.packages import Package, PackageLimits, PackageRefused, read_zip
+from registry.inspection import InspectedPackage, InspectionStopped, Inspector
+from registry.packages import PackageLimits, PackageRefused
 from registry.packages.refusal import security_issue, structure_error
 from registry.publish.jobs import Job, JobFinding, Jobs
 from registry.publish.published import PublishedRecord, PublishedVersion, PublishedVersions
@@ -29,6 +31,10 @@ _POLL_SECONDS = 1.0
 _SHOW_EVERY_SECONDS = 1.0
 _FIRST_DELAY_SECONDS = 0.5
 _LONGEST_DELAY_SECONDS = 30.0
+_DEATHS = 2
+"""How many times the process may die during a job before the job is set aside."""
+
+_SET_ASIDE = "set aside: the process died twice during this job; an administrator can retry it"
 
 
 class PublishWorker:
@@ -56,6 +62,7 @@ class PublishWorker:
         self._spool = spool
         self._store = store
         self._limits = PackageLimits(archive_bytes=limits.upload_bytes)
+        self._inspector = Inspector(limits)
         self._tries = limits.publish_tries
         self._metrics = metrics
         self._on_accepted = on_accepted
@@ -64,6 +71,8 @@ class PublishWorker:
         self._is_tidy = False
         self._has_accepted = False
         self._shown_at = 0.0
+        self._begun: set[str] = set()
+        """The jobs with a recorded begin and no recorded end."""
 
     def start(self) -> None:
         """Begin to work, first on what was left open."""
@@ -75,7 +84,13 @@ class PublishWorker:
 
     def stop(self) -> None:
         """Stop at a step boundary, or soon: what is under way is taken up by the next start."""
+        self._inspector.close()
         self._thread.stop(STOP_SECONDS)
+        try:
+            for job_id in list(self._begun):
+                self._jobs.leave(job_id)
+        except DatabaseError as error:
+            _log.warning("an open publish job counts as one whose process died: %s", error)
 
     def _round(self) -> float:
         try:
@@ -106,12 +121,15 @@ class PublishWorker:
     def _tidy(self) -> None:
         """Remove the packages of jobs that have ended, or of uploads that never became one."""
         with self._database.write() as transaction:
-            self._spool.tidy(transaction, self._jobs.live_ids(transaction))
+            self._spool.tidy(transaction, self._jobs.kept_ids(transaction))
 
     def _take(self, job_id: str) -> None:
         with self._database.claim(f"publish {job_id}") as mine:
             job = self._jobs.get(job_id) if mine else None
             if job is None or not job.is_live:
+                return
+            if job.begun - (job_id in self._begun) >= _DEATHS:
+                self._set_aside(job)
                 return
             try:
                 with self._spool.open(job_id) as package:
@@ -119,12 +137,17 @@ class PublishWorker:
             except PackageLost:
                 self._reject(job, structure_error("package-lost", "the upload is lost: publish it again"))
             if (after := self._jobs.get(job_id)) and not after.is_live:
+                self._begun.discard(job_id)
                 self._spool.forget(job_id)
 
     def _work(self, job: Job, package: Path) -> None:
-        self._jobs.begin(job)
+        if job.id not in self._begun:  # a database error can leave the last attempt open
+            self._jobs.begin(job)
+            self._begun.add(job.id)
         try:
             self._publish(job, package)
+        except InspectionStopped:
+            pass  # the service stops; the next process starts again
         except PackageRefused as refused:
             self._reject(job, *refused.findings)
         except BlobConflict as error:
@@ -141,7 +164,7 @@ class PublishWorker:
     def _publish(self, job: Job, package: Path) -> None:
         with tempfile.TemporaryDirectory(dir=self._spool.folder, prefix=UNPACKED_PREFIX) as folder:
             with self._step("read"):
-                read = read_zip(package, Path(folder) / "package", self._limits)
+                read = self._inspector.read_package(package, Path(folder) / "package", self._limits)
             version = _version(job, read, self._jobs.now())
         if self._thread.is_stopped:
             return
@@ -160,6 +183,11 @@ class PublishWorker:
         self._jobs.reject(job, [JobFinding.of(finding) for finding in findings])
         _log.info("rejected %s %s", job.skill_id, job.version)
 
+    def _set_aside(self, job: Job) -> None:
+        self._jobs.set_aside(job, JobFinding.of(structure_error("set-aside", _SET_ASIDE)))
+        self._begun.discard(job.id)
+        _log.error("publish job %s of %s %s: %s", job.id, job.skill_id, job.version, _SET_ASIDE)
+
     def _postpone(self, job: Job, error: Exception) -> None:
         known = isinstance(error, BlobUnavailable | OSError)
         _log.warning("publish job %s, try %d: %s", job.id, job.tries + 1, error, exc_info=None if known else error)
@@ -168,15 +196,16 @@ class PublishWorker:
             return
         delay = min(_FIRST_DELAY_SECONDS * 2**job.tries, _LONGEST_DELAY_SECONDS)
         self._jobs.postpone(job, time.time() + delay)
+        self._begun.discard(job.id)
 
 
-def _version(job: Job, package: Package, at: str) -> PublishedVersion:
+def _version(job: Job, inspected: InspectedPackage, at: str) -> PublishedVersion:
     return PublishedVersion(
         skill_id=job.skill_id,
         version=job.version,
         checksum=job.checksum,
         size=job.size,
         published_at=at,
-        record=PublishedRecord.of(package),
-        skill_file=(package.folder / "SKILL.md").read_text(encoding="utf-8"),
+        record=PublishedRecord.of(inspected),
+        skill_file=(inspected.package.folder / "SKILL.md").read_text(encoding="utf-8"),
     )

@@ -22,6 +22,7 @@ from registry.indexing.active_space import ActiveSpace
 from registry.indexing.engine_factory import create_engine
 from registry.indexing.reindex import Reindexing
 from registry.indexing.snapshots import SnapshotPublisher, fetched_snapshots
+from registry.inspection import Inspector
 from registry.install.installer import Installer
 from registry.install.parts import InstallParts
 from registry.install.staged_packages import StagedPackages
@@ -55,6 +56,10 @@ _TRY_AGAIN_SECONDS = 1.0
 """How often parts that could not start are checked for a retry."""
 
 
+_CHILDREN = 2
+"""The processes that scan texts for requests, and as many for the folder scan and the rescan in the background."""
+
+
 class Services:
     """The parts of one running service, and their start and stop.
 
@@ -76,8 +81,10 @@ class Services:
         self.database = open_database(settings)
         self.documents = CatalogDocuments(self.database)
         self.catalog = Catalog(self.database, clock)
-        self.local = LocalSkills(settings.skills_dir.resolve(), self.catalog)
-        self.records = RecordSkills(settings.skills_dir.resolve(), self.catalog)
+        self._inspector = Inspector(settings.limits, _CHILDREN, patience=settings.limits.scan_seconds)
+        self._background_inspector = Inspector(settings.limits, _CHILDREN)
+        self.local = LocalSkills(settings.skills_dir.resolve(), self.catalog, self._inspector)
+        self.records = RecordSkills(settings.skills_dir.resolve(), self.catalog, self._inspector)
         self.published = PublishedVersions(self.database, self.catalog, TransparencyLog(self.database, clock))
         is_local = settings.profile == "local"
         self.skill_backends = SkillBackends(
@@ -97,7 +104,7 @@ class Services:
         if settings.profile == "registry":
             self._registry = RegistryProfile(settings, self.database, self.engine, clock)
         self.reindexing = Reindexing(self.database, self.engine, clock)
-        self.scanner = Scanner(self.local, self.catalog)
+        self.scanner = Scanner(self.local, self.catalog, self._background_inspector)
         self.sources = Sources(settings, self.database, self.catalog, clock)
         outbound = OutboundClient(AddressPolicy(settings.outbound.allowed_hosts))
         self.webhooks = WebhookSender(self.database, settings.webhooks, outbound, clock)
@@ -137,7 +144,9 @@ class Services:
     def _work_of_one(self) -> list[Part]:
         """Return the parts that run in the leader only."""
         yield_to_foreground = self.engine.search.in_flight.yield_to_foreground
-        findings = Rescan(self.records, self._publishing, self.database.hooks, yield_to_foreground)
+        findings = Rescan(
+            self.records, self._publishing, self._background_inspector, self.database.hooks, yield_to_foreground
+        )
         snapshots = SnapshotPublisher(self._snapshots, self.engine, self.documents)
         work = [
             Part("watching", self.scanner.start, self.scanner.stop),
@@ -165,7 +174,7 @@ class Services:
 
     def _install_parts(self) -> InstallParts:
         return InstallParts(
-            packages=StagedPackages(self.local.root, self.sources.fetcher, self.settings),
+            packages=StagedPackages(self.local.root, self.sources.fetcher, self._inspector, self.settings),
             offers=self.sources.offers,
             local=self.local,
             catalog=self.catalog,
@@ -270,6 +279,7 @@ class Services:
     def close(self) -> None:
         """Stop at a step boundary. Everything acknowledged is in the database; the indexes are saved."""
         self._closing.set()
+        self._background_inspector.close()  # first, because a slow scan would delay the stop
         if self._start_thread is not None:
             self._start_thread.join()
         self._leading.stop()
@@ -278,6 +288,7 @@ class Services:
         self.sources.stop()
         if self._publishing is not None:
             self._publishing.stop()
+        self._inspector.close()
         self._close_engine()
         if self._registry is not None:
             self._registry.close()

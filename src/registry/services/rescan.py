@@ -9,6 +9,7 @@ from collections.abc import Callable
 from registry.catalog.record_skills import RecordSkills
 from registry.db import CommitHooks
 from registry.errors import RegistryError
+from registry.inspection import InspectionStopped, Inspector
 from registry.packages import PackageRefused
 from registry.publish.service import Publishing
 from registry.runtime.periodic_worker import PeriodicWorker
@@ -27,6 +28,7 @@ class Rescan:
     Args:
         records: The skills that are records.
         publishing: The published versions, where this service publishes.
+        inspector: Scans the texts of records.
         hooks: The commit hooks of the catalog's database.
         yield_to_foreground: Called before each skill: lets searches go first.
     """
@@ -35,11 +37,13 @@ class Rescan:
         self,
         records: RecordSkills,
         publishing: Publishing | None,
+        inspector: Inspector,
         hooks: CommitHooks,
         yield_to_foreground: Callable[[], None],
     ) -> None:
         self._records = records
         self._publishing = publishing
+        self._inspector = inspector
         self._hooks = hooks
         self._yield_to_foreground = yield_to_foreground
         self._last_record = ""
@@ -60,6 +64,8 @@ class Rescan:
                 renewed = self._renew_records() + self._renew_versions()
             if renewed:
                 return _PAUSE_SECONDS
+        except InspectionStopped:
+            pass
         except Exception:
             _log.exception("findings cannot be renewed; the next round tries again")
         self._last_record, self._last_version = "", ("", "")
@@ -72,7 +78,7 @@ class Rescan:
             if self._thread.is_stopped:
                 break
             self._yield_to_foreground()
-            self._records.look_again(skill_id)
+            self._records.look_again(skill_id, self._inspector)
             self._last_record = skill_id
         return len(stale)
 

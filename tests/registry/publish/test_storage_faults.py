@@ -2,54 +2,16 @@
 
 import socket
 import sqlite3
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from support.broken_bucket import broken_bucket
 from support.publishing import Registry, skill_package
 from support.s3 import KEYS
 from support.waiting import PATIENCE_SECONDS
 
 TRIES = ("--limits-publish-tries", "2", "--limits-s3-read-seconds", "0.5", "--limits-s3-connect-seconds", "0.5")
 MEBIBYTE = 1 << 20
-STATUSES = {"forbidden": 403, "failing": 500}
-
-
-@contextmanager
-def broken_bucket() -> Iterator[str]:
-    """Serve a bucket that answers keys that begin with `forbidden` with 403, with `failing` 500, and others never."""
-    stopping = threading.Event()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_HEAD(self) -> None:
-            name = self.path.rpartition("/")[2]
-            status = next((code for word, code in STATUSES.items() if name.startswith(word)), None)
-            if status is None:
-                stopping.wait()
-                return
-            self.send_response(status)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        do_GET = do_PUT = do_HEAD  # noqa: N815
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Keep quiet."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads, server.block_on_close = True, False
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        stopping.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def test_a_package_that_cannot_be_stored_is_rejected_and_never_visible(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from registry.catalog.local_skills import LocalSkills
 from registry.catalog.store import Catalog, Clock
 from registry.config.settings import Settings
 from registry.db import Database
+from registry.inspection import Inspector
 from registry.ops.fsck.drift import CannotCheck
 from registry.publish.git_index import GitIndex
 from registry.publish.index_files import IndexFiles
@@ -27,10 +28,15 @@ class Parts:
         self._clock = clock
         self.documents = CatalogDocuments(database)
         self.catalog = Catalog(database, clock)
-        self.local = LocalSkills(settings.skills_dir.resolve(), self.catalog)
+        self._inspector = Inspector(settings.limits)
+        self.local = LocalSkills(settings.skills_dir.resolve(), self.catalog, self._inspector)
         self.log = TransparencyLog(database, clock)
         self.published = PublishedVersions(database, self.catalog, self.log)
         self.index_files = IndexFiles.configured(self.published, settings)
+
+    def close(self) -> None:
+        """End the process that repairs may have started for scans."""
+        self._inspector.close()
 
     def now(self) -> datetime.datetime:
         """Return the time."""
