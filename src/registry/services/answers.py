@@ -189,7 +189,7 @@ def search_data_at_once(services: Services, body: SearchBody) -> SearchOutcome |
     """Return what `search_data` would, or None where that has to wait for something."""
     started = time.perf_counter()
     with _insisting():
-        results = services.engine.search.search_at_once(search_request(body))
+        results = services.engine.search.search_nowait(search_request(body))
     return None if results is None else _search_answer(services, body, results, started)
 
 
@@ -214,7 +214,7 @@ def _search_answer(services: Services, body: SearchBody, results: Results, start
         warnings=results.warnings if complete else [*results.warnings, STARTING],
         skills=skills,
     )
-    return SearchOutcome(data, results.number if complete and not results.warnings else None)
+    return SearchOutcome(data, results.revision if complete and not results.warnings else None)
 
 
 def resolve_data(services: Services, body: ResolveBody) -> ResolveData:

@@ -109,7 +109,7 @@ class Services:
         if self._publishing is not None:
             self._publishing.look()
         self.webhooks.look()
-        self.engine.follow()
+        self.engine.sync()
 
     def _make_leading(self, *, may_lead: bool) -> LeaderElection:
         lead = self.database.lead if may_lead else lambda: False
@@ -232,7 +232,7 @@ class Services:
     def settled_number(self) -> int | None:
         """Return the change number searches see now; None while a change is being taken up, or where nobody can say."""
         try:
-            return self.engine.search.number() if self.ready.is_set() else None
+            return self.engine.search.synced_revision() if self.ready.is_set() else None
         except DatabaseError:  # the application says it as answers have to
             return None
 
