@@ -236,7 +236,7 @@ def test_a_graph_with_the_links_of_another_release_is_replaced(
     graphs = HnswIndexes(database, lambda: ["large"], lambda: None, worthwhile=200)
     graphs.build("large", 8)
     before = names(database)
-    monkeypatch.setattr("registry.database.graphs.LINKS", 8)
+    monkeypatch.setattr("registry.database.hnsw_indexes.LINKS", 8)
     assert not graphs.is_ready("large", 8)
     graphs.build("large", 8)
     ((after, is_whole),) = names(database)
