@@ -1,16 +1,16 @@
-"""Searches that somebody waits for, and how background work lets them go first."""
+"""In-flight searches, to which background work yields."""
 
 import threading
 from types import TracebackType
 
-_LONGEST_SECONDS = 0.03
+_MAX_WAIT_SECONDS = 0.03
 
 
 class InFlight:
-    """The searches under way in this process; a context manager round each of them. Safe to use from any thread.
+    """Counts the searches in flight in this process: a context manager around each one. Safe to use from any thread.
 
-    Threads share one interpreter, and machines have few cores: work that nobody waits for makes searches slow unless
-    it waits for them between its steps.
+    Threads share one interpreter and few cores. Background work would slow searches down if it did not yield to them
+    between its steps.
     """
 
     def __init__(self) -> None:
@@ -30,6 +30,6 @@ class InFlight:
                 self._changed.notify_all()
 
     def yield_to_foreground(self) -> None:
-        """Wait for a moment without a search; not longer than one takes, so that work goes on however many come."""
+        """Wait until no search is in flight, at most 30 ms, so that background work never starves."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._count, _LONGEST_SECONDS)
+            self._changed.wait_for(lambda: not self._count, _MAX_WAIT_SECONDS)

@@ -1,4 +1,4 @@
-"""Keeps a process's indexes at the catalog's change number."""
+"""Index sync: applies the catalog's change feed to the indexes of this process."""
 
 import contextlib
 import logging
@@ -7,122 +7,122 @@ import shutil
 import threading
 from pathlib import Path
 
-from search.lexical.disk_segment import IndexNotWritten
+from search.lexical.disk_segment import IndexWriteError
 from search.lexical.index import LexicalIndex
 from search.types import Documents
 from search.vectors.base import VectorIndex
 
 _log = logging.getLogger("search")
 
-_DOCUMENTS_A_COMMIT = 2000
-_VECTORS_A_STEP = 5000
+_DOCUMENTS_PER_BATCH = 2000
+_VECTORS_PER_BATCH = 5000
 
 
 class IndexSync:
-    """Applies what changed in the catalog to the words index and to every vector index given.
+    """Keeps the keyword index and the given vector indexes at the catalog's revision.
 
-    `catch_up` returns when every change committed before the call can be found. Callers that come while another one
-    is at it wait and then find their work done, so the commits of a burst are grouped.
+    After `sync`, searches find every change that was committed before the call. Concurrent callers wait for the one
+    that syncs and then find their work done, so the commits of a burst are grouped.
     """
 
     def __init__(self, documents: Documents, folder: Path) -> None:
         self._documents = documents
         self._folder = folder
         self._lock = threading.Lock()
-        self._reached = -1
-        self._vectors: tuple[VectorIndex, ...] = ()
-        self.words = self._open_words()
+        self._synced_revision = -1
+        self._vector_indexes: tuple[VectorIndex, ...] = ()
+        self.lexical = self._open_lexical()
 
-    def _open_words(self) -> LexicalIndex:
-        """Open the newest words folder; a rebuild cut short is continued, since every folder knows its number."""
+    def _open_lexical(self) -> LexicalIndex:
+        """Open the newest keyword index. An interrupted rebuild continues, because each folder has its own revision."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        folders = sorted(self._folder.glob("words-*"), key=_generation)
+        folders = sorted(self._folder.glob("words-*"), key=_folder_number)
         for old in folders[:-1]:
             shutil.rmtree(old, ignore_errors=True)
         newest = folders[-1] if folders else self._folder / "words-1"
-        words = LexicalIndex(newest, self._documents.catalog_id)
-        if words.rebuilt_because and folders:
-            _log.warning("the words index is built anew: %s", words.rebuilt_because)
-        return words
+        lexical = LexicalIndex(newest, self._documents.catalog_id)
+        if lexical.rebuild_reason and folders:
+            _log.warning("rebuilding the keyword index: %s", lexical.rebuild_reason)
+        return lexical
 
-    def follow(self, *vectors: VectorIndex) -> None:
-        """Follow these vector indexes from now on, instead of the ones before."""
+    def set_vector_indexes(self, *indexes: VectorIndex) -> None:
+        """Sync these vector indexes from now on, in place of the previous ones."""
         with self._lock:
-            self._vectors = vectors
-            self._reached = -1
+            self._vector_indexes = indexes
+            self._synced_revision = -1
 
-    def has_reached(self, number: int) -> bool:
-        """Return whether every change up to `number` can be found."""
-        return number <= self._reached
+    def has_reached(self, revision: int) -> bool:
+        """Return whether searches find every change up to `revision`."""
+        return revision <= self._synced_revision
 
-    def catch_up(self) -> int:
-        """Make every change committed so far findable; return the number of the last one."""
-        number = self._documents.number()
-        if self.has_reached(number):
-            return number
+    def sync(self) -> int:
+        """Apply all changes committed so far, and return the revision of the last one. Raises IndexWriteError."""
+        revision = self._documents.revision()
+        if self.has_reached(revision):
+            return revision
         with self._lock:
-            if not self.has_reached(number):  # else who was at it has taken these changes along
-                number = self._documents.number()
-                self._follow_words(self.words, number)
-                for index in self._vectors:
-                    self._follow_vectors(index, number)
-                self._reached = number
-            return number
+            if not self.has_reached(revision):  # else the previous holder of the lock has applied these changes
+                revision = self._documents.revision()
+                self._sync_lexical(self.lexical, revision)
+                for index in self._vector_indexes:
+                    self._sync_vectors(index, revision)
+                self._synced_revision = revision
+            return revision
 
-    def look(self) -> None:
-        """Catch up if that can be done now; where it cannot, the next search says so."""
-        with contextlib.suppress(IndexNotWritten):
-            self.catch_up()
+    def try_sync(self) -> None:
+        """Sync, and ignore write errors: the next search reports them."""
+        with contextlib.suppress(IndexWriteError):
+            self.sync()
 
-    # Up to `number` and no further: where writes never end, a search would wait for all that come meanwhile.
-    def _follow_words(self, words: LexicalIndex, number: int) -> None:
-        while words.state.number < number and (
-            changes := self._documents.document_changes(words.state.number, _DOCUMENTS_A_COMMIT)
+    # Both stop at `revision`: under constant writes, a search would otherwise wait for every later change.
+    def _sync_lexical(self, lexical: LexicalIndex, revision: int) -> None:
+        while lexical.reader.revision < revision and (
+            changes := self._documents.document_changes(lexical.reader.revision, _DOCUMENTS_PER_BATCH)
         ):
-            words.apply(changes, changes[-1].number)
+            lexical.apply(changes, changes[-1].revision)
 
-    def _follow_vectors(self, index: VectorIndex, number: int) -> None:
-        while index.number < number and (
-            changes := self._documents.vector_changes(index.space, index.number, _VECTORS_A_STEP)
+    def _sync_vectors(self, index: VectorIndex, revision: int) -> None:
+        while index.revision < revision and (
+            changes := self._documents.vector_changes(index.space, index.revision, _VECTORS_PER_BATCH)
         ):
-            index.apply(changes, changes[-1].number)
+            index.apply(changes, changes[-1].revision)
 
-    def rebuild_words(self) -> None:
-        """Build the words index anew beside the old one, which answers until the new one takes its place."""
-        folder = self._folder / f"words-{_generation(self.words.folder) + 1}"
-        fresh = LexicalIndex(folder, self._documents.catalog_id)
-        self._follow_words(fresh, self._documents.number())
+    def rebuild_lexical(self) -> None:
+        """Build a new keyword index. The old one serves searches until the new one replaces it."""
+        folder = self._folder / f"words-{_folder_number(self.lexical.folder) + 1}"
+        new = LexicalIndex(folder, self._documents.catalog_id)
+        self._sync_lexical(new, self._documents.revision())
         with self._lock:
-            self._follow_words(fresh, self._documents.number())
-            old, self.words = self.words, fresh
+            self._sync_lexical(new, self._documents.revision())
+            old, self.lexical = self.lexical, new
         old.close()
         shutil.rmtree(old.folder, ignore_errors=True)
 
     def save(self) -> None:
-        """Write the vector snapshots."""
-        for index in self._vectors:
+        """Write the snapshots of the vector indexes."""
+        for index in self._vector_indexes:
             index.save()
 
     def copy(self, folder: Path) -> int:
-        """Write into an empty folder on the same disk what an index folder holds; return the change it stands at.
+        """Copy the index files into an empty folder on the same disk, and return the revision of the copy.
 
-        Raises OSError, also where the index was tidied up meanwhile: it is simply done again.
+        Raises OSError, also if a merge deletes files meanwhile: the caller can retry.
         """
         with self._lock:
             self.save()
-            number = self.words.copy(folder / self.words.folder.name)
+            revision = self.lexical.copy(folder / self.lexical.folder.name)
             for path in self._folder.glob("vectors-*"):
                 if path.suffix != ".tmp":
                     os.link(path, folder / path.name)
-            return number
+            return revision
 
     def close(self) -> None:
-        """Write the snapshots and let the index files go."""
+        """Write the snapshots and release the index files."""
         with self._lock:
             self.save()
-            self.words.close()
+            self.lexical.close()
 
 
-def _generation(folder: Path) -> int:
-    tail = folder.name.rpartition("-")[2]
-    return int(tail) if tail.isascii() and tail.isdigit() else 0
+def _folder_number(folder: Path) -> int:
+    suffix = folder.name.rpartition("-")[2]
+    return int(suffix) if suffix.isascii() and suffix.isdigit() else 0

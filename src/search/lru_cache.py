@@ -1,4 +1,4 @@
-"""The values used latest: a small cache for several threads."""
+"""A thread-safe LRU cache."""
 
 import threading
 from collections import OrderedDict
@@ -10,7 +10,7 @@ _Value = TypeVar("_Value")
 
 
 class LruCache(Generic[_Key, _Value]):
-    """The values used latest, at most `capacity` of them. Safe to use from several threads."""
+    """Keeps the `capacity` most recently used values. Safe to use from several threads."""
 
     def __init__(self, capacity: int) -> None:
         self._values: OrderedDict[_Key, _Value] = OrderedDict()
@@ -18,7 +18,7 @@ class LruCache(Generic[_Key, _Value]):
         self._lock = threading.Lock()
 
     def get(self, key: _Key) -> _Value | None:
-        """Return the value of a key if it is known."""
+        """Return the cached value, or None."""
         with self._lock:
             value = self._values.get(key)
             if value is not None:
@@ -26,7 +26,7 @@ class LruCache(Generic[_Key, _Value]):
             return value
 
     def put(self, key: _Key, value: _Value) -> None:
-        """Remember a value, in place of the one unused for longest when there are too many."""
+        """Add a value, and evict the least recently used one if the cache is full."""
         with self._lock:
             self._values[key] = value
             if len(self._values) > self._capacity:

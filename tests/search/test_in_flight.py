@@ -1,4 +1,4 @@
-"""Background work lets searches go first, for as long as one may take."""
+"""Background work yields to searches in flight, for a limited time."""
 
 import threading
 import time
@@ -6,36 +6,36 @@ import time
 from search.in_flight import InFlight
 
 
-def test_who_gives_way_goes_on_when_the_last_search_ends() -> None:
-    searches, ended = InFlight(), []
+def test_yielding_ends_with_the_last_search() -> None:
+    in_flight, ended = InFlight(), []
 
     def search() -> None:
-        with searches:
+        with in_flight:
             time.sleep(0.01)
             ended.append(time.monotonic())
 
     threads = [threading.Thread(target=search) for _ in range(2)]
     for thread in threads:
         thread.start()
-    searches.yield_to_foreground()
+    in_flight.yield_to_foreground()
     assert len(ended) == 2
     for thread in threads:
         thread.join()
 
 
-def test_work_goes_on_however_long_a_search_takes() -> None:
-    searches = InFlight()
-    with searches:
+def test_yielding_is_limited_in_time() -> None:
+    in_flight = InFlight()
+    with in_flight:
         started = time.monotonic()
-        searches.yield_to_foreground()
+        in_flight.yield_to_foreground()
         assert 0.02 < time.monotonic() - started < 60
 
 
-def test_nobody_waits_for_nothing() -> None:
-    searches = InFlight()
-    with searches:
+def test_yielding_returns_at_once_without_searches() -> None:
+    in_flight = InFlight()
+    with in_flight:
         pass
     started = time.monotonic()
     for _ in range(1000):  # each of which would wait 0.02 s and more
-        searches.yield_to_foreground()
+        in_flight.yield_to_foreground()
     assert time.monotonic() - started < 15

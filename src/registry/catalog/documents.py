@@ -114,8 +114,8 @@ class CatalogDocuments:
             transaction.execute_many("update documents set text_hash = ? where key = ?", hashes)
             transaction.put_fact("text_recipe", str(RECIPE))
 
-    def number(self) -> int:
-        """Return the number of the latest change."""
+    def revision(self) -> int:
+        """Return the revision of the latest change."""
         return int(self._database.read("select value from counter")[0][0])
 
     def count(self) -> int:

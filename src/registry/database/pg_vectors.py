@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from embeddings.base import Matrix
 from registry.database.dialect import literal
 from registry.db import Database, DatabaseError, DatabaseUnusable, Row
-from search.fusion import MINILM, NullDistribution, background
+from search.fusion import MINILM, NullDistribution, null_distribution
 from search.types import DocumentGone, Keys, Match, VectorPut
 from search.vectors.base import VectorsUnavailable
 
@@ -53,8 +53,8 @@ class PgVectors:
         self._measured = (0, MINILM)
 
     @property
-    def number(self) -> int:
-        """The last change the index holds: the last there is."""
+    def revision(self) -> int:
+        """The revision of the catalog: the database finds every committed change."""
         return int(self._read("select value from counter")[0][0])
 
     def _read(self, sql: str, *parameters: object) -> list[Row]:
@@ -69,12 +69,12 @@ class PgVectors:
     def _about(self) -> int:
         """Return how many vectors there are, or were when a fifth of them at most had changed since."""
         at, count = self._counted
-        number = self.number
+        number = self.revision
         if at < 0 or number - at > count / 5:
             self._counted = (number, count := len(self))
         return count
 
-    def apply(self, changes: Sequence[VectorPut | DocumentGone], number: int) -> None:
+    def apply(self, changes: Sequence[VectorPut | DocumentGone], revision: int) -> None:
         """Do nothing: the database has what was committed."""
 
     def is_ready(self) -> bool:
@@ -93,7 +93,7 @@ class PgVectors:
         if allowed is None:
             return _joined(self._nearest(vectors, limit))
         if not len(allowed):
-            return Match.nothing()
+            return Match.empty()
         wanted = min(limit, len(allowed))
         asked = int(_SPARE * wanted * max(self._about() / len(allowed), 1.0)) + 1
         if len(allowed) > _COMPARED_PER_FOUND * asked:
@@ -148,14 +148,14 @@ class PgVectors:
         cosines: dict[int, float] = dict(rows)
         return np.fromiter((cosines.get(key, np.nan) for key in keys.tolist()), np.float32, len(keys))
 
-    def background(self) -> NullDistribution:
-        """Return the cosine of unrelated documents here; measured again when the index has grown or shrunk by much.
+    def null_distribution(self) -> NullDistribution:
+        """Return the cosine of unrelated documents, measured again when the index has grown or shrunk by a fifth.
 
         Raises VectorsUnavailable.
         """
         count = self._about()
         if not 0.8 < count / max(self._measured[0], 1) < 1.25:
-            self._measured = (count, background(self._sample()))
+            self._measured = (count, null_distribution(self._sample()))
         return self._measured[1]
 
     def _sample(self) -> Matrix:

@@ -42,8 +42,7 @@ def fill(settings: Settings, database: Database, embedder: Embedder, progress: P
         if documents.stale_count(space) <= len(indexer.refused()):
             complete.set()
 
-    indexer = Indexer(documents, embedder, space, lambda: None, look)
-    indexer.rate = settings.embedding.rate
+    indexer = Indexer(documents, embedder, space, lambda: None, look, rate=settings.embedding.rate)
     indexer.start()
     try:
         while not complete.wait(_LOOK_EVERY_SECONDS):

@@ -36,11 +36,10 @@ def create_engine(
         previous=spaces.previous(),
         fallback_seconds=settings.limits.search_fallback_seconds,
         indexing=indexing,
+        embedding_rate=settings.embedding.rate,
         on_complete=spaces.keep,
         **options,
     )
-    if engine.indexer is not None:
-        engine.indexer.rate = settings.embedding.rate
 
     def close() -> None:
         if graphs is not None:

@@ -22,7 +22,7 @@ from registry.db import Database, DatabaseError
 from registry.runtime.periodic_worker import STOP_SECONDS, PeriodicWorker
 from search import integrity
 from search.engine import Engine
-from search.lexical.disk_segment import words_identity
+from search.lexical.disk_segment import lexical_identity
 from search.types import Documents
 
 _log = logging.getLogger("registry.indexing")
@@ -52,7 +52,7 @@ class IndexSnapshots:
         self._database = database
         self._store = store
         self._prefix = f"indexes/{catalog_id}/"
-        self._identity = words_identity(catalog_id)
+        self._identity = lexical_identity(catalog_id)
         self._indexes = indexes
 
     def newest(self) -> IndexSnapshot | None:
@@ -164,10 +164,10 @@ class SnapshotPublisher:
     def _round(self) -> float:
         try:
             if self._snapshots is not None and self._snapshots.is_due(
-                self._documents.number(), self._documents.count()
+                self._documents.revision(), self._documents.count()
             ):
-                self._engine.follow()
-                made = self._snapshots.publish(self._engine.follower.copy)
+                self._engine.sync()
+                made = self._snapshots.publish(self._engine.index_sync.copy)
                 _log.info("published a snapshot of the indexes at change %d (%d bytes)", made.number, made.size)
         except (OSError, BlobConflict, BlobUnavailable, DatabaseError) as error:
             if not self._thread.is_stopped:

@@ -125,7 +125,7 @@ class Services:
         if self._publishing is not None:
             self._publishing.look()
         self.webhooks.look()
-        self.engine.follow()
+        self.engine.sync()
 
     def _make_leading(self, *, may_lead: bool) -> LeaderElection:
         lead = self.database.lead if may_lead else lambda: False
@@ -268,7 +268,7 @@ class Services:
     def settled_number(self) -> int | None:
         """Return the revision that searches see, or None while the index catches up or the database is unavailable."""
         try:
-            return self.engine.search.number() if self.ready.is_set() else None
+            return self.engine.search.synced_revision() if self.ready.is_set() else None
         except DatabaseError:  # the application reports it in its own response
             return None
 

@@ -74,7 +74,7 @@ def search_without_waiting(services: Services, body: SearchBody) -> SearchOutcom
     """Return what `search_skills` returns, or None where that would have to wait for something."""
     started = time.perf_counter()
     with _requiring():
-        results = services.engine.search.search_at_once(_search_request(body))
+        results = services.engine.search.search_nowait(_search_request(body))
     return None if results is None else _outcome(services, body, results, started)
 
 
@@ -99,7 +99,7 @@ def _outcome(services: Services, body: SearchBody, results: Results, started: fl
         warnings=results.warnings if complete else [*results.warnings, STARTING],
         skills=skills,
     )
-    return SearchOutcome(data, results.number if complete and not results.warnings else None)
+    return SearchOutcome(data, results.revision if complete and not results.warnings else None)
 
 
 def resolve_skills(services: Services, body: ResolveBody) -> ResolveData:

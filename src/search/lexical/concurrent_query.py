@@ -1,4 +1,4 @@
-"""What words find for a query, looked for beside the embedding of it where both take long."""
+"""A query to the keyword index, run in a thread of its own if that saves time."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -9,52 +9,53 @@ from search.text import fold
 from search.types import Filter, Match
 
 LARGE = 50_000
-"""In so many documents words take milliseconds to find: in fewer, the change of thread costs what it saves."""
+"""The number of documents from which a keyword query takes milliseconds. Below it, a thread costs what it saves."""
 
-_PREFIXED = 5
-_NAMED = 20
-_SHORTEST_PREFIX = 3
-_LONGEST_NAME = 100
+_MAX_PREFIX_MATCHES = 5
+_MAX_NAME_MATCHES = 20
+_MIN_PREFIX_LENGTH = 3
+_MAX_NAME_LENGTH = 100
 _THREADS = 4
 
 
 class LexicalQuery(NamedTuple):
-    """A query, its `terms` as the words index knows them, and how many of which documents are wanted."""
+    """A query to the keyword index, with its analyzed `terms`."""
 
-    words: LexicalReader
+    reader: LexicalReader
     query: str
     terms: Sequence[str]
     limit: int
     allowed: Filter
 
-    def found(self) -> Match:
-        """Return the best documents by their words."""
-        return self.words.search(self.terms, self.limit, self.allowed)
+    def search(self) -> Match:
+        """Return the best documents by BM25."""
+        return self.reader.search(self.terms, self.limit, self.allowed)
 
-    def named(self) -> tuple[list[int], list[int]]:
-        """Return the keys of documents whose name the query is, and of those with a name that begins with it."""
-        folded = fold(self.query)
-        if not folded or len(folded) > _LONGEST_NAME:
+    def match_names(self) -> tuple[list[int], list[int]]:
+        """Return the keys of documents whose name equals the query, and of those whose name begins with it."""
+        name = fold(self.query)
+        if not name or len(name) > _MAX_NAME_LENGTH:
             return [], []
-        exact = self.words.named(folded, _NAMED, self.allowed)
-        long_enough = len(folded) >= _SHORTEST_PREFIX
-        return exact, self.words.named_with_prefix(folded, _PREFIXED, self.allowed) if long_enough else []
+        exact = self.reader.keys_by_name(name, _MAX_NAME_MATCHES, self.allowed)
+        if len(name) < _MIN_PREFIX_LENGTH:
+            return exact, []
+        return exact, self.reader.keys_by_name_prefix(name, _MAX_PREFIX_MATCHES, self.allowed)
 
 
 class ConcurrentLexicalQuery:
-    """Asks the words index, in a thread of its own where that is worth it.
+    """Runs queries to the keyword index, in a thread if requested.
 
-    tantivy, the model and FAISS do not need the interpreter, so that they work at the same time where there are two
-    processors. Only `found` is worth a thread: what needs the interpreter would keep the model waiting for it.
+    tantivy, the embedding model and FAISS release the interpreter lock, so they run in parallel on two cores. Only
+    `LexicalQuery.search` runs in the thread: code that holds the lock would delay the model.
     """
 
     def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="search-words")
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="keyword-query")
 
-    def begin(self, asked: LexicalQuery, *, beside: bool) -> Callable[[], Match]:
-        """Return what gives the best documents when it is called; with `beside` they are looked for from now on."""
-        return self._threads.submit(asked.found).result if beside else asked.found
+    def start(self, query: LexicalQuery, *, concurrent: bool) -> Callable[[], Match]:
+        """Return a function that returns the best documents. With `concurrent`, the search begins at once."""
+        return self._threads.submit(query.search).result if concurrent else query.search
 
     def close(self) -> None:
-        """Let the threads go."""
+        """Stop the threads."""
         self._threads.shutdown(wait=False, cancel_futures=True)

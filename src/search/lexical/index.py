@@ -1,4 +1,4 @@
-"""The words index: what is new can be found at once, in memory, and is saved to the disk a moment later."""
+"""The keyword index: an on-disk segment, and an in-memory segment of the changes that are not flushed yet."""
 
 import contextlib
 import logging
@@ -7,114 +7,119 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from search import integrity
-from search.lexical.disk_segment import DiskSegment, IndexNotWritten
-from search.lexical.memory_segment import MemoryDocument, MemorySegment, fresh_document
+from search.lexical.disk_segment import DiskSegment, IndexWriteError
+from search.lexical.memory_segment import MemoryDocument, MemorySegment, memory_document
 from search.lexical.reader import DiskReader, LexicalReader
 from search.types import DocumentGone, DocumentPut
 
 _log = logging.getLogger("search")
 
-UNSAVED = 200
-"""So many changed documents may wait to be saved: more are saved before they can be found."""
+MAX_UNFLUSHED = 200
+"""The number of changed documents that may be in memory. Larger batches go directly to the disk."""
 
-SAVED_AFTER_SECONDS = 1.0
-"""How long what is new waits for more that can be saved with it."""
+FLUSH_SECONDS = 1.0
+"""How long changes stay in memory, so that one commit flushes many."""
 
 _Changes = dict[int, DocumentPut | DocumentGone]
 
 
 class LexicalIndex:
-    """The documents of one catalog as of a change, `state.number`, in memory and in `folder`.
+    """The keyword index of one catalog. `reader` searches it at its current revision.
 
-    A commit to the disk waits for the disk several times, and a search that has to find what was just written waits
-    for the commit. So a few changes are kept in memory first, searched together with the index on disk, and a thread
-    saves them. What a crash takes is read from the catalog again, as the folder knows its own number.
-    One process may have a folder open at a time. Searching is safe from any thread; `apply` is for one at a time.
+    A commit waits for the disk several times, so a search that must see the latest write would wait for it too. So
+    a few changes stay in memory, are searched together with the segment on disk, and are flushed by a background
+    thread. After a crash, index sync reads lost changes from the catalog again, from the revision on disk.
+    Only one process may open a folder. Readers are safe to use from any thread; `apply` must not run concurrently.
     """
 
     def __init__(self, folder: Path, catalog_id: str) -> None:
         self.folder = folder
         self._disk = DiskSegment(folder, catalog_id)
-        self.rebuilt_because = self._disk.rebuilt_because
-        self._saved = DiskReader(self._disk.searcher)
-        self.state = LexicalReader(self._disk.number, self._saved)
-        self._unsaved: _Changes = {}
-        self._fresh: dict[int, MemoryDocument] = {}
-        self._lock = threading.Lock()  # of what is in memory; whoever also saves takes _saving first
-        self._saving = threading.Lock()
+        self.rebuild_reason = self._disk.rebuild_reason
+        self._disk_reader = DiskReader(self._disk.searcher)
+        self.reader = LexicalReader(self._disk.revision, self._disk_reader)
+        self._unflushed: _Changes = {}
+        self._memory_documents: dict[int, MemoryDocument] = {}
+        self._lock = threading.Lock()  # guards the state in memory; _flush_lock is taken first if both are needed
+        self._flush_lock = threading.Lock()
         self._closing = threading.Event()
-        self._saver: threading.Thread | None = None
+        self._flush_thread: threading.Thread | None = None
 
-    def apply(self, changes: Sequence[DocumentPut | DocumentGone], number: int) -> None:
-        """Take over `changes`, at most one a document; the index then stands at change `number`.
+    def apply(self, changes: Sequence[DocumentPut | DocumentGone], revision: int) -> None:
+        """Apply `changes`. The index is then at `revision`, and a new `reader` finds them.
 
-        Searchable on return. Raises IndexNotWritten where there is too much to wait in memory and it cannot be
-        saved; the next call tries again.
+        Raises IndexWriteError if the changes do not fit in memory and cannot be written. The next call tries again.
         """
         latest = {_key(change): change for change in changes}
-        if len(self._unsaved.keys() | latest.keys()) > UNSAVED:
-            self._save(latest, number)
+        if len(self._unflushed.keys() | latest.keys()) > MAX_UNFLUSHED:
+            self._flush(latest, revision)
             return
-        fresh = {key: fresh_document(one.document) for key, one in latest.items() if isinstance(one, DocumentPut)}
+        added = {key: memory_document(put.document) for key, put in latest.items() if isinstance(put, DocumentPut)}
         with self._lock:
-            self._unsaved |= latest
-            self._fresh |= fresh
-            self._show(number)
-            if self._saver is None:
-                self._saver = threading.Thread(target=self._save_later, name="save-words", daemon=True)
-                self._saver.start()
+            self._unflushed |= latest
+            self._memory_documents |= added
+            self._update_reader(revision)
+            if self._flush_thread is None:
+                self._flush_thread = threading.Thread(
+                    target=self._flush_periodically, name="flush-keyword-index", daemon=True
+                )
+                self._flush_thread.start()
 
-    def _show(self, number: int) -> None:
-        """Let what is unsaved be found as it is in memory, and not as it is on the disk."""
-        fresh = [self._fresh[key] for key, one in self._unsaved.items() if isinstance(one, DocumentPut)]
-        self.state = LexicalReader(number, self._saved, self._saved.having(self._unsaved), MemorySegment(fresh))
+    def _update_reader(self, revision: int) -> None:
+        """Create a reader in which unflushed changes replace what the disk has of the same documents."""
+        puts = [key for key, change in self._unflushed.items() if isinstance(change, DocumentPut)]
+        replaced = self._disk_reader.existing(self._unflushed)
+        memory = MemorySegment(self._memory_documents[key] for key in puts)
+        self.reader = LexicalReader(revision, self._disk_reader, replaced, memory)
 
-    def _save_later(self) -> None:
-        while not self._closing.wait(SAVED_AFTER_SECONDS):
+    def _flush_periodically(self) -> None:
+        while not self._closing.wait(FLUSH_SECONDS):
             try:
-                self.save()
-            except IndexNotWritten as error:
-                _log.warning("%s; what is new is found all the same, and it is tried again", error)
+                self.flush()
+            except IndexWriteError as error:
+                _log.warning("%s; searches still find the latest changes; the write is retried", error)
             with self._lock:
-                if not self._unsaved:
-                    self._saver = None
+                if not self._unflushed:
+                    self._flush_thread = None
                     return
 
-    def save(self) -> None:
-        """Save what has changed so far. Raises IndexNotWritten."""
-        self._save({}, self.state.number)
+    def flush(self) -> None:
+        """Write all changes to the disk. Raises IndexWriteError."""
+        self._flush({}, self.reader.revision)
 
-    def _save(self, more: _Changes, number: int) -> None:
-        """Save what waits for it, and `more`, as change `number`."""
-        with self._saving:
+    def _flush(self, added: _Changes, revision: int) -> None:
+        """Write the unflushed changes and `added` as `revision`."""
+        with self._flush_lock:
             with self._lock:
-                todo, number = self._unsaved | more, max(number, self.state.number)
-            if number > self._disk.number:
-                self._disk.apply(todo.values(), number)
-            with self._lock:  # what came meanwhile is all that is still unsaved
-                self._unsaved = {key: one for key, one in self._unsaved.items() if one.number > number}
-                self._fresh = {key: one for key, one in self._fresh.items() if key in self._unsaved}
-                self._saved = DiskReader(self._disk.searcher)
-                self._show(max(number, self.state.number))
+                changes, revision = self._unflushed | added, max(revision, self.reader.revision)
+            if revision > self._disk.revision:
+                self._disk.apply(changes.values(), revision)
+            with self._lock:  # changes that arrived during the write stay unflushed
+                self._unflushed = {key: change for key, change in self._unflushed.items() if change.revision > revision}
+                self._memory_documents = {
+                    key: document for key, document in self._memory_documents.items() if key in self._unflushed
+                }
+                self._disk_reader = DiskReader(self._disk.searcher)
+                self._update_reader(max(revision, self.reader.revision))
 
     def copy(self, folder: Path) -> int:
-        """Write what can be saved into a new folder on the same disk; return the change it stands at.
+        """Flush, copy the index into a new folder on the same disk, and return the revision of the copy.
 
-        Raises OSError where a merge takes files away: it is simply done again.
+        Raises OSError if a merge deletes files meanwhile: the caller can retry.
         """
-        with contextlib.suppress(IndexNotWritten):
-            self.save()
-        with self._saving:
+        with contextlib.suppress(IndexWriteError):
+            self.flush()
+        with self._flush_lock:
             integrity.link_tantivy(self.folder, folder)
-            return self._disk.number
+            return self._disk.revision
 
     def close(self) -> None:
-        """Save everything and let the folder go; searches under way still end well."""
+        """Flush and release the folder. Searches in progress still complete."""
         self._closing.set()
-        if (saver := self._saver) is not None:
-            saver.join()
-        with contextlib.suppress(IndexNotWritten):  # the next start reads it from the catalog
-            self.save()
+        if (thread := self._flush_thread) is not None:
+            thread.join()
+        with contextlib.suppress(IndexWriteError):  # the next start reads the changes from the catalog
+            self.flush()
         self._disk.close()
 
 

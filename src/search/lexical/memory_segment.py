@@ -1,4 +1,4 @@
-"""The documents that changed last, in memory, with the words that the index on disk would keep of them."""
+"""The in-memory segment of the keyword index: the latest changes, scored as the on-disk segment would score them."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,24 +16,24 @@ _BLOCK = 8
 
 
 class MemoryDocument(NamedTuple):
-    """A document as it is indexed: how often it has each term, its length, and the values of its other fields."""
+    """An indexed document: its term frequencies, its length in terms, and the values of its untokenized fields."""
 
     key: int
-    counts: Mapping[str, int]
+    term_counts: Mapping[str, int]
     length: int
     fields: Mapping[str, Sequence[str]]
 
 
-def fresh_document(document: Document) -> MemoryDocument:
-    """Return what is indexed of a document."""
+def memory_document(document: Document) -> MemoryDocument:
+    """Return the indexed form of a document."""
     terms = document_terms(indexed_text(document))
     return MemoryDocument(document.key, Counter(terms), len(terms), indexed_fields(document))
 
 
-def kept_length(terms: int) -> int:
-    """Return the length that tantivy keeps of a document, in one byte: exact up to 40 terms, then rounded down.
+def quantized_length(terms: int) -> int:
+    """Return the document length as tantivy stores it, in one byte: exact up to 40 terms, then rounded down.
 
-    Above that come blocks of eight lengths, each twice as far apart as those before.
+    Above 40 terms, each block of eight values has twice the step of the block before it.
     """
     if terms < _EXACT_LENGTHS:
         return terms
@@ -44,53 +44,57 @@ def kept_length(terms: int) -> int:
 
 
 class MemorySegment:
-    """A few documents, looked at one by one. It never changes."""
+    """A few documents, searched one by one. Immutable."""
 
     def __init__(self, documents: Iterable[MemoryDocument] = ()) -> None:
         self._documents = tuple(documents)
-        self.length = sum(one.length for one in self._documents)
-        """The length of all of them together, in terms."""
+        self.total_length = sum(document.length for document in self._documents)
+        """The length of all documents together, in terms."""
 
     def __len__(self) -> int:
         return len(self._documents)
 
-    def having(self, field: str, value: str) -> int:
-        """Return how many documents have a value in a field, or a term in their `text`."""
+    def document_frequency(self, field: str, value: str) -> int:
+        """Return the number of documents with a value in a field, or with a term in the field `text`."""
         if field == "text":
-            return sum(value in one.counts for one in self._documents)
-        return sum(value in one.fields[field] for one in self._documents)
+            return sum(value in document.term_counts for document in self._documents)
+        return sum(value in document.fields[field] for document in self._documents)
 
     def keys(self, allowed: Filter) -> list[int]:
-        """Return the keys of the documents that a filter lets through."""
-        return [one.key for one in self._passing(allowed)]
+        """Return the keys of the documents that pass a filter."""
+        return [document.key for document in self._allowed(allowed)]
 
-    def with_value(self, field: str, value: str, allowed: Filter) -> list[int]:
-        """Return the keys of those with a value in a field."""
-        return [one.key for one in self._passing(allowed) if value in one.fields[field]]
+    def keys_with_value(self, field: str, value: str, allowed: Filter) -> list[int]:
+        """Return the keys of the documents with a value in a field that pass a filter."""
+        return [document.key for document in self._allowed(allowed) if value in document.fields[field]]
 
     def names_with_prefix(self, prefix: str) -> set[str]:
-        """Return every name that begins with `prefix`."""
-        return {name for one in self._documents for name in one.fields["name"] if name.startswith(prefix)}
+        """Return all names that begin with `prefix`."""
+        return {name for document in self._documents for name in document.fields["name"] if name.startswith(prefix)}
 
     def search(self, weights: Mapping[str, float], mean_length: float, allowed: Filter) -> Match:
-        """Return the documents with any of these terms, by BM25 with these weights (idf x (k1 + 1)), in no order."""
+        """Return the documents that contain any of the terms, unordered, scored by BM25.
+
+        `weights` has the weight of each term: idf x (k1 + 1).
+        """
         keys, scores = [], []
-        for one in self._passing(allowed):
-            found = [(one.counts[term], weight) for term, weight in weights.items() if term in one.counts]
-            if found:
-                norm = _K1 * (1 - _B + _B * kept_length(one.length) / mean_length)
-                keys.append(one.key)
-                scores.append(sum(weight * count / (count + norm) for count, weight in found))
+        for document in self._allowed(allowed):
+            counts = document.term_counts
+            matched = [(counts[term], weight) for term, weight in weights.items() if term in counts]
+            if matched:
+                norm = _K1 * (1 - _B + _B * quantized_length(document.length) / mean_length)
+                keys.append(document.key)
+                scores.append(sum(weight * count / (count + norm) for count, weight in matched))
         return Match(np.array(keys, np.int64), np.array(scores, np.float32))
 
-    def _passing(self, allowed: Filter) -> list[MemoryDocument]:
-        return [one for one in self._documents if _passes(one.fields["labels"], allowed)]
+    def _allowed(self, allowed: Filter) -> list[MemoryDocument]:
+        return [document for document in self._documents if _passes(document.fields["labels"], allowed)]
 
 
 def _passes(labels: Sequence[str], allowed: Filter) -> bool:
     return all(any(label in labels for label in group) for group in allowed.groups) and not any(
-        label in labels for label in allowed.without
+        label in labels for label in allowed.excluded
     )
 
 
-NOTHING_FRESH = MemorySegment()
+EMPTY_SEGMENT = MemorySegment()

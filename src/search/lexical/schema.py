@@ -1,4 +1,4 @@
-"""What the words index keeps of a document: one weighted text, exact names, labels, and the key, as tantivy has it."""
+"""The tantivy schema of the keyword index: one weighted text field, exact names, labels and the document key."""
 
 from collections.abc import Sequence
 
@@ -10,9 +10,9 @@ from search.text import (
     fold,
     folded_names,
     indexed_text,
-    joined,
     query_analyzer,
-    segmented,
+    remove_spaces,
+    split_cjk,
 )
 from search.types import Document
 
@@ -36,56 +36,53 @@ _QUERY_ANALYZER = query_analyzer()
 
 
 def open_index(folder: str) -> tantivy.Index:
-    """Return the index in a folder. Raises ValueError, OSError."""
+    """Open the index in a folder, or create it. Raises ValueError, OSError."""
     index = tantivy.Index(SCHEMA, folder)
     index.register_tokenizer("skill", _DOCUMENT_ANALYZER)
-    # One that also reloads itself after a commit holds up whoever reloads it, for 100 ms at a time.
+    # With automatic reloading after a commit, an explicit reload would block for up to 100 ms.
     index.config_reader("manual")
     return index
 
 
 def indexed_fields(document: Document) -> dict[str, Sequence[str]]:
-    """Return the values of a document that are indexed as they are, by field."""
+    """Return the values of a document's untokenized fields, by field name."""
     names = folded_names(document)
     return {
         "id": (fold(document.id),),
         "name": names,
-        "joined_name": [joined(name) for name in names],
+        "joined_name": [remove_spaces(name) for name in names],
         "labels": document.labels,
     }
 
 
 def tantivy_document(document: Document) -> tantivy.Document:
-    """Return what tantivy indexes of a document."""
-    made = tantivy.Document()
-    made.add_unsigned("key", document.key)
-    made.add_text("text", indexed_text(document))
+    """Return the document in the form that tantivy indexes."""
+    indexed = tantivy.Document()
+    indexed.add_unsigned("key", document.key)
+    indexed.add_text("text", indexed_text(document))
     for field, values in indexed_fields(document).items():
         for value in values:
-            made.add_text(field, value)
-    return made
+            indexed.add_text(field, value)
+    return indexed
 
 
 def key_query(key: int) -> tantivy.Query:
-    """Return the query for the document with a key."""
+    """Return a query that matches the document with this key."""
     return tantivy.Query.term_query(SCHEMA, "key", key, "basic")
 
 
 def has_key(searcher: tantivy.Searcher, key: int) -> bool:
-    """Return whether there is a document with a key."""
+    """Return whether the index contains a document with this key."""
     return bool(searcher.search(key_query(key), 1, count=False).hits)
 
 
 def document_terms(text: str) -> list[str]:
-    """Return the terms that are indexed of a text, as often as they are there."""
+    """Return the terms of a document's text, with repetitions."""
     return _DOCUMENT_ANALYZER.analyze(text)
 
 
 def query_terms(query: str) -> list[str]:
-    """Return the terms of a query as the index knows them, each once.
-
-    Stop words are among them only where there is nothing else.
-    """
-    text = segmented(query)
+    """Return the distinct terms of a query. Stop words count only if the query has no other words."""
+    text = split_cjk(query)
     terms = _QUERY_ANALYZER.analyze(text) or _DOCUMENT_ANALYZER.analyze(text)
     return list(dict.fromkeys(terms))[:QUERY_TERMS]

@@ -1,1 +1,1 @@
-"""Vector search: a flat segment, an IVF segment, and the index that is made of both."""
+"""Vector search: an index of a flat segment and an IVF segment, and the protocol for other implementations."""

@@ -1,4 +1,4 @@
-"""The seam to the vectors of one space: what every index of them guarantees."""
+"""The protocol of a vector index: the guarantees that every implementation gives."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,61 +13,62 @@ from search.types import DocumentGone, Keys, Match, VectorPut
 
 
 class VectorsUnavailable(Exception):
-    """The vectors cannot be searched just now; the message says why."""
+    """The vectors cannot be searched at the moment. The message says why."""
 
 
 class VectorIndex(Protocol):
-    """An index over the unit vectors of one space that follows the changes of one catalog.
+    """An index of the unit vectors of one space of one catalog.
 
-    Searching needs no lock, never waits for `apply`, and sees each step of it whole or not at all. A document that
-    has no vector is not found, which is no error. `apply` and `save` may be called while others search. An index that
-    is not in this process raises VectorsUnavailable where it cannot be reached.
+    Searches take no lock, never wait for `apply`, and see either all of its changes or none. Documents without a
+    vector are not found. `apply` and `save` may run concurrently with searches. An index in another process raises
+    VectorsUnavailable if it cannot be reached.
     """
 
     space: str
     is_remote: bool
-    """Whether searching waits for another process."""
+    """True if a search waits for another process."""
 
     @property
-    def number(self) -> int:
-        """The last change the index holds."""
+    def revision(self) -> int:
+        """The revision of the last change in the index."""
         ...
 
     def __len__(self) -> int:
-        """Return how many vectors there are."""
+        """Return the number of vectors."""
         ...
 
-    def apply(self, changes: Sequence[VectorPut | DocumentGone], number: int) -> None:
-        """Take over `changes`; the index then stands at change `number`. Searchable on return."""
+    def apply(self, changes: Sequence[VectorPut | DocumentGone], revision: int) -> None:
+        """Apply `changes`. The index is then at `revision`, and searches find them."""
         ...
 
     def search(self, vectors: Matrix, limit: int, allowed: Keys | None = None) -> Match:
         """Return the `limit` documents nearest to each of the vectors, shape (queries, dim), by cosine.
 
-        Those of the first vector come first, best first; a document may be there once for every vector. With
-        `allowed` only these keys are found.
+        The results of the first vector come first, best first. A document may occur once per vector. With `allowed`,
+        only these keys are found.
         """
         ...
 
     def cosines(self, vectors: Matrix, keys: Keys) -> NDArray[np.float32]:
-        """Return each document's greatest cosine with any of `vectors`, NaN where it has none; shape (len(keys),)."""
+        """Return each document's maximum cosine with any of `vectors`, NaN if it has none; shape (len(keys),)."""
         ...
 
-    def background(self) -> NullDistribution:
-        """Return the cosine of unrelated documents here; measured again when the index has grown or shrunk by much."""
+    def null_distribution(self) -> NullDistribution:
+        """Return the cosine of unrelated documents, measured again when the index has grown or shrunk by a fifth."""
         ...
 
     def is_ready(self) -> bool:
-        """Return whether the index, now that its space is complete, is quick enough to answer in place of another.
+        """Return whether the index of a complete space is fast enough to replace another one.
 
-        Asked by one process of a catalog; where it is not, that is seen to, and the engine told of a change at the end.
+        Only one process of a catalog calls this. If the answer is no, the implementation prepares the index in the
+        background and then notifies the engine of a change.
         """
         ...
 
     def save(self) -> None:
-        """Keep what makes the next start quick, unless it is kept already."""
+        """Write a snapshot for a fast start, unless it is up to date."""
         ...
 
 
 OpenVectors = Callable[[Path, str, str, int], VectorIndex]
-"""Opens the index of one space: where its file may lie, the catalog's id, the space, the dimension of its vectors."""
+"""Opens the index of one space. Parameters: path of its file, catalog id, space, dimension."""

@@ -1,4 +1,4 @@
-"""The vector index in this process: exact for small catalogs, in clusters above, on FAISS."""
+"""The vector index in this process, on FAISS: exact for small catalogs, IVF for large ones."""
 
 import logging
 import threading
@@ -11,264 +11,265 @@ from numpy.typing import NDArray
 
 from embeddings.base import Matrix
 from search import integrity
-from search.fusion import MINILM, RANDOM_PAIRS, NullDistribution, background
+from search.fusion import MINILM, RANDOM_PAIRS, NullDistribution, null_distribution
 from search.types import DocumentGone, Keys, Match, VectorPut
 from search.vectors.flat_segment import FlatSegment
-from search.vectors.ivf_segment import IvfSegment, Within, clustered, read_clusters
+from search.vectors.ivf_segment import IvfSegment, Selection, build_ivf, open_ivf
 
 _log = logging.getLogger("search")
 
-EXACT = 20_000
-"""Up to so many vectors all are compared with a query, in one or two milliseconds."""
+MAX_FLAT_VECTORS = 20_000
+"""The number of vectors that a query is compared with exhaustively, in one or two milliseconds."""
 
-_DEAD = 0.2
-"""Share of the vectors in clusters that may be out of use before they are left out."""
+_MAX_DEAD_SHARE = 0.2
+"""The share of dead vectors in the IVF segment from which a merge removes them."""
 
-_BEHIND = 4  # as many times EXACT may wait to be taken into the clusters
+_MAX_BACKLOG = 4  # how many times MAX_FLAT_VECTORS may wait for a merge before `apply` blocks
 
 
-class _View(NamedTuple):
-    """One state of the index: a document is among the recent ones, or in the clusters and then `live` has it."""
+class _State(NamedTuple):
+    """An immutable state of the index. A document is in the flat segment, or in the IVF segment and in `live`."""
 
-    clusters: IvfSegment | None
-    live: Within
-    recent: FlatSegment
+    ivf: IvfSegment | None
+    live: Selection
+    flat: FlatSegment
+
+    @classmethod
+    def of(cls, ivf: IvfSegment | None, flat: FlatSegment, dead: Keys | None = None) -> "_State":
+        """Return the state with these segments, in which the keys `dead` of the IVF segment are dead."""
+        if ivf is None:
+            return cls(None, Selection.empty(), flat)
+        every = ivf.select_all()
+        return cls(ivf, every if dead is None else ivf.exclude(every, dead), flat)
 
     def total(self) -> int:
-        """Return how many vectors there are."""
-        return self.live.total() + self.recent.total
+        """Return the number of vectors."""
+        return self.live.total() + self.flat.live_count
 
-    def without(self, keys: Keys) -> "_View":
-        """Return the state in which there is no vector of these keys."""
-        live = self.clusters.without(self.live, keys) if self.clusters else self.live
-        return _View(self.clusters, live, self.recent.without(keys))
+    def without(self, keys: Keys) -> "_State":
+        """Return a state without the vectors of these keys."""
+        live = self.ivf.exclude(self.live, keys) if self.ivf else self.live
+        return _State(self.ivf, live, self.flat.without(keys))
 
     def dead(self) -> Keys:
-        """Return the keys of the clusters' vectors that are there no more."""
-        if self.clusters is None:
+        """Return the keys of the dead vectors of the IVF segment."""
+        if self.ivf is None:
             return self.live.keys()
-        return np.setdiff1d(self.clusters.everything().keys(), self.live.keys(), assume_unique=True)
+        return np.setdiff1d(self.ivf.select_all().keys(), self.live.keys(), assume_unique=True)
 
     def keys(self) -> Keys:
-        """Return the key of every vector."""
-        return np.concatenate((self.live.keys(), self.recent.keys[self.recent.live]))
+        """Return the keys of all vectors."""
+        return np.concatenate((self.live.keys(), self.flat.keys[self.flat.live]))
 
     def vectors_of(self, keys: Keys) -> Matrix:
-        """Return the vectors of keys that are all here, shape (len(keys), dimension)."""
-        rows = self.recent.rows_of(keys)
-        if self.clusters is None:
-            return self.recent.vectors[rows]
-        vectors = np.empty((len(keys), self.recent.room.shape[1]), np.float32)
-        vectors[rows >= 0] = self.recent.vectors[rows[rows >= 0]]
-        vectors[rows < 0] = self.clusters.vectors_of(keys[rows < 0])
+        """Return the vectors of keys that are all in the index, shape (len(keys), dimension)."""
+        rows = self.flat.rows_of(keys)
+        if self.ivf is None:
+            return self.flat.vectors[rows]
+        vectors = np.empty((len(keys), self.flat.buffer.shape[1]), np.float32)
+        vectors[rows >= 0] = self.flat.vectors[rows[rows >= 0]]
+        vectors[rows < 0] = self.ivf.vectors_of(keys[rows < 0])
         return vectors
 
     def merged(self) -> IvfSegment | None:
-        """Return new clusters of all vectors, None where there is none."""
-        keys, vectors = self.recent.keys[self.recent.live], self.recent.vectors[self.recent.live]
-        if self.clusters is not None and self.total():
-            return self.clusters.with_more(self.live, keys, vectors)
-        return clustered(len(keys), lambda: [(keys, vectors)]) if len(keys) else None
+        """Return a new IVF segment of all vectors, or None if there are none."""
+        keys, vectors = self.flat.keys[self.flat.live], self.flat.vectors[self.flat.live]
+        if self.ivf is not None and self.total():
+            return self.ivf.merge(self.live, keys, vectors)
+        return build_ivf(len(keys), lambda: [(keys, vectors)]) if len(keys) else None
 
 
 class FaissVectors:
     """`search.vectors.VectorIndex` in this process.
 
-    What is put stays at first among the recent vectors, which are compared one by one. When these are more than
-    `exact`, a thread takes them into the clusters, which are made anew for that while the old ones answer. Each change
-    makes another view that then takes the place of the one before, so searching needs no lock; `apply` is for one
-    thread at a time. The files round `path` are a snapshot for a quick start, trusted only with sidecars that fit them
-    and name this catalog and space.
+    New vectors go to the flat segment. When it has more than `max_flat`, a background thread merges it into a new IVF
+    segment, and the old one serves searches meanwhile. Each change replaces the immutable state, so searches need no
+    lock; `apply` must not run concurrently. The files around `path` are a snapshot for a fast start. They are used
+    only if their sidecars match them, this catalog and this space.
     """
 
     is_remote = False
 
-    def __init__(self, path: Path, catalog_id: str, space: str, dim: int, exact: int = EXACT) -> None:
+    def __init__(self, path: Path, catalog_id: str, space: str, dim: int, max_flat: int = MAX_FLAT_VECTORS) -> None:
         self.space = space
         self.path = path
-        self._facts = {"catalog": catalog_id, "space": space, "dim": dim, "metric": "inner product"}
-        self._exact = exact
+        self._metadata = {"catalog": catalog_id, "space": space, "dim": dim, "metric": "inner product"}
+        self._max_flat = max_flat
         self._lock = threading.Lock()
-        self._merging: threading.Thread | None = None
-        self._touched: list[Keys] = []
-        self._measured = (0, MINILM)
-        self._saved = 0
-        self._written: str | None = None
-        self.number = 0
-        self._view = _state(None, FlatSegment.none(dim))
-        self.rebuilt_because = self._load()
+        self._merge_thread: threading.Thread | None = None
+        self._changed_in_merge: list[Keys] = []
+        self._null_distribution = (0, MINILM)
+        self._saved_revision = 0
+        self._ivf_file: str | None = None
+        self.revision = 0
+        self._state = _State.of(None, FlatSegment.empty(dim))
+        self.rebuild_reason = self._load()
 
     def _load(self) -> str | None:
-        facts = self._facts_of(self._recent_path)
-        if facts is None:
-            return "there is no sound snapshot of this catalog and model"
-        clusters, self._written = None, facts["clusters"]
-        if self._written is not None:
-            path = self.path.with_name(self._written)
-            if self._facts_of(path) is None:
-                return "the clusters of the snapshot are missing or damaged"
-            clusters = read_clusters(path)
-        stored = np.load(self._recent_path)
-        self._view = _state(clusters, FlatSegment.of(stored["keys"], stored["vectors"]), stored["dead"])
-        self.number = self._saved = int(facts["number"])
+        """Load the snapshot; return why it cannot be used, or None."""
+        metadata = self._read_metadata(self._flat_path)
+        if metadata is None:
+            return "there is no intact snapshot of this catalog and model"
+        ivf, self._ivf_file = None, metadata["clusters"]
+        if self._ivf_file is not None:
+            path = self.path.with_name(self._ivf_file)
+            if self._read_metadata(path) is None:
+                return "the IVF file of the snapshot is missing or damaged"
+            ivf = open_ivf(path)
+        stored = np.load(self._flat_path)
+        self._state = _State.of(ivf, FlatSegment.of(stored["keys"], stored["vectors"]), stored["dead"])
+        self.revision = self._saved_revision = int(metadata["number"])
         return None
 
-    def _facts_of(self, path: Path) -> dict[str, Any] | None:
-        """Return what the sidecar of a sound file says, None where the file is not of this catalog and space."""
-        facts = integrity.read_sidecar(path)
-        return facts if facts and all(facts.get(name) == value for name, value in self._facts.items()) else None
+    def _read_metadata(self, path: Path) -> dict[str, Any] | None:
+        """Return the sidecar of an intact file, or None if the file is damaged or of another catalog or space."""
+        metadata = integrity.read_sidecar(path)
+        expected = self._metadata.items()
+        return metadata if metadata and all(metadata.get(name) == value for name, value in expected) else None
 
     @property
-    def _recent_path(self) -> Path:
+    def _flat_path(self) -> Path:
         return self.path.with_suffix(".npz")
 
     def save(self) -> None:
-        """Write the snapshot, unless the one on disk is as new."""
+        """Write the snapshot, unless it is up to date."""
         with self._lock:
-            view = self._view
-            if self.number == self._saved or (view.clusters is not None and self._written is None):
+            state = self._state
+            if self.revision == self._saved_revision or (state.ivf is not None and self._ivf_file is None):
                 return
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            temporary, live = self._recent_path.with_suffix(".tmp"), view.recent.live
+            temporary, live = self._flat_path.with_suffix(".tmp"), state.flat.live
             with temporary.open("wb") as file:
-                np.savez(file, keys=view.recent.keys[live], vectors=view.recent.vectors[live], dead=view.dead())
-            facts = {**self._facts, "number": self.number, "count": view.total(), "clusters": self._written}
-            integrity.write_with_sidecar(temporary, self._recent_path, facts)
-            self._saved = self.number
-            if self._merging in (None, threading.current_thread()):  # another may just have written its clusters
-                self._remove_old()
+                np.savez(file, keys=state.flat.keys[live], vectors=state.flat.vectors[live], dead=state.dead())
+            # The keys `number` and `clusters` are the names in existing snapshots.
+            snapshot = {"number": self.revision, "count": state.total(), "clusters": self._ivf_file}
+            integrity.write_with_sidecar(temporary, self._flat_path, {**self._metadata, **snapshot})
+            self._saved_revision = self.revision
+            if self._merge_thread in (None, threading.current_thread()):  # a merge may just have written its IVF file
+                self._remove_old_files()
 
-    def _remove_old(self) -> None:
+    def _remove_old_files(self) -> None:
         for path in self.path.parent.glob(f"{self.path.stem}.*.clusters*"):
-            if self._written is None or not path.name.startswith(self._written):
+            if self._ivf_file is None or not path.name.startswith(self._ivf_file):
                 path.unlink(missing_ok=True)
 
     def __len__(self) -> int:
-        return self._view.total()
+        return self._state.total()
 
-    def apply(self, changes: Sequence[VectorPut | DocumentGone], number: int) -> None:
-        """Take over `changes`; the index then stands at change `number`. Searchable on return.
+    def apply(self, changes: Sequence[VectorPut | DocumentGone], revision: int) -> None:
+        """Apply `changes`. The index is then at `revision`, and searches find them.
 
-        Waits where too much has come that is not in clusters yet, as when a large catalog is read for the first time.
+        Waits for the merge if too many vectors wait for one, for example on the first read of a large catalog.
         """
-        if len(self._view.recent.keys) > _BEHIND * self._exact:
-            self.settle()
+        if len(self._state.flat.keys) > _MAX_BACKLOG * self._max_flat:
+            self.wait_for_merge()
         with self._lock:
             if changes:
-                self._view = self._changed(changes)
-            self.number = number
-            if self._merging is None and self._wants_merging():
-                self._merging = threading.Thread(target=self._merge, name="merge-vectors", daemon=True)
-                self._merging.start()
+                self._state = self._with_changes(changes)
+            self.revision = revision
+            if self._merge_thread is None and self._needs_merge():
+                self._merge_thread = threading.Thread(target=self._merge, name="merge-vectors", daemon=True)
+                self._merge_thread.start()
 
-    def _changed(self, changes: Sequence[VectorPut | DocumentGone]) -> _View:
+    def _with_changes(self, changes: Sequence[VectorPut | DocumentGone]) -> _State:
         latest = {change.key: change for change in changes}
         keys = np.fromiter(latest, np.int64, len(latest))
-        if self._merging is not None:
-            self._touched.append(keys)
-        view = self._view.without(keys)
+        if self._merge_thread is not None:
+            self._changed_in_merge.append(keys)
+        state = self._state.without(keys)
         puts = [change for change in latest.values() if isinstance(change, VectorPut)]
         if not puts:
-            return view
-        put = np.fromiter((change.key for change in puts), np.int64, len(puts))
-        return view._replace(recent=view.recent.plus(put, np.stack([change.vector for change in puts])))
+            return state
+        put_keys = np.fromiter((put.key for put in puts), np.int64, len(puts))
+        return state._replace(flat=state.flat.with_rows(put_keys, np.stack([put.vector for put in puts])))
 
-    def _wants_merging(self) -> bool:
-        view = self._view
-        dead = len(view.clusters) - view.live.total() if view.clusters else 0
-        return len(view.recent.keys) > self._exact or dead > _DEAD * (view.live.total() + dead)
+    def _needs_merge(self) -> bool:
+        state = self._state
+        dead = len(state.ivf) - state.live.total() if state.ivf else 0
+        return len(state.flat.keys) > self._max_flat or dead > _MAX_DEAD_SHARE * (state.live.total() + dead)
 
     def is_ready(self) -> bool:
-        """Return true: what is recent is found exactly, so nothing need be waited for."""
+        """Return true: the flat segment is searched exactly, so there is nothing to wait for."""
         return True
 
-    def settle(self) -> None:
-        """Return when all that should be in clusters is."""
-        if (merging := self._merging) is not None:
-            merging.join()
+    def wait_for_merge(self) -> None:
+        """Return when no merge is running."""
+        if (thread := self._merge_thread) is not None:
+            thread.join()
 
     def _merge(self) -> None:
-        """Take what is recent into the clusters, again and again until little is left; then write the snapshot."""
+        """Merge the segments into a new IVF segment until no merge is needed, then write the snapshot."""
         try:
-            wanted = True
-            while wanted:
+            needed = True
+            while needed:
                 with self._lock:
-                    view, number, self._touched = self._view, self.number, []
-                merged = view.merged()
-                written = self._write(merged, number) if merged else None
+                    state, revision, self._changed_in_merge = self._state, self.revision, []
+                merged = state.merged()
+                file_name = self._write_ivf(merged, revision) if merged else None
                 with self._lock:
-                    self._swap(read_clusters(self.path.with_name(written)) if written else None, written)
-                    wanted = self._wants_merging()
+                    self._replace_ivf(open_ivf(self.path.with_name(file_name)) if file_name else None, file_name)
+                    needed = self._needs_merge()
             self.save()
-        except Exception:
-            _log.exception("vectors could not be taken into clusters: all are found, but not as quickly")
+        except Exception:  # the thread ends, but the index must go on serving searches, whatever went wrong
+            _log.exception("merging vectors failed: searches still find all vectors, but are slower")
         finally:
-            self._merging = None
+            self._merge_thread = None
 
-    def _write(self, clusters: IvfSegment, number: int) -> str:
-        """Write clusters into a file of their own and return its name: they are used from there, and with care kept."""
-        path = self.path.with_name(f"{self.path.stem}.{number}.clusters")
+    def _write_ivf(self, ivf: IvfSegment, revision: int) -> str:
+        """Write the segment to a file of its own and return the file's name: searches read it from there."""
+        path = self.path.with_name(f"{self.path.stem}.{revision}.clusters")
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f"{path.name}.tmp")
-        clusters.write(temporary)
-        integrity.write_with_sidecar(temporary, path, self._facts)
+        ivf.write(temporary)
+        integrity.write_with_sidecar(temporary, path, self._metadata)
         return path.name
 
-    def _swap(self, clusters: IvfSegment | None, written: str | None) -> None:
-        """Let new clusters take the place of the old; what has changed since they were begun is recent."""
-        touched = np.concatenate([np.empty(0, np.int64), *self._touched])
-        recent = self._view.recent
-        chosen = recent.live & np.isin(recent.keys, touched)
-        kept = FlatSegment.of(recent.keys[chosen], recent.vectors[chosen])
-        self._view = _state(clusters, kept, touched)
-        self._written, self._saved = written, -1
+    def _replace_ivf(self, ivf: IvfSegment | None, file_name: str | None) -> None:
+        """Replace the IVF segment. Vectors that changed during the merge stay in the flat segment."""
+        changed = np.concatenate([np.empty(0, np.int64), *self._changed_in_merge])
+        flat = self._state.flat
+        kept = flat.live & np.isin(flat.keys, changed)
+        self._state = _State.of(ivf, FlatSegment.of(flat.keys[kept], flat.vectors[kept]), changed)
+        self._ivf_file, self._saved_revision = file_name, -1
 
     def search(self, vectors: Matrix, limit: int, allowed: Keys | None = None) -> Match:
         """Return the `limit` documents nearest to each of the vectors, shape (queries, dim), by cosine.
 
-        Those of the first vector come first, best first; a document may be there once for every vector. With
-        `allowed` only these keys are found.
+        The results of the first vector come first, best first. A document may occur once per vector. With `allowed`,
+        only these keys are found.
         """
-        view, vectors = self._view, np.ascontiguousarray(vectors, np.float32)
-        recent = view.recent
-        wanted = recent.live if allowed is None else recent.live & np.isin(recent.keys, allowed)
-        cosines, keys = recent.search(vectors, limit, wanted)
-        if view.clusters is not None:
-            within = view.live if allowed is None else view.clusters.only(view.live, allowed)
-            more, others = view.clusters.search(vectors, limit, within)
-            cosines, keys = _best(np.hstack((cosines, more)), np.hstack((keys, others)), limit)
-        there = keys >= 0
-        return Match(keys[there], cosines[there])
+        state, vectors = self._state, np.ascontiguousarray(vectors, np.float32)
+        flat = state.flat
+        selected = flat.live if allowed is None else flat.live & np.isin(flat.keys, allowed)
+        cosines, keys = flat.search(vectors, limit, selected)
+        if state.ivf is not None:
+            selection = state.live if allowed is None else state.ivf.restrict(state.live, allowed)
+            ivf_cosines, ivf_keys = state.ivf.search(vectors, limit, selection)
+            cosines, keys = _best(np.hstack((cosines, ivf_cosines)), np.hstack((keys, ivf_keys)), limit)
+        is_hit = keys >= 0
+        return Match(keys[is_hit], cosines[is_hit])
 
-    def background(self) -> NullDistribution:
-        """Return the cosine of unrelated documents here; measured again when the index has grown or shrunk by much."""
-        view = self._view
-        count = view.total()
-        if not 0.8 < count / max(self._measured[0], 1) < 1.25:
-            keys = view.keys()
-            places = np.linspace(0, len(keys) - 1, min(len(keys), RANDOM_PAIRS)).astype(np.intp)
-            self._measured = (count, background(view.vectors_of(keys[places])))
-        return self._measured[1]
+    def null_distribution(self) -> NullDistribution:
+        """Return the cosine of unrelated documents, measured again when the index has grown or shrunk by a fifth."""
+        state = self._state
+        count = state.total()
+        if not 0.8 < count / max(self._null_distribution[0], 1) < 1.25:
+            keys = state.keys()
+            sample = np.linspace(0, len(keys) - 1, min(len(keys), RANDOM_PAIRS)).astype(np.intp)
+            self._null_distribution = (count, null_distribution(state.vectors_of(keys[sample])))
+        return self._null_distribution[1]
 
     def cosines(self, vectors: Matrix, keys: Keys) -> NDArray[np.float32]:
-        """Return each document's greatest cosine with any of `vectors`, NaN where it has none; shape (len(keys),)."""
-        view = self._view
-        result = np.full(len(keys), np.nan, np.float32)
-        rows = view.recent.rows_of(keys)
-        here = rows >= 0
-        result[here] = (view.recent.vectors[rows[here]] @ vectors.T).max(axis=1)
-        if view.clusters is not None:
-            there = ~here & view.live.has(keys)
-            result[there] = (view.clusters.vectors_of(keys[there]) @ vectors.T).max(axis=1)
-        return result
-
-
-def _state(clusters: IvfSegment | None, recent: FlatSegment, dead: Keys | None = None) -> _View:
-    """Return a state with clusters in which the vectors of some keys are dead."""
-    if clusters is None:
-        return _View(None, Within(np.empty(0, np.uint8), np.empty(0, np.int64)), recent)
-    every = clusters.everything()
-    return _View(clusters, every if dead is None else clusters.without(every, dead), recent)
+        """Return each document's maximum cosine with any of `vectors`, NaN if it has none; shape (len(keys),)."""
+        state = self._state
+        cosines = np.full(len(keys), np.nan, np.float32)
+        rows = state.flat.rows_of(keys)
+        in_flat = rows >= 0
+        cosines[in_flat] = (state.flat.vectors[rows[in_flat]] @ vectors.T).max(axis=1)
+        if state.ivf is not None:
+            in_ivf = ~in_flat & state.live.contains(keys)
+            cosines[in_ivf] = (state.ivf.vectors_of(keys[in_ivf]) @ vectors.T).max(axis=1)
+        return cosines
 
 
 def _best(cosines: NDArray[np.float32], keys: Keys, limit: int) -> tuple[NDArray[np.float32], Keys]:

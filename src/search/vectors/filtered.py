@@ -1,4 +1,4 @@
-"""The nearest documents that a filter lets through, found in the way that costs least for as many as there are."""
+"""Nearest-neighbour search with a label filter, by whichever method costs less."""
 
 import math
 
@@ -11,38 +11,38 @@ from search.types import Filter, Keys, Match
 from search.vectors.base import VectorIndex
 
 _BROAD = 0.2
-"""Share of documents let through from which on it is quicker to leave others out afterwards than to name those."""
+"""The share of documents passing a filter from which filtering after the search is faster than before it."""
 
-_SPARE = 1.5  # so many times as many neighbours are looked up as should be enough by that share
-_REMEMBERED = 4
+_OVERSAMPLING = 1.5  # factor on the number of neighbours that should be enough at that share
+_CACHE_SIZE = 4
 
 
 class FilteredNeighbours:
-    """Looks up neighbours under filters. Safe to use from several threads.
+    """Finds nearest neighbours that pass a filter. Safe to use from several threads.
 
-    Of a broad filter, more neighbours than wanted are looked up and the words index says which of them pass. Otherwise,
-    and where those near the query hardly pass, the words index names all that do, which is remembered until the catalog
-    changes, and the vector index looks at no others.
+    For a broad filter, more neighbours than needed are searched, and the keyword index filters them. Otherwise, or if
+    too few of them pass, the keyword index lists all documents that pass, and the vector index searches only these.
+    The list is cached until the catalog changes.
     """
 
     def __init__(self) -> None:
-        self._keys: LruCache[tuple[int, Filter], Keys] = LruCache(_REMEMBERED)
-        self._counts: LruCache[tuple[int, Filter], int] = LruCache(_REMEMBERED)
+        self._keys: LruCache[tuple[int, Filter], Keys] = LruCache(_CACHE_SIZE)
+        self._counts: LruCache[tuple[int, Filter], int] = LruCache(_CACHE_SIZE)
 
-    def nearest(self, index: VectorIndex, vectors: Matrix, depth: int, words: LexicalReader, allowed: Filter) -> Match:
-        """Return at least the `depth` nearest to each vector that pass, by cosine, those of the first one first."""
-        if not words.restricts(allowed):
+    def nearest(self, index: VectorIndex, vectors: Matrix, depth: int, reader: LexicalReader, allowed: Filter) -> Match:
+        """Return at least the `depth` nearest documents to each vector that pass, those of the first vector first."""
+        if not reader.restricts(allowed):
             return index.search(vectors, depth)
-        question, total = (words.number, allowed), len(words)
-        count = self._counts.get(question)
+        cache_key, total = (reader.revision, allowed), len(reader)
+        count = self._counts.get(cache_key)
         if count is None:
-            self._counts.put(question, count := words.count(allowed))
+            self._counts.put(cache_key, count := reader.count(allowed))
         if count >= _BROAD * total:
-            near = index.search(vectors, min(math.ceil(_SPARE * depth * total / count), total))
-            passed = np.isin(near.keys, words.among(near.keys, allowed))
+            near = index.search(vectors, min(math.ceil(_OVERSAMPLING * depth * total / count), total))
+            passed = np.isin(near.keys, reader.filter_keys(near.keys, allowed))
             if passed.sum() >= depth * len(vectors):
                 return Match(near.keys[passed], near.scores[passed])
-        keys = self._keys.get(question)
+        keys = self._keys.get(cache_key)
         if keys is None:
-            self._keys.put(question, keys := words.keys(allowed))
+            self._keys.put(cache_key, keys := reader.keys(allowed))
         return index.search(vectors, depth, keys)

@@ -71,8 +71,8 @@ def test_documents_follow_in_order_with_only_the_latest_of_each(catalog: SkillCa
     changes = catalog.documents.document_changes(0, 10)
     assert [type(change) for change in changes] == [DocumentPut, DocumentGone]
     assert changes[0].document.description == "third"
-    assert catalog.documents.document_changes(changes[-1].number, 10) == []
-    assert changes[-1].number == catalog.documents.number()
+    assert catalog.documents.document_changes(changes[-1].revision, 10) == []
+    assert changes[-1].revision == catalog.documents.revision()
 
 
 def test_what_has_no_current_vector_is_stale(catalog: SkillCatalog) -> None:
@@ -93,7 +93,7 @@ def test_what_became_stale_since_a_change_is_found_without_looking_at_the_rest(c
         catalog.put(name, name)
     made = [Embedded(stale.key, stale.text_hash, [1.0]) for stale in documents.stale("space", 10)]
     documents.put_vectors("space", made[1:])
-    number = documents.number()
+    number = documents.revision()
     assert (documents.stale("space", 10, since=number), documents.stale_count("space")) == ([], 1)
     catalog.put("two", "changed")
     documents.forget_vectors("space", [made[2].key])

@@ -43,7 +43,7 @@ def test_a_copied_catalog_is_the_same_and_goes_on(source: SqliteDatabase, target
     copied = {one.table: one.rows for one in copy_catalog(source, target)}
     assert (copied["skills"], copied["documents"], copied["vectors"], copied["counter"]) == (1199, 1200, 300, 1)
     old, new = CatalogDocuments(source), CatalogDocuments(target)
-    assert (new.catalog_id, new.number()) == (old.catalog_id, old.number())
+    assert (new.catalog_id, new.revision()) == (old.catalog_id, old.revision())
     assert new.stale_count("space") == old.stale_count("space") == 899
     catalog = SkillCatalog(target)
     added = catalog.put("one-more", "comes after the others")

@@ -65,7 +65,7 @@ def test_the_nearest_come_first_with_their_cosine(index: PgVectors) -> None:
     found = index.search(VECTORS[3:4], 5)
     assert found.keys.tolist() == nearest(VECTORS[3:4], 5)
     assert found.scores == pytest.approx((VECTORS @ VECTORS[3])[found.keys // 10], abs=2e-3)
-    assert (len(index), index.number) == (50, 100)
+    assert (len(index), index.revision) == (50, 100)
 
 
 def test_each_of_several_vectors_finds_what_is_near_to_it(index: PgVectors) -> None:
@@ -99,14 +99,14 @@ def test_cosines_are_the_greatest_of_any_vector_and_nan_for_unknown_documents(in
 
 def test_the_background_is_that_of_the_vectors(index: PgVectors) -> None:
     cosines = (VECTORS @ VECTORS.T)[np.triu_indices(50, 1)]
-    assert index.background() == pytest.approx((cosines.mean(), cosines.std()), abs=1e-3)
+    assert index.null_distribution() == pytest.approx((cosines.mean(), cosines.std()), abs=1e-3)
 
 
 def test_an_empty_index_finds_nothing(database: PostgresDatabase) -> None:
     index = index_of(database)
     assert index.search(VECTORS[:2], 5).keys.tolist() == []
     assert index.search(VECTORS[:2], 5, np.array([1])).keys.tolist() == []
-    assert index.background().mean == pytest.approx(0.14)
+    assert index.null_distribution().mean == pytest.approx(0.14)
 
 
 def test_more_dimensions_than_can_be_searched_are_refused(database: PostgresDatabase) -> None:
@@ -237,7 +237,7 @@ def test_a_graph_with_the_links_of_another_release_is_replaced(
     graphs = HnswIndexes(database, lambda: ["large"], lambda: None, worthwhile=200)
     graphs.build("large", 8)
     before = names(database)
-    monkeypatch.setattr("registry.database.graphs.LINKS", 8)
+    monkeypatch.setattr("registry.database.hnsw_indexes.LINKS", 8)
     assert not graphs.is_ready("large", 8)
     graphs.build("large", 8)
     ((after, is_whole),) = names(database)

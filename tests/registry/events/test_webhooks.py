@@ -98,7 +98,7 @@ def test_a_passed_check_is_told_by_what_the_hook_lists(
 def test_a_hook_that_fails_is_tried_three_times(
     tmp_path: Path, receiver: WebServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("registry.webhooks._DELAYS", (0.0, 0.0))
+    monkeypatch.setattr("registry.events.webhooks._DELAYS", (0.0, 0.0))
     receiver.answers["/failed"] = reply(b"", 500)
     told = sender(tmp_path, receiver)
     tell(told, checked(BAD))

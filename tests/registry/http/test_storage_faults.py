@@ -146,7 +146,7 @@ def test_search_answers_while_its_index_cannot_be_written(tiny_disk: Path, catal
     filling.unlink()
     subprocess.run(["mount", "-o", "remount,size=60m", tiny_disk], check=True)
     assert engine.search.search(SearchRequest("aardvarks")).warnings == []
-    assert (engine.status().drift, len(engine.follower.words.state)) == (0, 401)
+    assert (engine.status().drift, len(engine.index_sync.lexical.reader)) == (0, 401)
     engine.close()
 
 

@@ -46,7 +46,7 @@ def snapshots(catalog: SkillCatalog, blobs: Path, indexes: Path) -> IndexSnapsho
 @pytest.fixture
 def published(stocked: SkillCatalog, leader: Engine, blobs: Path, tmp_path: Path) -> IndexSnapshots:
     made = snapshots(stocked, blobs, tmp_path / "leader")
-    made.publish(leader.follower.copy)
+    made.publish(leader.index_sync.copy)
     return made
 
 
@@ -61,10 +61,10 @@ def test_a_new_replica_begins_with_them_and_catches_up(
     stocked.remove("skill-3")
     assert snapshots(stocked, blobs, tmp_path / "new").fetch()
     engine = Engine(stocked.documents, tmp_path / "new", HashingEmbedder(), indexing=False)
-    assert engine.follower.words.rebuilt_because is None
-    assert engine.follower.words.state.number == published.newest().number
+    assert engine.index_sync.lexical.rebuild_reason is None
+    assert engine.index_sync.lexical.reader.revision == published.newest().number
     assert (found(engine, "zebra"), found(engine, "number5")) == ("skill-21", "skill-5")
-    assert (len(engine.follower.words.state), engine.status().pending) == (20, 1)
+    assert (len(engine.index_sync.lexical.reader), engine.status().pending) == (20, 1)
     assert not list((tmp_path / "new").glob("snapshot-*"))
     engine.close()
 
@@ -101,7 +101,7 @@ def test_the_newest_and_the_one_before_are_kept(
     for number in range(3):
         stocked.put(f"more-{number}", "More of the same")
         leader.changed()
-        numbers.append(published.publish(leader.follower.copy).number)
+        numbers.append(published.publish(leader.index_sync.copy).number)
     assert sorted(int(path.name.partition("-")[0]) for path in blobs.rglob("*.zip")) == numbers[-2:]
 
 
@@ -127,11 +127,11 @@ def test_a_copy_is_whole_while_others_write(
     writer = threading.Thread(target=write)
     writer.start()
     for number in range(5):
-        made = published.publish(leader.follower.copy)
+        made = published.publish(leader.index_sync.copy)
         assert snapshots(stocked, blobs, tmp_path / f"new-{number}").fetch()
         engine = Engine(stocked.documents, tmp_path / f"new-{number}", HashingEmbedder(), indexing=False)
-        assert engine.follower.words.rebuilt_because is None
-        assert engine.follower.words.state.number == made.number
+        assert engine.index_sync.lexical.rebuild_reason is None
+        assert engine.index_sync.lexical.reader.revision == made.number
         engine.close()
     stopped.set()
     writer.join()

@@ -59,7 +59,7 @@ def list_code_skills(
     cards, total = services.catalog.cards(page.limit, page.offset, enabled)
     items = [msgspec.json.decode(card, type=SkillItem) for card in cards]
     answer = Ok(items, Pagination(total, page.limit, page.offset))
-    return not_modified(request, answer, f'"{services.documents.number():x}"')
+    return not_modified(request, answer, f'"{services.documents.revision():x}"')
 
 
 @post("/skills", sync_to_thread=True, tags=_TAGS, responses=ERRORS, role="manager")

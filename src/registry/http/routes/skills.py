@@ -25,7 +25,7 @@ def list_skills(
     cards, total = services.catalog.cards(page.limit, page.offset, enabled)
     encoded = cast("list[Card]", [msgspec.Raw(card) for card in cards])
     answer = Ok(encoded, Pagination(total, page.limit, page.offset))
-    return not_modified(request, answer, f'"{services.documents.number():x}"')
+    return not_modified(request, answer, f'"{services.documents.revision():x}"')
 
 
 @get(each("/skills/{id}"), sync_to_thread=False, tags=["skills"], responses=ERRORS, role="user")

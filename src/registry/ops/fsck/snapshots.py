@@ -6,7 +6,7 @@ from pathlib import Path
 
 from registry.ops.fsck.drift import Discrepancy, derived
 from registry.ops.fsck.parts import Parts
-from search.inspection import IndexDamaged, snapshot_held, snapshots
+from search.inspection import IndexDamaged, read_snapshot_info, vector_snapshots
 from search.integrity import sidecar
 
 
@@ -19,24 +19,24 @@ def check(parts: Parts) -> Iterator[Discrepancy]:
 
 
 def _snapshots(parts: Parts) -> list[Path]:
-    return [path for folder in parts.index_folders for path in snapshots(folder)]
+    return [path for folder in parts.index_folders for path in vector_snapshots(folder)]
 
 
 def _problems(parts: Parts, path: Path) -> Iterator[str]:
     try:
-        held = snapshot_held(path)
+        held = read_snapshot_info(path)
     except IndexDamaged as damage:
         yield f"it is damaged: {damage}"
         return
-    number = parts.documents.number()
+    number = parts.documents.revision()
     if held.catalog != parts.documents.catalog_id:
         yield "it is of another catalog"
-    elif held.number > number:
-        yield f"it holds change {held.number}, and the catalog has only {number}: was an older database restored?"
+    elif held.revision > number:
+        yield f"it holds change {held.revision}, and the catalog has only {number}: was an older database restored?"
     else:
         count = parts.documents.vector_count(held.space)
         # Only where nothing has changed since can the numbers be compared.
-        if held.count != count and not parts.documents.vector_changes(held.space, held.number, 1):
+        if held.count != count and not parts.documents.vector_changes(held.space, held.revision, 1):
             yield f"it holds {held.count} vectors, and the database {count}"
 
 
@@ -44,7 +44,7 @@ def drop_snapshots(parts: Parts, space: str) -> None:
     """Remove the snapshots of one space; the next start reads its vectors from the database."""
     for path in _snapshots(parts):
         try:
-            if snapshot_held(path).space == space:
+            if read_snapshot_info(path).space == space:
                 _drop(path)
         except IndexDamaged:
             _drop(path)

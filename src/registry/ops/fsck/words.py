@@ -7,7 +7,7 @@ from pathlib import Path
 from registry.ops.fsck.drift import Discrepancy, derived
 from registry.ops.fsck.parts import Parts
 from search.index_sync import IndexSync
-from search.inspection import IndexDamaged, LexicalContents, words_folders, words_held
+from search.inspection import IndexDamaged, LexicalContents, lexical_folders, read_lexical
 
 _NAMED = 5
 """How many documents are named in one line."""
@@ -16,7 +16,7 @@ _NAMED = 5
 def check(parts: Parts) -> Iterator[Discrepancy]:
     """Yield indexes that are damaged, or hold too much or too little."""
     for indexes in parts.index_folders:
-        for folder in words_folders(indexes):
+        for folder in lexical_folders(indexes):
             repair = functools.partial(_rebuild, parts, indexes, folder)
             thing = folder.relative_to(parts.settings.data_dir).as_posix()
             for problem in _problems(parts, folder):
@@ -25,7 +25,7 @@ def check(parts: Parts) -> Iterator[Discrepancy]:
 
 def _problems(parts: Parts, folder: Path) -> Iterator[str]:
     try:
-        held = words_held(folder)
+        held = read_lexical(folder)
     except IndexDamaged as damage:
         yield f"it is damaged: {damage}"
         return
@@ -38,12 +38,12 @@ def _problems(parts: Parts, folder: Path) -> Iterator[str]:
 def _against_catalog(parts: Parts, held: LexicalContents) -> Iterator[str]:
     """Compare an index with the catalog, read after it: what has changed since is not the index's fault."""
     rows = parts.database.read("select key, id, gone, number from documents")
-    number = parts.documents.number()
-    if held.state.number > number:
-        yield f"it holds change {held.state.number}, and the catalog has only {number}: was an older database restored?"
+    number, reached = parts.documents.revision(), held.state.revision
+    if reached > number:
+        yield f"it holds change {reached}, and the catalog has only {number}: was an older database restored?"
         return
     ids = {key: skill_id for key, skill_id, _, _ in rows}
-    settled = {key: gone for key, _, gone, changed in rows if changed <= held.state.number}
+    settled = {key: gone for key, _, gone, changed in rows if changed <= reached}
     there, wanted = set(held.keys.tolist()), {key for key, gone in settled.items() if not gone}
     if missing := wanted - there:
         yield f"{len(missing)} documents are missing in it: {_named(missing, ids)}"
@@ -59,8 +59,8 @@ def _named(keys: set[int], ids: dict[int, str]) -> str:
 def _rebuild(parts: Parts, indexes: Path, folder: Path) -> None:
     """Make an index anew, which the one in use is until the next start."""
     (folder / "meta.json").unlink(missing_ok=True)  # what has none counts as no index, and is made anew
-    follower = IndexSync(parts.documents, indexes)
+    index_sync = IndexSync(parts.documents, indexes)
     try:
-        follower.catch_up()
+        index_sync.sync()
     finally:
-        follower.close()
+        index_sync.close()
