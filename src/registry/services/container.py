@@ -105,7 +105,7 @@ class Services:
     def _look(self) -> None:
         """Take up what has been committed, by whichever process."""
         if self._registry is not None:
-            self._registry.access.revocations.look()
+            self._registry.access.revocations.refresh()
         if self._publishing is not None:
             self._publishing.look()
         self.webhooks.look()

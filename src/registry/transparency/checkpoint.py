@@ -14,7 +14,7 @@ from typing import NamedTuple
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from registry.runtime.private_files import kept
+from registry.runtime.private_files import load_or_create
 from registry.transparency.merkle import Hash
 
 KEY_FILE = "log.key"
@@ -102,7 +102,9 @@ class Signer:
     """
 
     def __init__(self, data_dir: Path, name: str, key: str | None = None) -> None:
-        text = key or kept(data_dir / KEY_FILE, lambda: Ed25519PrivateKey.generate().private_bytes_raw().hex())
+        text = key or load_or_create(
+            data_dir / KEY_FILE, lambda: Ed25519PrivateKey.generate().private_bytes_raw().hex()
+        )
         try:
             self._key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(text))
         except ValueError:
