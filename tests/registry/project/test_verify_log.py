@@ -21,7 +21,7 @@ def test_the_tour_proves_what_was_published_and_finds_out_what_was_not() -> None
     said = log_tour()
     assert "acme/tea\nskill-registry.checkpoint" in said
     assert "In the log skill-registry: 1 of 1 skills" in said
-    assert said.endswith("tea: its entry tells of other files or another version than the lock\nexit code 1")
+    assert said.endswith("tea: its entry has other files or another version than the lock\nexit code 1")
 
 
 def test_the_index_holds_a_signed_state_that_knows_its_lines(tmp_path: Path) -> None:
