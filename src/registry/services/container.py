@@ -108,7 +108,7 @@ class Services:
             self._registry.access.revocations.refresh()
         if self._publishing is not None:
             self._publishing.look()
-        self.webhooks.look()
+        self.webhooks.wake()
         self.engine.follow()
 
     def _make_leading(self, *, may_lead: bool) -> LeaderElection:
@@ -139,7 +139,7 @@ class Services:
             self.published,
             self.clock,
             self.engine,
-            self.webhooks.note,
+            self.webhooks.enqueue,
             AttachedFile(checkpoint_file(self.registry.signer.name), lambda: self.registry.checkpoint().encode()),
             self.registry.metrics,
         )
@@ -153,7 +153,7 @@ class Services:
             project=self.project,
             clock=self.clock,
             on_change=self.engine.changed,
-            note=self.webhooks.note,
+            note=self.webhooks.enqueue,
         )
 
     def searched(self, mode: str, seconds: float) -> None:
