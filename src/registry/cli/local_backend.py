@@ -9,7 +9,7 @@ import msgspec
 from registry.cli.backend import CommandFailed, Data, Progress
 from registry.domain.source_entry import SourceEntry
 from registry.errors import RegistryError
-from registry.install.request import SkillRequest, wanted
+from registry.install.request import SkillRequest, install_order
 from registry.install.upgrade import UpgradeBody
 from registry.project.overview import generate_mdc
 from registry.services.answers import SearchBody, search_data, status_data
@@ -60,7 +60,7 @@ class LocalBackend:
 
     def install(self, body: SkillRequest) -> Data:
         """Install a skill and return it."""
-        what = wanted(body, self.services.settings.profile)
+        what = install_order(body, self.services.settings.profile)
         if what is None:
             raise CommandFailed("nothing says where the skill is installed from")
         self.services.sources.read_new()
@@ -71,7 +71,7 @@ class LocalBackend:
     def uninstall(self, skill_id: str) -> Data:
         """Remove a skill."""
         self._answer(lambda: self.services.homes.of(skill_id).delete(skill_id, None))
-        self._answer(lambda: self.services.project.removed(skill_id))
+        self._answer(lambda: self.services.project.record_removal(skill_id))
         return {"id": skill_id}
 
     def upgrade(self, body: UpgradeBody, progress: Progress) -> Data:

@@ -1,4 +1,4 @@
-"""The body that makes a skill: created as it is sent, or installed from where it says."""
+"""The request body that creates a skill from its fields, or installs it from an origin."""
 
 from typing import Annotated, Any, Literal
 
@@ -15,13 +15,13 @@ OfferedId = Annotated[
     str,
     Meta(
         pattern=r"^[a-z0-9][a-z0-9_.-]{0,79}(?:/[a-z0-9][a-z0-9_.-]{0,79})?$(?!\n)",
-        extra={"rule": "must be an id as a source lists it, or as search answers it"},
+        extra={"rule": "must be an id as listed by a source or returned by search"},
     ),
 ]
 
 
 class _Install(msgspec.Struct, kw_only=True):
-    """What every installation may say besides where the skill comes from."""
+    """The optional fields of every installation."""
 
     commit: CommitHash | None = None
     sha256: Sha256 | None = None
@@ -46,12 +46,12 @@ class _FromUrl(_Install, kw_only=True):
 
 
 class SkillRequest(NewSkill, kw_only=True):
-    """The body that makes a skill.
+    """The body that creates or installs a skill.
 
-    With `origin`, an object or one string that says which, it is installed from there; with `skill_id` and
-    `source_name` from that source; in the local profile with `source_url` and `source_type` from that URL or folder.
-    Otherwise it is created, for which `id`, `name`, `description` and `version` are required. Of an installation
-    `commit` and `sha256` say which state it must be, and `save: false` keeps it out of the project's manifest.
+    With `origin`, an object or a string, the skill is installed from there; with `skill_id` and `source_name`, from
+    that source; in the local profile with `source_url` and `source_type`, from that URL or folder. Otherwise it is
+    created, which requires `id`, `name`, `description` and `version`. For an installation, `commit` and `sha256` are
+    the required state, and `save: false` leaves the project's manifest unchanged.
     """
 
     id: NewSkillId | UnsetType = UNSET  # type: ignore[assignment]
@@ -67,7 +67,7 @@ class SkillRequest(NewSkill, kw_only=True):
 
     @staticmethod
     def rules_for(value: Any) -> type[msgspec.Struct]:
-        """Return the type whose rules a body must keep: what is there says what is asked for."""
+        """Return the type that a body is validated against, chosen by the fields it has."""
         sent = value.keys() if isinstance(value, dict) else set()
         if "origin" in sent:
             return _FromOrigin
@@ -78,8 +78,8 @@ class SkillRequest(NewSkill, kw_only=True):
         return NewSkill
 
 
-def wanted(body: SkillRequest, profile: Literal["local", "registry"]) -> InstallOrder | None:
-    """Return what is to be installed, None where a skill is to be created. Raises VALIDATION_ERROR."""
+def install_order(body: SkillRequest, profile: Literal["local", "registry"]) -> InstallOrder | None:
+    """Return the order to install a skill, or None to create one. Raises VALIDATION_ERROR."""
     origin = _origin(body, profile)
     if origin is None:
         return None
@@ -93,16 +93,16 @@ def _origin(body: SkillRequest, profile: str) -> Origin | None:
         version = None if body.version is UNSET else body.version
         return SourceOrigin(source=body.source_name, skill=str(body.skill_id), version=version)
     if profile == "local" and body.source_url is not None and body.source_type is not None:
-        return _of_url(body)
+        return _url_origin(body)
     if body.id is UNSET:  # only the local profile installs from a bare URL
         convert(msgspec.to_builtins(body), NewSkill)
     return None
 
 
-def _of_url(body: SkillRequest) -> Origin:
+def _url_origin(body: SkillRequest) -> Origin:
     if body.source_type == "local":
         return parse_origin({"type": "local", "path": body.source_url, "editable": body.editable}, "source_url")
-    given: dict[str, Any] = {"type": body.source_type, "url": body.source_url}
+    fields: dict[str, Any] = {"type": body.source_type, "url": body.source_url}
     if body.source_type == "git" and body.source_branch is not None:
-        given["ref"] = {"branch": body.source_branch}
-    return parse_origin(given, "source")
+        fields["ref"] = {"branch": body.source_branch}
+    return parse_origin(fields, "source")

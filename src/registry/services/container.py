@@ -153,7 +153,7 @@ class Services:
             project=self.project,
             clock=self.clock,
             on_change=self.engine.changed,
-            note=self.webhooks.enqueue,
+            enqueue=self.webhooks.enqueue,
         )
 
     def searched(self, mode: str, seconds: float) -> None:

@@ -11,7 +11,7 @@ from registry.domain.models import Card, Skill, SkillChanges
 from registry.http.conditional_requests import if_match, not_modified
 from registry.http.envelope import Ok, Pagination
 from registry.http.routes.parameters import ERRORS, Deleted, ListPage, ReadyServices, each, skill_id
-from registry.install.request import SkillRequest, wanted
+from registry.install.request import SkillRequest, install_order
 from registry.install.upgrade import UpgradeBody, UpgradeData
 
 Enabled = Annotated[bool | None, QueryParameter(description="Only skills that are, or are not, enabled")]
@@ -40,7 +40,7 @@ def create_skill(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[SkillRequest]
 ) -> Response[Ok[Skill]]:
     """Install a skill from where the body says, or create it: in the local profile a folder, else a record."""
-    what = wanted(data, services.settings.profile)
+    what = install_order(data, services.settings.profile)
     if what is None:
         skill = services.homes.for_new().create(data)
         services.engine.changed()
@@ -70,7 +70,7 @@ async def delete_skill(request: Request[Any, Any, Any], services: ReadyServices)
     one = skill_id(request)
     await to_thread.run_sync(services.homes.of(one).delete, one, if_match(request))
     await to_thread.run_sync(services.engine.changed)
-    await to_thread.run_sync(services.project.removed, one)
+    await to_thread.run_sync(services.project.record_removal, one)
     return Ok(Deleted(id=one, message=f"Skill '{one}' deleted"))
 
 
