@@ -58,11 +58,11 @@ class PostgresTransaction(Transaction):
         self._connection = connection
 
     def execute(self, sql: str, parameters: Parameters = ()) -> int:
-        """Run a statement and return how many rows it changed."""
+        """Run a statement and return the number of changed rows."""
         return self._connection.execute(statement(sql), _values(parameters)).rowcount
 
     def execute_many(self, sql: str, rows: Sequence[Parameters]) -> int:
-        """Run a statement for every row of parameters and return how many rows it changed."""
+        """Run a statement for every row of parameters and return the number of changed rows."""
         with self._connection.cursor() as cursor:
             cursor.executemany(statement(sql), [_values(row) for row in rows])
             return cursor.rowcount if rows else 0
@@ -134,7 +134,7 @@ class PostgresDatabase:
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
-        """Run the block in a transaction: committed durably when it ends, rolled back when it raises."""
+        """Run the block in a transaction, which commits durably at its end and rolls back if it raises."""
         if self.is_read_only:
             raise DatabaseUnavailable("this service is read-only (server.read_only)")
         wait = self._wait_seconds()
@@ -211,7 +211,7 @@ class PostgresDatabase:
             self._leader_connection = None
 
     def close(self) -> None:
-        """Close every connection; call when no other thread uses the database any more."""
+        """Close all connections. No other thread may use the database any more."""
         self._close_leader_connection()
         self._notifications.close()
         self._claims.close()

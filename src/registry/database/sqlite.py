@@ -44,11 +44,11 @@ class SqliteTransaction(Transaction):
         self._connection = connection
 
     def execute(self, sql: str, parameters: Parameters = ()) -> int:
-        """Run a statement and return how many rows it changed."""
+        """Run a statement and return the number of changed rows."""
         return self._connection.execute(sql, parameters).rowcount
 
     def execute_many(self, sql: str, rows: Sequence[Parameters]) -> int:
-        """Run a statement for every row of parameters and return how many rows it changed."""
+        """Run a statement for every row of parameters and return the number of changed rows."""
         return self._connection.executemany(sql, rows).rowcount
 
     def read(self, sql: str, parameters: Parameters = ()) -> list[Row]:
@@ -111,7 +111,7 @@ class SqliteDatabase:
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
-        """Run the block in a transaction: committed durably when it ends, rolled back when it raises."""
+        """Run the block in a transaction, which commits durably at its end and rolls back if it raises."""
         try:
             with self._lock, _transaction(self._writer) as transaction:
                 yield transaction
@@ -146,7 +146,7 @@ class SqliteDatabase:
         return True
 
     def close(self) -> None:
-        """Close every connection; call when no other thread uses the database any more."""
+        """Close all connections. No other thread may use the database any more."""
         for database in self._open:
             database.close()
         self._open.clear()

@@ -170,7 +170,9 @@ def test_values_are_read_back_unchanged(database: Database) -> None:
         assert transaction.execute_many(
             "insert into facts (name, value) values (?, ?)", [(text, text) for text in texts]
         ) == len(texts)
-        transaction.execute("insert into log_nodes values (?, ?, ?)", (0, 1 << 62, bytes(range(256))))
+        transaction.execute(
+            "insert into log_nodes (level, position, hash) values (?, ?, ?)", (0, 1 << 62, bytes(range(256)))
+        )
     assert facts(database, *texts) == sorted(texts)
     assert database.read("select position, hash from log_nodes") == [(1 << 62, bytes(range(256)))]
 
@@ -185,7 +187,7 @@ def test_texts_are_ordered_by_their_bytes(database: Database) -> None:
 
 def test_rows_changed_are_counted(database: Database) -> None:
     with database.write() as transaction:
-        assert transaction.execute("insert into facts values ('a', '1') on conflict do nothing") == 1
-        assert transaction.execute("insert into facts values ('a', '2') on conflict do nothing") == 0
+        assert transaction.execute("insert into facts (name, value) values ('a', '1') on conflict do nothing") == 1
+        assert transaction.execute("insert into facts (name, value) values ('a', '2') on conflict do nothing") == 0
         assert transaction.execute("delete from facts where name in ('a', 'b')") == 1
-        assert transaction.execute_many("insert into facts values (?, '1')", []) == 0
+        assert transaction.execute_many("insert into facts (name, value) values (?, '1')", []) == 0

@@ -39,8 +39,8 @@ def put(database: PostgresDatabase, keys: Sequence[int], vectors: Matrix, space:
         for number, (key, vector) in enumerate(zip(keys, vectors, strict=True), last - len(keys) + 1):
             rows.append((space, key, "hash", vector, number))
         transaction.execute_many(
-            "insert into vectors values (?, ?, ?, ?, ?) on conflict (space, key) do update set"
-            " vector = excluded.vector, number = excluded.number",
+            "insert into vectors (space, key, text_hash, vector, number) values (?, ?, ?, ?, ?)"
+            " on conflict (space, key) do update set vector = excluded.vector, number = excluded.number",
             rows,
         )
 

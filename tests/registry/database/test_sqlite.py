@@ -120,7 +120,7 @@ WRITER = """
     number = 0
     while True:
         with database.write() as transaction:
-            transaction.execute("insert into facts values (?, 'x')", (f"{sys.argv[2]}-{number}",))
+            transaction.execute("insert into facts (name, value) values (?, 'x')", (f"{sys.argv[2]}-{number}",))
         print(number, flush=True)
         number += 1
 """

@@ -55,13 +55,13 @@ def inspect(parts: Parts, *, repair: bool = False, recheck_seconds: float = 1.0)
     unchecked: dict[str, str] = {}
     for name, check in CHECKS.items():
         try:
-            found = find(check)
-            if repair and any(found.values()):
-                before = found
+            differences = find(check)
+            if repair and any(differences.values()):
+                before = differences
                 _rebuild(before.values())
-                found = find(check)
-                repaired += [difference for difference in before if difference not in found]
-            drift += found
+                differences = find(check)
+                repaired += [difference for difference in before if difference not in differences]
+            drift += differences
         except CannotCheck as reason:
             unchecked[name] = str(reason)
     return Report(
@@ -71,12 +71,12 @@ def inspect(parts: Parts, *, repair: bool = False, recheck_seconds: float = 1.0)
 
 def _find(parts: Parts, check: Check, *, recheck_seconds: float) -> dict[Drift, Repair | None]:
     """Return the differences that a check finds, twice if others may be writing."""
-    found = dict(check(parts))
-    if found and not (parts.alone and parts.settings.database_path):
+    differences = dict(check(parts))
+    if differences and not (parts.alone and parts.settings.database_path):
         time.sleep(recheck_seconds)
         again = dict(check(parts))
-        found = {drift: repair for drift, repair in again.items() if drift in found}
-    return found
+        differences = {drift: repair for drift, repair in again.items() if drift in differences}
+    return differences
 
 
 def _rebuild(repairs: Iterable[Repair | None]) -> None:
