@@ -73,7 +73,7 @@ def put_checked(store: BlobStore, key: str, source: Path) -> None:
     except BlobMissing:
         raise BlobUnavailable(f"the store has lost {key}: it was written, but cannot be read back") from None
     if actual != expected:
-        raise BlobConflict(f"other bytes are already stored as {key}")
+        raise BlobConflict(f"other bytes are stored as {key}")
 
 
 def chunks(reader: BlobReader) -> Iterator[bytes]:
