@@ -96,7 +96,7 @@ def opened(url: str, search: int | None = None) -> Iterator[tuple[PostgresDataba
 
 def build(url: str, links: int, breadth: int) -> float:
     """Build the index with these parameters and return how many seconds that takes."""
-    hnsw_indexes.LINKS, hnsw_indexes.BREADTH = links, breadth
+    hnsw_indexes.M, hnsw_indexes.EF_CONSTRUCTION = links, breadth
     with opened(url) as (database, _):
         HnswIndexes(database, list, lambda: None).build("none", 384)  # of spaces in use: the one before goes
         started = time.perf_counter()
@@ -139,8 +139,8 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=100_000)
     parser.add_argument("--corpus", type=Path, help="corpus.jsonl of real skills; made-up ones without it")
     parser.add_argument("--queries", type=Path, required=True, help="queries.jsonl with short queries")
-    parser.add_argument("--links", type=int, nargs="+", default=[hnsw_indexes.LINKS])
-    parser.add_argument("--breadth", type=int, nargs="+", default=[hnsw_indexes.BREADTH])
+    parser.add_argument("--links", type=int, nargs="+", default=[hnsw_indexes.M])
+    parser.add_argument("--breadth", type=int, nargs="+", default=[hnsw_indexes.EF_CONSTRUCTION])
     parser.add_argument("--search", type=int, nargs="+", default=[100, 200, 300])
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()

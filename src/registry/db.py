@@ -1,8 +1,8 @@
-"""The seam to the database that holds the truth: what every implementation of it guarantees.
+"""The interface of the database: the guarantees of every implementation.
 
-The SQL that passes is understood by SQLite and PostgreSQL alike: `?` stands for a value and stands nowhere else,
-`on conflict` names the key and qualifies columns of the table, texts compare byte by byte. `registry.database` has the
-implementations, and `open_database`, which chooses one.
+SQLite and PostgreSQL both accept the SQL of the callers. `?` is always a placeholder, `on conflict` names the key and
+qualifies columns of the table, and texts compare byte by byte. `registry.database` has the implementations, and
+`open_database` chooses one.
 """
 
 import logging
@@ -18,23 +18,23 @@ Row = tuple[Any, ...]
 Parameters = Sequence[Any]
 
 COPYING = "copy_of"
-"""The fact that marks a copy of a catalog that is not whole yet; its value is the catalog that is copied."""
+"""The fact that marks an incomplete copy of a catalog; its value is the id of the copied catalog."""
 
 
 class DatabaseError(Exception):
-    """The database did not do what it was asked to, through no fault of the caller."""
+    """An operation of the database failed, through no fault of the caller."""
 
 
 class DatabaseUnusable(DatabaseError):
-    """The database cannot be used at all; it was not touched. The message says why."""
+    """The database cannot be used, and was not changed; the message says why."""
 
 
 class DatabaseUnavailable(DatabaseError):
-    """The database cannot be read or written just now: it is busy, out of reach, or its disk fails."""
+    """The database cannot be read or written now: it is busy or unreachable, or its disk fails."""
 
 
 class DatabaseFull(DatabaseError):
-    """There is no room left to write to."""
+    """The disk of the database is full."""
 
 
 class Transaction(ABC):
@@ -51,22 +51,22 @@ class Transaction(ABC):
 
     @abstractmethod
     def execute(self, sql: str, parameters: Parameters = ()) -> int:
-        """Run a statement and return how many rows it changed."""
+        """Run a statement and return the number of changed rows."""
 
     @abstractmethod
     def execute_many(self, sql: str, rows: Sequence[Parameters]) -> int:
-        """Run a statement for every row of parameters and return how many rows it changed."""
+        """Run a statement for every row of parameters and return the number of changed rows."""
 
     @abstractmethod
     def read(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Return the rows of a query, as this transaction sees them."""
 
     def next_number(self, count: int = 1) -> int:
-        """Number `count` changes in commit order and return the last of the numbers."""
+        """Draw `count` change numbers in commit order, and return the last of them."""
         return int(self.read("update counter set value = value + ? returning value", (count,))[0][0])
 
     def put_fact(self, name: str, value: str) -> None:
-        """Keep a fact about the catalog as a whole, in place of what was known before."""
+        """Set a fact about the catalog, and replace its previous value."""
         sql = "insert into facts (name, value) values (?, ?) on conflict (name) do update set value = excluded.value"
         self.execute(sql, (name, value))
 
@@ -144,48 +144,48 @@ class CommitHooks:
 
 
 class Database(Protocol):
-    """A durable database: what was committed survives a crash and a power cut. Safe to use from several threads.
+    """A durable database: commits survive a crash and a power failure. Safe to use from several threads.
 
-    Reads see the last commit. Writes run one at a time, over all processes, so that numbers drawn in them are in commit
-    order. `hooks` run with every commit of this process.
+    Reads see the last commit. Only one write runs at a time over all processes, so revisions are in commit order.
+    `hooks` run with every commit of this process.
 
     All methods raise DatabaseUnavailable and DatabaseFull.
     """
 
     hooks: CommitHooks
     is_read_only: bool
-    """Whether nothing can be written from here, so that `write` raises and nobody leads."""
+    """Whether this process cannot write: `write` raises, and `lead` returns false."""
 
     def read(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Return the rows of a query, as of the last commit."""
         ...
 
     def write(self) -> AbstractContextManager[Transaction]:
-        """Run the block in a transaction: committed durably when it ends, rolled back when it raises."""
+        """Run the block in a transaction, which commits durably at its end and rolls back if it raises."""
         ...
 
     def changed(self, seconds: float) -> bool:
-        """Wait for a commit of anybody since the call before, `seconds` at most; return whether there may be one.
+        """Wait at most `seconds` for a commit by any process since the previous call; return whether there may be one.
 
         For one thread of a process. The first call returns true at once.
         """
         ...
 
     def claim(self, name: str) -> AbstractContextManager[bool]:
-        """Claim a piece of work for the block: true where it was to be had, false where any thread or process has it.
+        """Claim a piece of work for the block; yield false if another thread or process has it.
 
-        A process that dies has no claims any more. One may be lost with a connection: what is done under it must bear
-        being done twice.
+        The claims of a process end with it. A claim may also be lost with a connection, so the claimed work must be
+        idempotent.
         """
         ...
 
     def lead(self) -> bool:
-        """Return whether this process is the one that does what only one may do; try to become it if none is.
+        """Return whether this process is the leader; try to become it if there is none.
 
-        It stays so until it closes the database, or loses it: to be asked again every few seconds.
+        It stays the leader until it closes the database or loses its connection, so call this every few seconds.
         """
         ...
 
     def close(self) -> None:
-        """Close every connection; call when no other thread uses the database any more."""
+        """Close all connections. No other thread may use the database any more."""
         ...

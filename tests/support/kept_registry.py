@@ -99,7 +99,7 @@ class KeptRegistry:
         """Run every check, as the command does; `alone` says that no service runs."""
         settings = self.settings(**changes)
         with closing(Parts(settings, self.database, now, alone=alone)) as parts:
-            return inspect(parts, repair=repair, second_look_seconds=0 if alone else 0.3)
+            return inspect(parts, repair=repair, recheck_seconds=0 if alone else 0.3)
 
     def copy(self, folder: Path, postgres: PostgresServer | None) -> "KeptRegistry":
         """Return a copy of all of it."""

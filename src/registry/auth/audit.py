@@ -1,4 +1,4 @@
-"""The audit log: who changed what, written in the change's own transaction, so that neither is there alone."""
+"""The audit log: who changed what. An entry commits in the same transaction as its change, so neither exists alone."""
 
 import datetime
 from collections.abc import Callable
@@ -13,7 +13,7 @@ _DETAIL_CHARACTERS = 500
 
 
 class AuditEntry(msgspec.Struct, kw_only=True):
-    """One change: when, in which request, by whom, from which address, and what it was."""
+    """One change: its time, request, actor, client address, action and target."""
 
     at: str
     request_id: str
@@ -26,7 +26,7 @@ class AuditEntry(msgspec.Struct, kw_only=True):
 
 
 class _Pending:
-    """A request that may change something: written down with its first change."""
+    """The entry of a request that may change something. The first change writes it."""
 
     def __init__(self, entry: AuditEntry) -> None:
         self.entry = entry
@@ -37,7 +37,7 @@ _request: ContextVar[_Pending | None] = ContextVar("audited_request", default=No
 
 
 class Audit:
-    """Writes and reads the log. Requests are told apart by context, which threads started for them inherit."""
+    """Writes and reads the audit log. The current request is a context variable, which its threads inherit."""
 
     def __init__(self, database: Database, clock: Callable[[], datetime.datetime]) -> None:
         self._database = database
@@ -45,9 +45,9 @@ class Audit:
         database.hooks.on_commit(self._write)
 
     def begin(self, *, request_id: str, actor: str, role: str, client: str, action: str, target: str) -> None:
-        """Say whose request the current context is; its first transaction writes the entry."""
-        who = {"request_id": request_id, "actor": actor, "role": role, "client": client}
-        _request.set(_Pending(AuditEntry(at=self._now(), action=action, target=target, detail="", **who)))
+        """Set the request of the current context. Its first transaction writes the entry."""
+        caller = {"request_id": request_id, "actor": actor, "role": role, "client": client}
+        _request.set(_Pending(AuditEntry(at=self._now(), action=action, target=target, detail="", **caller)))
 
     def _now(self) -> str:
         return timestamp(self._clock())
@@ -60,10 +60,12 @@ class Audit:
         self._insert(transaction, msgspec.structs.replace(pending.entry, detail=detail))
         pending.is_written = True
 
-    def note(self, action: str, detail: str, *, actor: str, role: str, request_id: str = "", client: str = "") -> None:
-        """Write an entry for what changes nothing else: a token that was issued."""
-        who = {"request_id": request_id, "actor": actor, "role": role, "client": client}
-        entry = AuditEntry(at=self._now(), action=action, target="", detail=detail[:_DETAIL_CHARACTERS], **who)
+    def record(
+        self, action: str, detail: str, *, actor: str, role: str, request_id: str = "", client: str = ""
+    ) -> None:
+        """Write an entry for an event that changes nothing else, such as an issued token."""
+        caller = {"request_id": request_id, "actor": actor, "role": role, "client": client}
+        entry = AuditEntry(at=self._now(), action=action, target="", detail=detail[:_DETAIL_CHARACTERS], **caller)
         with self._database.write() as transaction:
             self._insert(transaction, entry)
 
@@ -76,7 +78,7 @@ class Audit:
         )
 
     def list(self, limit: int, offset: int) -> tuple[list[AuditEntry], int]:
-        """Return one page of the log, newest first, and how many entries there are."""
+        """Return one page of the log, newest first, and the total number of entries."""
         names = AuditEntry.__struct_fields__
         rows = self._database.read(
             f"select {', '.join(names)} from audit order by number desc limit ? offset ?", (limit, offset)

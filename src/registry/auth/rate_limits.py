@@ -1,4 +1,4 @@
-"""Rate limits: how many requests a caller may make in a minute, and how often an address may fail to get a token."""
+"""Rate limits: requests a minute for each caller, and failed token requests for each address."""
 
 import functools
 import ipaddress
@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, cast
 
-from registry.auth.fixed_windows import Added, FixedWindows
+from registry.auth.fixed_windows import Delta, FixedWindows
 from registry.config.groups import LimitsSettings
 
 Rate = Literal["read", "write", "publish"]
@@ -17,7 +17,7 @@ _FAILURE_SECONDS = 5 * _MINUTE
 
 
 class Quota(NamedTuple):
-    """What a caller has left: of `limit` requests a window, `remaining`, and the seconds until all are back."""
+    """A caller's quota: the `limit` of a window, the `remaining` requests, and the seconds until the window resets."""
 
     limit: int
     remaining: int
@@ -33,13 +33,13 @@ class Quota(NamedTuple):
 
     @property
     def is_exceeded(self) -> bool:
-        """Whether the request that was counted last is one too many."""
+        """Whether the last counted request was above the limit."""
         return self.remaining < 0
 
 
 @functools.lru_cache(4096)
-def counted_as(address: str) -> str:
-    """Return what an address is counted as: of IPv6 its network of 64 bits, all of which one caller may have."""
+def address_key(address: str) -> str:
+    """Return the key an address is counted under: for IPv6 its /64 network, since one caller may own all of it."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -51,7 +51,7 @@ def counted_as(address: str) -> str:
 
 
 class RateLimiter:
-    """Counts requests in fixed windows. With several processes `auth.sharing` tells each what the others count."""
+    """Counts requests in fixed windows. `auth.rate_sharing` synchronizes the counts of several processes."""
 
     def __init__(self, limits: LimitsSettings) -> None:
         self._counts = FixedWindows()
@@ -63,39 +63,39 @@ class RateLimiter:
         self._failures = limits.token_failures
 
     def count(self, caller: str, rate: Rate) -> Quota:
-        """Count a request and return what is left."""
+        """Count a request and return the remaining quota."""
         key, limit = f"{rate}/{caller}", self._limits[rate]
         return Quota(limit, limit - self._counts.incr(key, _MINUTE), self._seconds_left(key))
 
     def failures(self, address: str) -> Quota:
-        """Return how many more failures to get a token an address has; none is left when it is exceeded."""
+        """Return the remaining quota of failed token requests of an address, after one more failure."""
         key = _failure_key(address)
         return Quota(self._failures, self._failures - 1 - self._counts.get(key), self._seconds_left(key))
 
     def count_failure(self, address: str) -> Quota:
-        """Count a failure to get a token and return what is left."""
+        """Count a failed token request and return the remaining quota."""
         key = _failure_key(address)
         return Quota(self._failures, self._failures - self._counts.incr(key, _FAILURE_SECONDS), self._seconds_left(key))
 
     def forgive(self, address: str) -> None:
-        """Take back a failure that was counted before it was known to be none."""
+        """Undo a failure that was counted in advance, for a request that then succeeded."""
         self._counts.decr(_failure_key(address))
 
-    def drain(self) -> Sequence[Added]:
-        """Return what was counted since the others were told, of callers that have used up a twentieth of a limit."""
-        return self._counts.drain(self._worth_telling)
+    def drain(self) -> Sequence[Delta]:
+        """Return the deltas since the last merge, of callers that have used more than a twentieth of their limit."""
+        return self._counts.drain(self._sync_threshold)
 
-    def _worth_telling(self, key: str) -> int:
+    def _sync_threshold(self, key: str) -> int:
         kind = key.partition("/")[0]
         return (self._failures if kind == "token" else self._limits[cast(Rate, kind)]) // 20
 
-    def learn(self, added: Added, total: int, ends_at: float) -> None:
-        """Take over what all processes have counted together, `added` included, and until when."""
-        self._counts.learn(added, total, ends_at)
+    def merge(self, delta: Delta, total: int, ends_at: float) -> None:
+        """Merge the total and the end of a window over all processes. The total includes `delta`."""
+        self._counts.merge(delta, total, ends_at)
 
     def _seconds_left(self, key: str) -> int:
         return max(1, math.ceil(self._counts.get_expiry(key) - time.time()))
 
 
 def _failure_key(address: str) -> str:
-    return f"token/{counted_as(address)}"
+    return f"token/{address_key(address)}"

@@ -197,7 +197,7 @@ def token(subject: str, role: str, lifetime: int | None, as_json: bool, **flags:
     """Sign a token with the secret of this registry."""
     with local_database(flags) as (settings, database):
         subject = convert(subject, Username, field="--user")
-        after = Revocations(database, now).ended_until(subject)
+        after = Revocations(database, now).revoked_until(subject)
         tokens = Tokens(signing_keys(settings), lifetime or settings.auth.token_lifetime, now)
         signed, claims = tokens.issue(subject, cast(Role, role), after=after)
     if as_json:

@@ -95,7 +95,7 @@ class LocalBackend:
             yield
         finally:
             if self.services.database.lead():
-                self.services.webhooks.send()
+                self.services.webhooks.send_once()
 
     @staticmethod
     def _answer(call: Callable[[], object]) -> Any:

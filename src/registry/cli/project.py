@@ -23,9 +23,9 @@ from registry.project.proofs import (
     Locked,
     ProofsError,
     check_proofs,
-    keep_seen,
     make_proofs,
     read_proofs,
+    save_seen_state,
     seen_state,
     write_proofs,
 )
@@ -136,7 +136,7 @@ def _logged(
     proofs = read_proofs(settings.project.file.with_name(PROOFS_FILE))
     faults = check_proofs(proofs, verifier, locked, _seen(settings, verifier, index))
     if not faults:
-        keep_seen(settings.data_dir, verifier, proofs.checkpoint)
+        save_seen_state(settings.data_dir, verifier, proofs.checkpoint)
     return {"name": verifier.name, "proven": 0 if faults else len(proofs.skills), "faults": faults}
 
 

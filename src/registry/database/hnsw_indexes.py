@@ -1,7 +1,7 @@
-"""The HNSW graphs through which pgvector finds what is near: one a space, built when the space is complete.
+"""pgvector's HNSW indexes: one for each space, built when the space is complete.
 
-A graph that grows vector by vector costs five times as much as one that is built over all of them, and every write
-would wait for it; so a space is filled first, and looked through whole meanwhile.
+An index that grows vector by vector costs five times as much as one built over all vectors, and would delay every
+write. So a space is filled first, and searched exhaustively until its index is built.
 """
 
 import contextlib
@@ -20,27 +20,27 @@ from registry.db import DatabaseError, DatabaseUnavailable, Row
 
 _log = logging.getLogger("registry.database")
 
-LINKS, BREADTH = 24, 200
-"""HNSW's `m` and `ef_construction`: chosen, as is `hnsw.ef_search`, by benchmarks/postgres_vectors.py."""
+M, EF_CONSTRUCTION = 24, 200
+"""The HNSW parameters. benchmarks/postgres_vectors.py was used to choose them, and `hnsw.ef_search`."""
 
-WORTHWHILE = 5000
-"""Vectors up to which looking at all of them takes a few milliseconds at most."""
+MIN_VECTORS = 5000
+"""Below this number of vectors, an exhaustive search takes a few milliseconds at most."""
 
-_BUILDING = 0x536B_526A_0004
-"""Key of an advisory lock."""
+_BUILD_LOCK = 0x536B_526A_0004
+"""The key of an advisory lock."""
 
-_REST_SECONDS = 60.0
-_ASK_EVERY_SECONDS = 0.2
-_CANCEL_EVERY_SECONDS = 0.2
-_LEAST_MEMORY, _MOST_MEMORY = 64 << 20, 2 << 30
+_RETRY_SECONDS = 60.0
+_LOCK_POLL_SECONDS = 0.2
+_CANCEL_SECONDS = 0.2
+_MIN_MEMORY, _MAX_MEMORY = 64 << 20, 2 << 30
 _PREFIX = "vectors_hnsw_"
 
 
 class HnswIndexes:
-    """Builds graphs in a thread, one at a time over all processes; `on_built` is called after each.
+    """Builds indexes in a thread, one at a time over all processes, and calls `on_built` after each.
 
-    Searches and writes go on meanwhile. What a crash leaves half-built is removed by the next build, and so are graphs
-    of spaces that are gone. A space of fewer than `worthwhile` vectors needs none.
+    Searches and writes continue meanwhile. Each build removes incomplete indexes of crashed builds, and indexes of
+    removed spaces. A space with fewer than `min_vectors` vectors needs no index.
     """
 
     def __init__(
@@ -48,28 +48,28 @@ class HnswIndexes:
         database: PostgresDatabase,
         spaces: Callable[[], Sequence[str]],
         on_built: Callable[[], None],
-        worthwhile: int = WORTHWHILE,
+        min_vectors: int = MIN_VECTORS,
     ) -> None:
         self._database = database
-        self._worthwhile = worthwhile
+        self._min_vectors = min_vectors
         self._spaces = spaces
         self._on_built = on_built
         self._thread: threading.Thread | None = None
         self._connection: psycopg.Connection[Row] | None = None
-        self._rests_until = 0.0
+        self._retry_at = 0.0
         self._is_stopped = False
 
     def is_ready(self, space: str, dim: int) -> bool:
-        """Return whether a space can be searched quickly; where it cannot, begin to see to that."""
-        wanted = {_name(one) for one in self._spaces()}
-        there = self._there()
-        is_ready = there.get(_name(space), not self._is_worthwhile(space))
-        if not is_ready or not all(there.values()) or there.keys() - wanted:
-            self._begin(space, dim)
+        """Return whether a space can be searched quickly. If not, or if an index is useless, start a build."""
+        current = {_name(known) for known in self._spaces()}
+        indexes = self._indexes()
+        is_ready = indexes.get(_name(space), not self._needs_index(space))
+        if not is_ready or not all(indexes.values()) or indexes.keys() - current:
+            self._start_build(space, dim)
         return is_ready
 
-    def _there(self) -> dict[str, bool]:
-        """Return the graphs there are, and whether each is whole."""
+    def _indexes(self) -> dict[str, bool]:
+        """Return the names of the existing indexes, and whether each is complete."""
         rows = self._database.read(
             "select c.relname, i.indisvalid from pg_index i join pg_class c on c.oid = i.indexrelid"
             " where i.indrelid = 'vectors'::regclass and starts_with(c.relname::text, ?)",
@@ -77,31 +77,31 @@ class HnswIndexes:
         )
         return dict(rows)
 
-    def _is_worthwhile(self, space: str) -> bool:
+    def _needs_index(self, space: str) -> bool:
         first = "select count(*) from (select 1 from vectors where space = ? limit ?) as first"
-        return bool(self._database.read(first, (space, self._worthwhile))[0][0] >= self._worthwhile)
+        return bool(self._database.read(first, (space, self._min_vectors))[0][0] >= self._min_vectors)
 
-    def _begin(self, space: str, dim: int) -> None:
+    def _start_build(self, space: str, dim: int) -> None:
         if self._thread is not None and self._thread.is_alive():
             return
-        if not self._is_stopped and time.monotonic() > self._rests_until:
-            self._thread = threading.Thread(target=self._work, args=(space, dim), name="vector-graphs", daemon=True)
+        if not self._is_stopped and time.monotonic() > self._retry_at:
+            self._thread = threading.Thread(target=self._run, args=(space, dim), name="hnsw-build", daemon=True)
             self._thread.start()
 
-    def _work(self, space: str, dim: int) -> None:
+    def _run(self, space: str, dim: int) -> None:
         try:
             self.build(space, dim)
         except DatabaseError as error:
             if not self._is_stopped:
-                _log.warning("vectors are looked through one by one, their index was not built: %s", error)
-            self._rests_until = time.monotonic() + _REST_SECONDS
+                _log.warning("cannot build the vector index, searches compare all vectors meanwhile: %s", error)
+            self._retry_at = time.monotonic() + _RETRY_SECONDS
         else:
             self._on_built()
 
     def build(self, space: str, dim: int) -> None:
-        """Build the graph of a space, if it is worth it and not there, and remove those of no use.
+        """Build the index of a space if it needs one and has none, and remove useless indexes.
 
-        Waits for a build by another process. Raises DatabaseError.
+        Waits for builds by other processes. Raises DatabaseError.
         """
         try:
             self._build_or_wait(space, dim)
@@ -112,50 +112,54 @@ class HnswIndexes:
         with self._database.connect() as connection:
             self._connection = connection
             try:
-                # Asked again and again: a build waits for whoever waits for a lock in a statement, and that one for it.
-                while not connection.execute("select pg_try_advisory_lock(%s)", (_BUILDING,)).fetchall()[0][0]:
+                # Polling avoids a deadlock: a build waits for every statement, also for one that waits for this lock.
+                while not connection.execute("select pg_try_advisory_lock(%s)", (_BUILD_LOCK,)).fetchall()[0][0]:
                     if self._is_stopped:
                         return
-                    time.sleep(_ASK_EVERY_SECONDS)
-                there, wanted = self._there(), {_name(one) for one in self._spaces()}
-                _drop(connection, [name for name, is_whole in there.items() if not is_whole])
-                if not there.get(_name(space)) and self._is_worthwhile(space):
+                    time.sleep(_LOCK_POLL_SECONDS)
+                indexes, current = self._indexes(), {_name(known) for known in self._spaces()}
+                _drop(connection, [name for name, is_complete in indexes.items() if not is_complete])
+                if not indexes.get(_name(space)) and self._needs_index(space):
                     self._build(connection, space, dim)
-                # At last, since a graph with the links of an earlier release is of use until then.
-                _drop(connection, [name for name, is_whole in there.items() if is_whole and name not in wanted])
+                # Dropped last, since an index with the parameters of an earlier release is useful until then.
+                _drop(
+                    connection, [name for name, is_complete in indexes.items() if is_complete and name not in current]
+                )
             finally:
                 self._connection = None
 
     def _build(self, connection: psycopg.Connection[Row], space: str, dim: int) -> None:
         started = time.monotonic()
         count = int(self._database.read("select count(*) from vectors where space = ?", (space,))[0][0])
-        memory = min(max(count * (2 * dim + 24 * LINKS + 300), _LEAST_MEMORY), _MOST_MEMORY)
+        memory = min(max(count * (2 * dim + 24 * M + 300), _MIN_MEMORY), _MAX_MEMORY)
         _run(connection, "select set_config('maintenance_work_mem', ?, false)", f"{memory >> 10}kB")
         sql = (
             f"create index concurrently {_name(space)} on vectors using hnsw ((vector::halfvec({dim})) halfvec_ip_ops)"
-            f" with (m = {LINKS}, ef_construction = {BREADTH}) where space = {literal(space)}"
+            f" with (m = {M}, ef_construction = {EF_CONSTRUCTION}) where space = {literal(space)}"
         )
         try:
             _run(connection, sql)
-        except psycopg.errors.InsufficientResources:  # containers often have little shared memory, which helpers need
+        except (
+            psycopg.errors.InsufficientResources
+        ):  # containers often lack the shared memory that parallel workers need
             _drop(connection, [_name(space)])
             _run(connection, "set max_parallel_maintenance_workers = 0")
             _run(connection, sql)
         _run(connection, "analyze vectors")
-        _log.info("built the index of %d vectors in %.1f s", count, time.monotonic() - started)
+        _log.info("built the vector index of %d vectors in %.1f s", count, time.monotonic() - started)
 
     def stop(self) -> None:
-        """Break off a build that is under way."""
+        """Cancel a running build."""
         self._is_stopped = True
         while self._thread is not None and self._thread.is_alive():
             if (connection := self._connection) is not None:
                 with contextlib.suppress(psycopg.Error):
                     connection.cancel_safe()
-            self._thread.join(_CANCEL_EVERY_SECONDS)
+            self._thread.join(_CANCEL_SECONDS)
 
 
 def _name(space: str) -> str:
-    return _PREFIX + hashlib.sha256(f"{space} {LINKS} {BREADTH}".encode()).hexdigest()[:16]
+    return _PREFIX + hashlib.sha256(f"{space} {M} {EF_CONSTRUCTION}".encode()).hexdigest()[:16]
 
 
 def _drop(connection: psycopg.Connection[Row], names: Sequence[str]) -> None:

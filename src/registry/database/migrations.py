@@ -1,8 +1,11 @@
-"""The schema, as numbered steps: step n brings a database from version n - 1 to n. Never change one; add another."""
+"""The schema as numbered migrations: number n takes a database from version n - 1 to n.
+
+Never change a released migration; add another.
+"""
 
 Statements = tuple[str, ...]
 
-_FIRST: Statements = (
+_CREATE_TABLES: Statements = (
     "create table counter (value integer not null)",
     "insert into counter values (0)",
     "create table facts (name text primary key, value text not null)",
@@ -43,7 +46,7 @@ _FIRST: Statements = (
         tags text not null,
         capabilities text not null
     )""",
-    # Beside the documents: a row with a long text in it is slow to read even where only its card is wanted.
+    # A table of its own: a row with a long text is slow to read even if only its card is needed.
     "create table bodies (key integer primary key references documents (key), body text not null)",
     "create unique index documents_by_number on documents (number)",
     "create index documents_gone on documents (number) where gone = 1",
@@ -75,7 +78,7 @@ _FIRST: Statements = (
         record text not null,
         unique (source, id)
     )""",
-    # Not bound to the skill's row: a record is written before its folder is there.
+    # No reference to the skill's row: an install record is written before its folder exists.
     """create table installs (
         folder text primary key,
         source text,
@@ -131,7 +134,7 @@ _FIRST: Statements = (
         index_number integer
     )""",
     "create unique index live_publishes on publish_jobs (skill_id, version) where state in ('pending', 'validating')",
-    # Where several machines serve, packages wait here for whichever takes up their job.
+    # With several machines, packages wait here for the one that takes their job.
     """create table spooled_packages (
         job_id text not null,
         part integer not null,
@@ -139,7 +142,7 @@ _FIRST: Statements = (
         primary key (job_id, part)
     )""",
     "create index publishes_by_caller on publish_jobs (uploaded_by, idempotency_key)",
-    # What was published stays for good: a version that is yanked or revoked is never published again.
+    # Rows are never deleted: a yanked or revoked version cannot be published again.
     """create table published (
         skill_id text not null,
         skeleton text not null,
@@ -188,15 +191,17 @@ _FIRST: Statements = (
     ) without rowid""",
 )
 
-_SECOND: Statements = ("create index skills_in_folders on skills (folder, fingerprint) where folder is not null",)
+_ADD_FOLDER_INDEX: Statements = (
+    "create index skills_in_folders on skills (folder, fingerprint) where folder is not null",
+)
 
-# The unique index of folders does as well, and catalogs that have come this far are not to be refused.
-_THIRD: Statements = ("drop index skills_in_folders",)
+# The unique index of folders is sufficient. Version 2 remains, since databases with it must still open.
+_DROP_FOLDER_INDEX: Statements = ("drop index skills_in_folders",)
 
 # The attempts at a job without a recorded end, and whether the job is set aside because of them.
-_FOURTH: Statements = (
+_ADD_JOB_ATTEMPTS: Statements = (
     "alter table publish_jobs add column begun integer not null default 0",
     "alter table publish_jobs add column set_aside integer not null default 0",
 )
 
-MIGRATIONS: tuple[Statements, ...] = (_FIRST, _SECOND, _THIRD, _FOURTH)
+MIGRATIONS: tuple[Statements, ...] = (_CREATE_TABLES, _ADD_FOLDER_INDEX, _DROP_FOLDER_INDEX, _ADD_JOB_ATTEMPTS)

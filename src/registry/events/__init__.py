@@ -1,1 +1,1 @@
-"""Tells others what happened: webhooks."""
+"""Webhooks: notifications of events to external URLs."""

@@ -1,7 +1,7 @@
-"""Webhooks: whoever wants to know how the check of a package ended is told (contract, section 10).
+"""Webhooks: notifications of the result of a package check (contract, section 10).
 
-What is to be told is a row written in the transaction that ends the check, so nothing is forgotten; sending it is the
-work of a thread, so nothing waits for it, and what another end does with it changes nothing here.
+The transaction that ends the check also inserts a row for each notification, so none is lost. A thread sends them, so
+no request waits for a receiver, and a failing receiver has no effect on publishing.
 """
 
 import hashlib
@@ -25,20 +25,20 @@ _log = logging.getLogger("registry.events")
 
 Event = Literal["security_issue", "structure_error", "quality_warning", "all_checks_passed"]
 
-_GRAVEST_FIRST: Sequence[Event] = ("security_issue", "structure_error", "quality_warning", "all_checks_passed")
-_SECONDS = 5.0
-_TRIES = 3
-_LONGEST_TRY_SECONDS = 30.0
-"""After this a try whose end nobody has written down was cut short."""
+_BY_SEVERITY: Sequence[Event] = ("security_issue", "structure_error", "quality_warning", "all_checks_passed")
+_TIMEOUT_SECONDS = 5.0
+_MAX_TRIES = 3
+_STALE_SECONDS = 30.0
+"""After this time, a try without a recorded result counts as interrupted."""
 _POLL_SECONDS = 1.0
 _DELAYS = (2.0, 10.0)
 
 
 class Checked(msgspec.Struct, kw_only=True):
-    """How the check of one package ended. `findings` are what stood in its way, or was only worth a word.
+    """The result of the check of one package. `findings` are the reasons for its refusal, or its warnings.
 
-    `job_id` names the check, of a publish job or of an installation. Of a package that is refused when it is installed,
-    nothing is known but the skill it was to be, if that.
+    `job_id` is the id of a publish job or of an installation. For a package refused at installation, only `skill_id`
+    may be known.
     """
 
     job_id: str
@@ -50,13 +50,13 @@ class Checked(msgspec.Struct, kw_only=True):
     findings: Sequence[Any]
 
     def events(self) -> set[str]:
-        """Return what has happened: everything passed, or the kinds of what was found."""
+        """Return the kinds of the findings, and `all_checks_passed` for an accepted package."""
         kinds = {str(msgspec.to_builtins(finding)["kind"]) for finding in self.findings}
         return kinds | {"all_checks_passed"} if self.accepted else kinds
 
 
 class Notice(msgspec.Struct, kw_only=True):
-    """What is sent: the body of the request, as it is signed."""
+    """The body of a notification."""
 
     id: str
     event: str
@@ -71,7 +71,7 @@ class Notice(msgspec.Struct, kw_only=True):
 
 
 class WebhookSender:
-    """Writes notices down and sends them, three times at most. One hook gets one notice of one check."""
+    """Enqueues and sends notifications. Each hook gets one notification of a check, tried at most three times."""
 
     def __init__(
         self, database: Database, hooks: WebhooksSettings, outbound: OutboundClient, clock: Callable[[], datetime]
@@ -80,12 +80,12 @@ class WebhookSender:
         self._hooks = dict(_configured(hooks))
         self._outbound = outbound
         self._clock = clock
-        self._thread = PeriodicWorker("webhooks", self._round)
+        self._worker = PeriodicWorker("webhooks", self._run_once)
 
-    def note(self, transaction: Transaction, checked: Checked) -> None:
-        """Write down what every hook that asked for it is to be told, once the transaction commits."""
+    def enqueue(self, transaction: Transaction, checked: Checked) -> None:
+        """Enqueue a notification for every hook that subscribes to the result, within the transaction."""
         for name, hook in self._hooks.items():
-            event = _gravest(checked.events() & set(hook.events))
+            event = _most_severe(checked.events() & set(hook.events))
             if event is None:
                 continue
             notice = Notice(
@@ -107,28 +107,28 @@ class WebhookSender:
             )
 
     def start(self) -> None:
-        """Begin to send, first what was left unsent."""
+        """Start sending, first the notifications of earlier processes."""
         if self._hooks:
-            self._thread.start()
+            self._worker.start()
 
-    def look(self) -> None:
-        """Say that there may be something to tell."""
-        self._thread.wake()
+    def wake(self) -> None:
+        """Wake the thread, since there may be notifications to send."""
+        self._worker.wake()
 
     def stop(self) -> None:
-        """Stop after the notice under way."""
-        self._thread.stop()
+        """Stop after the notification that is being sent."""
+        self._worker.stop()
 
-    def send(self) -> None:
-        """Send what is due, each notice once, for a command that ends soon; the next service tries again."""
+    def send_once(self) -> None:
+        """Try every due notification once, for a short-lived command. A service tries the failed ones again."""
         if self._hooks:
-            self._round()
+            self._run_once()
 
-    def _round(self) -> float:
+    def _run_once(self) -> float:
         try:
             self._send_due()
-        except Exception:
-            _log.exception("webhooks cannot be sent; it is tried again")
+        except Exception:  # the thread must survive any error, or no webhook would be sent any more
+            _log.exception("cannot send webhooks; the next round tries again")
         return _POLL_SECONDS
 
     def _send_due(self) -> None:
@@ -136,33 +136,33 @@ class WebhookSender:
             "select id, hook, event, body, tries from deliveries where state = 'pending' and next_try <= ? order by id"
         )
         for delivery_id, name, event, body, tries in self._database.read(sql, (time.time(),)):
-            if self._thread.is_stopped:
+            if self._worker.is_stopped:
                 return
-            if self._begin(delivery_id, tries):
+            if self._begin_try(delivery_id, tries):
                 problem = self._send(self._hooks.get(name), delivery_id, event, body)
-                self._write(delivery_id, name, tries + 1, problem)
+                self._record_result(delivery_id, name, tries + 1, problem)
 
-    def _begin(self, delivery_id: str, tries: int) -> bool:
-        """Write a try down before it is made, so that no other process makes it too; one that is cut short counts."""
-        is_left = tries < _TRIES
+    def _begin_try(self, delivery_id: str, tries: int) -> bool:
+        """Record a try before it starts, so that no other process makes it too. An interrupted try counts."""
+        has_tries_left = tries < _MAX_TRIES
         with self._database.write() as transaction:
-            begun = transaction.execute(
+            claimed = transaction.execute(
                 "update deliveries set state = ?, tries = ?, next_try = ?"
                 " where id = ? and tries = ? and state = 'pending'",
                 (
-                    "pending" if is_left else "failed",
-                    tries + is_left,
-                    time.time() + _LONGEST_TRY_SECONDS,
+                    "pending" if has_tries_left else "failed",
+                    tries + has_tries_left,
+                    time.time() + _STALE_SECONDS,
                     delivery_id,
                     tries,
                 ),
             )
-        return bool(begun) and is_left
+        return bool(claimed) and has_tries_left
 
     def _send(self, hook: WebhookSettings | None, delivery_id: str, event: str, body: str) -> str | None:
-        """Send one notice; return what went wrong."""
+        """Send one notification; return the problem, or None."""
         if hook is None or hook.url is None:
-            return "it is not configured any more"
+            return "the hook is not configured any more"
         headers = {
             "Content-Type": "application/json",
             "X-Skill-Event": event,
@@ -170,16 +170,16 @@ class WebhookSender:
             **_signature(hook, body.encode()),
         }
         try:
-            status = self._outbound.post(hook.url.reveal(), body.encode(), headers, seconds=_SECONDS)
+            status = self._outbound.post(hook.url.reveal(), body.encode(), headers, seconds=_TIMEOUT_SECONDS)
         except OutboundError as error:
             return str(error)
-        return None if 200 <= status < 300 else f"it answered with status {status}"
+        return None if 200 <= status < 300 else f"the receiver answered with status {status}"
 
-    def _write(self, delivery_id: str, name: str, tries: int, problem: str | None) -> None:
-        state = "delivered" if problem is None else "failed" if tries >= _TRIES else "pending"
+    def _record_result(self, delivery_id: str, name: str, tries: int, problem: str | None) -> None:
+        state = "delivered" if problem is None else "failed" if tries >= _MAX_TRIES else "pending"
         next_try = time.time() + _DELAYS[min(tries, len(_DELAYS)) - 1]
         if problem is not None:
-            _log.warning("webhook %s, try %d of %d: %s", name, tries, _TRIES, problem)
+            _log.warning("webhook %s, try %d of %d: %s", name, tries, _MAX_TRIES, problem)
         with self._database.write() as transaction:
             transaction.execute(
                 "update deliveries set state = ?, tries = ?, next_try = ? where id = ?",
@@ -194,12 +194,12 @@ def _configured(hooks: WebhooksSettings) -> Iterator[tuple[str, WebhookSettings]
             yield name, hook
 
 
-def _gravest(events: Collection[str]) -> Event | None:
-    return next((event for event in _GRAVEST_FIRST if event in events), None)
+def _most_severe(events: Collection[str]) -> Event | None:
+    return next((event for event in _BY_SEVERITY if event in events), None)
 
 
 def _signature(hook: WebhookSettings, body: bytes) -> dict[str, str]:
-    """Return the header that proves the sender: an HMAC of the raw body, where a secret is configured."""
+    """Return the signature header, an HMAC of the raw body, if a secret is configured."""
     if hook.secret is None:
         return {}
     return {"X-Skill-Signature": "sha256=" + hmac.new(hook.secret.reveal().encode(), body, hashlib.sha256).hexdigest()}

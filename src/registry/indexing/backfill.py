@@ -8,7 +8,7 @@ import msgspec
 from embeddings import Embedder
 from registry.catalog.documents import CatalogDocuments
 from registry.config.settings import Settings
-from registry.database import open_graphs
+from registry.database import open_hnsw_indexes
 from registry.db import Database
 from search.engine import Progress, text_space
 from search.indexer import Indexer
@@ -51,7 +51,7 @@ def fill(settings: Settings, database: Database, embedder: Embedder, progress: P
     finally:
         indexer.stop()
     if settings.search.vectors == "database":
-        open_graphs(database, documents.spaces, lambda: None).build(space, embedder.dim)
+        open_hnsw_indexes(database, documents.spaces, lambda: None).build(space, embedder.dim)
     seconds, refused, embedded = time.monotonic() - started, indexer.refused(), indexer.totals.embedded
     return Filled(
         space=space,

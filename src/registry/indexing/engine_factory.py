@@ -6,7 +6,7 @@ from typing import Any
 
 from registry.catalog.documents import CatalogDocuments
 from registry.config.settings import Settings
-from registry.database import open_graphs
+from registry.database import open_hnsw_indexes
 from registry.database.pg_vectors import PgVectors
 from registry.db import Database
 from registry.indexing.active_space import ActiveSpace
@@ -26,7 +26,7 @@ def create_engine(
     options: dict[str, Any] = {}
     graphs = None
     if settings.search.vectors == "database":
-        graphs = open_graphs(database, documents.spaces, lambda: engine.changed())  # noqa: PLW0108 - it is made below
+        graphs = open_hnsw_indexes(database, documents.spaces, lambda: engine.changed())  # noqa: PLW0108 - it is made below
         is_ready = graphs.is_ready
         options["open_vectors"] = lambda path, catalog, space, dim: PgVectors(database, space, dim, is_ready)
     engine = Engine(

@@ -1,1 +1,1 @@
-"""Installs and upgrades skills from wherever their origin says."""
+"""Installs and upgrades skills from their origins."""

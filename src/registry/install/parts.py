@@ -1,4 +1,4 @@
-"""What installing and upgrading are both made of, and how both tell webhooks of the check of a package."""
+"""The shared parts of installing and upgrading, including the webhook notification of a package check."""
 
 import secrets
 from collections.abc import Callable
@@ -19,13 +19,13 @@ class InstallParts(msgspec.Struct, kw_only=True, frozen=True):
     """The parts of the service that put packages below the skills directory.
 
     Args:
-        packages: Fetches and reads them.
-        offers: Says what the sources list.
+        packages: Fetches and reads packages.
+        offers: Finds the skills that sources list.
         local: The skills directory.
-        catalog: Where skills are recorded.
+        catalog: The catalog of skills.
         project: The project's manifest and lock.
-        clock: Tells the time.
-        note: Writes down what webhooks are to be told of a check, in the transaction that ends it.
+        clock: Returns the current time.
+        enqueue: Enqueues webhook notifications of a check, in the transaction that ends it.
     """
 
     packages: StagedPackages
@@ -34,10 +34,10 @@ class InstallParts(msgspec.Struct, kw_only=True, frozen=True):
     catalog: Catalog
     project: ProjectFiles
     clock: Clock
-    note: Callable[[Transaction, Checked], None]
+    enqueue: Callable[[Transaction, Checked], None]
 
-    def passed(self, transaction: Transaction, skill_id: str, package: Package) -> None:
-        """Note that a package kept the rules, in the transaction that records it."""
+    def notify_accepted(self, transaction: Transaction, skill_id: str, package: Package) -> None:
+        """Enqueue the notification of an accepted package, in the transaction that records the package."""
         checked = Checked(
             job_id=_new_job_id(),
             skill_id=skill_id,
@@ -47,10 +47,10 @@ class InstallParts(msgspec.Struct, kw_only=True, frozen=True):
             accepted=True,
             findings=package.findings.findings,
         )
-        self.note(transaction, checked)
+        self.enqueue(transaction, checked)
 
-    def refused(self, skill_id: str | None, refusal: PackageRefused) -> None:
-        """Note that a package broke the rules; `skill_id` is what it was to be, as far as that was known."""
+    def notify_refused(self, skill_id: str | None, refusal: PackageRefused) -> None:
+        """Enqueue the notification of a refused package; `skill_id` is that of the intended skill, if known."""
         checked = Checked(
             job_id=_new_job_id(),
             skill_id=skill_id,
@@ -61,9 +61,9 @@ class InstallParts(msgspec.Struct, kw_only=True, frozen=True):
             findings=refusal.findings,
         )
         with self.catalog.database.write() as transaction:
-            self.note(transaction, checked)
+            self.enqueue(transaction, checked)
 
 
 def _new_job_id() -> str:
-    """Return a name for the check of an installation, which has no job of its own."""
+    """Return an id for the check of an installation, which has no publish job."""
     return f"install-{secrets.token_hex(16)}"

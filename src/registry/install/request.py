@@ -12,8 +12,8 @@ from registry.install.installer import InstallOrder
 from registry.install.schemas import SkillRequest
 
 
-def wanted(body: SkillRequest, profile: Literal["local", "registry"]) -> InstallOrder | None:
-    """Return what is to be installed, None where a skill is to be created. Raises VALIDATION_ERROR."""
+def install_order(body: SkillRequest, profile: Literal["local", "registry"]) -> InstallOrder | None:
+    """Return the order to install a skill, or None to create one. Raises VALIDATION_ERROR."""
     origin = _origin(body, profile)
     if origin is None:
         return None
@@ -27,16 +27,16 @@ def _origin(body: SkillRequest, profile: str) -> Origin | None:
         version = None if body.version is UNSET else body.version
         return SourceOrigin(source=body.source_name, skill=str(body.skill_id), version=version)
     if profile == "local" and body.source_url is not None and body.source_type is not None:
-        return _of_url(body)
+        return _url_origin(body)
     if body.id is UNSET:  # only the local profile installs from a bare URL
         convert(msgspec.to_builtins(body), NewSkill)
     return None
 
 
-def _of_url(body: SkillRequest) -> Origin:
+def _url_origin(body: SkillRequest) -> Origin:
     if body.source_type == "local":
         return parse_origin({"type": "local", "path": body.source_url, "editable": body.editable}, "source_url")
-    given: dict[str, Any] = {"type": body.source_type, "url": body.source_url}
+    fields: dict[str, Any] = {"type": body.source_type, "url": body.source_url}
     if body.source_type == "git" and body.source_branch is not None:
-        given["ref"] = {"branch": body.source_branch}
-    return parse_origin(given, "source")
+        fields["ref"] = {"branch": body.source_branch}
+    return parse_origin(fields, "source")

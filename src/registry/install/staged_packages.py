@@ -1,4 +1,4 @@
-"""Packages fetched from where an origin says, read strictly, and staged beside the installed skills."""
+"""Fetches packages from their origins, validates them, and stages them beside the installed skills."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -22,20 +22,20 @@ _SHOWN_FOLDERS = 5
 
 
 class Staged(NamedTuple):
-    """A package on disk, in the skills directory's file system, and the commit it is of."""
+    """A package on disk, in the file system of the skills directory, and its commit."""
 
     package: Package
     commit: str | None
 
 
 class StagedPackages:
-    """Fetches and reads packages; what is refused, or not taken while it is there, leaves nothing.
+    """Fetches and stages packages. A package that is refused or not used leaves no files.
 
     Args:
         root: The skills directory.
-        fetcher: For what is elsewhere.
+        fetcher: Fetches packages from remote origins.
         inspector: Reads and scans the packages.
-        settings: Say which folders of this machine may be read.
+        settings: Decide which folders of this machine may be read.
     """
 
     def __init__(self, root: Path, fetcher: Fetcher, inspector: Inspector, settings: Settings) -> None:
@@ -46,9 +46,9 @@ class StagedPackages:
 
     @contextmanager
     def staged(self, origin: Origin, *, on_refused: Callable[[PackageRefused], None] | None = None) -> Iterator[Staged]:
-        """Yield the package of an origin. Raises VALIDATION_ERROR with everything that is wrong with it, OSError.
+        """Yield the staged package of an origin. Raises VALIDATION_ERROR with every fault of the package, OSError.
 
-        `on_refused` is told before of a package that breaks the rules.
+        `on_refused` is called before the error is raised.
         """
         folder = temporary_path(self._root, "install-")
         folder.mkdir()
@@ -59,7 +59,7 @@ class StagedPackages:
                 except PackageRefused as refusal:
                     if on_refused is not None:
                         on_refused(refusal)
-                    raise refused(refusal, fetched.path) from None
+                    raise refusal_error(refusal, fetched.path) from None
             sync_tree(package.folder)
             yield Staged(package, fetched.commit)
         finally:
@@ -77,34 +77,37 @@ class StagedPackages:
             raise validation_error(FieldError("origin", str(error))) from None
 
     def local_path(self, origin: LocalOrigin) -> Path:
-        """Return the folder or file of this machine an origin means; a relative path is one below the project's.
+        """Return the folder or file of a local origin. Relative paths start at the project's folder.
 
-        Raises FORBIDDEN where it may not be read, VALIDATION_ERROR where it is not there.
+        Raises FORBIDDEN if it may not be read, VALIDATION_ERROR if it does not exist.
         """
         path = (self._settings.project.file.parent / origin.path).resolve()
         roots = [root.resolve() for root in self._settings.install.allowed_roots]
         if not self.any_folder and not any(path.is_relative_to(root) for root in roots):
             raise forbidden(
-                "Folders of this machine are installed from only where the local profile listens on loopback, or below "
+                "Folders of this machine can be installed only if the local profile listens on loopback, or below "
                 "install.allowed_roots"
             )
         if not path.is_dir() and not path.is_file():
-            raise validation_error(FieldError("origin.path", "is no folder and no file here"))
+            raise validation_error(FieldError("origin.path", "does not exist, or is not a folder or file"))
         return path
 
     @property
     def any_folder(self) -> bool:
-        """Whether the callers are on this machine, so that every folder they can read may be installed from."""
+        """Whether any folder may be installed, since all callers are on this machine."""
         return self._settings.profile == "local" and is_loopback_host(self._settings.server.host)
 
 
-def refused(refusal: PackageRefused, fetched: Path) -> RegistryError:
-    """Return why a package is refused: a fault for each reason, which names the file, the kind and the rule."""
+def refusal_error(refusal: PackageRefused, fetched: Path) -> RegistryError:
+    """Return the error for a refused package: a field error for each finding, with its file, kind and rule."""
     faults = [
-        FieldError(f"package.{one.file}" if one.file else "package", f"{one.message} ({one.kind}: {one.rule})")
-        for one in refusal.findings
+        FieldError(
+            f"package.{finding.file}" if finding.file else "package",
+            f"{finding.message} ({finding.kind}: {finding.rule})",
+        )
+        for finding in refusal.findings
     ]
-    if {one.rule for one in refusal.findings} & {"no-skill-file", "several-skills"} and fetched.is_dir():
+    if {finding.rule for finding in refusal.findings} & {"no-skill-file", "several-skills"} and fetched.is_dir():
         faults += _hints(fetched)
     return validation_error(*faults)
 
@@ -114,4 +117,4 @@ def _hints(fetched: Path) -> Iterator[FieldError]:
     if folders:
         more = ", …" if len(folders) > _SHOWN_FOLDERS else ""
         names = ", ".join(shown(folder) for folder in folders[:_SHOWN_FOLDERS])
-        yield FieldError("origin.subdir", f"must name one of its skills: {names}{more}")
+        yield FieldError("origin.subdir", f"must name one of the skills: {names}{more}")

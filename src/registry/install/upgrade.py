@@ -1,4 +1,4 @@
-"""Upgrading: what was installed is fetched anew from the same place, and takes the old folder's place."""
+"""Upgrades installed skills: fetches them again from the same origin, and replaces their folders."""
 
 import logging
 from collections.abc import Callable
@@ -23,17 +23,17 @@ from registry.sources.fetching import Fetcher
 
 _log = logging.getLogger("registry.install")
 
-_CHANGED_MEANWHILE = "it was changed while it was being upgraded"
+_CHANGED_MEANWHILE = "it was changed during the upgrade: try again"
 
 
-class _Stays(Exception):
-    """A skill is not to be changed; the message says why."""
+class _Immutable(Exception):
+    """A skill must not be changed; the message says why."""
 
 
 class Upgrader:
-    """Upgrades installed skills, each by itself: what goes wrong with one stands in its row.
+    """Upgrades installed skills independently. A failure is part of the result of its skill.
 
-    `fetcher` says what a branch is at.
+    `fetcher` returns the current commit of a branch.
     """
 
     def __init__(self, parts: InstallParts, fetcher: Fetcher) -> None:
@@ -46,20 +46,20 @@ class Upgrader:
         self._project = parts.project
 
     def run(self, body: UpgradeBody, progress: Callable[[int, int], None] = lambda done, total: None) -> UpgradeData:
-        """Upgrade one skill or all. Raises SKILL_NOT_FOUND, CONFLICT where it is not installed, VALIDATION_ERROR."""
+        """Upgrade one skill or all. Raises SKILL_NOT_FOUND, CONFLICT if it is not installed, VALIDATION_ERROR."""
         if body.version is not None and body.skill_id is None:
-            raise validation_error(FieldError("version", "can be asked for of one skill only: send skill_id too"))
+            raise validation_error(FieldError("version", "applies to a single skill only: send skill_id too"))
         self._project.check()
-        chosen = self._chosen(body.skill_id)
+        selected = self._selected(body.skill_id)
         latest: dict[Origin, str] = {}
         results = []
-        for done, stored in enumerate(chosen):
-            progress(done, len(chosen))
+        for done, stored in enumerate(selected):
+            progress(done, len(selected))
             results.append(self._result(stored, body, latest))
-        progress(len(chosen), len(chosen))
-        return UpgradeData(upgraded=sum(one.outcome == "updated" for one in results), results=results)
+        progress(len(selected), len(selected))
+        return UpgradeData(upgraded=sum(result.outcome == "updated" for result in results), results=results)
 
-    def _chosen(self, skill_id: str | None) -> list[Stored]:
+    def _selected(self, skill_id: str | None) -> list[Stored]:
         installed = self._catalog.installed()
         if skill_id is None:
             return installed
@@ -71,8 +71,8 @@ class Upgrader:
         result = UpgradeResult(id=stored.skill.id, outcome="error", resolved_version=stored.skill.version)
         install = find_install(self._catalog.database, str(stored.folder))
         try:
-            result.outcome, result.resolved_version = self._upgraded(stored, install, body, latest)
-        except _Stays as reason:
+            result.outcome, result.resolved_version = self._upgrade(stored, install, body, latest)
+        except _Immutable as reason:
             result.outcome, result.reason = "immutable", str(reason)
         except RegistryError as error:
             result.reason = "; ".join(fault.message for fault in error.details) or error.message
@@ -82,26 +82,26 @@ class Upgrader:
             if self._is_changed_by_another(stored, install):
                 result.outcome, result.reason = "immutable", _CHANGED_MEANWHILE
             else:
-                _log.exception("skill %s cannot be upgraded", stored.skill.id)
+                _log.exception("cannot upgrade skill %s", stored.skill.id)
                 result.reason = f"it cannot be read or written: {error.strerror or type(error).__name__}"
         return result
 
     def _is_changed_by_another(self, stored: Stored, install: InstallRecord | None) -> bool:
-        """Return whether the folder may have moved under a reader: another upgrade is at it, or has just been."""
-        now = find_install(self._catalog.database, str(stored.folder))
-        return now != install or (now is not None and now.following is not None)
+        """Return whether another upgrade of the folder is running, or has just ended."""
+        current = find_install(self._catalog.database, str(stored.folder))
+        return current != install or (current is not None and current.following is not None)
 
-    def _upgraded(
+    def _upgrade(
         self, stored: Stored, install: InstallRecord | None, body: UpgradeBody, latest: dict[Origin, str]
     ) -> tuple[Outcome, str]:
         install = self._changeable(stored, install, body.version)
         following = msgspec.structs.replace(install, origin=self._origin_now(install), following=None)
         origin = self._offers.reachable(following.origin)
-        as_before = following.origin == install.origin and body.version in (None, stored.skill.version)
-        if as_before and isinstance(origin, GitOrigin) and self._latest(origin, latest) == install.commit:
+        is_same_target = following.origin == install.origin and body.version in (None, stored.skill.version)
+        if is_same_target and isinstance(origin, GitOrigin) and self._latest(origin, latest) == install.commit:
             return "up_to_date", stored.skill.version
-        refused = None if body.check else partial(self._parts.refused, stored.skill.id)
-        with self._packages.staged(origin, on_refused=refused) as staged:
+        on_refused = None if body.check else partial(self._parts.notify_refused, stored.skill.id)
+        with self._packages.staged(origin, on_refused=on_refused) as staged:
             package = staged.package
             if package.digest == install.sha256 and body.version in (None, package.version):
                 return "up_to_date", stored.skill.version
@@ -109,35 +109,35 @@ class Upgrader:
             if body.check:
                 return "would_update", package.version
             self._replace(stored, install, following, staged)
-        self._project.upgraded(stored.skill.id, package.version)
+        self._project.record_upgrade(stored.skill.id, package.version)
         return "updated", package.version
 
-    def _latest(self, origin: GitOrigin, known: dict[Origin, str]) -> str:
-        """Return the commit of a repository; each is asked once in one run."""
+    def _latest(self, origin: GitOrigin, cache: dict[Origin, str]) -> str:
+        """Return the current commit of a repository. Each repository is requested once in a run."""
         repository = msgspec.structs.replace(origin, subdir=None)
-        if repository not in known:
-            known[repository] = self._fetcher.latest(repository)
-        return known[repository]
+        if repository not in cache:
+            cache[repository] = self._fetcher.latest(repository)
+        return cache[repository]
 
     def _changeable(self, stored: Stored, install: InstallRecord | None, version: str | None) -> InstallRecord:
-        """Return where a skill is from. Raises _Stays where it is not to be changed."""
+        """Return the install record of a skill. Raises _Immutable if the skill must not be changed."""
         if install is None:
-            raise _Stays("it is a folder of its own: nothing installed it")
+            raise _Immutable("it was not installed by the registry")
         if install.editable:
-            raise _Stays("its folder is used in place")
+            raise _Immutable("it is editable: its folder is used in place")
         ref = install.origin.ref if isinstance(install.origin, GitOrigin) and install.source is None else None
         if ref is not None and (pin := ref.tag or ref.commit):
-            raise _Stays(f"it is pinned to the {'tag' if ref.tag else 'commit'} {pin}")
+            raise _Immutable(f"it is pinned to the {'tag' if ref.tag else 'commit'} {pin}")
         if version is None and install.pinned:
-            raise _Stays(f"it is pinned to version {stored.skill.version}")
-        if version is None and (wanted := self._project.wanted_version(stored.skill.id)):
-            raise _Stays(f"the manifest wants version {wanted}")
+            raise _Immutable(f"it is pinned to version {stored.skill.version}")
+        if version is None and (required := self._project.required_version(stored.skill.id)):
+            raise _Immutable(f"the manifest requires version {required}")
         if tree_digest(self._local.root / str(stored.folder)) != install.sha256:
-            raise _Stays("its files were changed here since it was installed")
+            raise _Immutable("its files were changed locally since the installation")
         return install
 
     def _origin_now(self, install: InstallRecord) -> Origin:
-        """Return where the skill's source has it now. Raises CONFLICT where that is another place than before."""
+        """Return the current origin of a skill in its source. Raises CONFLICT if the source has moved it."""
         if install.source is None or install.listed is None:
             return install.origin
         offer = self._offers.of(install.source, install.listed)
@@ -145,12 +145,12 @@ class Upgrader:
             raise conflict(f"source '{install.source}' does not list it any more")
         if _place(offer.listed.origin) != _place(install.origin):
             raise conflict(
-                f"source '{install.source}' has it in another place now: uninstall it to install it from there"
+                f"source '{install.source}' lists it at another place now: uninstall it, then install it again"
             )
         return offer.listed.origin
 
     def _replace(self, stored: Stored, install: InstallRecord, following: InstallRecord, staged: Staged) -> None:
-        """Put a package in the skill's place. Raises _Stays where somebody else has changed either meanwhile."""
+        """Replace a skill by a package. Raises _Immutable if the folder or its record was changed meanwhile."""
         package = staged.package
         folder = self._local.root / str(stored.folder)
         notes = update_notes(Footprint.of(folder), Footprint.of(package.folder), stored.skill.version)
@@ -164,30 +164,32 @@ class Upgrader:
         announced = msgspec.structs.replace(install, following=following)
         with self._catalog.database.write() as transaction:
             if find_install(transaction, folder.name) != install:
-                raise _Stays(_CHANGED_MEANWHILE)
+                raise _Immutable(_CHANGED_MEANWHILE)
             put_install(transaction, folder.name, announced)
         with ExitStack() as undo, self._catalog.database.write() as transaction:
             current = self._catalog.get_for_update(transaction, stored.skill.id, None)
             if find_install(transaction, folder.name) != announced or tree_digest(folder) != install.sha256:
-                raise _Stays(_CHANGED_MEANWHILE)
+                raise _Immutable(_CHANGED_MEANWHILE)
             put_install(transaction, folder.name, following)
             undo.enter_context(replacing_skill_folder(package.folder, folder))
             self._local.take(transaction, folder)
             self._catalog.note_changes(transaction, current.key, package.version, [note.message for note in notes])
-            self._parts.passed(transaction, stored.skill.id, package)
+            self._parts.notify_accepted(transaction, stored.skill.id, package)
 
 
 def _place(origin: Origin) -> tuple[str, str | None]:
-    """Return what must stay the same of an origin: its kind and where it is, not its branch or folder."""
+    """Return the part of an origin that must not change: its kind and URL or path, not its branch or folder."""
     kind = origin.__struct_config__.tag
     return str(kind), origin.path if isinstance(origin, LocalOrigin) else getattr(origin, "url", None)
 
 
 def _check_successor(package: Package, stored: Stored, version: str | None) -> None:
-    """Raise CONFLICT where a package cannot take the skill's place."""
+    """Raise CONFLICT if a package cannot replace the skill."""
     if package.name != stored.folder:
-        raise conflict(f"what is there now is called '{package.name}'")
+        raise conflict(f"the package at its origin now has the name '{package.name}'")
     if version is not None and package.version != version:
-        raise conflict(f"version {package.version} is there, not {version}")
+        raise conflict(f"its origin has version {package.version}, not {version}")
     if version is None and version_parts(package.version) < version_parts(stored.skill.version):
-        raise conflict(f"version {package.version} is there, older than {stored.skill.version}: ask for it by number")
+        raise conflict(
+            f"its origin has version {package.version}, older than {stored.skill.version}: request it by version"
+        )

@@ -1,1 +1,1 @@
-"""An operator's tools: backup and consistency checks."""
+"""Tools for operators: backup and consistency checks."""

@@ -1,8 +1,8 @@
-"""A backup of everything a service keeps on its machine, made while it runs.
+"""An online backup of everything a service stores on its machine.
 
-What fits what is settled by the order. Uploads that wait and the database are taken at one moment, while writers wait.
-Packages and skills are copied after it: packages are put into the store before the database tells of them, and are
-never changed or removed; of local skills the folders are the truth, which the next start's scan reads.
+The order of the copies makes them consistent. Pending uploads and the database are copied as of one moment, while
+writers wait. Packages and skills are copied after that: the service stores a package before the database records it,
+and never changes or removes it; the next start scans the folders of local skills, which are their source of truth.
 """
 
 import contextlib
@@ -23,17 +23,17 @@ from registry.skill_folder import find_skill_folders, tree_digest
 from registry.transparency.checkpoint import KEY_FILE
 
 SUMS = "SHA256SUMS"
-"""The list of a backup's files, which `sha256sum --check` reads."""
+"""The file with the checksums of a backup, for `sha256sum --check`."""
 
-_TRIES = 5
+_MAX_TRIES = 5
 
 
 class BackupFailed(Exception):
-    """There is no backup; the message says why."""
+    """The backup was not created; the message says why."""
 
 
 class BackedUp(NamedTuple):
-    """How much is in a backup. `bytes` counts all files; `has_database` is false where PostgreSQL has the catalog."""
+    """The content of a backup. `bytes` is the size of all files. `has_database` is false for a PostgreSQL catalog."""
 
     has_database: bool
     packages: int
@@ -43,24 +43,24 @@ class BackedUp(NamedTuple):
 
 
 def backup(settings: Settings, target: Path) -> BackedUp:
-    """Write a backup to `target`, which must not exist; it is there whole or not at all.
+    """Write a backup to `target`, a new folder, which appears only when it is complete.
 
-    In it `data` is for the data directory, `packages` for `blobs.dir`, `skills` for the skills directory, `project` for
-    the folder of the manifest. Raises BackupFailed, DatabaseError, OSError.
+    It contains `data` (the data directory), `packages` (`blobs.dir`), `skills` (the skills directory) and `project`
+    (the manifest and the lock). Raises BackupFailed, DatabaseError, OSError.
     """
     if os.path.lexists(target):
-        raise BackupFailed(f"{target} exists already: a backup goes into a new folder")
-    fresh = temporary_path(target.parent, "backup-")
-    fresh.mkdir(mode=0o700)
+        raise BackupFailed(f"{target} already exists: choose a new folder for the backup")
+    temporary = temporary_path(target.parent, "backup-")
+    temporary.mkdir(mode=0o700)
     try:
-        done = _Backup(settings, fresh).write()
-        os.sync()  # everything in it, before its name says that it is whole
-        fresh.rename(target)
+        summary = _Backup(settings, temporary).write()
+        os.sync()  # all content must be on disk before the final name
+        temporary.rename(target)
         sync_folder(target.parent)
     except BaseException:
-        shutil.rmtree(fresh, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
         raise
-    return done
+    return summary
 
 
 class _Backup:
@@ -84,13 +84,13 @@ class _Backup:
     def _copy_database(self) -> bool:
         path = self._settings.database_path
         if path is not None and not path.is_file():
-            raise BackupFailed(f"{path} is not there: is this the data directory of a service that has run?")
-        with _Waiting(self._settings.data_dir / UPLOADS) as waiting:
+            raise BackupFailed(f"{path} does not exist: set --data-dir to the data directory of the service")
+        with _PendingUploads(self._settings.data_dir / UPLOADS) as uploads:
             if path is not None:
-                sqlite.backup(path, self._data / DATABASE_FILE, waiting.hold)
+                sqlite.backup(path, self._data / DATABASE_FILE, uploads.hold)
             else:
-                waiting.hold()
-            waiting.copy_to(self._data / UPLOADS)
+                uploads.hold()
+            uploads.copy_to(self._data / UPLOADS)
         return path is not None
 
     def _copy_packages(self) -> int:
@@ -108,7 +108,7 @@ class _Backup:
         count = 0
         for folder in find_skill_folders(root):
             copy = copies / folder.relative_to(root)
-            if copy.exists() or _copied(folder, copy):  # a skill within another is copied with it
+            if copy.exists() or _copy_skill(folder, copy):  # a nested skill is copied with the outer one
                 count += 1
         return count
 
@@ -120,43 +120,43 @@ class _Backup:
                 shutil.copy2(source, self._target / "project" / source.name)
 
 
-class _Waiting:
-    """The uploads whose jobs have not ended, held by a second name while they are copied."""
+class _PendingUploads:
+    """The uploads of unfinished jobs. A hard link keeps each one until it is copied."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._held: dict[str, Path] = {}
+        self._links: dict[str, Path] = {}
 
-    def __enter__(self) -> "_Waiting":
+    def __enter__(self) -> "_PendingUploads":
         return self
 
     def hold(self) -> None:
         for upload in self._folder.glob("[!.]*.zip"):
-            name = temporary_path(self._folder, "backup-")
+            link = temporary_path(self._folder, "backup-")
             with contextlib.suppress(FileNotFoundError):
-                os.link(upload, name)
-                self._held[upload.name] = name
+                os.link(upload, link)
+                self._links[upload.name] = link
 
     def copy_to(self, target: Path) -> None:
         target.mkdir()
-        for name, held in self._held.items():
-            shutil.copy2(held, target / name)
+        for name, link in self._links.items():
+            shutil.copy2(link, target / name)
 
     def __exit__(self, *_: object) -> None:
-        for held in self._held.values():
-            held.unlink(missing_ok=True)
+        for link in self._links.values():
+            link.unlink(missing_ok=True)
 
 
-def _copied(folder: Path, copy: Path) -> bool:
-    """Copy a skill as it is at one moment; return whether it is there. Raises BackupFailed where that cannot be."""
-    for _ in range(_TRIES):
-        reason = "it changes all the time"
+def _copy_skill(folder: Path, copy: Path) -> bool:
+    """Copy a consistent state of a skill; return false if the skill is gone. Raises BackupFailed."""
+    for _ in range(_MAX_TRIES):
+        reason = "it keeps changing: stop whatever writes to it, and try again"
         try:
             before = tree_digest(folder)
-            shutil.copytree(folder, copy, symlinks=True, ignore=_left_out)
+            shutil.copytree(folder, copy, symlinks=True, ignore=_excluded)
             if tree_digest(folder) == before:
                 return True
-        except OSError as error:  # also of a file that went meanwhile
+        except OSError as error:  # also for a file that was removed meanwhile
             reason = error.args[0][0][2] if isinstance(error, shutil.Error) else str(error.strerror)
         shutil.rmtree(copy, ignore_errors=True)
         if not folder.exists():
@@ -164,21 +164,21 @@ def _copied(folder: Path, copy: Path) -> bool:
     raise BackupFailed(f"the skill {folder.name} cannot be copied: {reason}")
 
 
-def _left_out(folder: str, names: list[str]) -> set[str]:
-    """Return what is no part of a skill: history, our unfinished files, devices and sockets."""
+def _excluded(folder: str, names: list[str]) -> set[str]:
+    """Return the names that are not part of a skill: git history, temporary files, devices and sockets."""
     return {
         name
         for name in names
-        if name == ".git" or name.startswith(TEMPORARY_PREFIX) or not _is_kept(os.lstat(f"{folder}/{name}").st_mode)
+        if name == ".git" or name.startswith(TEMPORARY_PREFIX) or not _is_copied(os.lstat(f"{folder}/{name}").st_mode)
     }
 
 
-def _is_kept(mode: int) -> bool:
+def _is_copied(mode: int) -> bool:
     return stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)
 
 
 def _write_sums(target: Path) -> tuple[int, int]:
-    """List the digest of every file; return how many there are and their bytes."""
+    """Write the checksums of all files; return the number of files and their total size in bytes."""
     files = sorted(path for path in target.rglob("*") if path.is_file() and not path.is_symlink())
     with (target / SUMS).open("w", encoding="utf-8", errors="surrogateescape") as sums:
         for path in files:
@@ -189,6 +189,6 @@ def _write_sums(target: Path) -> tuple[int, int]:
 
 
 def _sum_line(digest: str, name: str) -> str:
-    """Return a line as `sha256sum` writes it: a backslash before it says that the name is escaped."""
+    """Return a line in the format of `sha256sum`, where a leading backslash marks an escaped name."""
     escaped = name.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
     return f"{'' if escaped == name else chr(92)}{digest}  {escaped}\n"

@@ -1,4 +1,4 @@
-"""The way out: what is fetched from elsewhere comes through here, or through git under the same rules."""
+"""Outgoing requests: the guarded HTTP client, and git under the same rules."""
 
 from registry.domain.addresses import AddressPolicy, Endpoint, OutboundError, parse_url, shown
 from registry.outbound.client import FetchedResponse, OutboundClient, Validators, basic_authorization

@@ -1,11 +1,11 @@
-"""The one place that runs git: shallow reads of other people's repositories, and nothing of them is executed.
+"""Runs git: shallow fetches from untrusted repositories, without executing anything in them.
 
-What is refused or switched off, and why:
+Refused or disabled, and why:
 
-- transports but http and https: `ext::` runs commands, `file://` reads this machine, `ssh://` takes options;
-- redirects and a second look-up of the host: both would lead round the check of its address;
-- hooks, filters, submodules, links: a checkout only writes plain files;
-- the user's and the machine's configuration, prompts and credential helpers.
+- transports other than http and https: `ext::` runs commands, `file://` reads this machine, `ssh://` takes options;
+- redirects and a second DNS lookup: both would bypass the check of the address;
+- hooks, filters, submodules and links: a checkout writes only plain files;
+- the configuration of the user and the machine, prompts and credential helpers.
 """
 
 import contextlib
@@ -22,12 +22,12 @@ from typing import NamedTuple
 from registry.domain.origins import GitOrigin, GitRef
 from registry.outbound import AddressPolicy, Endpoint, OutboundError, basic_authorization, parse_url, shown
 
-_OLDEST = (2, 37)
-"""The first release that knows `http.curloptResolve`, by which the address is pinned."""
+_MIN_VERSION = (2, 37)
+"""The first release with `http.curloptResolve`, which pins the address."""
 
 _POLL_SECONDS = 0.05
-_MOST_FILES = 50_000
-READING: Mapping[str, str] = {
+_MAX_FILES = 50_000
+SAFE_CONFIG: Mapping[str, str] = {
     "protocol.allow": "never",
     "protocol.http.allow": "always",
     "protocol.https.allow": "always",
@@ -49,15 +49,15 @@ READING: Mapping[str, str] = {
     "maintenance.auto": "false",
     "init.defaultBranch": "main",
 }
-"""What git is told where it reads what strangers have made."""
+"""The git configuration for untrusted repositories."""
 
 
 class GitError(OutboundError):
-    """A repository cannot be read; the message says which and why, without credentials."""
+    """A repository cannot be read; the message says which one and why, without credentials."""
 
 
 class Checkout(NamedTuple):
-    """A state of a repository on disk: its commit, and the folder that was asked for."""
+    """The files of a repository on disk: their commit, and the requested folder."""
 
     commit: str
     path: Path
@@ -67,9 +67,9 @@ class Git:
     """Reads repositories over http and https.
 
     Args:
-        policy: Which addresses may be reached.
-        seconds: How long one operation may take; then every process of it is killed.
-        limit: How many bytes may be fetched, and how many the files may have.
+        policy: The addresses that may be reached.
+        seconds: The time limit of one operation, after which its processes are killed.
+        limit: The size limit in bytes, both of the fetched data and of the checked-out files.
     """
 
     def __init__(self, policy: AddressPolicy, seconds: float = 60.0, limit: int = 100 << 20) -> None:
@@ -78,24 +78,24 @@ class Git:
         self._limit = limit
 
     def latest(self, origin: GitOrigin) -> str:
-        """Return the commit an origin stands for now. Raises GitError."""
+        """Return the current commit of an origin. Raises GitError."""
         if origin.ref is not None and origin.ref.commit is not None:
             return origin.ref.commit
-        wanted = _refspec(origin.ref)
+        refspec = _refspec(origin.ref)
         with tempfile.TemporaryDirectory(prefix="skill-registry-git-") as folder:
             run = self._run(origin, Path(folder))
-            lines = run("ls-remote", "--", run.url, wanted, f"{wanted}^{{}}").splitlines()
-        found = {name: commit for commit, _, name in (line.partition("\t") for line in lines)}
-        # What an annotated tag points at is listed as `name^{}`.
-        commit = found.get(f"{wanted}^{{}}") or found.get(wanted)
+            lines = run("ls-remote", "--", run.url, refspec, f"{refspec}^{{}}").splitlines()
+        commits = {name: commit for commit, _, name in (line.partition("\t") for line in lines)}
+        # `name^{}` is the commit that an annotated tag points at.
+        commit = commits.get(f"{refspec}^{{}}") or commits.get(refspec)
         if not commit:
-            raise GitError(f"{shown(origin.url)} has no {wanted}")
+            raise GitError(f"{shown(origin.url)} has no {refspec}")
         return commit
 
     def fetch(self, origin: GitOrigin, into: Path) -> Checkout:
-        """Write the files of an origin below `into`, a folder that does not exist yet.
+        """Write the files of an origin below `into`, a folder that must not exist yet.
 
-        Links become plain files that hold where they point. Raises GitError, after which `into` is gone.
+        Links become plain files that contain their target. Raises GitError; `into` does not exist afterwards.
         """
         into.mkdir(parents=True)
         try:
@@ -117,38 +117,38 @@ class Git:
         return Checkout(commit, into / origin.subdir if origin.subdir else into)
 
     def _check_size(self, listing: str, origin: GitOrigin) -> None:
-        """Refuse a tree of too many or too large files before any is written: packed, it may have been small."""
+        """Refuse too many or too large files before any is written, since packed they may be small."""
         sizes = [entry.split("\t", 1)[0].split()[-1] for entry in listing.split("\0") if entry]
         if not sizes:
             raise GitError(f"{shown(origin.url)} has no folder {origin.subdir or '.'}")
-        if len(sizes) > _MOST_FILES:
-            raise GitError(f"{shown(origin.url)} has more than {_MOST_FILES:,} files")
+        if len(sizes) > _MAX_FILES:
+            raise GitError(f"{shown(origin.url)} has more than {_MAX_FILES:,} files")
         if sum(int(size) for size in sizes if size.isdigit()) > self._limit:
             raise GitError(f"the files of {shown(origin.url)} are larger than {self._limit:,} bytes")
 
     def _run(self, origin: GitOrigin, folder: Path) -> "GitRun":
         target = parse_url(origin.url)
-        self._check_release()
+        self._check_version()
         addresses = self._policy.addresses(target.host, target.port)
-        settings = {**READING, **authorized(target)}
-        if ":" not in target.host:  # an IPv6 address is its own pin
-            pinned = ",".join(f"[{one}]" if ":" in one else one for one in addresses)
+        settings = {**SAFE_CONFIG, **authorization_config(target)}
+        if ":" not in target.host:  # an IPv6 address needs no pin
+            pinned = ",".join(f"[{address}]" if ":" in address else address for address in addresses)
             settings["http.curloptResolve"] = f"{target.host}:{target.port}:{pinned}"
         return GitRun(str(target.url), settings, folder, self._seconds, self._limit)
 
-    def _check_release(self) -> None:
-        told = subprocess.run([_program(), "version"], capture_output=True, text=True, timeout=10, check=False)  # noqa: S603
-        numbers = [int(part) for part in told.stdout.split()[2].split(".")[:2]]
-        if tuple(numbers) < _OLDEST:
-            raise GitError("git 2.37 or newer is needed to read repositories")
+    def _check_version(self) -> None:
+        result = subprocess.run([_program(), "version"], capture_output=True, text=True, timeout=10, check=False)  # noqa: S603
+        numbers = [int(part) for part in result.stdout.split()[2].split(".")[:2]]
+        if tuple(numbers) < _MIN_VERSION:
+            raise GitError("reading repositories needs git 2.37 or newer: upgrade git")
 
 
 def _refspec(ref: GitRef | None) -> str:
     return ref.refspec if ref is not None else "HEAD"
 
 
-def authorized(target: Endpoint) -> Mapping[str, str]:
-    """Return the setting that carries a URL's user and password, which no command line shows."""
+def authorization_config(target: Endpoint) -> Mapping[str, str]:
+    """Return the git configuration with the credentials of a URL, so that no command line shows them."""
     if not target.credentials:
         return {}
     return {"http.extraHeader": f"Authorization: {basic_authorization(target.credentials)}"}
@@ -157,17 +157,19 @@ def authorized(target: Endpoint) -> Mapping[str, str]:
 def _program() -> str:
     program = shutil.which("git")
     if program is None:
-        raise GitError("git is not installed")
+        raise GitError("git is not installed: install git 2.37 or newer")
     return program
 
 
 class GitRun:
-    """Runs git commands on one folder, with one deadline for them all.
+    """Runs git commands in one folder, with one deadline for all of them.
 
     Args:
-        url: The repository, without credentials.
-        settings: The whole of git's configuration, such as `READING`.
-        folder: Where git runs; what is in its `.git` may have `limit` bytes.
+        url: The URL of the repository, without credentials.
+        settings: The complete git configuration, such as `SAFE_CONFIG`.
+        folder: The working directory.
+        seconds: The time limit for all commands.
+        limit: The size limit of the `.git` folder and the output, in bytes.
     """
 
     def __init__(self, url: str, settings: Mapping[str, str], folder: Path, seconds: float, limit: int) -> None:
@@ -175,20 +177,20 @@ class GitRun:
         self._program = _program()
         self._settings = settings
         self._folder = folder
-        self._until = time.monotonic() + seconds
+        self._deadline = time.monotonic() + seconds
         self._limit = limit
-        self._where = shown(url)
+        self._name = shown(url)
 
-    def __call__(self, *arguments: str, given: bytes = b"") -> str:
-        """Return what a command prints that reads what is given. Raises GitError."""
-        with tempfile.TemporaryFile() as read, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-            read.write(given)
-            read.seek(0)
+    def __call__(self, *arguments: str, stdin: bytes = b"") -> str:
+        """Run a command with this standard input and return its output. Raises GitError."""
+        with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+            source.write(stdin)
+            source.seek(0)
             process = subprocess.Popen(  # noqa: S603 - the arguments are constants, or checked by their types
                 [self._program, *arguments],
                 cwd=self._folder,
                 env=self._environment(),
-                stdin=read,
+                stdin=source,
                 stdout=output,
                 stderr=errors,
                 start_new_session=True,
@@ -199,7 +201,7 @@ class GitRun:
                 _kill(process)
             if process.returncode:
                 errors.seek(0)
-                raise GitError(f"{self._where} cannot be read: {_reason(errors.read(64 << 10), self._folder)}")
+                raise GitError(f"{self._name} cannot be read: {_reason(errors.read(64 << 10), self._folder)}")
             output.seek(0)
             return output.read().decode("utf-8", "replace")
 
@@ -208,13 +210,13 @@ class GitRun:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_POLL_SECONDS)
                 return
-            if time.monotonic() > self._until:
-                raise GitError(f"{self._where} did not answer in time")
+            if time.monotonic() > self._deadline:
+                raise GitError(f"{self._name} did not answer in time")
             if _size(self._folder / ".git") + os.fstat(output).st_size > self._limit:
-                raise GitError(f"{self._where} is larger than {self._limit:,} bytes")
+                raise GitError(f"{self._name} is larger than {self._limit:,} bytes")
 
     def _environment(self) -> Mapping[str, str]:
-        """Return the whole environment of git: in it settings, credentials among them, are nobody else's to read."""
+        """Return the complete environment of git. Other users cannot read settings and credentials there."""
         environment = {
             "PATH": os.defpath,
             "HOME": os.devnull,
@@ -232,27 +234,27 @@ class GitRun:
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:
-    """End a command with the helpers it has started."""
+    """Kill a command and the processes it has started."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def _size(folder: Path) -> int:
-    """Return how many bytes the files below a folder have; those that come and go meanwhile may be missed."""
+    """Return the total size of the files below a folder, in bytes. Files that change meanwhile may be missed."""
     total = 0
-    for where, _, names in os.walk(folder):
+    for parent, _, names in os.walk(folder):
         for name in names:
             try:
-                total += os.lstat(f"{where}/{name}").st_size
+                total += os.lstat(f"{parent}/{name}").st_size
             except OSError:
                 continue
     return total
 
 
 def _reason(errors: bytes, folder: Path) -> str:
-    """Return the line of git's complaint that says most, without places on this machine."""
+    """Return the most telling line of git's error output, without paths of this machine."""
     lines = [line.strip() for line in errors.decode("utf-8", "replace").splitlines() if line.strip()]
-    telling = [line for line in lines if line.startswith(("fatal:", "error:"))] or lines or ["git failed"]
-    text = telling[0].partition(": ")[2] or telling[0]
-    return "".join(sign for sign in text.replace(str(folder), ".") if sign.isprintable())[:300]
+    messages = [line for line in lines if line.startswith(("fatal:", "error:"))] or lines or ["git failed"]
+    text = messages[0].partition(": ")[2] or messages[0]
+    return "".join(char for char in text.replace(str(folder), ".") if char.isprintable())[:300]

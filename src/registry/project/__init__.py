@@ -1,1 +1,1 @@
-"""A project that uses skills: its manifest, its lock file, its rule file, and the checks against them."""
+"""Projects that use skills: the manifest, the lock file, the rule file, and the checks against them."""

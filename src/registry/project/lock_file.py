@@ -1,6 +1,7 @@
-"""`skills.lock`: what exactly is installed, so that another machine, or a later day, can tell whether it still is.
+"""`skills.lock`: the exact state of the installed skills, for reproducible installation and verification.
 
-TOML, one table a skill in order of id, without times or names of machines: equal skills give equal bytes.
+It is TOML with one table for each skill in order of id. It has no times and no names of machines, so equal skills give
+equal bytes.
 """
 
 import contextlib
@@ -34,7 +35,7 @@ FolderPath = Annotated[
 
 
 class LockFileError(Exception):
-    """The lock cannot be read or made; the message is one line that says why."""
+    """The lock cannot be read or written; the message is one line that says why."""
 
 
 class LockedSkill(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -54,9 +55,9 @@ class _Lock(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 def write_lock(path: Path, entries: Iterable[LockedSkill], *, locked: bool = False) -> None:
-    """Write the lock in one step, for good; `locked` says that the caller is the `only_writer` already.
+    """Write the lock atomically and durably. `locked` means that the caller already holds `only_writer`.
 
-    Raises LockFileError for an entry outside the rules, OSError.
+    Raises LockFileError for an invalid entry, OSError.
     """
     skills = sorted(entries, key=lambda entry: entry.id)
     text = _text(skills)
@@ -70,9 +71,9 @@ def write_lock(path: Path, entries: Iterable[LockedSkill], *, locked: bool = Fal
 
 
 def read_lock(path: Path) -> list[LockedSkill]:
-    """Return the entries in order of id. Raises LockFileError where there is no lock or it breaks a rule."""
+    """Return the entries in order of id. Raises LockFileError if the lock is missing or invalid."""
     if not path.exists():
-        raise LockFileError(f"there is no {path.name}: 'skill-registry lock' writes one")
+        raise LockFileError(f"there is no {path.name}: run 'skill-registry lock' to write one")
     if not path.is_file():
         raise LockFileError(f"{path.name} is not a regular file")
     try:
@@ -110,9 +111,9 @@ def _parsed(data: bytes, name: str) -> list[LockedSkill]:
     except ValueError as error:
         raise LockFileError(f"{name} {error}") from None
     except RegistryError as error:
-        raise LockFileError(f"{name} is not a lock: {error.message}") from None
-    for what in ("id", "path"):
-        values = [getattr(skill, what) for skill in lock.skill]
+        raise LockFileError(f"{name} is not a valid lock: {error.message}") from None
+    for field_name in ("id", "path"):
+        values = [getattr(skill, field_name) for skill in lock.skill]
         if len(set(values)) < len(values):
-            raise LockFileError(f"{name} is not a lock: a skill's {what} is there more than once")
+            raise LockFileError(f"{name} is not a valid lock: two skills have the same {field_name}")
     return sorted(lock.skill, key=lambda entry: entry.id)

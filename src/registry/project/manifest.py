@@ -1,4 +1,4 @@
-"""What a `skill-project.toml` says: the project's metadata, the skills it depends on, its settings.
+"""The content of a `skill-project.toml`: the project's metadata, dependencies and settings.
 
     [metadata]
     id = "shop"
@@ -10,8 +10,8 @@
     [tool.skill-registry]
     skills_directory = "skills"
 
-A dependency without a version is wanted in any, one without an origin from any source. What else the file holds is
-nobody's business here: it is neither checked nor lost.
+A dependency without a version accepts any version, and one without an origin any source. Other content of the file is
+neither checked nor lost.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ _Text = Annotated[str, Meta(extra={"multiline": True})]
 
 
 class ProjectMetadata(msgspec.Struct, kw_only=True):
-    """What the project says of itself, in its own way: any text."""
+    """The metadata of the project: free text."""
 
     id: _Text | None = None
     version: _Text | None = None
@@ -47,7 +47,7 @@ class ProjectMetadata(msgspec.Struct, kw_only=True):
 
 
 class Dependency(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """One skill the project depends on. A version or `editable` within the origin counts where it is not said here."""
+    """One skill the project depends on. `version` and `editable` of the origin apply if they are not set here."""
 
     version: Version | None = None
     origin: Origin | None = None
@@ -56,20 +56,20 @@ class Dependency(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
 
     @property
     def source_type(self) -> SourceKind:
-        """Where the skill comes from, in one word; `source` where any source may offer it."""
+        """The type of the origin; `source` without an origin, since any source may list the skill."""
         tag: SourceKind = "source" if self.origin is None else self.origin.__struct_config__.tag  # type: ignore[assignment]
         return tag
 
 
 class ToolSettings(msgspec.Struct, kw_only=True):
-    """The project's settings; `sources` holds each source's table as it is written."""
+    """The project's settings; `sources` holds the table of each source as written."""
 
     skills_directory: _Text | None = None
     sources: list[dict[str, Any]] = field(default_factory=list)
 
 
 class Manifest(msgspec.Struct, kw_only=True):
-    """What one skill-project.toml says."""
+    """The parsed content of a skill-project.toml."""
 
     metadata: ProjectMetadata
     dependencies: dict[str, Dependency]
@@ -81,7 +81,7 @@ class _Tools(msgspec.Struct):
 
 
 class _Document(msgspec.Struct):
-    """The file's own shape, where a version alone may stand for a dependency."""
+    """The structure of the file, in which a dependency may be only a version."""
 
     metadata: ProjectMetadata = field(default_factory=ProjectMetadata)
     dependencies: dict[str, Version | Dependency] = field(default_factory=dict)
@@ -89,9 +89,9 @@ class _Document(msgspec.Struct):
 
 
 def parse_manifest(data: bytes, name: str) -> Manifest:
-    """Return what the file `name` says.
+    """Return the content of the file `name`.
 
-    Raises VALIDATION_ERROR: with the line where it is no TOML, with every fault where it is.
+    Raises VALIDATION_ERROR, with the line if it is not TOML, or with every fault.
     """
     table = parse_toml(data, name)
     if faults := [*find_faults(table, _Document), *_bad_ids(table)]:
@@ -99,12 +99,12 @@ def parse_manifest(data: bytes, name: str) -> Manifest:
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
         raise validation_error(*faults, message=first + more)
     document = msgspec.convert(table, _Document)
-    dependencies = {key: _lifted(value) for key, value in document.dependencies.items()}
+    dependencies = {key: _normalized(value) for key, value in document.dependencies.items()}
     return Manifest(metadata=document.metadata, dependencies=dependencies, tool=document.tool.skill_registry)
 
 
 def parse_toml(data: bytes, name: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
-    """Return a file's tables. Raises VALIDATION_ERROR that says where it is not TOML."""
+    """Return the tables of a file. Raises VALIDATION_ERROR with the line if it is not TOML."""
     try:
         if len(data) > MAX_BYTES:
             raise ValueError(f"is larger than {MAX_BYTES:,} bytes")
@@ -119,23 +119,23 @@ def _bad_ids(table: dict[str, Any]) -> list[FieldError]:
     return [fault for key in keys for fault in find_faults(key, SkillId, f"dependencies.{key[:_SHOWN_CHARACTERS]}")]
 
 
-def _lifted(value: str | Dependency) -> Dependency:
-    """Return an entry in its long form, with what its origin says of version and editable in the one place."""
+def _normalized(value: str | Dependency) -> Dependency:
+    """Return an entry in its long form, with `version` and `editable` moved out of the origin."""
     if isinstance(value, str):
         return Dependency(version=value)
     return Dependency(
         version=value.version or getattr(value.origin, "version", None),
-        origin=without_said(value.origin),
+        origin=without_version(value.origin),
         groups=value.groups,
         editable=value.editable or getattr(value.origin, "editable", False),
     )
 
 
-def without_said(origin: Origin | None) -> Origin | None:
-    """Return an origin without the version and `editable` that stand beside it in an entry."""
+def without_version(origin: Origin | None) -> Origin | None:
+    """Return an origin without `version` and `editable`, which an entry has beside it."""
     if origin is None:
         return None
-    said = {"version": None, "editable": False}
+    cleared = {"version": None, "editable": False}
     return msgspec.structs.replace(
-        origin, **{name: value for name, value in said.items() if name in origin.__struct_fields__}
+        origin, **{name: value for name, value in cleared.items() if name in origin.__struct_fields__}
     )

@@ -1,4 +1,4 @@
-"""One entry of a skill-project.toml put in, changed or taken out, and everything else left as it is written."""
+"""Adds, changes or removes one entry of a skill-project.toml, and leaves all other text as it is."""
 
 from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any
@@ -11,21 +11,21 @@ from tomlkit.items import Item
 from registry.errors import RegistryError, conflict, validation_error
 from registry.project.manifest import MAX_BYTES, Dependency, parse_toml
 
-_OURS = tuple(Dependency.__struct_fields__)
+_FIELDS = tuple(Dependency.__struct_fields__)
 
 
 def put_dependency(text: str, skill_id: str, dependency: Dependency, name: str) -> str:
-    """Return the text of the file `name` with this entry; keys of the entry that are not ours stay.
+    """Return the text of the file `name` with this entry. Unknown keys of an existing entry stay.
 
-    Raises CONFLICT where the file is written in a way that does not allow it.
+    Raises CONFLICT if the layout of the file does not allow the change.
     """
-    wanted: dict[str, Any] = msgspec.to_builtins(dependency)
+    fields: dict[str, Any] = msgspec.to_builtins(dependency)
     expected = _dependencies(text, name)
-    before = expected.get(skill_id)
-    others = {key: value for key, value in before.items() if key not in _OURS} if isinstance(before, dict) else {}
-    plain = set(wanted) == {"version"} and not isinstance(before, dict)
-    expected[skill_id] = wanted["version"] if plain else wanted | others
-    return _edited(text, name, expected, lambda table: _put(table, skill_id, wanted))
+    current = expected.get(skill_id)
+    others = {key: value for key, value in current.items() if key not in _FIELDS} if isinstance(current, dict) else {}
+    is_short = set(fields) == {"version"} and not isinstance(current, dict)
+    expected[skill_id] = fields["version"] if is_short else fields | others
+    return _edited(text, name, expected, lambda table: _put(table, skill_id, fields))
 
 
 def remove_dependency(text: str, skill_id: str, name: str) -> str:
@@ -40,7 +40,7 @@ def _dependencies(text: str, name: str) -> dict[str, Any]:
 
 
 def _edited(text: str, name: str, expected: dict[str, Any], edit: Callable[[Any], None]) -> str:
-    """Return the text after an edit that is known to have changed the dependencies to what is expected, and no more."""
+    """Return the text after an edit, checked to change the dependencies to `expected` and nothing else."""
     try:
         document = tomlkit.parse(text)
         edit(document.setdefault("dependencies", tomlkit.table()))
@@ -59,25 +59,25 @@ def _edited(text: str, name: str, expected: dict[str, Any], edit: Callable[[Any]
 
 
 def _parts(text: str, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the dependencies of a file, and the rest. Floats are left as text, since `nan` does not equal itself."""
+    """Return the dependencies of a file, and the rest. Floats stay text, since `nan` does not equal itself."""
     rest = parse_toml(text.encode(), name, str)
     return rest.pop("dependencies", {}), rest
 
 
 def _impossible(name: str) -> RegistryError:
-    return conflict(f"{name} is written in a way that does not allow this change: make it by hand")
+    return conflict(f"The layout of {name} does not allow this change: edit the file by hand")
 
 
-def _put(table: Any, skill_id: str, wanted: Mapping[str, Any]) -> None:
+def _put(table: Any, skill_id: str, fields: Mapping[str, Any]) -> None:
     current = table.get(skill_id)
     if not isinstance(current, MutableMapping):
-        table[skill_id] = wanted["version"] if set(wanted) == {"version"} else _item(wanted)
+        table[skill_id] = fields["version"] if set(fields) == {"version"} else _item(fields)
         return
-    for key in _OURS:
-        if key not in wanted:
+    for key in _FIELDS:
+        if key not in fields:
             current.pop(key, None)
-        elif key not in current or _plain(current[key]) != wanted[key]:
-            current[key] = _item(wanted[key])
+        elif key not in current or _plain(current[key]) != fields[key]:
+            current[key] = _item(fields[key])
 
 
 def _plain(item: Any) -> Any:
@@ -85,10 +85,10 @@ def _plain(item: Any) -> Any:
 
 
 def _item(value: Any) -> Any:
-    """Return a value as it is written on one line."""
+    """Return a value in the form of a single line."""
     if not isinstance(value, Mapping):
         return value
     table = tomlkit.inline_table()
-    for key, one in value.items():
-        table[key] = _item(one)
+    for key, element in value.items():
+        table[key] = _item(element)
     return table

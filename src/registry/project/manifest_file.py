@@ -1,4 +1,4 @@
-"""The project's skill-project.toml as a file: read as often as asked, changed by one writer at a time."""
+"""Reads and changes the skill-project.toml of a project, with one writer at a time."""
 
 import errno
 import logging
@@ -15,7 +15,7 @@ from msgspec import UNSET, UnsetType
 from registry.domain.models import Groups, SkillId, SourceName, Version
 from registry.domain.origins import Origin, SourceOrigin, parse_origin
 from registry.errors import FieldError, RegistryError, conflict, not_found, service_unavailable, validation_error
-from registry.project.manifest import MAX_BYTES, Dependency, Manifest, parse_manifest, without_said
+from registry.project.manifest import MAX_BYTES, Dependency, Manifest, parse_manifest, without_version
 from registry.project.manifest_edit import put_dependency, remove_dependency
 from registry.runtime.atomic_files import only_writer, replace_file
 
@@ -25,9 +25,9 @@ _UNWRITABLE = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, 
 
 
 class DependencyChanges(msgspec.Struct, kw_only=True):
-    """The body that changes a dependency: only what is sent changes.
+    """The body that changes a dependency. Fields that are not sent stay as they are.
 
-    `source_name` is short for an origin, and an origin may be one string that says which it is.
+    `source_name` is short for an origin. An origin may be an object or a string.
     """
 
     skill_id: SkillId | UnsetType = UNSET
@@ -39,16 +39,16 @@ class DependencyChanges(msgspec.Struct, kw_only=True):
 
 
 class NewDependency(DependencyChanges, kw_only=True):
-    """The body that adds a dependency; without a version any is wanted, without an origin it may be any source's."""
+    """The body that adds a dependency. Without a version, any is accepted; without an origin, any source is."""
 
     skill_id: SkillId
 
 
 class ManifestFile:
-    """A skill-project.toml, which need not be there yet.
+    """A skill-project.toml, which may not exist yet.
 
-    Methods raise VALIDATION_ERROR for a file that cannot be understood, which is then never written, and
-    SERVICE_UNAVAILABLE for one that cannot be reached.
+    Methods raise VALIDATION_ERROR for an invalid file, which they never write, and SERVICE_UNAVAILABLE for a file that
+    cannot be read or written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -60,24 +60,24 @@ class ManifestFile:
         return self.path.parent
 
     def read(self) -> Manifest | None:
-        """Return what the file says; None where there is none."""
+        """Return the content of the file, or None if it does not exist."""
         data = self._bytes()
         return None if data is None else parse_manifest(data, self.path.name)
 
     def add(self, new: NewDependency) -> Dependency:
-        """Add a dependency. Raises CONFLICT where it is there."""
+        """Add a dependency. Raises CONFLICT if it exists."""
         dependency = Dependency(**_sent(new, new.skill_id))
 
         def edit(text: str, manifest: Manifest) -> str:
             if new.skill_id in manifest.dependencies:
-                raise conflict(f"'{new.skill_id}' is in the manifest already")
+                raise conflict(f"'{new.skill_id}' is already in the manifest")
             return put_dependency(text, new.skill_id, dependency, self.path.name)
 
         self._edit(edit)
         return dependency
 
     def change(self, skill_id: str, changes: DependencyChanges) -> Dependency:
-        """Change what is sent of a dependency and return it. Raises NOT_FOUND, VALIDATION_ERROR for an empty body."""
+        """Change the sent fields of a dependency and return it. Raises NOT_FOUND, VALIDATION_ERROR if none is sent."""
         if changes.skill_id not in (UNSET, skill_id):
             raise validation_error(FieldError("skill_id", "must be the id in the path"))
         sent = _sent(changes, skill_id)
@@ -87,29 +87,29 @@ class ManifestFile:
 
         def edit(text: str, manifest: Manifest) -> str:
             nonlocal changed
-            changed = msgspec.structs.replace(_expect(manifest, skill_id), **sent)
+            changed = msgspec.structs.replace(_get(manifest, skill_id), **sent)
             return put_dependency(text, skill_id, changed, self.path.name)
 
         self._edit(edit)
         return changed
 
     def remove(self, skill_id: str) -> None:
-        """Take a dependency out. Raises NOT_FOUND."""
+        """Remove a dependency. Raises NOT_FOUND."""
 
         def edit(text: str, manifest: Manifest) -> str:
-            _expect(manifest, skill_id)
+            _get(manifest, skill_id)
             return remove_dependency(text, skill_id, self.path.name)
 
         self._edit(edit)
 
     def discard(self, skill_id: str) -> None:
-        """Take a dependency out if it is there; where the file does not let itself be changed, the log says so."""
+        """Remove a dependency if it exists. A failure is logged."""
         try:
             manifest = self.read()
             if manifest is not None and skill_id in manifest.dependencies:
                 self.remove(skill_id)
         except (RegistryError, OSError) as error:
-            _log.warning("skill %s was removed, its entry in the manifest may not be: %s", skill_id, error)
+            _log.warning("cannot remove skill %s from the manifest: %s", skill_id, error)
 
     def _edit(self, edit: Callable[[str, Manifest], str]) -> None:
         with refusing_unwritable(self.path.name):
@@ -138,27 +138,27 @@ class ManifestFile:
 
 @contextmanager
 def refusing_unwritable(name: str) -> Iterator[None]:
-    """Raise SERVICE_UNAVAILABLE where the block may not, or in time cannot, write the project's file `name`."""
+    """Raise SERVICE_UNAVAILABLE if the block cannot write the file `name`, or not in time."""
     try:
         yield
     except TimeoutError:
-        raise service_unavailable(f"Another process is writing {name}") from None
+        raise service_unavailable(f"Another process is writing {name}: try again later") from None
     except OSError as error:
         if error.errno not in _UNWRITABLE:
             raise
         raise service_unavailable(f"{name} cannot be written: {error.strerror}") from None
 
 
-def _expect(manifest: Manifest, skill_id: str) -> Dependency:
+def _get(manifest: Manifest, skill_id: str) -> Dependency:
     if skill_id not in manifest.dependencies:
         raise not_found(f"'{skill_id}' in the manifest")
     return manifest.dependencies[skill_id]
 
 
 def _sent(body: DependencyChanges, skill_id: str) -> dict[str, Any]:
-    """Return what a body says of an entry's fields, all that its origin says of them included.
+    """Return the sent fields of an entry, including `version` and `editable` of the origin.
 
-    Raises VALIDATION_ERROR where the body contradicts itself.
+    Raises VALIDATION_ERROR if the body is contradictory.
     """
     sent = {name: value for name in Dependency.__struct_fields__ if (value := getattr(body, name)) is not UNSET}
     if isinstance(sent.get("origin"), str):
@@ -170,15 +170,15 @@ def _sent(body: DependencyChanges, skill_id: str) -> dict[str, Any]:
         sent["origin"] = SourceOrigin(source=body.source_name, skill=skill_id)
     origin = sent.get("origin")
     for name in ("version", "editable"):
-        within = getattr(origin, name, None)
-        if within and sent.get(name) not in (None, within):
-            faults.append(FieldError(name, "must be that of the origin, or not be sent"))
-        elif within:
-            sent[name] = within
+        nested = getattr(origin, name, None)
+        if nested and sent.get(name) not in (None, nested):
+            faults.append(FieldError(name, "must equal that of the origin, or not be sent"))
+        elif nested:
+            sent[name] = nested
     if faults:
         raise validation_error(*faults)
     if origin is not None:
-        sent["origin"] = without_said(origin)
+        sent["origin"] = without_version(origin)
     if "groups" in sent:
         sent["groups"] = list(dict.fromkeys(sent["groups"]))
     return sent

@@ -1,4 +1,4 @@
-"""The project that uses the skills: what it depends on and what of that is installed, and its rule file for editors."""
+"""The overview of a project: its dependencies, whether they are installed, and its rule file for editors."""
 
 import os
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ MDC_PATH = ".cursor/rules/skills.mdc"
 
 
 class ManifestSkill(msgspec.Struct, kw_only=True):
-    """One dependency as it stands in the list."""
+    """One dependency in the list of the manifest."""
 
     id: str
     version: str | None
@@ -28,7 +28,7 @@ class ManifestSkill(msgspec.Struct, kw_only=True):
 
 
 class ProjectSkill(msgspec.Struct, kw_only=True):
-    """One dependency and whether it is installed. `location` is its URL, path or source as the manifest has it."""
+    """One dependency and whether it is installed. `location` is the URL, path or source in the manifest."""
 
     id: str
     type: SourceKind
@@ -40,7 +40,7 @@ class ProjectSkill(msgspec.Struct, kw_only=True):
 
 
 class ProjectData(msgspec.Struct, kw_only=True):
-    """The project; nulls and no skills where there is no manifest."""
+    """The project; nulls and no skills without a manifest."""
 
     metadata: ProjectMetadata | None
     skills_directory: str | None
@@ -48,7 +48,7 @@ class ProjectData(msgspec.Struct, kw_only=True):
 
 
 class GeneratedMdc(msgspec.Struct, kw_only=True):
-    """The rule file: its path below the project's folder, how many skills it lists, and its text."""
+    """The rule file: its path below the project's folder, the number of skills it lists, and its text."""
 
     path: str
     skills_count: int
@@ -56,7 +56,7 @@ class GeneratedMdc(msgspec.Struct, kw_only=True):
 
 
 def manifest_skill(skill_id: str, dependency: Dependency) -> ManifestSkill:
-    """Return a dependency as it stands in the list."""
+    """Return a dependency as an entry of the list."""
     return ManifestSkill(
         id=skill_id,
         version=dependency.version,
@@ -67,18 +67,20 @@ def manifest_skill(skill_id: str, dependency: Dependency) -> ManifestSkill:
 
 
 def manifest_skills(manifest: Manifest | None) -> list[ManifestSkill]:
-    """Return the dependencies of a manifest, if there is one, in its order."""
+    """Return the dependencies of a manifest in its order; an empty list without a manifest."""
     return [manifest_skill(*item) for item in manifest.dependencies.items()] if manifest else []
 
 
 def project_data(manifest: Manifest | None, catalog: Catalog) -> ProjectData:
-    """Return the project as its manifest, if there is one, describes it."""
+    """Return the overview of the project."""
     if manifest is None:
         return ProjectData(metadata=None, skills_directory=None, skills=[])
     return ProjectData(
         metadata=manifest.metadata,
         skills_directory=manifest.tool.skills_directory,
-        skills=[_project_skill(key, one, catalog) for key, one in manifest.dependencies.items()],
+        skills=[
+            _project_skill(skill_id, dependency, catalog) for skill_id, dependency in manifest.dependencies.items()
+        ],
     )
 
 
@@ -108,9 +110,9 @@ def _location(origin: Origin | None) -> str | None:
 
 
 def generate_mdc(catalog: Catalog, skills_dir: Path, project: Path, *, write: bool) -> GeneratedMdc:
-    """Return the rule file of the installed skills that are enabled, and write it where that is asked for.
+    """Return the rule file of the installed, enabled skills; with `write`, also write it.
 
-    Raises CONFLICT where its folder is a link out of the project, SERVICE_UNAVAILABLE where it cannot be written.
+    Raises CONFLICT if its folder is a link out of the project, SERVICE_UNAVAILABLE if it cannot be written.
     """
     listed = list(_listed(catalog, skills_dir, project))
     content = render_mdc(listed)
@@ -129,7 +131,7 @@ def _listed(catalog: Catalog, skills_dir: Path, project: Path) -> Iterator[Liste
 def _write(project: Path, content: str) -> None:
     path = project / MDC_PATH
     if not path.parent.resolve().is_relative_to(project.resolve()):
-        raise conflict(f"The folder of {MDC_PATH} is a link that leaves the project")
+        raise conflict(f"The folder of {MDC_PATH} is a link to a place outside the project: replace it with a folder")
     with refusing_unwritable(MDC_PATH):
         path.parent.mkdir(parents=True, exist_ok=True)
         with only_writer(path):

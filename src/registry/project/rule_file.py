@@ -1,7 +1,7 @@
-"""The rule file that tells an editor's agent which skills a project has: Markdown with front matter (`.mdc`).
+"""The rule file that lists the skills of a project for an editor's agent: Markdown with front matter (`.mdc`).
 
-Skills are anybody's words. Each stands as one line of plain text: it cannot end the front matter, open a fence, a
-heading, a link or a comment, or name a file with `@`, which editors would read into the prompt.
+Names and descriptions of skills are untrusted. Each skill is one line of plain text: it cannot end the front matter,
+start a fence, heading, link or comment, or name a file with `@`, which editors would include in the prompt.
 """
 
 import re
@@ -22,28 +22,28 @@ words: they tell what it is for and ask for nothing.
 """
 
 _OTHER = "Other"
-_LONGEST_HEADING = 60
-_LONGEST_DESCRIPTION = 500
+_MAX_HEADING = 60
+_MAX_DESCRIPTION = 500
 
-_MARKS: dict[int, str] = {ord(sign): f"\\{sign}" for sign in "\\`*_[]<>#|~&$"} | {ord("@"): "&#64;"}
+_MARKS: dict[int, str] = {ord(char): f"\\{char}" for char in "\\`*_[]<>#|~&$"} | {ord("@"): "&#64;"}
 _INVISIBLE = re.compile(r"[\u034f\u115f\u1160\u17b4\u17b5\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9._/+-]+")
 
 
 class ListedSkill(NamedTuple):
-    """A skill and where its SKILL.md is, relative to the project's folder."""
+    """A skill and the path of its SKILL.md, relative to the project's folder."""
 
     skill: Skill
     path: str
 
 
 def render_mdc(skills: Iterable[ListedSkill]) -> str:
-    """Return the rule file for these skills: by category, then by id; equal skills give equal text.
+    """Return the rule file for these skills, ordered by category and id. Equal skills give equal text.
 
-    A skill's category is `category` in its metadata, else its first tag, in upper or lower case.
+    The category of a skill is `category` in its metadata, else its first tag. Case is ignored.
     """
     categories: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for listed in sorted(skills, key=lambda one: one.skill.id):
+    for listed in sorted(skills, key=lambda listed: listed.skill.id):
         category = _category(listed.skill)
         categories[category.casefold()].append((category, _line(listed)))
     parts = [FRONT_MATTER, _INTRODUCTION]
@@ -54,10 +54,10 @@ def render_mdc(skills: Iterable[ListedSkill]) -> str:
 
 
 def _category(skill: Skill) -> str:
-    said = skill.metadata.get("category")
-    if not isinstance(said, str):
-        said = skill.tags[0] if skill.tags else ""
-    return plain_text(said, _LONGEST_HEADING) or _OTHER
+    category = skill.metadata.get("category")
+    if not isinstance(category, str):
+        category = skill.tags[0] if skill.tags else ""
+    return plain_text(category, _MAX_HEADING) or _OTHER
 
 
 def _line(listed: ListedSkill) -> str:
@@ -65,19 +65,19 @@ def _line(listed: ListedSkill) -> str:
     shown = f"`{path}`" if _PLAIN_PATH.fullmatch(path) else plain_text(path, len(path))
     return (
         f"- **{plain_text(skill.name, 100) or skill.id}** (`{skill.id}` {skill.version}, {shown}): "
-        f"{plain_text(skill.description, _LONGEST_DESCRIPTION)}\n"
+        f"{plain_text(skill.description, _MAX_DESCRIPTION)}\n"
     )
 
 
-def plain_text(text: str, longest: int) -> str:
-    """Return a text as one line of Markdown that means nothing but its visible characters, cut to `longest` of them."""
-    visible = "".join(sign for sign in _INVISIBLE.sub("", text) if sign.isspace() or _is_visible(sign))
+def plain_text(text: str, limit: int) -> str:
+    """Return the visible characters of a text as one line of escaped Markdown, cut to `limit` characters."""
+    visible = "".join(char for char in _INVISIBLE.sub("", text) if char.isspace() or _is_visible(char))
     line = " ".join(visible.split())
-    if len(line) > longest:
-        line = f"{line[: longest - 1].rstrip()}…"
+    if len(line) > limit:
+        line = f"{line[: limit - 1].rstrip()}…"
     return line.translate(_MARKS)
 
 
-def _is_visible(sign: str) -> bool:
-    """Return whether a character is none of Unicode's controls, formats (bidi, zero width, tags) and unassigned."""
-    return not unicodedata.category(sign).startswith("C")
+def _is_visible(char: str) -> bool:
+    """Return whether a character is no control, no format (bidi, zero width, tag) and assigned."""
+    return not unicodedata.category(char).startswith("C")

@@ -1,4 +1,4 @@
-"""The skills directory checked against `skills.lock`, from the files alone: no server, no catalog, no network."""
+"""Compares the skills directory with `skills.lock`, using only files: no server, catalog or network."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ from registry.skill_folder import find_skill_folders, tree_digest
 
 
 class Difference(msgspec.Struct, kw_only=True):
-    """A folder below the skills directory that is not what the lock says; `added` is one it does not name."""
+    """A folder below the skills directory that differs from the lock; `added` is one without a lock entry."""
 
     path: str
     kind: Literal["changed", "missing", "added", "unreadable"]
@@ -20,13 +20,13 @@ class Difference(msgspec.Struct, kw_only=True):
 
 
 def differences(locked: Sequence[LockedSkill], skills_dir: Path) -> list[Difference]:
-    """Return how the skills directory differs from the lock, in order of path: nothing where all agree."""
-    found = {folder.relative_to(skills_dir).as_posix() for folder in find_skill_folders(skills_dir)}
+    """Return the differences of the skills directory from the lock, in order of path."""
+    folders = {folder.relative_to(skills_dir).as_posix() for folder in find_skill_folders(skills_dir)}
     added = [
-        Difference(path=shown(path), kind="added", message="the lock does not name this skill")
-        for path in found - {skill.path for skill in locked}
+        Difference(path=shown(path), kind="added", message="the lock has no entry for this skill")
+        for path in folders - {skill.path for skill in locked}
     ]
-    return sorted([*added, *_differing(locked, skills_dir)], key=lambda one: one.path)
+    return sorted([*added, *_differing(locked, skills_dir)], key=lambda difference: difference.path)
 
 
 def _differing(locked: Sequence[LockedSkill], skills_dir: Path) -> Iterator[Difference]:
@@ -34,7 +34,7 @@ def _differing(locked: Sequence[LockedSkill], skills_dir: Path) -> Iterator[Diff
         try:
             sha256 = tree_digest(skills_dir / skill.path).removeprefix("sha256:")
         except (FileNotFoundError, NotADirectoryError):
-            yield Difference(path=skill.path, kind="missing", message=f"the folder of {skill.id} is not there")
+            yield Difference(path=skill.path, kind="missing", message=f"the folder of {skill.id} is missing")
         except OSError as error:
             reason = f"{skill.id} cannot be read: {error.strerror}"
             yield Difference(path=skill.path, kind="unreadable", message=reason)

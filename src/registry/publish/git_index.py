@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from registry.outbound import parse_url
-from registry.outbound.git import READING, GitError, GitRun, authorized
+from registry.outbound.git import SAFE_CONFIG, GitError, GitRun, authorization_config
 from registry.publish.index_lines import merged
 from registry.runtime.atomic_files import TEMPORARY_PREFIX, temporary_path
 
@@ -25,7 +25,7 @@ _OF_THE_VOLUME = "lost+found"
 """What a file system puts into its own root."""
 
 _WRITING: Mapping[str, str] = {
-    **READING,
+    **SAFE_CONFIG,
     "protocol.file.allow": "always",
     "protocol.ssh.allow": "always",
     "push.default": "nothing",
@@ -66,7 +66,7 @@ class GitIndex:
         elif url.startswith(("http://", "https://")):
             target = parse_url(url)
             self._url = str(target.url)
-            self._settings |= authorized(target)
+            self._settings |= authorization_config(target)
 
     def prepare(self) -> None:
         """Clone the index where the folder is empty or missing; a folder that is filled must be a clone.
@@ -228,7 +228,7 @@ class GitIndex:
 
     def _put(self, run: GitRun, commits: Sequence["_Commit"], tip: str | None) -> str:
         """Push commits on top of `tip`, where the clone is; return the last of them. Raises GitError."""
-        run("fast-import", "--quiet", "--done", "--date-format=now", given=self._stream(commits, tip))
+        run("fast-import", "--quiet", "--done", "--date-format=now", stdin=self._stream(commits, tip))
         run("reset", "--quiet", "--hard")
         run("push", "--quiet", "--", self._url, f"HEAD:refs/heads/{self._branch}")
         return run("rev-parse", "--verify", "HEAD^{commit}").strip()

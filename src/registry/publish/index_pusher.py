@@ -77,7 +77,7 @@ class IndexPusher:
             self.push()
             self._failures = 0
             # A quarter of the time at most: pushing costs as much as searching, and what waits is pushed together.
-            self._thread.rest(min(3 * (time.monotonic() - started), _LONGEST_REST_SECONDS))
+            self._thread.pause(min(3 * (time.monotonic() - started), _LONGEST_REST_SECONDS))
         except (GitError, OSError, DatabaseError) as error:
             self._failures = min(self._failures + 1, 10)
             if not self._thread.is_stopped:

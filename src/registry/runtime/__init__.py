@@ -1,1 +1,1 @@
-"""What a long-lived process needs: files, threads, leader election, commit notifications and logs."""
+"""Infrastructure of a long-lived process: files, threads, leader election, commit notifications, metrics and logs."""

@@ -1,4 +1,4 @@
-"""Files written so that a crash at any moment leaves the old content or the new one, whole; one writer at a time."""
+"""Atomic file writes, by one writer at a time: a crash leaves the complete old content or the complete new one."""
 
 import fcntl
 import glob
@@ -10,19 +10,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 TEMPORARY_PREFIX = ".skill-registry-"
-"""How the names of our unfinished files and folders begin; nobody else's do."""
+"""The prefix of the names of unfinished files and folders."""
 
 _LOCK_SECONDS = 10.0
 _LOCK_POLL_SECONDS = 0.01
 
 
 def temporary_path(folder: Path, kind: str = "") -> Path:
-    """Return a path in `folder` that nobody uses."""
+    """Return an unused path in `folder`."""
     return folder / f"{TEMPORARY_PREFIX}{kind}{secrets.token_hex(8)}"
 
 
 def write_new(path: Path, data: bytes, mode: int) -> None:
-    """Write a file that must not exist yet, through to the disk."""
+    """Write a file that must not exist yet, and sync it to disk."""
     with path.open("xb") as file:
         file.write(data)
         file.flush()
@@ -31,7 +31,7 @@ def write_new(path: Path, data: bytes, mode: int) -> None:
 
 
 def replace_file(path: Path, data: bytes, mode: int = 0o644) -> None:
-    """Give `path` this content, durably; a link is replaced, not followed. Raises OSError."""
+    """Replace the content of `path` atomically and durably. A link is replaced, not followed. Raises OSError."""
     temporary = temporary_path(path.parent, f"{path.name}-")
     try:
         write_new(temporary, data, mode)
@@ -43,7 +43,7 @@ def replace_file(path: Path, data: bytes, mode: int = 0o644) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder last."""
+    """Sync the entries of a folder to disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -52,23 +52,23 @@ def sync_folder(folder: Path) -> None:
 
 
 def sync_tree(folder: Path) -> None:
-    """Make everything below a folder last: its files, the which are no links, and its folders."""
-    for where, _, names in os.walk(folder):
+    """Sync everything below a folder to disk. It must not contain links. Raises OSError."""
+    for parent, _, names in os.walk(folder):
         for name in names:
-            descriptor = os.open(f"{where}/{name}", os.O_RDONLY | os.O_NOFOLLOW)
+            descriptor = os.open(f"{parent}/{name}", os.O_RDONLY | os.O_NOFOLLOW)
             try:
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
-        sync_folder(Path(where))
+        sync_folder(Path(parent))
 
 
 @contextmanager
 def only_writer(path: Path) -> Iterator[None]:
-    """Keep other threads and processes that do the same from writing `path`, or a file beside it, during the block.
+    """Hold the write lock of the folder of `path` during the block, and remove temporary files of killed writers.
 
-    What killed writers have left of `path` is removed. The folder itself is what is locked, so that no lock file
-    lies about. Raises TimeoutError when another holds it for ten seconds, OSError.
+    The lock excludes other threads and processes. It is on the folder itself, so that it leaves no lock file behind.
+    Raises TimeoutError if another writer holds it for ten seconds, OSError.
     """
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -87,7 +87,7 @@ def _lock(descriptor: int) -> None:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > deadline:
-                raise TimeoutError("another process is writing") from None
+                raise TimeoutError("another process is writing to the same folder: try again later") from None
             time.sleep(_LOCK_POLL_SECONDS)
         else:
             return

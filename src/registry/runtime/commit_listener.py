@@ -1,4 +1,4 @@
-"""Wakes the background work of a process when something was committed, whichever process has done it."""
+"""Notifies a process of commits by any process, so that its background work starts at once."""
 
 import logging
 from collections.abc import Callable
@@ -9,41 +9,41 @@ from registry.runtime.periodic_worker import PeriodicWorker
 _log = logging.getLogger("registry.runtime")
 
 _WAIT_SECONDS = 0.25
-"""How long a stop may have to wait."""
+"""How long `stop` may take."""
 
-_REST_SECONDS = 0.1
-"""Between one call and the next: what is committed meanwhile is told once."""
+_PAUSE_SECONDS = 0.1
+"""The pause between two calls. Commits in between cause one call."""
 
-_REST_IN_OUTAGE_SECONDS = 1.0
+_OUTAGE_PAUSE_SECONDS = 1.0
 
 
 class CommitListener:
-    """Calls `look` soon after each commit, in a thread of its own.
+    """Calls `on_commit` in a thread soon after each commit.
 
-    It is what makes things quick, not what makes them right: whoever works in the background also looks by itself now
-    and then, and a search asks for the change number anyway. So `look` may raise DatabaseError, and is called again.
+    Correctness does not depend on it: background workers also poll now and then, and a search reads the change number
+    anyway. So `on_commit` may raise DatabaseError; the next commit calls it again.
     """
 
-    def __init__(self, database: Database, look: Callable[[], None]) -> None:
+    def __init__(self, database: Database, on_commit: Callable[[], None]) -> None:
         self._database = database
-        self._look = look
-        self._thread = PeriodicWorker("waking", self._round)
+        self._on_commit = on_commit
+        self._worker = PeriodicWorker("commits", self._run_once)
 
     def start(self) -> None:
-        """Call from now on, for the first time at once."""
-        self._thread.start()
+        """Start the thread. It calls `on_commit` at once for the first time."""
+        self._worker.start()
 
     def stop(self) -> None:
-        """Call no more."""
-        self._thread.stop()
+        """Stop the thread."""
+        self._worker.stop()
 
-    def _round(self) -> float:
+    def _run_once(self) -> float:
         try:
             if not self._database.changed(_WAIT_SECONDS):
                 return 0.0
-            self._look()
+            self._on_commit()
         except DatabaseError:
-            return _REST_IN_OUTAGE_SECONDS  # whoever needs the database says so
-        except Exception:
-            _log.exception("what others have committed could not be taken up; it is tried again")
-        return _REST_SECONDS
+            return _OUTAGE_PAUSE_SECONDS  # the work that needs the database reports the error
+        except Exception:  # the thread must survive any error, or no commit would be noticed any more
+            _log.exception("cannot process the commits of other processes; the next commit tries again")
+        return _PAUSE_SECONDS

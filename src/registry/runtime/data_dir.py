@@ -1,4 +1,4 @@
-"""One server a data directory: the lock that says so."""
+"""The lock of a data directory, which allows one server at a time."""
 
 import fcntl
 import json
@@ -10,22 +10,22 @@ LOCK_FILE = "skill-registry.lock"
 
 
 class DataDirInUse(Exception):
-    """Another server runs on the data directory; `url` is where it listens, if it has said so."""
+    """Another server uses the data directory. `url` is the address it listens on, if known."""
 
     def __init__(self, folder: Path, owner: dict[str, object]) -> None:
         self.url = str(owner["url"]) if owner.get("url") else None
-        where = f" at {self.url}" if self.url else ""
+        address = f" at {self.url}" if self.url else ""
         super().__init__(
-            f"another skill-registry (process {owner.get('pid', 'unknown')}{where}) is running on the data directory "
+            f"another skill-registry (process {owner.get('pid', 'unknown')}{address}) is running on the data directory "
             f"{folder.name}: stop it, use it with --server, or choose another --data-dir"
         )
 
 
 class DataDirLock:
-    """Holds a data directory for this process and the workers it starts, until it is released or the process ends."""
+    """Locks a data directory for this process and its workers, until release or the end of the process."""
 
     def __init__(self, folder: Path) -> None:
-        """Take the lock. Raises DataDirInUse where another process holds it, OSError where it cannot be made."""
+        """Take the lock. Raises DataDirInUse if another process holds it, OSError."""
         folder.mkdir(parents=True, exist_ok=True)
         self._file: IO[str] = (folder / LOCK_FILE).open("a+")
         try:
@@ -37,14 +37,14 @@ class DataDirLock:
         self.announce(None)
 
     def announce(self, url: str | None) -> None:
-        """Write down who holds the directory and where it listens, for others to read."""
+        """Write the process id and the listening address into the lock file, for other processes."""
         self._file.seek(0)
         self._file.truncate()
         json.dump({"pid": os.getpid(), "url": url}, self._file)
         self._file.flush()
 
     def release(self) -> None:
-        """Let the directory go."""
+        """Release the lock."""
         self._file.close()
 
 

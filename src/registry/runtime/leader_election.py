@@ -1,4 +1,4 @@
-"""What only one process of a catalog may do: it is done by the one that leads, and moves on when that one ends."""
+"""Leader election: one process of a catalog does the work that only one may do. When it ends, another takes over."""
 
 import logging
 import threading
@@ -6,63 +6,63 @@ from collections.abc import Callable
 
 _log = logging.getLogger("registry.runtime")
 
-_ASK_EVERY_SECONDS = 3.0
+_INTERVAL_SECONDS = 3.0
 
 
 class LeaderElection:
-    """Asks every few seconds whether this process leads, and takes up or puts down what the leader does.
+    """Takes part in the election every few seconds, and starts or stops the work of the leader.
 
     Args:
-        lead: Returns whether this process leads.
-        take_up: Begins what the leader does. Where it raises, it is tried again at the next turn.
-        put_down: Ends what the leader does, also what was begun only in part.
-        look_after: What the leader does at every turn.
+        elect: Takes part in the election; returns whether this process is the leader.
+        on_elected: Starts the work of the leader. If it raises, the next round tries again.
+        on_demoted: Stops the work of the leader, also if it was started only in part.
+        on_round: Called in every round while this process is the leader.
     """
 
     def __init__(
         self,
-        lead: Callable[[], bool],
-        take_up: Callable[[], None],
-        put_down: Callable[[], None],
-        look_after: Callable[[], None],
+        elect: Callable[[], bool],
+        on_elected: Callable[[], None],
+        on_demoted: Callable[[], None],
+        on_round: Callable[[], None],
     ) -> None:
-        self._lead = lead
-        self._look_after = look_after
-        self._take_up = take_up
-        self._put_down = put_down
+        self._elect = elect
+        self._on_elected = on_elected
+        self._on_demoted = on_demoted
+        self._on_round = on_round
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
         self.leads = False
 
     def start(self) -> None:
-        """Take up the lead if it is to be had, and ask for it from now on."""
-        self._turn()
+        """Take part in the election once, then periodically in a thread."""
+        self._run_once()
         self._thread = threading.Thread(target=self._run, name="lead", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask no more; what was taken up goes on until its own end."""
+        """Leave the election. Work of the leader that is running is not stopped."""
         self._stopped.set()
         if self._thread is not None:
             self._thread.join()
 
     def _run(self) -> None:
-        while not self._stopped.wait(_ASK_EVERY_SECONDS):
-            self._turn()
+        while not self._stopped.wait(_INTERVAL_SECONDS):
+            self._run_once()
 
-    def _turn(self) -> None:
-        may = self._lead()
+    def _run_once(self) -> None:
+        is_elected = self._elect()
         try:
-            if may and not self.leads:
-                self._take_up()
+            if is_elected and not self.leads:
+                self._on_elected()
                 self.leads = True
-            if may:
-                self._look_after()
+            if is_elected:
+                self._on_round()
             elif self.leads:
-                _log.warning("this process leads no more")
+                _log.warning("this process is no longer the leader")
                 self.leads = False
-                self._put_down()
-        except Exception:
-            _log.exception("the lead could not be taken up or put down whole; it is tried again")
+                self._on_demoted()
+        except Exception:  # the thread must survive any error, or this process would leave the election
+            _log.exception("cannot start or stop the work of the leader; the next round tries again")
             self.leads = False
-            self._put_down()
+            self._on_demoted()

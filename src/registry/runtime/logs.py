@@ -1,4 +1,4 @@
-"""How log lines look: one line a record, for people (`text`) or for machines (`json`), on standard error."""
+"""Log output: one line for each record on standard error, as text or JSON."""
 
 import logging
 import re
@@ -17,7 +17,7 @@ _QUIET = ("asyncio", "httpx", "httpcore", "openai", "urllib3", "watchfiles")
 
 
 def configure_logging(log_format: LogFormat, level: LogLevel) -> None:
-    """Send the records of the whole process to standard error; libraries speak from warnings on."""
+    """Send all log records of the process to standard error. Chatty libraries log only from warnings on."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if log_format == "json" else TextLines())
     root = logging.getLogger()
@@ -25,12 +25,12 @@ def configure_logging(log_format: LogFormat, level: LogLevel) -> None:
     root.setLevel(level.upper())
     for name in _QUIET:
         logging.getLogger(name).setLevel(max(root.level, logging.WARNING))
-    # uvicorn warns of every malformed request, which the request log tells already.
+    # uvicorn warns about every malformed request, which the request log already contains.
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line; JSON escapes whatever could break a line."""
+    """One JSON object for each line. JSON escapes line breaks."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as one line of JSON."""
@@ -44,12 +44,12 @@ class JsonLines(logging.Formatter):
 
 
 class TextLines(logging.Formatter):
-    """Time, level and message; control characters are escaped, a traceback's lines stand behind a bar."""
+    """Time, level and message. Control characters are escaped; the lines of a traceback start with a bar."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the record as a line, with its traceback below it."""
+        """Return the record as one line, followed by its traceback."""
         fields = getattr(record, "fields", None)
-        message = _in_words(fields) if fields is not None else record.getMessage()
+        message = _as_text(fields) if fields is not None else record.getMessage()
         line = f"{_time(record)} {record.levelname:<7} {_CONTROL.sub(_escape, message)}"
         if not record.exc_info:
             return line
@@ -57,7 +57,7 @@ class TextLines(logging.Formatter):
         return "\n".join([line, *(f"    | {_CONTROL.sub(_escape, part)}" for part in trace)])
 
 
-def _in_words(fields: dict[str, Any]) -> str:
+def _as_text(fields: dict[str, Any]) -> str:
     return " ".join(f"{name}={value}" for name, value in fields.items())
 
 

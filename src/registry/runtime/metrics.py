@@ -1,4 +1,4 @@
-"""Figures for Prometheus: requests, searches, the index, jobs. Each process has its own, and says which it is."""
+"""Prometheus metrics of one process: requests, searches, publishing, the index and jobs."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -13,16 +13,16 @@ from registry.db import Database
 from search.engine import Engine
 
 PublishStep = Literal["submit", "read", "store", "record", "show"]
-"""A package is looked at and made a job of; unpacked and checked; stored; written to the database; made searchable."""
+"""The steps of publishing: receive the upload, unpack and check it, store it, write the database, index it."""
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
 class Metrics:
-    """Counts what passes through one process; `engine` and `database` are asked when somebody reads the figures."""
+    """Collects the metrics of one process. Each scrape reads the state of `engine` and `database`."""
 
     def __init__(self, engine: Engine, database: Database) -> None:
-        disable_created_metrics()  # type: ignore[no-untyped-call]  # when a counter began tells nobody anything, and doubles what is sent
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # the start time of each counter is useless, and doubles the output
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "skill_registry_requests",
@@ -60,46 +60,46 @@ class Metrics:
             "skill_registry_index_pushed_files", "Files of the index that were pushed.", registry=self._registry
         )
         self._registry.register(_State(engine, database))
-        self._known: dict[tuple[str, str, int], tuple[Callable[[], None], Callable[[float], None]]] = {}
+        self._children: dict[tuple[str, str, int], tuple[Callable[[], None], Callable[[float], None]]] = {}
 
     def answered(self, scope: Any, status: int, seconds: float) -> None:
-        """Count a request by the template of its path, never by the path itself."""
+        """Count a request by its path template, never by its path, which has unlimited values."""
         method, route = scope["method"], str(scope.get("path_template") or "none")
         key = (method, route, status)
-        known = self._known.get(key)
-        if known is None:  # finding a figure by its labels costs more than counting
-            known = self._known[key] = (
+        child = self._children.get(key)
+        if child is None:  # looking up a metric by its labels costs more than counting
+            child = self._children[key] = (
                 self._requests.labels(method, route, str(status)).inc,
                 self._seconds.labels(method, route).observe,
             )
-        count, observe = known
+        count, observe = child
         count()
         observe(seconds)
 
     def searched(self, mode: str, seconds: float) -> None:
-        """Count a search that was run; answers from memory are requests, not searches."""
+        """Count a search. Responses from the cache count as requests only."""
         self._searches.labels(mode).inc()
         self._search_seconds.labels(mode).observe(seconds)
 
     def publish_step(self, step: PublishStep) -> AbstractContextManager[object]:
-        """Measure a step of publishing one package: the block."""
+        """Measure the block as a step of publishing one package."""
         return self._publish_seconds.labels(step).time()
 
     @contextmanager
     def index_push(self, files: int) -> Iterator[None]:
-        """Measure a push of so many files of the index: the block, where it succeeds."""
+        """Measure the block as a push of this many index files, if it succeeds."""
         started = time.monotonic()
         yield
         self._push_seconds.observe(time.monotonic() - started)
         self._pushed_files.inc(files)
 
     def exposition(self) -> bytes:
-        """Return the figures in Prometheus's text format 0.0.4."""
+        """Return the metrics in the Prometheus text format 0.0.4."""
         return generate_latest(self._registry)
 
 
 class _State(Collector):
-    """How the index and the jobs stand at the moment of reading."""
+    """The state of the index and the jobs at the time of a scrape."""
 
     def __init__(self, engine: Engine, database: Database) -> None:
         self._engine = engine

@@ -1,18 +1,18 @@
-"""Work that goes on in a thread of its own, round after round."""
+"""Background work that runs in rounds in a thread."""
 
 import threading
 from collections.abc import Callable
 
 STOP_SECONDS = 3.0
-"""How long a stop waits for a step that is under way. A step that waits for a store or a remote takes longer."""
+"""How long a stop waits for the current step. A step that waits for a store or a remote takes longer."""
 
 
 class PeriodicWorker:
-    """Does rounds of work until it is stopped, and may be started again afterwards.
+    """Runs rounds of work until it is stopped. It can be started again.
 
     Args:
         name: The name of the thread.
-        work: Does one round and returns the seconds to pause after it, unless it is woken. It raises nothing.
+        work: Runs one round and returns the seconds to pause after it. It must not raise.
     """
 
     def __init__(self, name: str, work: Callable[[], float]) -> None:
@@ -23,7 +23,7 @@ class PeriodicWorker:
         self._stopped = threading.Event()
 
     def start(self) -> None:
-        """Begin with a round; one that was under way when it was stopped ends first."""
+        """Start the thread, after the last round of an earlier thread has ended."""
         if self._thread is not None:
             self._thread.join()
         self._stopped.clear()
@@ -32,19 +32,19 @@ class PeriodicWorker:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether a stop was asked for: a round that is under way ends at its next step."""
+        """Whether a stop was requested. A running round should end at its next step."""
         return self._stopped.is_set()
 
     def wake(self) -> None:
-        """Say that there is something to do."""
+        """End the pause, since there is work."""
         self._wake.set()
 
-    def rest(self, seconds: float) -> None:
-        """Pause in a round: only a stop ends it sooner."""
+    def pause(self, seconds: float) -> None:
+        """Pause within a round. Only a stop ends the pause early."""
         self._stopped.wait(seconds)
 
     def stop(self, seconds: float | None = None) -> None:
-        """Ask for an end, and wait for it, at most `seconds` where they are given."""
+        """Request a stop and wait for the end of the thread, at most `seconds` if given."""
         self._stopped.set()
         self._wake.set()
         if self._thread is not None:

@@ -121,10 +121,10 @@ class Services:
     def _look(self) -> None:
         """Take up what any process has committed."""
         if self._registry is not None:
-            self._registry.access.revocations.look()
+            self._registry.access.revocations.refresh()
         if self._publishing is not None:
             self._publishing.look()
-        self.webhooks.look()
+        self.webhooks.wake()
         self.engine.sync()
 
     def _make_leading(self, *, may_lead: bool) -> LeaderElection:
@@ -167,7 +167,7 @@ class Services:
             self.published,
             self.clock,
             self.engine,
-            self.webhooks.note,
+            self.webhooks.enqueue,
             AttachedFile(checkpoint_file(self.registry.signer.name), lambda: self.registry.checkpoint().encode()),
             self.registry.metrics,
         )
@@ -180,7 +180,7 @@ class Services:
             catalog=self.catalog,
             project=self.project,
             clock=self.clock,
-            note=self.webhooks.note,
+            enqueue=self.webhooks.enqueue,
         )
 
     def searched(self, mode: str, seconds: float) -> None:

@@ -22,7 +22,7 @@ class RegistryProfile:
         self.signer = log_signer(settings)
         self.log = TransparencyLog(database, clock)
         if not database.is_read_only:
-            self.log.note_key(self.signer.verifier_key)
+            self.log.record_key(self.signer.verifier_key)
         self.access = Access(settings, database, clock)
         shares = settings.has_other_processes and not database.is_read_only
         self._sharing = RateLimitSync(database, self.access.limiter) if shares else None

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from registry.domain.models import NewSkill, NewVersion, Skill, SkillChanges, SkillVersion
 from registry.domain.roles import Principal
 from registry.errors import conflict
-from registry.install.request import wanted
+from registry.install.request import install_order
 from registry.install.schemas import SkillRequest
 from registry.services.container import Services
 
@@ -19,7 +19,7 @@ def create_skill(services: Services, request: SkillRequest) -> Skill:
 
     Raises VALIDATION_ERROR, CONFLICT, and what installing raises (`install.installer.Installer.install`).
     """
-    order = wanted(request, services.settings.profile)
+    order = install_order(request, services.settings.profile)
     if order is None:
         return services.skill_backends.for_new().create(request)
     return services.installer.install(order)
@@ -44,7 +44,7 @@ def uninstall_skill(services: Services, skill_id: str, etags: Collection[str] | 
     Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, CONFLICT.
     """
     services.skill_backends.of(skill_id).delete(skill_id, etags)
-    services.project.removed(skill_id)
+    services.project.record_removal(skill_id)
 
 
 def add_version(services: Services, skill_id: str, new: NewVersion) -> SkillVersion:

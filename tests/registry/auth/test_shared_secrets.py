@@ -1,4 +1,4 @@
-"""Replicas have their secrets in common: one with others does not start, and a secret can be replaced."""
+"""Replicas share their secrets: one with other secrets does not start, and a secret can be replaced."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def test_a_replica_with_another_secret_is_told_what_to_configure(database: Datab
     assert OURS.hex() not in told
 
 
-def test_a_secret_is_replaced_while_both_count(database: Database) -> None:
+def test_a_secret_can_be_replaced_while_both_are_configured(database: Database) -> None:
     start(database, OURS)
     start(database, THEIRS, OURS)
     start(database, OURS, THEIRS)
@@ -48,7 +48,7 @@ def test_a_replica_that_signs_with_another_key_does_not_start(database: Database
         start(database, OURS, key="log+11111111+theirs")
 
 
-def test_what_is_lost_can_be_forgotten(database: Database) -> None:
+def test_lost_secrets_can_be_forgotten(database: Database) -> None:
     remember_key(database)
     start(database, OURS)
     with database.write() as transaction:

@@ -118,6 +118,6 @@ def test_a_running_server_is_spoken_to(tmp_path: Path, hub: GitServer) -> None:
         assert server.found("pdf") == ["pdf"]
         assert outcomes(Done(tmp_path, "upgrade", "--json", *data)) == {"pdf": "up_to_date"}
         done = Done(tmp_path, "install", "hub/pdf", *data)
-        assert (done.code, "installed already" in done.out) == (1, True)
+        assert (done.code, "already installed" in done.out) == (1, True)
         assert outcomes(Done(tmp_path, "uninstall", "pdf", "--json", "--server", server.url)) == {"pdf": "removed"}
         assert server.found("pdf") == ["hub/pdf"]

@@ -1,4 +1,4 @@
-"""Webhooks: what is told, to whom, how it is signed, and that nothing waits for it or hangs on it."""
+"""Webhooks: which notifications go to which hooks, their signature, and retries."""
 
 import hashlib
 import hmac
@@ -48,102 +48,102 @@ def checked(*findings: Finding, accepted: bool = False, job: str = "job-1") -> C
     )
 
 
-def tell(told: WebhookSender, one: Checked) -> None:
-    with told._database.write() as transaction:
-        told.note(transaction, one)
+def enqueue(webhooks: WebhookSender, result: Checked) -> None:
+    with webhooks._database.write() as transaction:
+        webhooks.enqueue(transaction, result)
 
 
-def states(told: WebhookSender) -> list[tuple[str, int]]:
-    return told._database.read("select state, tries from deliveries")
+def states(webhooks: WebhookSender) -> list[tuple[str, int]]:
+    return webhooks._database.read("select state, tries from deliveries")
 
 
-def test_a_failed_check_is_told_signed_and_once(tmp_path: Path, receiver: WebServer) -> None:
-    told = sender(tmp_path, receiver)
-    tell(told, checked(BAD, ODD))
-    tell(told, checked(BAD))
-    told.start()
-    wait_until(lambda: states(told) == [("delivered", 1)])
-    told.stop()
+def test_a_failed_check_is_sent_once_and_signed(tmp_path: Path, receiver: WebServer) -> None:
+    webhooks = sender(tmp_path, receiver)
+    enqueue(webhooks, checked(BAD, ODD))
+    enqueue(webhooks, checked(BAD))
+    webhooks.start()
+    wait_until(lambda: states(webhooks) == [("delivered", 1)])
+    webhooks.stop()
     ((headers, body),) = receiver.posted
     signature = "sha256=" + hmac.new(b"shh", body, hashlib.sha256).hexdigest()
     assert (headers["X-Skill-Signature"], headers["X-Skill-Event"]) == (signature, "security_issue")
-    said = json.loads(body)
-    assert headers["X-Skill-Delivery"] == said["id"]
-    assert (said["event"], said["hook"], said["job_id"]) == ("security_issue", "validation_failed", "job-1")
-    assert [finding["rule"] for finding in said["findings"]] == ["key", "odd"]
+    payload = json.loads(body)
+    assert headers["X-Skill-Delivery"] == payload["id"]
+    assert (payload["event"], payload["hook"], payload["job_id"]) == ("security_issue", "validation_failed", "job-1")
+    assert [finding["rule"] for finding in payload["findings"]] == ["key", "odd"]
 
 
-def test_who_asked_for_other_events_is_told_nothing(tmp_path: Path, receiver: WebServer) -> None:
-    told = sender(tmp_path, receiver)
-    tell(told, checked(ODD, accepted=True))
-    assert states(told) == []
+def test_a_hook_for_other_events_gets_nothing(tmp_path: Path, receiver: WebServer) -> None:
+    webhooks = sender(tmp_path, receiver)
+    enqueue(webhooks, checked(ODD, accepted=True))
+    assert states(webhooks) == []
 
 
 @pytest.mark.parametrize(
     ("events", "event"), [(("all_checks_passed",), "all_checks_passed"), (("quality_warning",), "quality_warning")]
 )
-def test_a_passed_check_is_told_by_what_the_hook_lists(
+def test_a_passed_check_is_sent_as_the_event_the_hook_lists(
     tmp_path: Path, receiver: WebServer, events: tuple[Any, ...], event: str
 ) -> None:
-    told = sender(tmp_path, receiver, url=HttpUrl(f"{receiver.url}/passed"), events=events)
-    tell(told, checked(ODD, accepted=True))
-    told.start()
+    webhooks = sender(tmp_path, receiver, url=HttpUrl(f"{receiver.url}/passed"), events=events)
+    enqueue(webhooks, checked(ODD, accepted=True))
+    webhooks.start()
     wait_until(lambda: bool(receiver.posted))
-    told.stop()
+    webhooks.stop()
     headers, body = receiver.posted[0]
     assert (headers["X-Skill-Event"], json.loads(body)["hook"]) == (event, "validation_passed")
     assert "X-Skill-Signature" not in headers
 
 
-def test_a_hook_that_fails_is_tried_three_times(
+def test_a_failing_receiver_gets_three_tries(
     tmp_path: Path, receiver: WebServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("registry.events.webhooks._DELAYS", (0.0, 0.0))
     receiver.answers["/failed"] = reply(b"", 500)
-    told = sender(tmp_path, receiver)
-    tell(told, checked(BAD))
-    told.start()
-    wait_until(lambda: states(told) == [("failed", 3)])
-    told.stop()
+    webhooks = sender(tmp_path, receiver)
+    enqueue(webhooks, checked(BAD))
+    webhooks.start()
+    wait_until(lambda: states(webhooks) == [("failed", 3)])
+    webhooks.stop()
     assert len(receiver.posted) == 3
 
 
-def test_what_was_not_sent_is_sent_after_a_restart(tmp_path: Path, receiver: WebServer) -> None:
-    tell(sender(tmp_path, receiver), checked(BAD))
-    told = sender(tmp_path, receiver)
-    told.start()
-    wait_until(lambda: states(told) == [("delivered", 1)])
-    told.stop()
+def test_pending_notifications_are_sent_after_a_restart(tmp_path: Path, receiver: WebServer) -> None:
+    enqueue(sender(tmp_path, receiver), checked(BAD))
+    webhooks = sender(tmp_path, receiver)
+    webhooks.start()
+    wait_until(lambda: states(webhooks) == [("delivered", 1)])
+    webhooks.stop()
 
 
-def test_of_two_senders_one_sends(tmp_path: Path, receiver: WebServer) -> None:
+def test_concurrent_senders_send_each_notification_once(tmp_path: Path, receiver: WebServer) -> None:
     senders = [sender(tmp_path, receiver) for _ in range(3)]
     for number in range(10):
-        tell(senders[0], checked(BAD, job=f"job-{number}"))
-    for one in senders:
-        one.start()
+        enqueue(senders[0], checked(BAD, job=f"job-{number}"))
+    for webhooks in senders:
+        webhooks.start()
     wait_until(lambda: states(senders[0]) == [("delivered", 1)] * 10)
-    for one in senders:
-        one.stop()
+    for webhooks in senders:
+        webhooks.stop()
     assert len({headers["X-Skill-Delivery"] for headers, _ in receiver.posted}) == len(receiver.posted) == 10
 
 
-def test_a_try_that_was_cut_short_counts(tmp_path: Path, receiver: WebServer) -> None:
-    told = sender(tmp_path, receiver)
-    tell(told, checked(BAD))
-    with told._database.write() as transaction:
+def test_an_interrupted_try_counts(tmp_path: Path, receiver: WebServer) -> None:
+    webhooks = sender(tmp_path, receiver)
+    enqueue(webhooks, checked(BAD))
+    with webhooks._database.write() as transaction:
         transaction.execute("update deliveries set tries = 3")
-    told.start()
-    wait_until(lambda: states(told) == [("failed", 3)])
-    told.stop()
+    webhooks.start()
+    wait_until(lambda: states(webhooks) == [("failed", 3)])
+    webhooks.stop()
     assert not receiver.posted
 
 
-def test_a_hook_inside_is_never_reached(tmp_path: Path, receiver: WebServer) -> None:
-    told = sender(tmp_path, receiver)
-    told._outbound = OutboundClient(AddressPolicy(()))
-    tell(told, checked(BAD))
-    told.start()
-    wait_until(lambda: states(told) == [("pending", 1)])
-    told.stop()
+def test_a_private_address_is_never_reached(tmp_path: Path, receiver: WebServer) -> None:
+    webhooks = sender(tmp_path, receiver)
+    webhooks._outbound = OutboundClient(AddressPolicy(()))
+    enqueue(webhooks, checked(BAD))
+    webhooks.start()
+    wait_until(lambda: states(webhooks) == [("pending", 1)])
+    webhooks.stop()
     assert receiver.connections == 0

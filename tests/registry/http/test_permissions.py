@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from registry.auth.secret import kept_secret
+from registry.auth.secret import load_or_create_secret
 from registry.auth.tokens import Tokens
 from support.routes import Served, application, served_by
 from support.servers import RunningServer, bearer
@@ -45,7 +45,7 @@ def key(server: RunningServer, role: str) -> tuple[str, dict[str, str]]:
 
 def expired(data_dir: Path) -> str:
     yesterday = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=1)
-    return Tokens([kept_secret(data_dir)], 3600, lambda: yesterday).issue("dev-user", "admin")[0]
+    return Tokens([load_or_create_secret(data_dir)], 3600, lambda: yesterday).issue("dev-user", "admin")[0]
 
 
 def test_every_guarded_route_declares_a_role(routes: list[Served]) -> None:

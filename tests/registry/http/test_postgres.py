@@ -168,7 +168,7 @@ def test_words_answer_where_the_vectors_cannot_be_searched(postgres: PostgresSer
             other.execute("lock table vectors in access exclusive mode")
             found = server.search("a journey by train")
             assert (found["mode"], found["skills"][0]["skill"]["id"]) == ("keyword", "travel-plan")
-            assert "the vectors could not be searched in the database" in found["warnings"][0]
+            assert "cannot search the vectors in the database" in found["warnings"][0]
             refused = server.api("POST", "/search", json={"query": "a journey by train", "mode": "semantic"})
             assert (refused.status_code, refused.json()["error"]["code"]) == (503, "SERVICE_UNAVAILABLE")
         assert server.search("a journey by rail")["mode"] == "hybrid"

@@ -77,5 +77,5 @@ def test_a_standby_is_not_for_one_that_would_write(pair: tuple[RunningServer, Ru
 
 
 def test_a_database_without_a_catalog_must_be_made_by_another(postgres: PostgresServer) -> None:
-    with pytest.raises(DatabaseUnusable, match="may write first"):
+    with pytest.raises(DatabaseUnusable, match="without --read-only first"):
         PostgresDatabase(postgres.new_database(), read_only=True)

@@ -1,4 +1,4 @@
-"""Git against real repositories behind a real server: what is fetched, what is refused, what is never run."""
+"""Git with real repositories on a real server: what is fetched, what is refused, and that nothing is executed."""
 
 import os
 import socket
@@ -30,7 +30,7 @@ def files(folder: Path) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
 
 
-def test_the_branch_a_repository_names_is_fetched(hub: GitServer, skills: Repository, tmp_path: Path) -> None:
+def test_the_default_branch_is_fetched(hub: GitServer, skills: Repository, tmp_path: Path) -> None:
     commit = skills.commit({"pdf/SKILL.md": "second"})
     origin = GitOrigin(url=hub.url("skills"))
     assert git(hub).latest(origin) == commit
@@ -38,27 +38,27 @@ def test_the_branch_a_repository_names_is_fetched(hub: GitServer, skills: Reposi
     assert files(tmp_path / "out") == {"pdf/SKILL.md", "csv/SKILL.md"}
 
 
-def test_branches_tags_and_commits_are_told_apart(hub: GitServer, skills: Repository, tmp_path: Path) -> None:
+def test_branches_tags_and_commits_are_distinguished(hub: GitServer, skills: Repository, tmp_path: Path) -> None:
     first = skills.git("rev-parse", "HEAD")
     skills.git("tag", "--annotate", "v1", "--message=one")
     skills.git("branch", "v1")
     skills.git("switch", "--quiet", "v1")
     second = skills.commit({"pdf/SKILL.md": "second"})
-    wanted = {GitRef(tag="v1"): first, GitRef(branch="v1"): second, GitRef(commit=first): first}
-    for number, (ref, commit) in enumerate(wanted.items()):
+    expected = {GitRef(tag="v1"): first, GitRef(branch="v1"): second, GitRef(commit=first): first}
+    for number, (ref, commit) in enumerate(expected.items()):
         origin = GitOrigin(url=hub.url("skills"), ref=ref)
         assert git(hub).latest(origin) == commit
         assert git(hub).fetch(origin, tmp_path / str(number)).commit == commit
 
 
-def test_only_the_folder_asked_for_is_written(hub: GitServer, skills: Repository, tmp_path: Path) -> None:
-    found = git(hub).fetch(GitOrigin(url=hub.url("skills"), subdir="pdf"), tmp_path / "out")
-    assert found.path == tmp_path / "out/pdf"
+def test_only_the_requested_folder_is_written(hub: GitServer, skills: Repository, tmp_path: Path) -> None:
+    checkout = git(hub).fetch(GitOrigin(url=hub.url("skills"), subdir="pdf"), tmp_path / "out")
+    assert checkout.path == tmp_path / "out/pdf"
     assert files(tmp_path / "out") == {"pdf/SKILL.md"}
 
 
 @pytest.mark.parametrize("subdir", ["absent", "pdf/SKILL.md/x", "*", ":(glob)*"])
-def test_an_absent_folder_is_told_and_leaves_nothing(
+def test_a_missing_folder_is_refused_and_leaves_nothing(
     hub: GitServer, skills: Repository, tmp_path: Path, subdir: str
 ) -> None:
     with pytest.raises(GitError):
@@ -76,7 +76,7 @@ def test_links_become_plain_files(hub: GitServer, skills: Repository, tmp_path: 
     assert (tmp_path / "out/pdf/SKILL.md").read_text() == "/etc/passwd"
 
 
-def test_nothing_of_a_repository_is_run(hub: GitServer, skills: Repository, tmp_path: Path) -> None:
+def test_nothing_in_a_repository_is_executed(hub: GitServer, skills: Repository, tmp_path: Path) -> None:
     canary = tmp_path / "canary"
     hook = skills.folder / ".git/hooks/post-checkout"
     hook.parent.mkdir(exist_ok=True)
@@ -103,7 +103,7 @@ def test_submodules_are_not_fetched(hub: GitServer, skills: Repository, tmp_path
 
 
 @pytest.mark.parametrize("name", [".git", ".GIT", "git~1", ".."])
-def test_a_tree_that_writes_where_git_lives_is_refused(
+def test_a_tree_that_writes_into_the_git_folder_is_refused(
     hub: GitServer, skills: Repository, tmp_path: Path, name: str
 ) -> None:
     blob = skills.git("rev-parse", "HEAD:pdf/SKILL.md")
@@ -117,25 +117,25 @@ def test_a_tree_that_writes_where_git_lives_is_refused(
 
 
 def _tree(repository: Repository, line: str) -> str:
-    """Write a tree object as no honest git would."""
+    """Write a malicious tree object."""
     mode, _, rest = line.partition(" ")
     _, _, rest = rest.partition(" ")
     oid, _, name = rest.partition("\t")
     content = f"{mode.lstrip('0')} {name}\0".encode() + bytes.fromhex(oid)
     (repository.folder / "tree").write_bytes(content)
-    made = repository.git("hash-object", "-t", "tree", "--literally", "-w", "tree")
+    tree = repository.git("hash-object", "-t", "tree", "--literally", "-w", "tree")
     (repository.folder / "tree").unlink()
-    return made
+    return tree
 
 
-def test_nothing_private_is_spoken_to(hub: GitServer) -> None:
+def test_private_addresses_are_refused(hub: GitServer) -> None:
     for url in (hub.url("skills"), f"http://2130706433:{hub.host.partition(':')[2]}/skills", "http://[::1]/skills"):
         with pytest.raises(OutboundError):
             Git(AddressPolicy()).latest(GitOrigin(url=url))
     assert hub.paths == []
 
 
-def test_the_address_that_was_checked_is_the_one_connected_to(hub: GitServer, skills: Repository) -> None:
+def test_git_connects_to_the_checked_address(hub: GitServer, skills: Repository) -> None:
     port = hub.host.partition(":")[2]
     policy = AddressPolicy(["127.0.0.1/32"], lambda host, port: ["127.0.0.1"])
     origin = GitOrigin(url=f"http://nowhere.invalid:{port}/skills/.git")
@@ -143,7 +143,7 @@ def test_the_address_that_was_checked_is_the_one_connected_to(hub: GitServer, sk
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="this machine has no IPv6")
-def test_an_address_of_version_6_is_reached(tmp_path: Path) -> None:
+def test_an_ipv6_address_is_reached(tmp_path: Path) -> None:
     with GitServer(tmp_path / "hub", "::1") as hub:
         commit = hub.repository("skills").commit({"pdf/SKILL.md": "first"})
         policy = AddressPolicy(["::1/128"], lambda host, port: ["::1"])
@@ -167,7 +167,7 @@ def test_redirects_are_not_followed(hub: GitServer, skills: Repository) -> None:
         assert inner.connections == 0
 
 
-def test_a_plain_file_server_cannot_send_git_elsewhere(skills: Repository, tmp_path: Path) -> None:
+def test_a_static_server_cannot_redirect_git(skills: Repository, tmp_path: Path) -> None:
     head = skills.git("rev-parse", "HEAD")
     with WebServer() as outer, WebServer() as inner:
         outer.answers |= {
@@ -183,7 +183,7 @@ def test_a_plain_file_server_cannot_send_git_elsewhere(skills: Repository, tmp_p
         assert inner.connections == 0
 
 
-def test_a_server_that_does_not_answer_is_given_up(hub: GitServer, tmp_path: Path) -> None:
+def test_a_server_that_does_not_answer_times_out(hub: GitServer, tmp_path: Path) -> None:
     hub.before = lambda request: hub.stopping.wait()
     with pytest.raises(GitError, match="did not answer in time"):
         git(hub, seconds=0.5).fetch(GitOrigin(url=hub.url("skills")), tmp_path / "out")
@@ -202,7 +202,7 @@ def test_a_repository_that_is_too_large_is_refused(hub: GitServer, skills: Repos
     assert not (tmp_path / "out").exists()
 
 
-def test_credentials_are_sent_and_shown_nowhere(hub: GitServer, skills: Repository) -> None:
+def test_credentials_are_sent_but_never_shown(hub: GitServer, skills: Repository) -> None:
     git(hub).latest(GitOrigin(url=hub.url("skills", "ada:canary@")))
     assert hub.authorizations == ["Basic YWRhOmNhbmFyeQ=="]
     for url in (hub.url("absent", "ada:canary@"), hub.url("skills", "ada:canary@").replace("127.0.0.1", "127.0.0.2")):
@@ -211,7 +211,7 @@ def test_credentials_are_sent_and_shown_nowhere(hub: GitServer, skills: Reposito
         assert "canary" not in str(error.value)
 
 
-def test_files_are_written_with_plain_modes(hub: GitServer, skills: Repository, tmp_path: Path) -> None:
+def test_special_mode_bits_are_dropped(hub: GitServer, skills: Repository, tmp_path: Path) -> None:
     (skills.folder / "pdf/run.sh").write_text("#!/bin/sh\n")
     (skills.folder / "pdf/run.sh").chmod(0o6777)
     skills.commit()

@@ -1,4 +1,4 @@
-"""The outgoing client against real servers: where it goes, how long it waits, how much it takes."""
+"""The outgoing client with real servers: its addresses, time limits and size limits."""
 
 import shutil
 import socket
@@ -38,7 +38,7 @@ def refusal(outbound: OutboundClient, url: str, limit: int = 1000, seconds: floa
 
 
 @pytest.mark.parametrize("host", PRIVATE)
-def test_nothing_private_is_spoken_to_however_it_is_spelled(web: WebServer, host: str) -> None:
+def test_private_addresses_are_refused_in_every_spelling(web: WebServer, host: str) -> None:
     refusal(client(), f"http://{host}:{web.port}/")
     assert web.connections == 0
 
@@ -51,24 +51,24 @@ def test_nothing_private_is_spoken_to_however_it_is_spelled(web: WebServer, host
         *("http://example.org:99999/", "http://[::1", "http://%31.0.0.1/", "javascript:alert(1)"),
     ],
 )
-def test_what_is_no_plain_web_address_is_refused(url: str) -> None:
+def test_a_malformed_url_is_refused(url: str) -> None:
     with pytest.raises(OutboundError):
         parse_url(url)
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111"])
-def test_public_addresses_are_spoken_to(address: str) -> None:
+def test_public_addresses_are_allowed(address: str) -> None:
     assert AddressPolicy(resolve=lambda host, port: [address]).addresses("public.example", 443) == [address]
 
 
-@pytest.mark.parametrize("found", [["8.8.8.8", "10.0.0.1"], ["fe80::1%eth0"], []])
-def test_a_name_with_one_private_address_is_refused(found: Sequence[str]) -> None:
+@pytest.mark.parametrize("addresses", [["8.8.8.8", "10.0.0.1"], ["fe80::1%eth0"], []])
+def test_a_name_with_one_private_address_is_refused(addresses: Sequence[str]) -> None:
     with pytest.raises(OutboundError):
-        AddressPolicy(resolve=lambda host, port: found).addresses("mixed.example", 443)
+        AddressPolicy(resolve=lambda host, port: addresses).addresses("mixed.example", 443)
 
 
 @pytest.mark.parametrize("allowed", ["127.0.0.1", "127.0.0.1:{port}", "127.0.0.0/8"])
-def test_what_is_allowed_by_name_is_spoken_to(web: WebServer, allowed: str) -> None:
+def test_an_allowed_private_address_is_reached(web: WebServer, allowed: str) -> None:
     web.answers["/"] = reply(b"hello")
     answer = client(allowed.format(port=web.port)).get(f"{web.url}/", limit=5, seconds=10)
     assert answer.body == b"hello"
@@ -79,7 +79,7 @@ def test_allowing_one_port_allows_no_other(web: WebServer) -> None:
     assert web.connections == 0
 
 
-def test_the_address_that_was_checked_is_the_one_connected_to(web: WebServer) -> None:
+def test_the_client_connects_to_the_checked_address(web: WebServer) -> None:
     web.answers["/"] = reply(b"first")
     looked_up = []
 
@@ -98,7 +98,7 @@ def test_the_address_that_was_checked_is_the_one_connected_to(web: WebServer) ->
     assert web.requests[0][1]["Host"] == f"rebound.example:{web.port}"
 
 
-def test_the_next_address_is_tried_where_one_does_not_answer(web: WebServer) -> None:
+def test_the_next_address_is_tried_if_one_does_not_answer(web: WebServer) -> None:
     web.answers["/"] = reply(b"second")
     outbound = client("127.0.0.0/8", resolve=lambda host, port: ["127.0.0.9", "127.0.0.1"])
     assert outbound.get(f"http://two.example:{web.port}/", limit=10, seconds=10).body == b"second"
@@ -112,7 +112,7 @@ def test_a_redirect_to_a_private_address_is_refused(web: WebServer, status: int)
         assert inner.connections == 0
 
 
-def test_redirects_are_followed_five_times(web: WebServer) -> None:
+def test_at_most_five_redirects_are_followed(web: WebServer) -> None:
     web.answers |= {f"/{number}": redirect(f"/{number + 1}") for number in range(6)}
     web.answers["/6"] = reply(b"end")
     outbound = client(web.host)
@@ -121,12 +121,12 @@ def test_redirects_are_followed_five_times(web: WebServer) -> None:
 
 
 @pytest.mark.parametrize("location", ["file:///etc/passwd", "http://", "", "//[", "http://127.1/"])
-def test_a_redirect_to_anything_else_is_refused(web: WebServer, location: str) -> None:
+def test_a_redirect_to_an_invalid_url_is_refused(web: WebServer, location: str) -> None:
     web.answers["/"] = redirect(location)
     refusal(client(web.host), web.url)
 
 
-def test_credentials_are_sent_to_their_own_host_and_shown_nowhere(web: WebServer) -> None:
+def test_credentials_are_sent_to_their_own_host_only_and_never_shown(web: WebServer) -> None:
     with WebServer({"/there": reply(b"there")}) as other:
         web.answers |= {"/": redirect("/here"), "/here": redirect(f"{other.url}/there")}
         url = f"http://ada:canary@{web.host}/?token=canary"
@@ -138,12 +138,12 @@ def test_credentials_are_sent_to_their_own_host_and_shown_nowhere(web: WebServer
 
 
 @pytest.mark.parametrize("answer", [slow_answers.silence, slow_answers.drip, slow_answers.drip_header])
-def test_what_takes_too_long_is_given_up(web: WebServer, answer: web_server.Answer) -> None:
+def test_a_slow_response_times_out(web: WebServer, answer: web_server.Answer) -> None:
     web.answers["/"] = answer
     assert "did not answer in time" in refusal(client(web.host), web.url, limit=10_000, seconds=0.3)
 
 
-def test_what_is_too_large_is_cut_off_whatever_length_it_names(web: WebServer, tmp_path: Path) -> None:
+def test_a_response_that_is_too_large_is_refused_whatever_its_announced_length(web: WebServer, tmp_path: Path) -> None:
     web.answers["/"] = web_server.flood
     outbound = client(web.host)
     assert "larger than 1,000 bytes" in refusal(outbound, web.url)
@@ -160,7 +160,7 @@ def test_a_file_is_downloaded_whole(web: WebServer, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("status", [204, 304, 400, 404, 500])
-def test_any_other_status_is_told(web: WebServer, status: int) -> None:
+def test_any_other_status_is_reported(web: WebServer, status: int) -> None:
     web.answers["/"] = reply(b"", status)
     assert str(status) in refusal(client(web.host), web.url)
 
@@ -170,7 +170,7 @@ def test_a_compressed_body_is_refused(web: WebServer) -> None:
     assert "compressed" in refusal(client(web.host), web.url)
 
 
-def test_only_what_has_changed_is_fetched_again(web: WebServer) -> None:
+def test_an_unchanged_document_is_not_fetched_again(web: WebServer) -> None:
     web.answers["/"] = reply(b"new", ETag='"one"')
     outbound = client(web.host)
     first = outbound.get(web.url, limit=10, seconds=10)
@@ -180,13 +180,13 @@ def test_only_what_has_changed_is_fetched_again(web: WebServer) -> None:
     assert web.requests[1][1]["If-None-Match"] == '"one"'
 
 
-def test_over_https_the_certificate_must_be_of_the_name(web: WebServer, tmp_path: Path) -> None:
+def test_the_certificate_must_match_the_name(web: WebServer, tmp_path: Path) -> None:
     certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
     openssl = shutil.which("openssl")
     assert openssl, "the tests need openssl"
     names = ("-subj", "/CN=named.example", "-addext", "subjectAltName=DNS:named.example")
-    made = (openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", str(key), "-out", str(certificate))
-    subprocess.run([*made, *names], check=True, capture_output=True)
+    command = (openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", str(key), "-out", str(certificate))
+    subprocess.run([*command, *names], check=True, capture_output=True)
     server_side = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server_side.load_cert_chain(certificate, key)
     web.server.socket = server_side.wrap_socket(web.server.socket, server_side=True)

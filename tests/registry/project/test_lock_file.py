@@ -1,4 +1,4 @@
-"""skills.lock: made of what is installed, and what is installed checked against it."""
+"""skills.lock: written from the installed skills, and used to verify them."""
 
 import os
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def locked(skill_id: str, **fields: Any) -> LockedSkill:
 
 
 class Project:
-    """A folder with two skills that are locked, and the command run in it."""
+    """A folder with two locked skills, in which commands run."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -37,7 +37,7 @@ class Project:
         assert (code, printed.split()) == (0, ["path", "skills.lock", "skills", "2"])
 
     def run(self, *args: str, **env: str) -> tuple[int, str]:
-        """Return the exit code of a command and what it printed."""
+        """Return the exit code and the output of a command."""
         plain = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAI", "SKILL_"))}
         environment = plain | {"SKILL_REGISTRY_EMBEDDING_PROVIDER": "none"} | env
         done = Finished([COMMAND, *args], environment, self.folder)
@@ -49,21 +49,21 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
 
 
-def test_the_lock_says_what_is_installed(project: Project) -> None:
+def test_the_lock_lists_the_installed_skills(project: Project) -> None:
     sql, pdf = sorted(read_lock(project.lock), key=lambda entry: entry.path)
     assert (pdf.id, pdf.version, pdf.origin) == ("pdf-forms", "1.2.0", LocalOrigin(path="pdf-forms"))
     assert (sql.id, sql.path) == ("sql-review", "acme/sql-review")
     assert tree_digest(project.skills / sql.path) == f"sha256:{sql.sha256}"
 
 
-def test_locking_again_changes_no_byte(project: Project) -> None:
+def test_locking_again_does_not_change_the_file(project: Project) -> None:
     before = project.lock.read_bytes()
     assert project.run("lock")[0] == 0
     assert project.lock.read_bytes() == before
     assert str(project.folder).encode() not in before
 
 
-def test_an_untouched_tree_agrees_without_a_catalog(project: Project) -> None:
+def test_an_unchanged_tree_is_verified_without_a_catalog(project: Project) -> None:
     (project.folder / ".skill-registry").rename(project.folder / "gone")
     assert project.run("verify") == (0, "Differences from the lock of 2 skills: 0\n")
     assert not (project.folder / ".skill-registry").exists()
@@ -82,9 +82,7 @@ def test_an_untouched_tree_agrees_without_a_catalog(project: Project) -> None:
         (lambda skills: write_skill(skills, "pdf-forms/inner", "Nobody asked for it."), "added", "pdf-forms/inner"),
     ],
 )
-def test_every_difference_is_found_and_named(
-    project: Project, change: Callable[[Path], object], kind: str, path: str
-) -> None:
+def test_every_difference_is_reported(project: Project, change: Callable[[Path], object], kind: str, path: str) -> None:
     change(project.skills)
     code, printed = project.run("verify")
     assert code == 1
@@ -93,7 +91,7 @@ def test_every_difference_is_found_and_named(
     assert f'"kind": "{kind}"' in project.run("verify", "--json")[1]
 
 
-def test_a_folder_whose_name_is_no_text_is_shown_all_the_same(project: Project) -> None:
+def test_a_folder_whose_name_is_not_utf8_is_reported(project: Project) -> None:
     folder = Path(os.fsdecode(os.fsencode(project.skills) + b"/stray-\xff\x1b[2J"))
     folder.mkdir()
     (folder / "SKILL.md").write_text("---\nname: x\ndescription: x\n---\n")
@@ -117,7 +115,7 @@ def test_a_folder_whose_name_is_no_text_is_shown_all_the_same(project: Project) 
         "\0",
     ],
 )
-def test_a_missing_or_broken_lock_is_one_clear_line(project: Project, text: str | None) -> None:
+def test_a_missing_or_invalid_lock_is_reported_in_one_line(project: Project, text: str | None) -> None:
     project.lock.unlink()
     if text is not None:
         project.lock.write_text(text)
@@ -127,19 +125,19 @@ def test_a_missing_or_broken_lock_is_one_clear_line(project: Project, text: str 
 
 
 @pytest.mark.parametrize("path", ["../skills", "/etc", "a/../../b", "a//b", "", ".", "a/..", "a\0"])
-def test_a_lock_cannot_lead_out_of_the_skills_directory(tmp_path: Path, path: str) -> None:
+def test_a_lock_path_must_stay_in_the_skills_directory(tmp_path: Path, path: str) -> None:
     with pytest.raises(LockFileError, match="path"):
         write_lock(tmp_path / "skills.lock", [locked("pdf-forms", path=path)])
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_id_or_folder_is_locked_once(tmp_path: Path) -> None:
+def test_a_repeated_id_or_folder_is_refused(tmp_path: Path) -> None:
     for second in (locked("a", path="b"), locked("b", path="a")):
-        with pytest.raises(LockFileError, match="more than once"):
+        with pytest.raises(LockFileError, match="two skills have the same"):
             write_lock(tmp_path / "skills.lock", [locked("a"), second])
 
 
-def test_what_is_known_of_an_unchanged_skill_stays(project: Project) -> None:
+def test_the_origin_of_an_unchanged_skill_stays(project: Project) -> None:
     origin = GitOrigin(url="https://example.org/pdf.git", ref=GitRef(tag="v1"))
     entries = {entry.id: entry for entry in read_lock(project.lock)}
     installed = locked("pdf-forms", origin=origin, commit="a" * 40, sha256=entries["pdf-forms"].sha256)
@@ -154,7 +152,7 @@ def test_what_is_known_of_an_unchanged_skill_stays(project: Project) -> None:
     )
 
 
-def test_the_lock_is_made_beside_a_running_server(tmp_path: Path) -> None:
+def test_the_lock_can_be_written_beside_a_running_server(tmp_path: Path) -> None:
     write_skill(tmp_path / "skills", "pdf-forms", "Fill in pdf forms and read their fields.")
     (tmp_path / "registry.toml").write_text('data_dir = "data"\n')
     with RunningServer(tmp_path):
@@ -168,7 +166,7 @@ names = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="/\
 
 @EXAMPLES
 @given(parts=st.lists(names.filter(lambda name: name not in (".", "..")), min_size=1, max_size=3))
-def test_any_folder_name_comes_back(tmp_path_factory: pytest.TempPathFactory, parts: list[str]) -> None:
+def test_any_folder_name_is_read_back(tmp_path_factory: pytest.TempPathFactory, parts: list[str]) -> None:
     path = tmp_path_factory.mktemp("lock") / "skills.lock"
     entry = locked("a", path="/".join(parts), origin=LocalOrigin(path="a"))
     write_lock(path, [entry])

@@ -1,4 +1,4 @@
-"""skill-project.toml: what it says, and that a change leaves the rest of it alone."""
+"""skill-project.toml: its content, and changes that leave the rest of the file unchanged."""
 
 import os
 import signal
@@ -59,9 +59,9 @@ def text_of(manifest: ManifestFile) -> str:
 
 
 def read(manifest: ManifestFile) -> Manifest:
-    found = manifest.read()
-    assert found is not None
-    return found
+    parsed = manifest.read()
+    assert parsed is not None
+    return parsed
 
 
 def refused(call: Any, code: str = "VALIDATION_ERROR") -> RegistryError:
@@ -71,22 +71,22 @@ def refused(call: Any, code: str = "VALIDATION_ERROR") -> RegistryError:
     return raised.value
 
 
-def test_a_hand_written_file_is_understood(manifest: ManifestFile) -> None:
-    found = read(manifest)
-    assert (found.metadata.id, found.metadata.version, found.metadata.author) == ("shop", "1.0.0", None)
-    assert (found.tool.skills_directory, found.tool.sources[0]["name"]) == ("skills", "team")
-    assert found.dependencies["pdf-forms"].version == "1.2.0"
-    assert [found.dependencies[key].source_type for key in found.dependencies] == ["source", "git"]
+def test_a_hand_written_file_is_parsed(manifest: ManifestFile) -> None:
+    parsed = read(manifest)
+    assert (parsed.metadata.id, parsed.metadata.version, parsed.metadata.author) == ("shop", "1.0.0", None)
+    assert (parsed.tool.skills_directory, parsed.tool.sources[0]["name"]) == ("skills", "team")
+    assert parsed.dependencies["pdf-forms"].version == "1.2.0"
+    assert [parsed.dependencies[key].source_type for key in parsed.dependencies] == ["source", "git"]
 
 
-def test_a_project_need_not_have_the_file(tmp_path: Path) -> None:
+def test_a_project_without_the_file_is_valid(tmp_path: Path) -> None:
     manifest = ManifestFile(tmp_path / "new" / NAME)
     assert manifest.read() is None
     manifest.add(NewDependency(skill_id="pdf-forms", version="1.2.0"))
     assert text_of(manifest) == '[dependencies]\npdf-forms = "1.2.0"\n'
 
 
-def test_an_added_skill_is_one_more_line(manifest: ManifestFile) -> None:
+def test_an_added_dependency_is_one_more_line(manifest: ManifestFile) -> None:
     manifest.add(NewDependency(skill_id="acme/tea", version="2.0.0", source_name="team", groups=["dev", "dev"]))
     added = [line for line in text_of(manifest).splitlines() if line not in HAND_WRITTEN.splitlines()]
     assert added == [
@@ -96,27 +96,27 @@ def test_an_added_skill_is_one_more_line(manifest: ManifestFile) -> None:
     assert text_of(manifest).replace(f"{added[0]}\n", "") == HAND_WRITTEN
 
 
-def test_a_change_stays_within_its_entry(manifest: ManifestFile) -> None:
+def test_a_change_affects_only_its_entry(manifest: ManifestFile) -> None:
     manifest.change("pdf-forms", DependencyChanges(version="1.3.0"))
     assert text_of(manifest) == HAND_WRITTEN.replace('"1.2.0"', '"1.3.0"')
     manifest.change("sql-review", DependencyChanges(groups=["test"]))
     assert text_of(manifest) == HAND_WRITTEN.replace('"1.2.0"', '"1.3.0"').replace('["dev"]', '["test"]')
 
 
-def test_removing_what_was_added_brings_the_file_back(manifest: ManifestFile) -> None:
+def test_removing_an_added_dependency_restores_the_file(manifest: ManifestFile) -> None:
     manifest.add(NewDependency(skill_id="acme/tea"))
     manifest.remove("acme/tea")
     assert text_of(manifest) == HAND_WRITTEN
     refused(lambda: manifest.remove("acme/tea"), "NOT_FOUND")
 
 
-def test_an_entry_keeps_what_others_wrote_into_it(manifest: ManifestFile) -> None:
+def test_an_entry_keeps_its_unknown_keys(manifest: ManifestFile) -> None:
     manifest.path.write_text('[dependencies.tea]\nversion = "1.0.0"\nnote = "green" # not ours\n')
     manifest.change("tea", DependencyChanges(version=None, editable=True))
     assert text_of(manifest) == '[dependencies.tea]\nnote = "green" # not ours\neditable = true\n'
 
 
-def test_what_an_origin_says_of_the_version_counts_as_said(manifest: ManifestFile) -> None:
+def test_the_version_in_an_origin_counts_for_the_entry(manifest: ManifestFile) -> None:
     origin = '{type = "source", source = "team", skill = "tea", version = "1.0.0"}'
     manifest.path.write_text(f"[dependencies]\ntea = {{origin = {origin}}}\n")
     assert read(manifest).dependencies["tea"].version == "1.0.0"
@@ -178,7 +178,7 @@ def test_a_file_that_is_not_toml_is_refused_and_never_overwritten(
     assert manifest.path.read_bytes() == text
 
 
-def test_every_fault_of_the_file_is_told_at_once(manifest: ManifestFile) -> None:
+def test_every_fault_of_the_file_is_reported(manifest: ManifestFile) -> None:
     manifest.path.write_text(
         'metadata.name = 5\n[dependencies]\nTEA = "1.0.0"\na = "^1.2"\n'
         'b = {groups = ["a b"], origin = {type = "ftp"}}\n'
@@ -192,7 +192,7 @@ def test_every_fault_of_the_file_is_told_at_once(manifest: ManifestFile) -> None
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to(path)])
-def test_what_is_no_file_is_refused_at_once(tmp_path: Path, make: Any) -> None:
+def test_a_path_that_is_not_a_regular_file_is_refused(tmp_path: Path, make: Any) -> None:
     make(tmp_path / NAME)
     with pytest.raises(RegistryError) as raised:
         ManifestFile(tmp_path / NAME).add(NewDependency(skill_id="tea"))
@@ -217,7 +217,7 @@ hostile = st.one_of(one_line, st.lists(st.one_of(awkward, one_line), min_size=1,
 
 @EXAMPLES
 @given(path=hostile, name=hostile, description=st.text(st.one_of(signs, st.just("\n"))))
-def test_every_text_comes_back_as_it_was_sent(
+def test_every_text_is_read_back_unchanged(
     tmp_path_factory: pytest.TempPathFactory, path: str, name: str, description: str
 ) -> None:
     file = tmp_path_factory.mktemp("any") / NAME
@@ -226,13 +226,13 @@ def test_every_text_comes_back_as_it_was_sent(
     manifest = ManifestFile(file)
     body = convert({"skill_id": "tea", "origin": {"type": "local", "path": path}}, NewDependency)
     manifest.add(body)
-    found = read(manifest)
-    assert (found.metadata.name, found.metadata.description) == (name, description)
-    assert msgspec.to_builtins(found.dependencies["tea"].origin) == {"type": "local", "path": path}
+    parsed = read(manifest)
+    assert (parsed.metadata.name, parsed.metadata.description) == (name, description)
+    assert msgspec.to_builtins(parsed.dependencies["tea"].origin) == {"type": "local", "path": path}
     assert text_of(manifest).startswith(before)
 
 
-def test_writers_at_the_same_time_lose_nothing(manifest: ManifestFile) -> None:
+def test_concurrent_writers_lose_nothing(manifest: ManifestFile) -> None:
     program = (
         "import sys; from pathlib import Path; from registry.project.manifest_file import *\n"
         "file = ManifestFile(Path(sys.argv[1]))\n"
@@ -263,9 +263,9 @@ def test_kill_9_leaves_the_old_file_or_the_new_one(manifest: ManifestFile) -> No
             assert writer.stdout.readline() == "ready\n"
             time.sleep(0.005 * (run % 15))
             writer.send_signal(signal.SIGKILL)
-        found = read(manifest)
-        assert {"pdf-forms", "sql-review"} <= set(found.dependencies) <= {"pdf-forms", "sql-review", "tea"}
-        if "tea" in found.dependencies:
+        parsed = read(manifest)
+        assert {"pdf-forms", "sql-review"} <= set(parsed.dependencies) <= {"pdf-forms", "sql-review", "tea"}
+        if "tea" in parsed.dependencies:
             manifest.remove("tea")
         assert text_of(manifest) == added
     manifest.add(NewDependency(skill_id="tea"))

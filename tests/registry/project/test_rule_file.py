@@ -1,4 +1,4 @@
-"""The rule file for editors: every skill in its place, and none out of it."""
+"""The rule file for editors: its order, and that no text of a skill breaks its structure."""
 
 import re
 from typing import Any
@@ -40,7 +40,7 @@ def skill(skill_id: str = "pdf-forms", **fields: Any) -> Skill:
 
 
 def rendered(*skills: Skill) -> str:
-    return render_mdc([ListedSkill(one, f"skills/{one.id}/SKILL.md") for one in skills])
+    return render_mdc([ListedSkill(skill, f"skills/{skill.id}/SKILL.md") for skill in skills])
 
 
 def front_matter(text: str) -> Any:
@@ -50,13 +50,13 @@ def front_matter(text: str) -> Any:
 
 
 def blocks(text: str) -> list[str]:
-    """Return the kinds of block the Markdown below the front matter has, and of inline parts that are not text."""
+    """Return the types of the Markdown blocks below the front matter, and of inline parts that are not text."""
     tokens = MarkdownIt().parse(text.split("---\n", 2)[2])
     inline = [child.type for token in tokens for child in token.children or () if child.type != "text"]
     return [token.type for token in tokens if token.type != "inline"] + inline
 
 
-def test_skills_stand_by_category_and_then_by_id() -> None:
+def test_skills_are_ordered_by_category_and_id() -> None:
     text = rendered(
         skill("tea", tags=["kitchen"]), skill("pdf-b"), skill("pdf-a"), skill("sql", metadata={"category": "data"})
     )
@@ -66,7 +66,7 @@ def test_skills_stand_by_category_and_then_by_id() -> None:
     assert "- **pdf-a** (`pdf-a` 1.2.0, `skills/pdf-a/SKILL.md`): Fill in forms.\n" in text
 
 
-def test_a_category_is_one_however_it_is_spelled() -> None:
+def test_categories_ignore_case() -> None:
     text = rendered(skill("a", tags=["Data"]), skill("b", tags=["data"]), skill("c", tags=["other"]), skill("d"))
     assert re.findall(r"^## .*|`[a-z-]+` 1", text, re.MULTILINE) == [
         "## Data",
@@ -85,32 +85,32 @@ def test_equal_skills_give_equal_text() -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("where", ["description", "name", "tags", "category"])
-def test_no_text_of_a_skill_breaks_out_of_its_place(text: str, where: str) -> None:
+def test_no_text_of_a_skill_breaks_the_structure(text: str, where: str) -> None:
     fields: dict[str, Any] = {where: [text] if where == "tags" else text}
     if where == "category":
         fields = {"metadata": {"category": text}}
-    made, plain = rendered(skill(**fields)), rendered(skill(tags=["x"] if where in ("tags", "category") else []))
-    assert front_matter(made) == {"alwaysApply": True}
-    assert blocks(made) == blocks(plain)
-    assert "@" not in made
-    assert len(made.splitlines()) == len(plain.splitlines())
+    content, plain = rendered(skill(**fields)), rendered(skill(tags=["x"] if where in ("tags", "category") else []))
+    assert front_matter(content) == {"alwaysApply": True}
+    assert blocks(content) == blocks(plain)
+    assert "@" not in content
+    assert len(content.splitlines()) == len(plain.splitlines())
 
 
 @EXAMPLES
 @given(text=st.lists(st.one_of(st.sampled_from(HOSTILE), st.text(max_size=20)), max_size=5).map("".join))
-def test_nothing_breaks_out_whatever_it_is_made_of(text: str) -> None:
-    made = rendered(skill(description=text, name=text or "x"))
-    assert front_matter(made) == {"alwaysApply": True}
-    assert blocks(made) == blocks(rendered(skill()))
-    assert all(sign.isprintable() or sign == "\n" for sign in made)
+def test_random_text_does_not_break_the_structure(text: str) -> None:
+    content = rendered(skill(description=text, name=text or "x"))
+    assert front_matter(content) == {"alwaysApply": True}
+    assert blocks(content) == blocks(rendered(skill()))
+    assert all(sign.isprintable() or sign == "\n" for sign in content)
 
 
-def test_what_people_write_stays_readable() -> None:
+def test_ordinary_text_stays_readable() -> None:
     assert plain_text("  日本語 — “quoted” ünïcode,\n two lines ", 100) == "日本語 — “quoted” ünïcode, two lines"
     assert plain_text("word " * 200, 20) == "word word word word…"
 
 
-def test_a_strange_path_is_text_as_well() -> None:
-    made = render_mdc([ListedSkill(skill(), "skills/`x`\n---\n/SKILL.md")])
-    assert front_matter(made) == {"alwaysApply": True}
-    assert "skills/\\`x\\` --- /SKILL.md" in made
+def test_an_unusual_path_is_escaped() -> None:
+    content = render_mdc([ListedSkill(skill(), "skills/`x`\n---\n/SKILL.md")])
+    assert front_matter(content) == {"alwaysApply": True}
+    assert "skills/\\`x\\` --- /SKILL.md" in content

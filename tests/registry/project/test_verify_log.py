@@ -1,4 +1,4 @@
-"""The log checked offline, from publishing to verifying, and the checkpoint in the index."""
+"""Offline verification of the log, from publishing to verifying, and the checkpoint in the index."""
 
 import subprocess
 from pathlib import Path
@@ -17,14 +17,14 @@ def git(remote: Path, *arguments: str) -> str:
     return subprocess.run(command, env=_BLANK, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def test_the_tour_proves_what_was_published_and_finds_out_what_was_not() -> None:
-    said = log_tour()
-    assert "acme/tea\nskill-registry.checkpoint" in said
-    assert "In the log skill-registry: 1 of 1 skills" in said
-    assert said.endswith("tea: its entry tells of other files or another version than the lock\nexit code 1")
+def test_the_tour_proves_published_files_and_detects_others() -> None:
+    output = log_tour()
+    assert "acme/tea\nskill-registry.checkpoint" in output
+    assert "In the log skill-registry: 1 of 1 skills" in output
+    assert output.endswith("tea: its entry has other files or another version than the lock\nexit code 1")
 
 
-def test_the_index_holds_a_signed_state_that_knows_its_lines(tmp_path: Path) -> None:
+def test_the_index_holds_a_checkpoint_that_covers_its_lines(tmp_path: Path) -> None:
     with Registry(tmp_path) as registry:
         key = registry.get("/api/v1/log/key").json()["data"]["key"]
         sizes = []
@@ -40,7 +40,7 @@ def test_the_index_holds_a_signed_state_that_knows_its_lines(tmp_path: Path) -> 
         assert changed == ["acme/signed", CHECKPOINT]
 
 
-def test_what_is_attached_goes_with_the_last_change_and_alone_it_is_none(tmp_path: Path) -> None:
+def test_an_attachment_is_pushed_with_the_last_change_only(tmp_path: Path) -> None:
     remote, states = bare_repository(tmp_path / "remote"), iter(["one", "two", "three"])
     ours = GitIndex(str(remote), "main", tmp_path / "ours", seconds=30, limit=1 << 30)
     ours.prepare()

@@ -51,7 +51,7 @@ def verify_token(request: Request[Any, Any, Any], running: RunningServices) -> R
     """Verify the token or API key of the request."""
     try:
         # Anew: a token that another process has ended a moment ago is not said to be valid.
-        principal = running.registry.access.identify(request.scope["headers"], anew=True)
+        principal = running.registry.access.identify(request.scope["headers"], use_cache=False)
     except RegistryError as error:
         raise invalid_token(str(error)) from None
     if principal is None:
@@ -73,7 +73,7 @@ def end_token(request: Request[Any, Any, Any], running: RunningServices) -> Ok[L
     principal = principal_of(request.scope)
     if principal.token_id is None or principal.expires_at is None:
         raise validation_error(message="Only tokens end so: an administrator revokes API keys")
-    running.registry.access.revocations.end(principal.token_id, principal.expires_at)
+    running.registry.access.revocations.revoke(principal.token_id, principal.expires_at)
     return Ok(LoggedOut(message="The token has ended"))
 
 

@@ -1,6 +1,7 @@
-"""Do the stores of a catalog agree? What is derived is compared with the truth, and made anew where that is asked for.
+"""Consistency checks: compares derived data with the sources of truth, and rebuilds it on request.
 
-Truth is the rows of the database, the bytes of published packages and the transparency log; none of it is ever touched.
+The sources of truth are the rows of the database, the bytes of published packages and the transparency log. The checks
+never change them.
 """
 
 from registry.ops.fsck.drift import Drift

@@ -1,4 +1,4 @@
-"""Packages in the store: the very bytes of every published version, and nothing that nobody knows."""
+"""Checks the package store: the exact bytes of every published version, and no unknown blobs."""
 
 import functools
 import hashlib
@@ -16,19 +16,17 @@ _KEY = re.compile(
     r"skills/([a-z0-9_-]{1,80}/[a-z0-9-]{1,64})-((?:0|[1-9]\d{0,8})(?:\.(?:0|[1-9]\d{0,8})){2})\.zip", re.A
 )
 
-_FROM_ELSEWHERE = (
-    "compare with a backup of the database, which may know it; only if none does, remove it from the store by hand"
-)
-_PUT_BACK = "put its bytes back into the store from a backup or a mirror, or revoke the version"
+_UNKNOWN_ADVICE = "look for it in a backup of the database; remove it from the store by hand only if no backup knows it"
+_RESTORE_ADVICE = "restore its bytes from a backup or a mirror, or revoke the version"
 
 
 def check(parts: Parts) -> Iterator[Discrepancy]:
-    """Yield versions whose bytes are missing or others, and bytes that are no version's."""
+    """Yield versions with missing or different bytes, and blobs without a version."""
     if not parts.database.read("select 1 from publish_jobs union all select 1 from published limit 1"):
         return
     store = parts.store()
     try:
-        # First what is stored, then what is known: a package is put only while its job is live.
+        # The store is listed before the database is read, since a package is stored only while its job is active.
         stored = list(store.keys(PREFIX))
         yield from _strays(parts, store, stored)
         yield from _damaged(parts, store, set(stored))
@@ -42,21 +40,21 @@ def _damaged(parts: Parts, store: BlobStore, stored: set[str]) -> Iterator[Discr
         key, thing = f"{PREFIX}{skill_id}-{version}.zip", f"{skill_id} {version}"
         if state == "revoked":
             if key in stored and parts.settings.s3.blob_base_url is not None:
-                problem = "it is revoked, but its bytes are still there for whoever knows their URL"
+                problem = "it is revoked, but its package can still be downloaded by URL"
                 yield lost("blobs", thing, problem, f"remove {key} from the bucket")
             continue
         try:
-            found = _digest(store, key)
+            digest, actual_size = _digest(store, key)
         except BlobMissing:
-            yield lost("blobs", thing, "its package is not in the store", _PUT_BACK)
+            yield lost("blobs", thing, "its package is not in the store", _RESTORE_ADVICE)
             continue
-        if found != (checksum, size):
-            problem = f"its package is {found[0]} ({found[1]} bytes) instead of {checksum} ({size} bytes)"
-            yield lost("blobs", thing, problem, _PUT_BACK)
+        if (digest, actual_size) != (checksum, size):
+            problem = f"its package is {digest} ({actual_size} bytes) instead of {checksum} ({size} bytes)"
+            yield lost("blobs", thing, problem, _RESTORE_ADVICE)
 
 
 def _digest(store: BlobStore, key: str) -> tuple[str, int]:
-    """Return digest and size of what is stored, read piece by piece. Raises BlobMissing, BlobUnavailable."""
+    """Return the digest of a blob and its size in bytes. Raises BlobMissing, BlobUnavailable."""
     digest, size = hashlib.sha256(), 0
     with store.open(key) as stored:
         for chunk in chunks(stored):
@@ -67,41 +65,40 @@ def _digest(store: BlobStore, key: str) -> tuple[str, int]:
 
 def _strays(parts: Parts, store: BlobStore, stored: list[str]) -> Iterator[Discrepancy]:
     for key in stored:
-        named = _KEY.fullmatch(key)
-        if named is None:
-            yield lost("blobs", key, "nothing of ours has such a name", _FROM_ELSEWHERE)
+        match = _KEY.fullmatch(key)
+        if match is None:
+            yield lost("blobs", key, "the name is not that of a package", _UNKNOWN_ADVICE)
             continue
-        left_by = _left_by(parts.database, named[1], named[2])
-        if left_by is None:
+        rejected = _rejected_checksums(parts.database, match[1], match[2])
+        if rejected is None:
             continue
-        checksums = set(left_by)
-        if _digest_if_there(store, key) in checksums:
-            repair = functools.partial(_remove, parts, store, key, named[1], named[2])
-            yield derived("blobs", key, "a job that was rejected has left it", repair)
+        if _digest_or_none(store, key) in rejected:
+            repair = functools.partial(_remove, parts, store, key, match[1], match[2])
+            yield derived("blobs", key, "it is left over from a rejected job", repair)
         else:
-            yield lost("blobs", key, "no version and no job of this database knows it", _FROM_ELSEWHERE)
+            yield lost("blobs", key, "no version and no job of this database has it", _UNKNOWN_ADVICE)
 
 
-def _digest_if_there(store: BlobStore, key: str) -> str | None:
+def _digest_or_none(store: BlobStore, key: str) -> str | None:
     try:
         return _digest(store, key)[0]
     except BlobMissing:
         return None
 
 
-def _left_by(database: Database | Transaction, skill_id: str, version: str) -> list[str] | None:
-    """Return the checksums of jobs that ended without publishing a version; None where its bytes are wanted."""
+def _rejected_checksums(database: Database | Transaction, skill_id: str, version: str) -> list[str] | None:
+    """Return the checksums of the rejected jobs of a version; None if another job or the version needs the blob."""
     sql = (
         "select checksum, state = 'rejected' from publish_jobs where skill_id = ? and version = ?"
         " union all select checksum, 1 = 0 from published where skill_id = ? and version = ?"
     )
     rows = database.read(sql, (skill_id, version, skill_id, version))
-    return None if any(not ended for _, ended in rows) else [checksum for checksum, _ in rows]
+    return None if any(not is_rejected for _, is_rejected in rows) else [checksum for checksum, _ in rows]
 
 
 def _remove(parts: Parts, store: BlobStore, key: str, skill_id: str, version: str) -> None:
-    # The store is waited for within the transaction: a job of this version could otherwise begin, find its bytes
-    # stored, and be accepted just before they are removed.
+    # The removal happens within the transaction. Otherwise a new job of this version could find its bytes stored, and
+    # be accepted just before they are removed.
     with parts.database.write() as transaction:
-        if _left_by(transaction, skill_id, version):
+        if _rejected_checksums(transaction, skill_id, version):
             store.remove(key)

@@ -1,4 +1,4 @@
-"""What a check finds: where two things that must agree do not, and how the derived one is made anew."""
+"""The result of a check: a difference between two stores, and the repair of the derived one."""
 
 from collections.abc import Callable
 from typing import Literal, NamedTuple
@@ -12,11 +12,11 @@ Area = Literal["rows", "blobs", "words", "vectors", "index", "log"]
 REPAIR = "run it with --repair"
 
 Repair = Callable[[], None]
-"""Makes one thing anew from the truth as it is when it is called. Doing it twice changes nothing more."""
+"""Rebuilds one thing from the current source of truth. It is idempotent."""
 
 
 class Drift(msgspec.Struct, kw_only=True, frozen=True):
-    """One disagreement: `thing` is what it is about, `problem` what is wrong, `advice` what to do about it."""
+    """One difference: `thing` is the object, `problem` what is wrong with it, `advice` what to do."""
 
     area: Area
     thing: str
@@ -26,25 +26,25 @@ class Drift(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Discrepancy(NamedTuple):
-    """A disagreement and what repairs it, None where truth itself is missing or contradicts itself."""
+    """A difference and its repair; None if a source of truth itself is missing or inconsistent."""
 
     drift: Drift
     repair: Repair | None
 
 
 class CannotCheck(Exception):
-    """An area cannot be looked at; the message says why."""
+    """An area cannot be checked; the message says why."""
 
 
 def derived(area: Area, thing: str, problem: str, repair: Repair) -> Discrepancy:
-    """Return a disagreement in what is made from the truth, and can be made again."""
+    """Return a difference in derived data, which can be rebuilt."""
     return Discrepancy(Drift(area=area, thing=shown(thing), problem=problem, advice=REPAIR, repairable=True), repair)
 
 
 def lost(area: Area, thing: str, problem: str, advice: str) -> Discrepancy:
-    """Return a disagreement that nothing here can settle."""
+    """Return a difference that cannot be repaired automatically."""
     return Discrepancy(Drift(area=area, thing=shown(thing), problem=problem, advice=advice, repairable=False), None)
 
 
-BACKUP = "restore it from a backup: nothing else has it"
-EVIDENCE = "somebody or something has changed the log: compare with checkpoints that others keep, restore a backup"
+BACKUP = "restore it from a backup, the only other copy"
+EVIDENCE = "the log was changed: compare it with checkpoints that others have saved, then restore a backup"

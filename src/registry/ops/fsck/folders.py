@@ -1,4 +1,4 @@
-"""Installed skills: the folder behind each record, and the record of where each folder is from."""
+"""Checks installed skills: the folder of each record, and the install record of each folder."""
 
 import datetime
 import functools
@@ -11,23 +11,23 @@ from registry.domain.models import timestamp
 from registry.ops.fsck.drift import CannotCheck, Discrepancy, derived, lost
 from registry.ops.fsck.parts import Parts
 
-_UNDER_WAY = datetime.timedelta(minutes=1)
-"""How long an installation may be on its way from its record to its folder."""
+_INSTALL_TIME = datetime.timedelta(minutes=1)
+"""How long an installation may take from its record to its folder."""
 
 
 def check(parts: Parts) -> Iterator[Discrepancy]:
-    """Yield skills whose folder is gone, and origins of folders that never came."""
+    """Yield skills whose folder is missing, and install records without a folder."""
     yield from _installs(parts)
-    places = parts.catalog.places()
-    # A running service watches its folders, and a replica's are not those of another.
-    if not places or not parts.alone or not parts.database.lead():
+    folders = parts.catalog.places()
+    # A running service scans its own folders, and each replica has different ones.
+    if not folders or not parts.alone or not parts.database.lead():
         return
     if not parts.local.root.is_dir():
-        raise CannotCheck("the skills directory is not there: name it with --skills-dir, as the service has it")
-    for place in sorted(places):
-        if not (parts.local.root / place).is_dir():
-            advice = "put the folder back, or let the next start, or 'skill-registry scan', take the skill away"
-            yield lost("rows", place, "the catalog has its skill, but the folder is gone", advice)
+        raise CannotCheck("the skills directory does not exist: set --skills-dir as for the service")
+    for folder in sorted(folders):
+        if not (parts.local.root / folder).is_dir():
+            advice = "restore the folder, or remove the skill with 'skill-registry scan' or the next start"
+            yield lost("rows", folder, "the catalog has its skill, but the folder is missing", advice)
 
 
 def _installs(parts: Parts) -> Iterator[Discrepancy]:
@@ -35,14 +35,14 @@ def _installs(parts: Parts) -> Iterator[Discrepancy]:
         "select folder, record from installs i where not exists (select 1 from skills s where s.folder = i.folder)"
         " order by folder"
     )
-    recent = timestamp(parts.now() - _UNDER_WAY)
+    recent = timestamp(parts.now() - _INSTALL_TIME)
     for folder, record in parts.database.read(sql):
         if (
             msgspec.json.decode(record, type=InstallRecord).installed_at < recent
             and not (parts.local.root / folder).exists()
         ):
             repair = functools.partial(_forget, parts, folder)
-            yield derived("rows", folder, "where it was installed from is known, but it is not installed", repair)
+            yield derived("rows", folder, "there is an install record, but the skill is not installed", repair)
 
 
 def _forget(parts: Parts, folder: str) -> None:

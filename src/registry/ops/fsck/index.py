@@ -1,4 +1,4 @@
-"""The git index: every skill's file as it follows from the published versions, as far as it was pushed."""
+"""Checks the git index: the pushed file of every skill against its published versions."""
 
 import functools
 import hashlib
@@ -22,16 +22,16 @@ class _Line(msgspec.Struct):
 
 
 def check(parts: Parts) -> Iterator[Discrepancy]:
-    """Yield files of the index that are missing, differ, or are of skills nobody here has published."""
+    """Yield index files that are missing, differ, or belong to skills that were never published here."""
     yield from _counters(parts)
     clone = parts.clone()
     if clone is None:
         return
     try:
-        # The rows first: what is published meanwhile only adds to the files.
+        # The rows are read first, since later publishing only adds to the files.
         expected = _expected(parts)
         with tempfile.TemporaryDirectory(prefix="skill-registry-git-") as folder:
-            # The clone itself lags behind where another replica pushes.
+            # The local clone lags behind if another replica pushes.
             remote = clone.of_remote_now(Path(folder))
             yield from _files(parts, expected, remote)
             yield from _checkpoint(parts, remote)
@@ -49,31 +49,35 @@ def _counters(parts: Parts) -> Iterator[Discrepancy]:
         " where not exists (select 1 from index_files f where f.skill_id = p.skill_id) order by skill_id"
     )
     for (skill_id,) in read(unlisted):
-        yield derived("index", skill_id, "nothing says that its file is to be written", _wanted(parts, skill_id))
+        yield derived("index", skill_id, "its file is not scheduled to be written", _write_again(parts, skill_id))
     behind = (
         "select f.skill_id from index_files f join publish_jobs j on j.skill_id = f.skill_id"
         " group by f.skill_id, f.wanted having max(j.index_number) > f.wanted order by f.skill_id"
     )
     for (skill_id,) in read(behind):
-        yield derived("index", skill_id, "a job waits for a later file than is wanted", _wanted(parts, skill_id))
+        yield derived(
+            "index", skill_id, "a job waits for a later file than is scheduled", _write_again(parts, skill_id)
+        )
 
 
-def _wanted(parts: Parts, skill_id: str) -> functools.partial[None]:
-    return functools.partial(_want, parts, skill_id)
+def _write_again(parts: Parts, skill_id: str) -> functools.partial[None]:
+    return functools.partial(_schedule, parts, skill_id)
 
 
-def _want(parts: Parts, skill_id: str) -> None:
-    """Have the service write a skill's file anew, on top of whatever the remote has."""
+def _schedule(parts: Parts, skill_id: str) -> None:
+    """Schedule the file of a skill, so that the service writes it again on top of the remote state."""
     numbers = "select max(index_number) from publish_jobs where skill_id = ?"
     with parts.database.write() as transaction:
-        least = transaction.read(numbers, (skill_id,))[0][0] or 0
-        transaction.execute("insert into index_files values (?, 0, 0) on conflict do nothing", (skill_id,))
+        minimum = transaction.read(numbers, (skill_id,))[0][0] or 0
+        transaction.execute(
+            "insert into index_files (skill_id, wanted, pushed) values (?, 0, 0) on conflict do nothing", (skill_id,)
+        )
         sql = "update index_files set wanted = case when wanted < ? then ? else wanted + 1 end where skill_id = ?"
-        transaction.execute(sql, (least, least, skill_id))
+        transaction.execute(sql, (minimum, minimum, skill_id))
 
 
 def _expected(parts: Parts) -> dict[str, bytes]:
-    """Return the files that were pushed, as they follow from the published versions now."""
+    """Return the expected content of all pushed files, computed from the published versions."""
     pushed = parts.database.read("select skill_id from index_files where pushed >= wanted order by skill_id")
     published = _published(parts)
     return {skill_id: parts.index_files.file(skill_id) for (skill_id,) in pushed if skill_id in published}
@@ -84,18 +88,18 @@ def _published(parts: Parts) -> set[str]:
 
 
 def _files(parts: Parts, expected: Mapping[str, bytes], remote: GitIndex) -> Iterator[Discrepancy]:
-    found = remote.committed()
-    for skill_id, ours in expected.items():
-        if problem := _problem(remote, ours, found.get(skill_id)):
-            yield derived("index", skill_id, problem, _wanted(parts, skill_id))
-    for path in sorted(found.keys() - _published(parts)):
-        if _claims_ours(parts, path, remote.content(found[path])):
-            advice = "another registry at the same address has written it, or the database has lost it: see a backup"
-            yield lost("index", path, "the index lists it as ours, but it was never published here", advice)
+    committed = remote.committed()
+    for skill_id, content in expected.items():
+        if problem := _problem(remote, content, committed.get(skill_id)):
+            yield derived("index", skill_id, problem, _write_again(parts, skill_id))
+    for path in sorted(committed.keys() - _published(parts)):
+        if _lists_our_packages(parts, path, remote.content(committed[path])):
+            advice = "another registry with the same URL wrote it, or the database has lost it: look in a backup"
+            yield lost("index", path, "the index lists it for this registry, but it was never published here", advice)
 
 
 def _checkpoint(parts: Parts, remote: GitIndex) -> Iterator[Discrepancy]:
-    """Compare the log with the state of it that was signed and pushed, which others have seen."""
+    """Compare the log with its checkpoint in the index, which others have seen."""
     path = checkpoint_file(parts.settings.transparency.name)
     name, key = remote.committed().get(path), parts.database.read("select value from facts where name = 'log_key'")
     if name is None or not key:
@@ -103,34 +107,36 @@ def _checkpoint(parts: Parts, remote: GitIndex) -> Iterator[Discrepancy]:
     try:
         signed = Verifier(key[0][0]).read(remote.content(name).decode())
     except CheckpointInvalid as error:
-        yield lost("index", path, str(error), "the next change writes it anew; ask who can push to the index")
+        yield lost("index", path, str(error), "the next change replaces it; find out who can push to the index")
         return
     size = parts.log.size()
     if signed.size > size:
-        problem = f"the log had {signed.size} entries when it was signed, and has {size}: was an older one restored?"
+        problem = (
+            f"the log had {signed.size} entries when it was signed and has {size} now: was an older database restored?"
+        )
         yield lost("log", path, problem, EVIDENCE)
     elif signed.root != parts.log.root(signed.size):
-        yield lost("log", path, f"the first {signed.size} entries are not those that were signed", EVIDENCE)
+        yield lost("log", path, f"the first {signed.size} entries differ from the signed ones", EVIDENCE)
 
 
-def _problem(remote: GitIndex, ours: bytes, found: str | None) -> str | None:
-    if found is None:
+def _problem(remote: GitIndex, expected: bytes, object_name: str | None) -> str | None:
+    if object_name is None:
         return "it has no file in the index"
-    if found == _object_name(ours, len(found)):
+    if object_name == _object_name(expected, len(object_name)):
         return None
-    theirs = remote.content(found)
-    return None if merged(ours, theirs) == theirs else "its file in the index is not what the database says"
+    actual = remote.content(object_name)
+    return None if merged(expected, actual) == actual else "its file in the index differs from the database"
 
 
 def _object_name(content: bytes, digits: int) -> str:
-    """Return the name git gives to these bytes, in a repository whose names have so many digits."""
-    made = hashlib.new("sha1" if digits == 40 else "sha256", usedforsecurity=False)
-    made.update(b"blob %d\0" % len(content) + content)
-    return made.hexdigest()
+    """Return git's object name of these bytes; its number of digits decides the hash function."""
+    hasher = hashlib.new("sha1" if digits == 40 else "sha256", usedforsecurity=False)
+    hasher.update(b"blob %d\0" % len(content) + content)
+    return hasher.hexdigest()
 
 
-def _claims_ours(parts: Parts, path: str, content: bytes) -> bool:
-    """Return whether a file's lines lead to packages of this registry: several may share an index."""
+def _lists_our_packages(parts: Parts, path: str, content: bytes) -> bool:
+    """Return whether a file lists packages of this registry, since several registries may share an index."""
     if path.count("/") != 1:
         return False
     try:

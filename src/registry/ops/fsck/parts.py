@@ -1,4 +1,4 @@
-"""What the checks look at: the stores of one catalog, opened without starting anything."""
+"""The stores of one catalog, opened for the checks without starting a service."""
 
 import datetime
 from pathlib import Path
@@ -19,7 +19,7 @@ from registry.transparency.log import TransparencyLog
 
 
 class Parts:
-    """The stores of a catalog. `alone` says that no service runs on the data directory."""
+    """The stores of a catalog. `alone` means that no service uses the data directory."""
 
     def __init__(self, settings: Settings, database: Database, clock: Clock, *, alone: bool) -> None:
         self.settings = settings
@@ -39,28 +39,28 @@ class Parts:
         self._inspector.close()
 
     def now(self) -> datetime.datetime:
-        """Return the time."""
+        """Return the current time."""
         return self._clock()
 
     def run(self, sql: str) -> None:
-        """Run one statement in a transaction of its own."""
+        """Run one statement in its own transaction."""
         with self.database.write() as transaction:
             transaction.execute(sql)
 
     @property
     def index_folders(self) -> list[Path]:
-        """The folders of index files: one of each worker there has been."""
+        """The folders of index files, one for each worker, also of earlier ones."""
         root = self.settings.data_dir / "indexes"
         return [root, *sorted(root.glob("worker-*"))]
 
     def store(self) -> BlobStore:
-        """Return where packages are. Raises CannotCheck where the settings name no place."""
+        """Return the package store. Raises CannotCheck if none is configured."""
         try:
             return configured_store(self.settings)
         except BlobUnavailable as error:
-            raise CannotCheck(f"{error}, as the service has it") from None
+            raise CannotCheck(f"{error}, as for the service") from None
 
     def clone(self) -> GitIndex | None:
-        """Return the clone of the index, None where there is none yet."""
+        """Return the clone of the index, or None if there is none yet."""
         index = git_index(self.settings)
         return index if index.is_cloned() else None

@@ -1,4 +1,4 @@
-"""All checks, one after the other, and what they found."""
+"""Runs all checks and reports their results."""
 
 import functools
 import time
@@ -27,13 +27,14 @@ CHECKS: Mapping[str, Check] = MappingProxyType(
         "transparency log": log.check,
     }
 )
-"""The checks in their order: what a later one compares with, an earlier one has looked at, and repaired."""
+"""The checks in order: each one relies on data that an earlier one has checked and repaired."""
 
 
 class Report(msgspec.Struct, kw_only=True):
-    """What was found. `unchecked` says why what could not be looked at; `repaired` is not there any more.
+    """The result of all checks. `unchecked` has the reason for each check that could not run.
 
-    `to_embed` and `to_push` count what the service has left to do, which is no drift.
+    `repaired` are the differences that a repair removed. `to_embed` and `to_push` count pending work of the service,
+    which is not a difference.
     """
 
     drift: list[Drift]
@@ -43,24 +44,24 @@ class Report(msgspec.Struct, kw_only=True):
     to_push: int
 
 
-def inspect(parts: Parts, *, repair: bool = False, second_look_seconds: float = 1.0) -> Report:
-    """Run every check and return what is amiss; with `repair` make what is derived anew, and look again.
+def inspect(parts: Parts, *, repair: bool = False, recheck_seconds: float = 1.0) -> Report:
+    """Run every check and return the differences; with `repair`, rebuild derived data and check it again.
 
-    Where others may be writing, what is found counts only if it is still there `second_look_seconds` later.
+    If others may be writing, a difference counts only if it still exists `recheck_seconds` later.
     """
-    find = functools.partial(_found, parts, second_look_seconds=second_look_seconds)
+    find = functools.partial(_find, parts, recheck_seconds=recheck_seconds)
     drift: list[Drift] = []
     repaired: list[Drift] = []
     unchecked: dict[str, str] = {}
     for name, check in CHECKS.items():
         try:
-            found = find(check)
-            if repair and any(found.values()):
-                before = found
-                _make_anew(before.values())
-                found = find(check)
-                repaired += [one for one in before if one not in found]
-            drift += found
+            differences = find(check)
+            if repair and any(differences.values()):
+                before = differences
+                _rebuild(before.values())
+                differences = find(check)
+                repaired += [difference for difference in before if difference not in differences]
+            drift += differences
         except CannotCheck as reason:
             unchecked[name] = str(reason)
     return Report(
@@ -68,17 +69,17 @@ def inspect(parts: Parts, *, repair: bool = False, second_look_seconds: float = 
     )
 
 
-def _found(parts: Parts, check: Check, *, second_look_seconds: float) -> dict[Drift, Repair | None]:
-    """Return what a check finds; where others write meanwhile, what it finds twice."""
-    found = dict(check(parts))
-    if found and not (parts.alone and parts.settings.database_path):
-        time.sleep(second_look_seconds)
+def _find(parts: Parts, check: Check, *, recheck_seconds: float) -> dict[Drift, Repair | None]:
+    """Return the differences that a check finds, twice if others may be writing."""
+    differences = dict(check(parts))
+    if differences and not (parts.alone and parts.settings.database_path):
+        time.sleep(recheck_seconds)
         again = dict(check(parts))
-        found = {drift: made for drift, made in again.items() if drift in found}
-    return found
+        differences = {drift: repair for drift, repair in again.items() if drift in differences}
+    return differences
 
 
-def _make_anew(repairs: Iterable[Repair | None]) -> None:
+def _rebuild(repairs: Iterable[Repair | None]) -> None:
     for repair in repairs:
         if repair is not None:
             repair()

@@ -1,4 +1,4 @@
-"""Skills of the catalog: each with the document search reads of it, its text, and its versions."""
+"""Checks the skills of the catalog: the document, text and versions of each."""
 
 import functools
 import json
@@ -18,7 +18,7 @@ from registry.skill_folder import UnreadableSkill
 from search.text import embedded_text, text_hash
 from search.types import Document
 
-_A_TIME = 500
+_BATCH_ROWS = 500
 _SKILLS = (
     "select s.key, s.id, s.detail, s.folder, s.advertised, d.gone, d.id, d.name, d.description, d.tags, d.capabilities,"
     " d.labels, d.text_hash, d.card, b.key is not null,"
@@ -48,22 +48,22 @@ class _Row(NamedTuple):
 
 
 def check(parts: Parts) -> Iterator[Discrepancy]:
-    """Yield skills without their document, text or versions, and what is left of skills that are gone."""
+    """Yield skills without a correct document, text or versions, and rows left over from removed skills."""
     last = 0
-    while rows := parts.database.read(_SKILLS, (last, _A_TIME)):
+    while rows := parts.database.read(_SKILLS, (last, _BATCH_ROWS)):
         versions = _versions(parts, rows[0][0], rows[-1][0])
         for row in map(_Row._make, rows):
             yield from _of_skill(parts, row, versions.get(row.key, []))
         last = rows[-1][0]
-    yield from _left_over(parts)
+    yield from _leftovers(parts)
 
 
 def _versions(parts: Parts, first: int, last: int) -> dict[int, list[Row]]:
-    found: dict[int, list[Row]] = {}
+    by_key: dict[int, list[Row]] = {}
     sql = "select key, version, major, minor, patch from versions where key between ? and ?"
     for key, *version in parts.database.read(sql, (first, last)):
-        found.setdefault(key, []).append(tuple(version))
-    return found
+        by_key.setdefault(key, []).append(tuple(version))
+    return by_key
 
 
 def _of_skill(parts: Parts, row: _Row, versions: list[Row]) -> Iterator[Discrepancy]:
@@ -72,30 +72,32 @@ def _of_skill(parts: Parts, row: _Row, versions: list[Row]) -> Iterator[Discrepa
     except msgspec.DecodeError as error:
         yield lost("rows", row.id, f"its record cannot be read: {error}", BACKUP)
         return
-    if not row.has_body and _only_here(row):
-        yield lost("rows", row.id, "its text is missing", "send its `content` again with PUT, or restore a backup")
+    if not row.has_body and _is_only_copy(row):
+        yield lost(
+            "rows", row.id, "its text is missing", "send its `content` again with PUT, or restore it from a backup"
+        )
         return
     repair = functools.partial(_rebuild, parts, row.id)
     for problem in (*_document_problems(row, skill), *([] if row.is_published else _version_problems(skill, versions))):
         yield derived("rows", row.id, problem, repair)
 
 
-def _only_here(row: _Row) -> bool:
-    """Return whether nothing but the database has the skill's text: no folder, package or source."""
+def _is_only_copy(row: _Row) -> bool:
+    """Return whether only the database has the text of the skill, and no folder, package or source."""
     return row.folder is None and not row.advertised and not row.is_published
 
 
 def _document_problems(row: _Row, skill: Skill) -> Iterator[str]:
     if row.gone is None:
-        yield "it has no document, so that search does not find it"
+        yield "it has no document, so search does not find it"
         return
     if row.gone:
-        yield "its document is marked as gone, so that search does not find it"
+        yield "its document is marked as gone, so search does not find it"
         return
     if not row.has_body:
         yield "its document has no text"
     if differing := _differing(row, skill):
-        yield f"its document says something else than the skill: {', '.join(differing)}"
+        yield f"its document differs from the skill: {', '.join(differing)}"
 
 
 def _differing(row: _Row, skill: Skill) -> list[str]:
@@ -108,7 +110,7 @@ def _differing(row: _Row, skill: Skill) -> list[str]:
             "tags": (json.loads(row.tags), skill.tags),
             "capabilities": (json.loads(row.capabilities), skill.capabilities),
             "labels": (
-                [one for one in json.loads(row.labels) if one != SHADOWED],
+                [label for label in json.loads(row.labels) if label != SHADOWED],
                 [*labels(skill.card(), skill.scope)],
             ),
             "card": (msgspec.json.decode(row.card, type=Card), skill.card()),
@@ -116,7 +118,7 @@ def _differing(row: _Row, skill: Skill) -> list[str]:
         }
     except (ValueError, msgspec.DecodeError):
         return ["it cannot be read"]
-    return [name for name, (there, wanted) in pairs.items() if there != wanted]
+    return [name for name, (actual, expected) in pairs.items() if actual != expected]
 
 
 def _version_problems(skill: Skill, versions: list[Row]) -> Iterator[str]:
@@ -125,19 +127,19 @@ def _version_problems(skill: Skill, versions: list[Row]) -> Iterator[str]:
         yield f"its version {skill.version} is not among its versions"
     highest = max([skill.version, *known], key=version_parts)
     if skill.latest_version != highest:
-        yield f"its latest version is {highest}, and it says {skill.latest_version or 'none'}"
+        yield f"its highest version is {highest}, but its latest version is {skill.latest_version or 'none'}"
     for version, *numbers in versions:
         if version_parts(version) != tuple(numbers):
             yield f"version {version} is sorted as {'.'.join(map(str, numbers))}"
 
 
 def _rebuild(parts: Parts, skill_id: str) -> None:
-    """Make a skill's document and versions anew from what the skill is made of."""
+    """Rebuild the document and versions of a skill from its source."""
     with parts.database.write() as transaction:
-        found = transaction.read("select key, folder, advertised from skills where id = ?", (skill_id,))
-        if not found:
+        rows = transaction.read("select key, folder, advertised from skills where id = ?", (skill_id,))
+        if not rows:
             return
-        key, folder, advertised = found[0]
+        key, folder, advertised = rows[0]
         restore_key(transaction, key, skill_id)
         if advertised:
             _list_again(parts, transaction, key)
@@ -150,7 +152,7 @@ def _rebuild(parts: Parts, skill_id: str) -> None:
 
 
 def _list_again(parts: Parts, transaction: Transaction, key: int) -> None:
-    """Forget what a source lists, and have the source read anew."""
+    """Remove a listed skill, so that the next refresh of its source adds it again."""
     sql = "update source_states set mark = '' where name in (select source from skills where key = ?)"
     transaction.execute(sql, (key,))
     parts.catalog.delete(transaction, key)
@@ -168,12 +170,12 @@ def _save_again(parts: Parts, transaction: Transaction, skill_id: str, key: int)
 
 
 def _read_again(parts: Parts, transaction: Transaction, key: int, folder: str) -> None:
-    """Take a skill's folder over as a scan does, changed or not."""
+    """Read the folder of a skill again as a scan does, also if it has not changed."""
     transaction.execute("update skills set fingerprint = '' where key = ?", (key,))
     try:
         parts.local.take(transaction, parts.local.root / folder)
     except (UnreadableSkill, OSError):
-        return  # the next scan says why
+        return  # the next scan reports the reason
 
 
 _NO_SKILL = "not exists (select 1 from skills s where s.key = {}.key)"
@@ -182,23 +184,23 @@ _STRAY_VERSIONS = f"select distinct key from versions v where {_NO_SKILL.format(
 _HIGHEST = "select max(number) from (select number from documents union all select number from vectors) numbers"
 
 
-def _left_over(parts: Parts) -> Iterator[Discrepancy]:
+def _leftovers(parts: Parts) -> Iterator[Discrepancy]:
     read = parts.database.read
     for key, skill_id in read(f"select key, id from documents d where gone = 0 and {_NO_SKILL.format('d')}"):
-        repair = functools.partial(_forget_document, parts, key)
-        yield derived("rows", skill_id, "search finds it, but there is no such skill", repair)
+        repair = functools.partial(_remove_document, parts, key)
+        yield derived("rows", skill_id, "search finds it, but the skill does not exist", repair)
     for table, stray in (("bodies", _STRAY_BODIES), ("versions", _STRAY_VERSIONS)):
         if keys := read(stray):
             repair = functools.partial(parts.run, f"delete from {table} where key in ({stray})")
-            yield derived("rows", table, f"there are rows of {len(keys)} skills that are gone", repair)
-    reached, counted = read(f"select coalesce(({_HIGHEST}), 0), value from counter")[0]
-    if reached > counted:
-        problem = f"it stands at {counted}, and changes are numbered up to {reached}: indexes would miss new ones"
+            yield derived("rows", table, f"there are rows of {len(keys)} removed skills", repair)
+    highest, counter = read(f"select coalesce(({_HIGHEST}), 0), value from counter")[0]
+    if highest > counter:
+        problem = f"the counter is {counter}, but the highest change is {highest}: indexes would miss new changes"
         repair = functools.partial(parts.run, f"update counter set value = ({_HIGHEST}) where value < ({_HIGHEST})")
         yield derived("rows", "change number", problem, repair)
 
 
-def _forget_document(parts: Parts, key: int) -> None:
+def _remove_document(parts: Parts, key: int) -> None:
     with parts.database.write() as transaction:
         if not transaction.read("select 1 from skills where key = ?", (key,)):
             remove_document(transaction, key)

@@ -1,4 +1,4 @@
-"""Snapshots of vectors: whole, of this catalog, and with as many vectors as there were."""
+"""Checks vector snapshots: their integrity, their catalog and their number of vectors."""
 
 import functools
 from collections.abc import Iterator
@@ -11,11 +11,11 @@ from search.integrity import sidecar
 
 
 def check(parts: Parts) -> Iterator[Discrepancy]:
-    """Yield snapshots that a start would not, or should not, trust."""
+    """Yield snapshots that a start would refuse, or should refuse."""
     for path in _snapshots(parts):
         for problem in _problems(parts, path):
             thing = path.relative_to(parts.settings.data_dir).as_posix()
-            yield derived("vectors", thing, problem, functools.partial(_drop, path))
+            yield derived("vectors", thing, problem, functools.partial(_remove, path))
 
 
 def _snapshots(parts: Parts) -> list[Path]:
@@ -30,27 +30,27 @@ def _problems(parts: Parts, path: Path) -> Iterator[str]:
         return
     number = parts.documents.revision()
     if held.catalog != parts.documents.catalog_id:
-        yield "it is of another catalog"
+        yield "it belongs to another catalog"
     elif held.revision > number:
-        yield f"it holds change {held.revision}, and the catalog has only {number}: was an older database restored?"
+        yield f"it holds change {held.revision}, but the catalog has only {number}: was an older database restored?"
     else:
         count = parts.documents.vector_count(held.space)
-        # Only where nothing has changed since can the numbers be compared.
+        # The numbers are comparable only if nothing has changed since.
         if held.count != count and not parts.documents.vector_changes(held.space, held.revision, 1):
-            yield f"it holds {held.count} vectors, and the database {count}"
+            yield f"it holds {held.count} vectors, but the database has {count}"
 
 
 def drop_snapshots(parts: Parts, space: str) -> None:
-    """Remove the snapshots of one space; the next start reads its vectors from the database."""
+    """Remove the snapshots of a space. The next start reads its vectors from the database."""
     for path in _snapshots(parts):
         try:
             if read_snapshot_info(path).space == space:
-                _drop(path)
+                _remove(path)
         except IndexDamaged:
-            _drop(path)
+            _remove(path)
 
 
-def _drop(path: Path) -> None:
-    """Remove a snapshot; clusters without one are of no use to anybody, and go when the next one is written."""
+def _remove(path: Path) -> None:
+    """Remove a snapshot. Its IVF segment is useless without it; writing the next snapshot removes that file."""
     path.unlink(missing_ok=True)
     sidecar(path).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Published versions: what the catalog shows of them, and the jobs that made them."""
+"""Checks the published versions: their display in the catalog, and their publish jobs."""
 
 import functools
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ class _Version(NamedTuple):
 
 
 def check(parts: Parts) -> Iterator[Discrepancy]:
-    """Yield published skills that are not shown as they are, and accepted jobs without their version."""
+    """Yield published skills that the catalog displays incorrectly, and accepted jobs without their version."""
     rows = parts.database.read(
         "select skill_id, version, major, minor, patch, state, checksum from published order by skill_id"
     )
@@ -35,13 +35,15 @@ def check(parts: Parts) -> Iterator[Discrepancy]:
 
 def _of_skill(parts: Parts, skill_id: str, versions: list[_Version]) -> Iterator[Discrepancy]:
     yield from _records(parts, skill_id)
-    for one in versions:
-        if version_parts(one.version) != one.parts:
-            problem = f"published version {one.version} is sorted as {'.'.join(map(str, one.parts))}"
-            repair = functools.partial(_sort, parts, skill_id, one.version)
+    for published in versions:
+        if version_parts(published.version) != published.parts:
+            problem = f"published version {published.version} is sorted as {'.'.join(map(str, published.parts))}"
+            repair = functools.partial(_correct_order, parts, skill_id, published.version)
             yield derived("rows", skill_id, problem, repair)
     repair = functools.partial(_show, parts, skill_id)
-    for problem in _shown_problems(parts, skill_id, [one for one in versions if one.state == "active"]):
+    for problem in _shown_problems(
+        parts, skill_id, [published for published in versions if published.state == "active"]
+    ):
         yield derived("rows", skill_id, problem, repair)
 
 
@@ -64,14 +66,14 @@ def _shown_problems(parts: Parts, skill_id: str, active: list[_Version]) -> Iter
         return
     key, detail = skills[0]
     listed = {row[0] for row in parts.database.read("select version from versions where key = ?", (key,))}
-    for version in sorted({one.version for one in active} - listed):
+    for version in sorted({published.version for published in active} - listed):
         yield f"version {version} is active, but not listed"
-    for version in sorted(listed - {one.version for one in active}):
+    for version in sorted(listed - {published.version for published in active}):
         yield f"version {version} is listed, but not active"
-    highest = max(active, key=lambda one: version_parts(one.version))
+    highest = max(active, key=lambda published: version_parts(published.version))
     skill = msgspec.json.decode(detail, type=Skill)
     if (skill.version, skill.latest_version, skill.digest) != (highest.version, highest.version, highest.checksum):
-        yield f"the catalog shows version {skill.version}, and the highest active one is {highest.version}"
+        yield f"the catalog shows version {skill.version}, but the highest active one is {highest.version}"
 
 
 def _show(parts: Parts, skill_id: str) -> None:
@@ -79,7 +81,7 @@ def _show(parts: Parts, skill_id: str) -> None:
         parts.published.show(transaction, skill_id)
 
 
-def _sort(parts: Parts, skill_id: str, version: str) -> None:
+def _correct_order(parts: Parts, skill_id: str, version: str) -> None:
     sql = "update published set major = ?, minor = ?, patch = ? where skill_id = ? and version = ?"
     with parts.database.write() as transaction:
         transaction.execute(sql, (*version_parts(version), skill_id, version))
@@ -98,5 +100,5 @@ def _jobs(parts: Parts) -> Iterator[Discrepancy]:
 
 def _job_problem(row: Row) -> str:
     if row[4] is None:
-        return "its publish job was accepted, but there is no such version"
-    return f"its publish job accepted {row[2]} ({row[3]} bytes), and the version says {row[4]} ({row[5]} bytes)"
+        return "its publish job was accepted, but the version does not exist"
+    return f"its publish job accepted {row[2]} ({row[3]} bytes), but the version has {row[4]} ({row[5]} bytes)"

@@ -1,4 +1,4 @@
-"""A registry on each database, made once; every test has a copy of its own to damage."""
+"""A registry on each database, created once. Every test damages its own copy."""
 
 from collections.abc import Iterator
 from pathlib import Path

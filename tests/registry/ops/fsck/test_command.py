@@ -1,4 +1,4 @@
-"""The command, on a registry at rest and beside one that runs."""
+"""The command, with a stopped service and beside a running one."""
 
 import threading
 from pathlib import Path
@@ -16,7 +16,7 @@ def fsck(kept: KeptRegistry, *args: str) -> Done:
     return Done(kept.folder, "fsck", *kept.flags(), *args, **kept.environment)
 
 
-def test_it_says_what_is_amiss_and_what_to_do(kept: KeptRegistry) -> None:
+def test_it_reports_each_difference_with_advice(kept: KeptRegistry) -> None:
     (kept.blobs / "acme" / "ocr-1.0.0.zip").unlink()
     kept.run("delete from versions where key = (select key from skills where id = 'acme/pdf')")
     kept.close()
@@ -27,11 +27,11 @@ def test_it_says_what_is_amiss_and_what_to_do(kept: KeptRegistry) -> None:
     )
     assert "from a backup or a mirror, or revoke" in " ".join(done.out.split())
     report = fsck(kept, "--repair", "--json").json
-    assert [one["area"] for one in report["drift"]] == ["blobs"]
-    assert {one["area"] for one in report["repaired"]} == {"rows"}
+    assert [drift["area"] for drift in report["drift"]] == ["blobs"]
+    assert {drift["area"] for drift in report["repaired"]} == {"rows"}
 
 
-def test_what_it_marks_the_service_makes_good(kept: KeptRegistry) -> None:
+def test_the_service_completes_the_repair(kept: KeptRegistry) -> None:
     kept.set_vector("acme/pdf", np.ones(2, np.float32))
     kept.run("delete from index_files where skill_id = 'acme/pdf'")
     kept.close()
@@ -43,7 +43,7 @@ def test_what_it_marks_the_service_makes_good(kept: KeptRegistry) -> None:
     assert kept.inspect().drift == []
 
 
-def test_beside_a_service_it_only_looks(kept: KeptRegistry) -> None:
+def test_beside_a_service_it_only_checks(kept: KeptRegistry) -> None:
     with kept.server() as server:
         finished = threading.Event()
 
@@ -65,11 +65,11 @@ def test_beside_a_service_it_only_looks(kept: KeptRegistry) -> None:
         fsck(kept, "--repair").complains(2, "nothing is repaired while a service runs", server.url)
 
 
-def test_where_there_is_no_catalog_it_says_so(tmp_path: Path) -> None:
+def test_a_missing_catalog_is_reported(tmp_path: Path) -> None:
     Done(tmp_path, "fsck", "--data-dir", str(tmp_path)).complains(2, "holds no catalog yet")
 
 
-def test_a_damaged_database_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_damaged_database_is_reported_in_one_line(tmp_path: Path) -> None:
     SkillCatalog(database := SqliteDatabase(tmp_path / "skill-registry.db")).put_many(
         (f"skill-{number}", "A description.", "Body " * 500) for number in range(50)
     )

@@ -1,4 +1,4 @@
-"""What is derived is damaged for real, found, made anew, and then as it was."""
+"""Derived data is damaged, found and rebuilt, and is correct afterwards."""
 
 import json
 import shutil
@@ -15,7 +15,7 @@ Damage = Callable[[KeptRegistry], None]
 
 
 def rows(*statements: str) -> Damage:
-    """Return a damage done by statements, in which `KEY_OF(id)` is the key of a skill."""
+    """Return a damage done by SQL statements, in which `KEY_OF(id)` is the key of a skill."""
     whole = [statement.replace("KEY_OF(", "(select key from skills where id = ") for statement in statements]
     return lambda kept: kept.run(*whole)
 
@@ -40,7 +40,7 @@ def segment_is_flipped(kept: KeptRegistry) -> None:
 
 
 def words_lack_a_document(kept: KeptRegistry) -> None:
-    """Give the index everything up to now but one document, as a lost change would."""
+    """Create an index that claims to be current but has no documents."""
     catalog_id = kept.value("select value from facts where name = 'catalog_id'")
     number = kept.value("select value from counter")
     shutil.rmtree(words_folder(kept))
@@ -80,7 +80,10 @@ UNDOCUMENTED = (
     "delete from documents where id = 'acme/ocr'",
 )
 UNKNOWN = tuple(sql.replace("acme/ocr", "record-one") for sql in UNDOCUMENTED)
-PDF_LISTED = "insert into versions values (KEY_OF('acme/pdf'), '1.9.0', 1, 9, 0, 'x', '[]', '')"
+PDF_LISTED = (
+    "insert into versions (key, version, major, minor, patch, description, changes, created_at)"
+    " values (KEY_OF('acme/pdf'), '1.9.0', 1, 9, 0, 'x', '[]', '')"
+)
 PDF_OLDER = """update skills set detail = replace(detail, '"1.10.0"', '"1.9.0"') where id = 'acme/pdf'"""
 
 ROWS = {
@@ -88,21 +91,21 @@ ROWS = {
     "a document is gone": (rows("update documents set gone = 1 where id = 'record-one'"), "marked as gone"),
     "a document differs": (
         rows("update documents set labels = '[]' where id = 'acme/pdf'"),
-        "else than the skill: labels",
+        "differs from the skill: labels",
     ),
     "a card differs": (rows("update documents set card = '{}' where id = 'local-one'"), "cannot be read"),
     "a folder's text is deleted": (rows("delete from bodies where key = KEY_OF('local-one')"), "no text"),
     "a listed skill's text is deleted": (rows("delete from bodies where key = KEY_OF('near/listed-one')"), "no text"),
-    "a skill is deleted": (rows("delete from skills where id = 'record-one'"), "no such skill"),
+    "a skill is deleted": (rows("delete from skills where id = 'record-one'"), "the skill does not exist"),
     "a text is left": (
         rows("update documents set gone = 1 where id = 'acme/pdf'", "delete from skills where id = 'acme/pdf'"),
         "bodies: there are rows of 1",
     ),
     "a version is deleted": (rows("delete from versions where key = KEY_OF('record-one')"), "not among its versions"),
     "a version is misplaced": (rows("update versions set major = 7 where key = KEY_OF('record-one')"), "7.0.0"),
-    "the change number is set back": (rows("update counter set value = 3"), "it stands at 3"),
+    "the change number is set back": (rows("update counter set value = 3"), "the counter is 3"),
     "an origin has no folder": (
-        rows(f"insert into installs values ('nowhere', null, null, '{INSTALL}')"),
+        rows(f"insert into installs (folder, source, listed, record) values ('nowhere', null, null, '{INSTALL}')"),
         "not installed",
     ),
     "an active version is not listed": (
@@ -120,22 +123,25 @@ ROWS = {
 WORDS = {
     "a segment is deleted": (segment_is_deleted, "damaged"),
     "a segment is flipped": (segment_is_flipped, "damaged"),
-    "documents are missing": (words_lack_a_document, "missing in it"),
-    "a document is unknown": (rows(*UNKNOWN, "delete from skills where id = 'record-one'"), "are gone: document"),
+    "documents are missing": (words_lack_a_document, "it lacks"),
+    "a document is unknown": (rows(*UNKNOWN, "delete from skills where id = 'record-one'"), "documents: document"),
 }
 VECTORS = {
     "a snapshot is flipped": (snapshot_is_flipped, "checksum"),
     "a snapshot is ahead": (snapshot_is_ahead, "10000"),
-    "a vector is deleted": (rows("delete from vectors where key = KEY_OF('record-one')"), "and the database"),
+    "a vector is deleted": (rows("delete from vectors where key = KEY_OF('record-one')"), "but the database"),
     "a vector is cut": (vector_is_cut, "record-one"),
     "a vector is no number": (vector_is_no_number, "record-one"),
     "a vector is of nothing": (
-        rows("insert into vectors select space, 99, text_hash, vector, 99 from vectors limit 1"),
-        "1 documents that are gone",
+        rows(
+            "insert into vectors (space, key, text_hash, vector, number)"
+            " select space, 99, text_hash, vector, 99 from vectors limit 1"
+        ),
+        "1 removed documents",
     ),
 }
 INDEX = {
-    "a file is not wanted": (rows("delete from index_files where skill_id = 'acme/pdf'"), "nothing says"),
+    "a file is not wanted": (rows("delete from index_files where skill_id = 'acme/pdf'"), "not scheduled"),
     "a file is awaited in vain": (
         rows("update index_files set wanted = 1, pushed = 1 where skill_id = 'acme/pdf'"),
         "later file",
@@ -147,19 +153,19 @@ DERIVED = {"rows": ROWS, "words": WORDS, "vectors": VECTORS, "index": INDEX}
 
 @pytest.mark.parametrize(
     ("area", "damage", "words"),
-    [pytest.param(area, *one, id=name) for area, damages in DERIVED.items() for name, one in damages.items()],
+    [pytest.param(area, *damage, id=name) for area, damages in DERIVED.items() for name, damage in damages.items()],
 )
-def test_what_is_derived_is_made_anew(kept: KeptRegistry, area: str, damage: Damage, words: str) -> None:
+def test_derived_data_is_rebuilt(kept: KeptRegistry, area: str, damage: Damage, words: str) -> None:
     damage(kept)
     found = kept.inspect().drift
-    assert [one for one in found if one.area == area and words in f"{one.thing}: {one.problem}"], found
+    assert [drift for drift in found if drift.area == area and words in f"{drift.thing}: {drift.problem}"], found
     report = kept.inspect(repair=True)
-    assert ([one for one in report.drift if one.repairable], report.unchecked) == ([], {})
-    assert [one for one in report.repaired if one.area == area]
+    assert ([drift for drift in report.drift if drift.repairable], report.unchecked) == ([], {})
+    assert [drift for drift in report.repaired if drift.area == area]
     assert kept.inspect().drift == report.drift
 
 
-def test_a_registry_nobody_has_damaged_is_clean(kept: KeptRegistry) -> None:
+def test_an_undamaged_registry_has_no_differences(kept: KeptRegistry) -> None:
     report = kept.inspect()
     assert (report.drift, report.unchecked, report.to_embed, report.to_push) == ([], {}, 0, 0)
     assert kept.inspect(repair=True) == report

@@ -1,4 +1,4 @@
-"""Truth that is missing or contradicts itself is told plainly, and never touched."""
+"""A source of truth that is missing or inconsistent is reported, and never changed."""
 
 import hashlib
 import subprocess
@@ -31,7 +31,7 @@ def blob_is_flipped(kept: KeptRegistry) -> None:
 
 
 def state(kept: KeptRegistry) -> tuple[object, ...]:
-    """Return what truth there is: rows of versions, jobs and log, and every package."""
+    """Return the sources of truth: the rows of versions, jobs and log, and every package."""
     tables = ("published", "publish_jobs", "log_entries", "log_nodes")
     blobs = {str(path): path.read_bytes() for path in kept.blobs.rglob("*.zip")}
     return (blobs, *(kept.database.read(f"select * from {table} order by 1, 2") for table in tables))
@@ -46,7 +46,7 @@ def pushed_state_is_forged(kept: KeptRegistry) -> None:
 
 
 def log_is_an_older_one(kept: KeptRegistry) -> None:
-    """Take the last version and all that tells of it out of every table, as restoring an older database does."""
+    """Remove the last log entry and its effects from every table, as restoring an older database does."""
     kept.run(
         f"delete from log_nodes where (position + 1) * (1 << level) > {LAST}"
         if kept.url is None
@@ -71,19 +71,19 @@ TRUTH: dict[str, tuple[Damage, str]] = {
     ),
     "a file of no package's name": (
         lambda kept: package(kept, "notes.txt").write_bytes(b"hello") and None,
-        "blobs skills/acme/notes.txt: nothing of ours",
+        "blobs skills/acme/notes.txt: the name is not that of a package",
     ),
     "a version is deleted": (
         rows("delete from published where skill_id = 'acme/ocr'"),
-        "rows acme/ocr 1.0.0: its publish job was accepted, but there is no such version",
+        "rows acme/ocr 1.0.0: its publish job was accepted, but the version does not exist",
     ),
     "a version's digest differs": (
         rows("update published set checksum = 'sha256:00' where skill_id = 'acme/ocr'"),
-        "log acme/ocr 1.0.0: the log tells of other bytes",
+        "log acme/ocr 1.0.0: its digests differ from those in the log",
     ),
     "a version's state differs": (
         rows("update published set state = 'active' where skill_id = 'acme/bad'"),
-        "log acme/bad 1.0.0: it is active, and the log tells that it is revoked",
+        "log acme/bad 1.0.0: it is active, but revoked in the log",
     ),
     "a record's text is deleted": (
         rows("delete from bodies where key = (select key from skills where id = 'record-one')"),
@@ -95,28 +95,28 @@ TRUTH: dict[str, tuple[Damage, str]] = {
     ),
     "an entry is altered": (
         rows("update log_entries set entry = replace(entry, 'acme/ocr', 'acme/pwn')"),
-        "its text is not the one that was hashed",
+        "its text does not match its hash",
     ),
     "an entry in the middle is deleted": (
         rows("delete from log_entries where number = 2"),
-        "log entry 2: it is missing: 3 comes next",
+        "log entry 2: it is missing: the next one is 3",
     ),
     "the last entry is deleted": (
         rows(f"delete from log_entries where number = {LAST}"),
-        "not the one that was hashed",
+        "does not match its hash",
     ),
     "a node of the tree is altered": (
         rows(
             "update log_nodes set hash = (select hash from log_nodes where level = 0 and position = 0) where level = 1"
         ),
-        "log entry 0: the tree over it is not of its entries",
+        "log entry 0: the tree over it does not match its entries",
     ),
     "an entry is cut off with its node": (
         rows(
             "delete from log_nodes where level = 0 and position = (select max(number) from log_entries)",
             f"delete from log_entries where number = {LAST}",
         ),
-        "log acme/bad 1.0.0: it is revoked, and the log tells that it is active",
+        "log acme/bad 1.0.0: it is revoked, but active in the log",
     ),
     "the key differs": (rows("update facts set value = 'x' where name = 'log_key'"), "log key: the last key"),
     "the pushed state is forged": (
@@ -126,21 +126,27 @@ TRUTH: dict[str, tuple[Damage, str]] = {
     "an older log is restored": (log_is_an_older_one, "log skill-registry.checkpoint: the log had 7 entries"),
     "a vector's space is of no model": (
         rows("update vectors set space = 'old' where key = (select key from skills where id = 'record-one')"),
-        "vectors old: its vectors are of no model",
+        "vectors old: no model in use",
     ),
 }
 
 
 @pytest.mark.parametrize(("damage", "words"), TRUTH.values(), ids=TRUTH)
-def test_truth_is_told_and_never_touched(kept: KeptRegistry, damage: Damage, words: str) -> None:
+def test_faults_of_a_source_of_truth_are_reported_and_never_repaired(
+    kept: KeptRegistry, damage: Damage, words: str
+) -> None:
     damage(kept)
     before = state(kept)
-    found = [f"{one.area} {one.thing}: {one.problem}" for one in kept.inspect(repair=True).drift if not one.repairable]
+    found = [
+        f"{drift.area} {drift.thing}: {drift.problem}"
+        for drift in kept.inspect(repair=True).drift
+        if not drift.repairable
+    ]
     assert any(words in line for line in found), found
     assert state(kept) == before
 
 
-def test_what_a_rejected_job_has_left_in_the_store_is_removed(kept: KeptRegistry) -> None:
+def test_a_blob_left_by_a_rejected_job_is_removed(kept: KeptRegistry) -> None:
     left = package(kept, "late-1.0.0.zip")
     left.write_bytes(b"bytes of a package")
     checksum = f"sha256:{hashlib.sha256(left.read_bytes()).hexdigest()}"
@@ -151,13 +157,15 @@ def test_what_a_rejected_job_has_left_in_the_store_is_removed(kept: KeptRegistry
     assert (kept.inspect(repair=True).drift, left.exists()) == ([], True)
     kept.run("update publish_jobs set state = 'rejected' where id = 'late'")
     report = kept.inspect(repair=True)
-    assert ([one.thing for one in report.repaired], report.drift) == (["skills/acme/late-1.0.0.zip"], [])
+    assert ([drift.thing for drift in report.repaired], report.drift) == (["skills/acme/late-1.0.0.zip"], [])
     assert not left.exists()
 
 
-def test_revoked_bytes_that_a_url_leads_to_are_told(kept: KeptRegistry) -> None:
+def test_revoked_packages_with_a_public_url_are_reported(kept: KeptRegistry) -> None:
     found = kept.inspect(**{"s3.blobBaseUrl": "https://packages.example.org"}).drift
-    assert [(one.thing, "revoked" in one.problem) for one in found if one.area == "blobs"] == [("acme/bad 1.0.0", True)]
+    assert [(drift.thing, "revoked" in drift.problem) for drift in found if drift.area == "blobs"] == [
+        ("acme/bad 1.0.0", True)
+    ]
 
 
 def test_a_skill_whose_folder_is_gone_stays_until_a_scan(kept: KeptRegistry) -> None:
@@ -169,6 +177,6 @@ def test_a_skill_whose_folder_is_gone_stays_until_a_scan(kept: KeptRegistry) -> 
     assert kept.value("select count(*) from skills where id = 'local-one'") == 1
 
 
-def test_without_its_store_packages_are_not_checked(kept: KeptRegistry) -> None:
+def test_packages_are_not_checked_without_a_store(kept: KeptRegistry) -> None:
     report = kept.inspect(**{"blobs.dir": None})
     assert (report.drift, list(report.unchecked)) == ([], ["packages"])
