@@ -72,8 +72,8 @@ class IndexedSkill(msgspec.Struct, kw_only=True):
 class Publishing:
     """Receives packages, works them off, and gives them out. One process of a catalog pushes the index.
 
-    `engine` makes findable what is published, and its searches go first; `note` writes down what webhooks are to be
-    told. Raises BlobUnavailable where the store cannot be had at all.
+    Searches of `engine` have priority. `note` enqueues webhook notifications. Raises BlobUnavailable if the store cannot
+    be opened at all.
     """
 
     def __init__(
@@ -90,7 +90,6 @@ class Publishing:
         database = catalog.database
         self._limits = limits = PackageLimits(archive_bytes=settings.limits.upload_bytes)
         self._files = IndexFiles.configured(published, settings)
-        self._engine = engine
         self._inspector = Inspector(settings.limits)
         self._metrics = metrics
         self.upload_bytes = settings.limits.upload_bytes
@@ -108,10 +107,10 @@ class Publishing:
             self.store,
             settings.limits,
             metrics,
-            self._changed,
             engine.search.in_flight.yield_to_foreground,
         )
         self._pusher = IndexPusher(database, git_index(settings), self._files.file, checkpoint, metrics)
+        database.hooks.after_change(self._pusher.wake)
 
     def start(self) -> None:
         """Begin to work jobs off; what was left by a stop or a crash comes first."""
@@ -135,10 +134,6 @@ class Publishing:
         """Take up what another process may have left to do."""
         self._worker.wake()
         self._pusher.look()
-
-    def _changed(self) -> None:
-        self._engine.changed()
-        self._pusher.wake()
 
     def receive(self) -> Receiver:
         """Return what takes the bytes of one upload."""
@@ -191,7 +186,7 @@ class Publishing:
         """Yank, unyank or revoke a version. Raises FORBIDDEN, SKILL_NOT_FOUND."""
         check_owner(caller, skill_id)
         self.published.set_state(skill_id, [version], state)
-        self._changed()
+        self._pusher.wake()
 
     def package(self, version: PublishedVersion) -> BinaryIO:
         """Return the bytes of a version as a file that is gone when it is closed, their digest checked.

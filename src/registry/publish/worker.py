@@ -14,7 +14,7 @@ from pathlib import Path
 
 from registry.blobs import BlobConflict, BlobStore, BlobUnavailable, put_checked
 from registry.config import groups
-from registry.db import DatabaseError
+from registry.db import ChangeBatch, DatabaseError
 from registry.domain.findings import Finding
 from registry.inspection import InspectedPackage, InspectionStopped, Inspector
 from registry.packages import PackageLimits, PackageRefused
@@ -41,7 +41,6 @@ class PublishWorker:
     """Works off publish jobs, one after the other.
 
     Args:
-        on_accepted: Called after accepted versions became visible.
         yield_to_foreground: Called before each step; waits for foreground requests.
     """
 
@@ -53,7 +52,6 @@ class PublishWorker:
         store: BlobStore,
         limits: groups.LimitsSettings,
         metrics: Metrics,
-        on_accepted: Callable[[], None],
         yield_to_foreground: Callable[[], None],
     ) -> None:
         self._database = jobs.database
@@ -65,11 +63,9 @@ class PublishWorker:
         self._inspector = Inspector(limits)
         self._tries = limits.publish_tries
         self._metrics = metrics
-        self._on_accepted = on_accepted
         self._yield_to_foreground = yield_to_foreground
         self._thread = PeriodicWorker("publish", self._round)
         self._is_tidy = False
-        self._has_accepted = False
         self._shown_at = 0.0
         self._begun: set[str] = set()
         """The jobs with a recorded begin and no recorded end."""
@@ -97,25 +93,25 @@ class PublishWorker:
             if not self._is_tidy:
                 self._tidy()
                 self._is_tidy = True
-            for job_id in self._jobs.due(time.time()):
-                if self._thread.is_stopped:
-                    break
-                self._take(job_id)
-                if time.monotonic() >= self._shown_at + _SHOW_EVERY_SECONDS:
-                    self._show()
-            self._show()
+            with self._database.hooks.batch() as changes:
+                for job_id in self._jobs.due(time.time()):
+                    if self._thread.is_stopped:
+                        break
+                    self._take(job_id)
+                    if time.monotonic() >= self._shown_at + _SHOW_EVERY_SECONDS:
+                        self._show(changes)
+                self._show(changes)
         except Exception:
             self._is_tidy = False  # a job may have ended without our being told
             if not self._thread.is_stopped:
                 _log.exception("publish jobs cannot be worked off; it is tried again")
         return _POLL_SECONDS
 
-    def _show(self) -> None:
-        """Have what was accepted indexed: once for many that come together, since searches catch up by themselves."""
-        if self._has_accepted:
-            self._has_accepted = False
+    def _show(self, changes: ChangeBatch) -> None:
+        """Have the accepted versions indexed, many at once: a search that comes before catches up by itself."""
+        if changes.is_pending:
             with self._metrics.publish_step("show"):
-                self._on_accepted()
+                changes.flush()
             self._shown_at = time.monotonic()
 
     def _tidy(self) -> None:
@@ -177,7 +173,6 @@ class PublishWorker:
             warnings = [JobFinding.of(finding) for finding in version.record.all_findings().findings]
             self._jobs.accept(transaction, job, warnings, number)
         _log.info("published %s %s (%s)", job.skill_id, job.version, job.checksum)
-        self._has_accepted = True
 
     def _reject(self, job: Job, *findings: Finding) -> None:
         self._jobs.reject(job, [JobFinding.of(finding) for finding in findings])
