@@ -1,1 +1,1 @@
-"""Looks for dangerous or hidden content in the texts of a skill. Findings are advice; they never change a skill."""
+"""Scans the texts of a skill for dangerous or hidden content. Findings are advice and never change a skill."""

@@ -1,4 +1,4 @@
-"""Characters as codes of one byte: characters that the rules distinguish have different codes."""
+"""One-byte codes for characters. Characters that the rules distinguish have different codes."""
 
 import re
 
@@ -10,16 +10,16 @@ _KIND = re.compile(
     "([\ufe00-\ufe0e])|([\U000e0000-\U000e007f])|([\U000e0100-\U000e01ef])|(\U0001f3f4)|"
     r"((?=\w)[\u0370-\u03ff\u0400-\u052f])|([\u0370-\u03ff\u0400-\u052f])|(\d)|(\w)|(\s)|([^\0])"
 )
-"""The kinds of characters outside ASCII; the first that matches counts."""
+"""The classes of non-ASCII characters. The first class that matches counts."""
 
 REPRESENTATIVES = (
     *map(chr, range(128)),
     *"\u0131\u017f\u212a\u2019\u200b\u200c\u180e\u3164\u202a\ufe00\U000e0000\U000e0100\U0001f3f4\u0430\u0375\u0663é\u00a0—",
 )
-"""One character for each code, by code: sets of characters are evaluated on these."""
+"""One character per code, in order of code. Character sets are evaluated on these."""
 
 FOLDED = bytes(range(256)).lower().translate(bytes.maketrans(b"\x80\x81\x82", b"isk"))
-"""Translates a code into that of the lower-case letter that it matches when case is ignored."""
+"""Translates a code into the code of the lower-case letter that it matches if case is ignored."""
 
 
 def encode(text: str) -> bytes:

@@ -1,8 +1,8 @@
-"""Sets of positions of a text as integers: one operation handles all positions, in the same time for any text.
+"""Sets of text positions as integers. One operation handles all positions, in the same time for any text.
 
 This is the bit-parallel matching of Parabix and icGrep (Cameron et al., "Bitwise data parallelism in regular expression
 matching", 2014). The first position of a text is the highest bit: `<<` moves a set towards the beginning of the text,
-`>>` towards its end. A text of n characters has the positions 0 to n; bit 0 is its end.
+`>>` towards its end. A text of n characters has the positions 0 to n. Bit 0 is the end of the text.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Set
@@ -11,11 +11,11 @@ from functools import cached_property
 from registry.findings.alphabet import FOLDED, encode
 
 _PLANES = tuple(bytes(ord("0") + (code >> bit & 1) for code in range(256)) for bit in range(8))
-"""Tables that translate a code into one of its bits, as a digit."""
+"""Tables that translate a code into one of its bits, as an ASCII digit."""
 
 
 class Chars:
-    """A set of characters, by their codes."""
+    """A set of characters, represented by their codes."""
 
     def __init__(self, codes: frozenset[int]) -> None:
         lows: dict[frozenset[int], list[int]] = {}
@@ -23,45 +23,45 @@ class Chars:
             if lower := frozenset(code & 15 for code in codes if code >> 4 == upper):
                 lows.setdefault(lower, []).append(upper)
         self.halves = tuple((tuple(uppers), tuple(lower)) for lower, uppers in lows.items())
-        """Pairs of upper and lower halves of codes; the union of their products is the set."""
+        """Pairs of upper and lower halves of codes. The set is the union of their products."""
         folded = frozenset(FOLDED[code] for code in codes)
         self.folded = bytes(folded) if len(folded) == 1 else None
-        """The code of the character in lower case, if it is only one."""
+        """The code of the lower-case character if the set has only one, else None."""
 
 
 class Runs:
-    """The positions of the characters of a set, and of runs of them."""
+    """The positions of the characters of a set, and of runs of such characters."""
 
-    def __init__(self, places: int) -> None:
-        self._of = {1: places}
+    def __init__(self, positions: int) -> None:
+        self._of = {1: positions}
 
     def of(self, length: int) -> int:
-        """Return the positions at which `length` (1 or more) such characters follow each other."""
+        """Return the begin positions of runs of `length` (1 or more) characters."""
         if (known := self._of.get(length)) is not None:
             return known
         half = 1 << ((length - 1).bit_length() - 1)
         shorter = self.of(half)
-        found = self._of[length] = shorter & shorter << (length - half)
-        return found
+        result = self._of[length] = shorter & shorter << (length - half)
+        return result
 
     def spread(self, marks: int, most: int | None, *, forward: bool) -> int:
-        """Return the marks and the positions at most `most` such characters after a mark; backward, before a mark.
+        """Return the marks, and the positions up to `most` such characters after a mark; backward, before a mark.
 
-        None is any number.
+        If `most` is None, the number is unlimited.
         """
-        reach = 0
-        while (step := reach + 1 if most is None else min(reach + 1, most - reach)) and (run := self.of(step)):
+        distance = 0
+        while (step := distance + 1 if most is None else min(distance + 1, most - distance)) and (run := self.of(step)):
             wider = marks | ((run & marks) >> step if forward else run & marks << step)
             if wider == marks:
                 break
-            marks, reach = wider, reach + step
+            marks, distance = wider, distance + step
         return marks
 
 
 class BitText:
-    """A text to match patterns in; it caches what several of them need.
+    """A text in which patterns are matched. It caches position sets that several patterns need.
 
-    `absent` returns the words that are known not to occur in a text, which it gets in lower case.
+    `absent` gets the text in lower case and returns words that do not occur in it.
     """
 
     def __init__(self, text: str, absent: Callable[[bytes], Set[bytes]] = lambda _: frozenset()) -> None:
@@ -70,16 +70,16 @@ class BitText:
         self.end = len(self._codes)
         self.everywhere = (2 << self.end) - 1
         self._runs: dict[Chars, Runs] = {}
-        self._kept: dict[Hashable, int] = {}
+        self._cache: dict[Hashable, int] = {}
 
     def lacks(self, needs: Iterable[Set[bytes]]) -> bool:
         """Return whether all words of one of the sets are absent."""
         return any(words <= self._absent for words in needs)
 
-    def keep(self, key: Hashable, work_out: Callable[["BitText"], int]) -> int:
-        """Return the positions that `work_out` returns, from the cache if the key is known."""
-        if (known := self._kept.get(key)) is None:
-            known = self._kept[key] = work_out(self)
+    def cached(self, key: Hashable, compute: Callable[["BitText"], int]) -> int:
+        """Return the positions that `compute` returns, from the cache if it has the key."""
+        if (known := self._cache.get(key)) is None:
+            known = self._cache[key] = compute(self)
         return known
 
     def chars(self, chars: Chars) -> int:
@@ -89,26 +89,26 @@ class BitText:
     def runs(self, chars: Chars) -> Runs:
         """Return the runs of the characters of a set."""
         if (known := self._runs.get(chars)) is None:
-            places = 0
+            positions = 0
             for uppers, lowers in chars.halves:
-                places |= _union(self._upper, uppers) & _union(self._lower, lowers)
-            known = self._runs[chars] = Runs(places)
+                positions |= _union(self._upper, uppers) & _union(self._lower, lowers)
+            known = self._runs[chars] = Runs(positions)
         return known
 
     @cached_property
     def _upper(self) -> tuple[int, ...]:
-        return self._sixteen(_PLANES[4:])
+        return self._by_half(_PLANES[4:])
 
     @cached_property
     def _lower(self) -> tuple[int, ...]:
-        return self._sixteen(_PLANES[:4])
+        return self._by_half(_PLANES[:4])
 
-    def _sixteen(self, planes: tuple[bytes, ...]) -> tuple[int, ...]:
+    def _by_half(self, planes: tuple[bytes, ...]) -> tuple[int, ...]:
         every = self.everywhere - 1
         sets = [every]
         for plane in planes:
             ones = int(self._codes.translate(plane) or b"0", 2) << 1
-            sets = [one & ~ones for one in sets] + [one & ones for one in sets]
+            sets = [half & ~ones for half in sets] + [half & ones for half in sets]
         return tuple(sets)
 
 

@@ -1,11 +1,11 @@
-"""Rules for commands that run what a stranger serves, or open the machine to one."""
+"""Rules for commands that run downloaded code or give others access to the machine."""
 
 from registry.findings.rule import Rule
 
 _FETCHERS = ("curl", "wget")
 
 COMMANDS = (
-    # The installers their projects document in just this form; what else stands in the command makes it another one.
+    # Installers in exactly the form that their projects document. With additional arguments the rule does not match.
     Rule(
         id="known-installer",
         severity="low",
@@ -28,7 +28,7 @@ COMMANDS = (
     Rule(
         id="insecure-download-and-run",
         severity="high",
-        message="what is downloaded from an address without encryption or a name, or a paste site, is run",
+        message="a download from an unencrypted URL, a bare IP address or a paste site is run",
         pattern=(
             r"(?i)\b(?:curl|wget)\b[^\n]{0,200}?(?:http://(?!localhost|127\.)|https?://\d{1,3}\.\d{1,3}\.|"
             r"https?://(?:[a-z0-9-]{1,40}\.)?(?:pastebin\.com|paste\.ee|rentry\.co|glot\.io|hastebin\.com|"
@@ -42,7 +42,7 @@ COMMANDS = (
     Rule(
         id="download-and-run",
         severity="medium",
-        message="what is downloaded is run unseen",
+        message="a download is run without inspection",
         pattern=(
             r"(?im)\b(?:curl|wget)[ \t]+(?:-|[\"'<$]|"
             r"[a-z0-9-]{1,60}[./:])[^\n]{0,300}?\|[ \t]*(?:sudo[ \t]+(?:-\w+[ \t]+)?)?"
@@ -66,7 +66,7 @@ COMMANDS = (
     Rule(
         id="powershell-download-and-run",
         severity="medium",
-        message="PowerShell runs what it downloads",
+        message="PowerShell runs a download",
         pattern=(
             r"(?i)\b(?:iex|invoke-expression)\b[^\n]{0,120}?\b(?:irm|iwr|curl|invoke-webrequest|invoke-restmethod|"
             r"downloadstring)\b|\b(?:irm|iwr|invoke-webrequest|invoke-restmethod|"
@@ -79,7 +79,7 @@ COMMANDS = (
     Rule(
         id="decode-and-run",
         severity="high",
-        message="a command is decoded from a form nobody can read and run",
+        message="an encoded command is decoded and run",
         pattern=(
             r"(?i)\b(?:base64|base32|openssl[ \t]+(?:enc|base64)|xxd)[ \t]+[^\n|]{0,40}?-(?:d|r|"
             r"-decode)\b[^\n]{0,120}?"
@@ -105,7 +105,7 @@ COMMANDS = (
     Rule(
         id="program-runs-a-download",
         severity="high",
-        message="a program runs code it has just downloaded",
+        message="a program runs code that it has just downloaded",
         pattern=(
             r"(?i)\b(?:exec|eval|os\.system|subprocess\.\w{1,12}|new[ \t]+function)[ \t]*\([^\n]{0,80}?"
             r"(?:urlopen|requests\.get|httpx\.get|urllib\.request|await[ \t]+fetch)[ \t]*\(|"
@@ -127,7 +127,7 @@ COMMANDS = (
     Rule(
         id="reverse-shell",
         severity="high",
-        message="a shell is handed to another machine",
+        message="another machine gets a shell",
         pattern=(
             r"(?i)\b(?:ba|z)?sh[ \t]+-i\b[^\n]{0,40}?/dev/(?:tcp|udp)/|/dev/tcp/[^\n]{1,80}?(?:0>&1|<&\d|0<&)|"
             r"\bexec[ \t]+\d{1,3}<>[ \t]*/dev/tcp/|"
@@ -156,7 +156,7 @@ COMMANDS = (
     Rule(
         id="destruction",
         severity="medium",
-        message="a command removes everything there is",
+        message="a command deletes everything",
         pattern=(
             r"(?m)\brm[ \t]+-(?:rf|fr|r[ \t]+-f|Rf)[ \t]+(?:--no-preserve-root[ \t]+)?(?:/|~|\$HOME|\"\$HOME\")/?\*?"
             r"[ \t]*(?:$|[;&|])|:\(\)[ \t]*\{[ \t]*:[ \t]*\|[ \t]*:"

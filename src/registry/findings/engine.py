@@ -1,4 +1,4 @@
-"""The rules applied to a text and to the texts of a folder."""
+"""Applies the rules to a text, a record or a skill folder."""
 
 from pathlib import Path, PurePosixPath
 
@@ -10,10 +10,10 @@ from registry.findings.matching import matches
 from registry.skill_folder.tree import SKILL_FILE, list_files
 
 ENGINE = 3
-"""The version of the rules; a change of what they find is a new one."""
+"""The version of the rules. It increases with every change of their findings."""
 
 CURRENT_RULES = f'%"engine":{ENGINE},"findings":%'
-"""What SQL's `like` knows the encoded findings of this version by: within a text of theirs, quotes are escaped."""
+"""A `like` pattern in SQL for encoded findings of this version. Texts cannot contain it: their quotes are escaped."""
 
 MAX_FILE = 1024 * 1024
 MAX_FOLDER = 8 * 1024 * 1024
@@ -21,27 +21,27 @@ _MAX_FINDINGS = 100
 _BINARY_SNIFF = 8 * 1024
 _PROSE = frozenset({".md", ".mdx", ".markdown", ".txt", ".rst", ".toml", ""})
 _TEXTS = _PROSE | frozenset({".sh", ".bash", ".zsh", ".py", ".js", ".mjs", ".ts", ".ps1", ".bat", ".cmd", ".rb", ".pl"})
-"""What is read as text even where it holds NUL: shells pass over that, and PowerShell reads UTF-16."""
+"""Files that are scanned even with NUL bytes: shells skip them, and PowerShell reads UTF-16."""
 
 
 def scan_folder(folder: Path) -> SkillFindings:
-    """Look into the texts of a skill's own files. Raises OSError when the folder cannot be listed."""
+    """Scan the text files of a skill folder. Raises OSError if the folder cannot be listed."""
     scan = TextScan()
     for file in list_files(folder):
-        scan.look(shown(file.path), _head(folder / file.path))
+        scan.add(shown(file.path), _head(folder / file.path))
     return skill_findings(scan.findings())
 
 
 def skill_findings(findings: list[Finding]) -> SkillFindings:
-    """Return findings with their risk and the version of the rules."""
+    """Return the findings with their risk and the version of the rules."""
     return SkillFindings(risk=risk(findings), engine=ENGINE, findings=findings)
 
 
 def scan_record(name: str, description: str, body: str) -> SkillFindings:
-    """Look into a skill that is a record without files; lines are those of its body."""
-    said = scan_text(SKILL_FILE, f"name: {name}\n{description}")
-    findings = [*(msgspec.structs.replace(one, line=None) for one in said), *scan_text(SKILL_FILE, body)]
-    return skill_findings(findings)
+    """Scan a skill without files. Line numbers refer to its body."""
+    in_metadata = scan_text(SKILL_FILE, f"name: {name}\n{description}")
+    without_line = (msgspec.structs.replace(finding, line=None) for finding in in_metadata)
+    return skill_findings([*without_line, *scan_text(SKILL_FILE, body)])
 
 
 def _head(path: Path) -> bytes:
@@ -49,21 +49,21 @@ def _head(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(MAX_FILE + 1)
     except OSError:
-        return b""  # gone, or not ours to read: what is amiss with it is told elsewhere
+        return b""  # deleted or not readable, which is reported elsewhere
 
 
 class TextScan:
-    """Looks into one file of a skill after the other: at most 1 MiB of each and 8 MiB in all.
+    """Scans the files of a skill one by one, at most 1 MiB of each and 8 MiB in total.
 
-    What was not looked into is a finding too, so that nothing is called harmless because it is large.
+    A text that was not scanned completely is a finding too, so that no skill counts as harmless because it is large.
     """
 
     def __init__(self) -> None:
         self._findings: list[Finding] = []
         self._left = MAX_FOLDER
 
-    def look(self, path: str, data: bytes) -> None:
-        """Look into a file, of which `data` are all bytes or more than 1 MiB; what is no text is passed over."""
+    def add(self, path: str, data: bytes) -> None:
+        """Scan a file. `data` are all its bytes, or its first ones, more than 1 MiB. Binary files are skipped."""
         if b"\0" in data[:_BINARY_SNIFF] and _suffix(path) not in _TEXTS:
             return
         most = min(MAX_FILE, self._left)
@@ -74,11 +74,11 @@ class TextScan:
         self._findings += scan_text(path, data.replace(b"\0", b"").decode("utf-8", "replace"))
 
     def findings(self) -> list[Finding]:
-        """Return at most a hundred findings: the gravest first, then in order of path and line."""
-        return sorted(self._findings, key=_gravity)[:_MAX_FINDINGS]
+        """Return at most 100 findings, the most severe first, then in order of path and line."""
+        return sorted(self._findings, key=_sort_key)[:_MAX_FINDINGS]
 
 
-def _gravity(finding: Finding) -> tuple[int, str, int]:
+def _sort_key(finding: Finding) -> tuple[int, str, int]:
     return -RISKS.index(finding.severity), finding.file or "", finding.line or 0
 
 
@@ -87,8 +87,8 @@ def _suffix(path: str) -> str:
 
 
 def scan_text(file: str, text: str) -> list[Finding]:
-    """Return what the rules find in the text of a file, in order of line; at most three findings a rule."""
-    # A command over several lines is one.
+    """Return the findings in the text of a file in order of line, at most three per rule."""
+    # A command with continued lines is one line. The length of the text stays the same.
     joined = text.replace("\\\r\n", "   ").replace("\\\n", "  ")
     findings, line, counted = [], 1, 0
     for rule, at in matches(joined, prose=_suffix(file) in _PROSE):
@@ -109,6 +109,6 @@ def scan_text(file: str, text: str) -> list[Finding]:
 
 def _unread(file: str) -> Finding:
     message = (
-        f"the file is larger than {MAX_FILE:,} bytes, or the skill than {MAX_FOLDER:,}: not all of it was looked into"
+        f"the file is larger than {MAX_FILE:,} bytes or the skill larger than {MAX_FOLDER:,}; the rest was not scanned"
     )
     return Finding(kind="quality_warning", severity="low", rule="unread-text", file=file, message=message)

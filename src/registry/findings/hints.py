@@ -1,4 +1,4 @@
-"""Where in a text the rules have to look: the lines round their hints, which are found in one pass for all of them."""
+"""Finds the lines that the rules have to match: those around hints. One pass finds the hints of all rules."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -10,15 +10,15 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 from registry.findings.rules import RULES
 
 Span = tuple[int, int]
-"""Where something begins and ends in a text."""
+"""The begin and end offsets of a part of a text."""
 
 _LINES_BEFORE, _LINES_AFTER, _LINES_SHARED = 2, 12, 6
-"""What is looked at round a hint of a rule that reads on over line ends."""
-_LIKE_ASCII = (("\u0130", "i"), ("\u0131", "i"), ("\u017f", "s"), ("\u212a", "k"))
-"""The letters that match one of ASCII where case does not count, as the documentation of `re.IGNORECASE` has them."""
+"""The context of a hint whose rule matches across lines."""
+_FOLDED_TO_ASCII = (("\u0130", "i"), ("\u0131", "i"), ("\u017f", "s"), ("\u212a", "k"))
+"""Non-ASCII letters that match an ASCII letter if case is ignored (documentation of `re.IGNORECASE`)."""
 _LETTERS = frozenset(b"0123456789_abcdefghijklmnopqrstuvwxyz")
 _BLOCK = 64 * 1024
-"""How much is searched at once: it bounds the memory for the hits."""
+"""Characters that are searched at once. This bounds the memory for the hits."""
 _LONGEST = max(len(hint) for rule in RULES for hint in (*rule.hints, *rule.words))
 
 
@@ -30,44 +30,44 @@ class _Hint(NamedTuple):
 
 
 class Hinted(NamedTuple):
-    """The rules that have a hint in a text, and the whole lines with hints and their context."""
+    """The rules with a hint in a text, and the spans of whole lines around the hints."""
 
     rules: set[str]
     spans: list[Span]
 
 
 def hinted(text: str) -> Hinted:
-    """Return which rules may match and where; the spans are in order and do not overlap."""
-    letters, hints = _small_letters(text), _finder()[1]
-    found = set[int]()
+    """Return the rules that may match, and where. The spans are in order and do not overlap."""
+    letters, hints = _lower_case(text), _finder()[1]
+    seen = set[int]()
     spans: list[Span] = []
     line_end = shared = -1
-    for number, start, end in _places(letters):
+    for number, start, end in _occurrences(letters):
         hint = hints[number]
-        if number in found and start < (shared if hint.across_lines else line_end):
+        if number in seen and start < (shared if hint.across_lines else line_end):
             continue
-        if hint.word and not _stands_alone(letters, start, end):
+        if hint.word and not _is_whole_word(letters, start, end):
             continue
-        found.add(number)
+        seen.add(number)
         if hint.across_lines and start >= shared:
             span, shared = _lines_around(letters, start)
             spans.append(span)
         elif start >= line_end:
             line_end = _line_end(letters, start)
             spans.append((letters.rfind(b"\n", 0, start) + 1, line_end))
-    return Hinted({rule for number in found for rule in hints[number].rules}, merged(spans))
+    return Hinted({rule for number in seen for rule in hints[number].rules}, merged(spans))
 
 
-def _small_letters(text: str) -> bytes:
-    """Return a byte for each character: what is or matches a character of ASCII, in small letters, `?` for others."""
+def _lower_case(text: str) -> bytes:
+    """Return one byte per character: the lower-case ASCII character that it is or matches, else `?`."""
     if not text.isascii():
-        for letter, plain in _LIKE_ASCII:
+        for letter, plain in _FOLDED_TO_ASCII:
             text = text.replace(letter, plain)
     return text.encode("ascii", "replace").lower()
 
 
-def _places(letters: bytes) -> Iterator[tuple[int, int, int]]:
-    """Yield the number, start and end of every hint; hints at the seams of blocks come twice."""
+def _occurrences(letters: bytes) -> Iterator[tuple[int, int, int]]:
+    """Yield the number, start and end of every hint. A hint at a block boundary may come twice."""
     finder = _finder()[0]
     for base in range(0, len(letters), _BLOCK):
         block = letters[base : base + _BLOCK + _LONGEST]
@@ -75,7 +75,7 @@ def _places(letters: bytes) -> Iterator[tuple[int, int, int]]:
             yield number, base + start, base + end
 
 
-def _stands_alone(letters: bytes, start: int, end: int) -> bool:
+def _is_whole_word(letters: bytes, start: int, end: int) -> bool:
     return (start == 0 or letters[start - 1] not in _LETTERS) and (end == len(letters) or letters[end] not in _LETTERS)
 
 
@@ -85,7 +85,7 @@ def _line_end(letters: bytes, at: int) -> int:
 
 
 def _lines_around(letters: bytes, at: int) -> tuple[Span, int]:
-    """Return the lines round a place, and up to where a hint needs no others."""
+    """Return the span of lines around an offset, and the offset up to which hints are covered by it."""
     start, ends = at, [_line_end(letters, at)]
     for _ in range(_LINES_BEFORE):
         start = max(letters.rfind(b"\n", 0, start), 0)
@@ -96,14 +96,14 @@ def _lines_around(letters: bytes, at: int) -> tuple[Span, int]:
 
 
 def merged(spans: Iterable[Span]) -> list[Span]:
-    """Return spans in order, those that overlap or touch as one."""
-    apart: list[Span] = []
+    """Return the spans in order. Spans that overlap or touch are joined."""
+    joined: list[Span] = []
     for start, end in sorted(spans):
-        if apart and start <= apart[-1][1]:
-            apart[-1] = (apart[-1][0], max(end, apart[-1][1]))
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
         else:
-            apart.append((start, end))
-    return apart
+            joined.append((start, end))
+    return joined
 
 
 @cache

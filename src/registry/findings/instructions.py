@@ -1,4 +1,4 @@
-"""Rules for text that turns an agent against the person it works for."""
+"""Rules for prompt injection: text that turns an agent against its user."""
 
 from registry.findings.rule import Rule
 
@@ -6,7 +6,7 @@ INSTRUCTIONS = (
     Rule(
         id="override-instructions",
         severity="high",
-        message="the text tells the agent to drop its other instructions",
+        message="the text tells the agent to ignore its other instructions",
         pattern=(
             r"(?i)\b(?:ignore|disregard|forget|override)[ \t\r\n]+(?:(?:all|any|every|the|your|of|my|these|"
             r"those)[ \t\r\n]+){0,4}"
@@ -20,7 +20,7 @@ INSTRUCTIONS = (
     Rule(
         id="hide-from-user",
         severity="medium",
-        message="the text tells the agent to hide what it does from the user",
+        message="the text tells the agent to hide its actions from the user",
         pattern=(
             r"(?im)\b(?:do[ \t]+not|don['’]t|never|must[ \t]+not|without)[ \t\r\n]+(?:ever[ \t]+)?"
             r"(?:tell(?:ing)?|inform(?:ing)?|notify(?:ing)?|alert(?:ing)?|let(?:ting)?|mention(?:ing)?|"
@@ -38,7 +38,7 @@ INSTRUCTIONS = (
     Rule(
         id="secret-upload",
         severity="high",
-        message="the text tells the agent to send secrets or the conversation away",
+        message="the text tells the agent to send secrets or the conversation elsewhere",
         pattern=(
             r"(?i)\b(?:send|upload|post|forward|exfiltrate|transmit|leak|copy)\b[^.\n]{0,80}?\b(?:conversation|"
             r"chat[ \t]+history|"
@@ -56,7 +56,7 @@ INSTRUCTIONS = (
     Rule(
         id="secretly",
         severity="medium",
-        message="the text tells the agent to act in secret",
+        message="the text tells the agent to act secretly",
         pattern=(
             r"(?i)\b(?:silently|secretly|covertly|quietly)[ \t\r\n]+(?:send|upload|post|forward|exfiltrate|transmit|"
             r"copy|run|execute|"

@@ -1,4 +1,4 @@
-"""The parts of a pattern: each moves a set of positions of a text over what it matches, forward or backward."""
+"""The nodes of a compiled pattern. Each moves a set of text positions across its matches, forward or backward."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,19 +9,19 @@ from typing import Protocol
 from registry.findings.bit_text import BitText, Chars
 
 Needs = tuple[frozenset[bytes], ...]
-"""Sets of words in lower case: a text that matches contains a word of each set."""
+"""Sets of lower-case words. A text that matches contains a word of each set."""
 
 
 class Node(Protocol):
-    """A part of a pattern."""
+    """A node of a pattern."""
 
     @property
     def needs(self) -> Needs:
-        """What a text that matches contains."""
+        """The words that a text needs to match."""
         ...
 
     def cross(self, text: BitText, marks: int, *, forward: bool) -> int:
-        """Return the positions where it ends if it begins at one of the marks; backward, those where it begins."""
+        """Return the end positions of matches that begin at one of the marks; backward, the begin positions."""
         ...
 
 
@@ -30,28 +30,28 @@ class Word:
 
     def __init__(self, chars: tuple[Chars, ...]) -> None:
         self.chars = chars
-        folded = b"".join(one.folded for one in chars if one.folded)
+        folded = b"".join(char.folded for char in chars if char.folded)
         self.needs: Needs = (frozenset({folded}),) if len(folded) == len(chars) > 1 else ()
 
     def cross(self, text: BitText, marks: int, *, forward: bool) -> int:
         """See `Node.cross`."""
-        begins = text.keep(self, self._begins)
+        begins = text.cached(self, self._begins)
         return (begins & marks) >> len(self.chars) if forward else begins & marks << len(self.chars)
 
     def _begins(self, text: BitText) -> int:
         if text.lacks(self.needs):
             return 0
-        found = text.chars(self.chars[-1])
+        begins = text.chars(self.chars[-1])
         for chars in self.chars[-2::-1]:
-            if not found:
+            if not begins:
                 break
-            found = text.chars(chars) & found << 1
-        return found
+            begins = text.chars(chars) & begins << 1
+        return begins
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """`least` to `most` characters from a set; None is any number."""
+    """`least` to `most` characters from a set. If `most` is None, the number is unlimited."""
 
     chars: Chars
     least: int
@@ -68,7 +68,7 @@ class Run:
 
 
 class Series:
-    """A sequence of parts."""
+    """A sequence of nodes."""
 
     def __init__(self, parts: Sequence[Node]) -> None:
         self.parts = parts
@@ -86,7 +86,7 @@ class Series:
 
 
 class Choice:
-    """One of several parts."""
+    """An alternation of nodes."""
 
     def __init__(self, options: Sequence[Node]) -> None:
         self.options = options
@@ -100,7 +100,7 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Repeat:
-    """A part `least` to `most` times."""
+    """A node, repeated `least` to `most` times."""
 
     part: Node
     least: int
@@ -108,7 +108,7 @@ class Repeat:
 
     @property
     def needs(self) -> Needs:
-        """What a text that matches contains."""
+        """The words that a text needs to match."""
         return self.part.needs if self.least else ()
 
     def cross(self, text: BitText, marks: int, *, forward: bool) -> int:
@@ -124,12 +124,12 @@ class Repeat:
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
-    """A condition on a position; it matches no character."""
+class Assertion:
+    """A zero-width assertion: a condition on a position."""
 
     holds: Callable[[BitText], int]
     needs: Needs = ()
 
     def cross(self, text: BitText, marks: int, *, forward: bool) -> int:
-        """Return the marks where it holds."""
-        return marks & text.keep(self, self.holds)
+        """Return the marks where the condition holds."""
+        return marks & text.cached(self, self.holds)

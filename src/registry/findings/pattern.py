@@ -1,8 +1,8 @@
-"""Patterns: regular expressions that are matched at all positions of a text at once, in time linear in the text.
+"""Regular expressions that are matched at all positions of a text at once, in time linear in the text.
 
-The syntax is a subset of that of `re`, with the same meaning: `(?i)` and `(?m)` at the beginning, `(?:…)`, `|`, sets,
-`?`, `*`, `+` and `{m,n}`, `^` and `$` (with `(?m)` only), `\\b`, lookahead and lookbehind. There are no captures, and a
-group is repeated a bounded number of times. Lazy and greedy are the same: a pattern tells where matches begin and the
+The syntax is a subset of the syntax of `re`, with the same meaning: `(?i)` and `(?m)` at the beginning, `(?:…)`, `|`,
+sets, `?`, `*`, `+` and `{m,n}`, `^` and `$` (with `(?m)` only), `\\b`, lookahead and lookbehind. There are no captures,
+and repetitions of a group are bounded. Lazy and greedy are the same: a pattern returns where matches begin and the
 nearest end of each.
 """
 
@@ -12,12 +12,12 @@ from functools import cache
 
 from registry.findings.alphabet import REPRESENTATIVES
 from registry.findings.bit_text import BitText, Chars, Runs
-from registry.findings.nodes import Choice, Node, Place, Repeat, Run, Series, Word
+from registry.findings.nodes import Assertion, Choice, Node, Repeat, Run, Series, Word
 
 _FLAGS = re.compile(r"\(\?([im]{1,2})\)")
 _SET = re.compile(r"\[\^?\]?(?:[^\]\\]|\\.)*\]", re.DOTALL)
-_TIMES = re.compile(r"\{(\d+)(?:(,)(\d*))?\}")
-_SHORT_TIMES = {"?": (0, 1), "*": (0, None), "+": (1, None)}
+_BOUNDS = re.compile(r"\{(\d+)(?:(,)(\d*))?\}")
+_QUANTIFIERS = {"?": (0, 1), "*": (0, None), "+": (1, None)}
 
 
 class Pattern:
@@ -27,7 +27,7 @@ class Pattern:
         parser = _Parser(source)
         self._node = parser.pattern()
         self.words = frozenset(parser.words)
-        """The words that occur in it, in lower case."""
+        """The words of the pattern, in lower case."""
 
     def begins(self, text: BitText) -> int:
         """Return the positions at which matches begin."""
@@ -36,7 +36,7 @@ class Pattern:
     def within(self, text: BitText, begins: int) -> Runs:
         """Return the characters that are not the last one of a match that begins at one of the positions.
 
-        A run of them from such a beginning, and the character after the run, reach to the nearest end of a match.
+        From such a position, a run of them and the character after it extend to the nearest end of a match.
         """
         return Runs(text.everywhere & ~(self._node.cross(text, begins, forward=True) << 1))
 
@@ -54,27 +54,28 @@ class _Parser:
     def pattern(self) -> Node:
         node = self._choice()
         if self._at < len(self._source):
-            raise self._unknown()
+            raise self._unsupported()
         return node
 
-    def _unknown(self) -> ValueError:
-        return ValueError(f"the syntax is not supported in a pattern: {self._source[self._at :][:20]!r}")
+    def _unsupported(self) -> ValueError:
+        return ValueError(f"unsupported pattern syntax: {self._source[self._at :][:20]!r}")
 
-    def _takes(self, text: str) -> bool:
-        found = self._source.startswith(text, self._at)
-        self._at += len(text) * found
-        return found
+    def _accept(self, text: str) -> bool:
+        """Skip `text` if it comes next, and return whether it did."""
+        is_next = self._source.startswith(text, self._at)
+        self._at += len(text) * is_next
+        return is_next
 
     def _choice(self) -> Node:
         options = [self._series()]
-        while self._takes("|"):
+        while self._accept("|"):
             options.append(self._series())
         return options[0] if len(options) == 1 else Choice(options)
 
     def _series(self) -> Node:
         parts: list[Node] = []
         while self._at < len(self._source) and self._source[self._at] not in "|)":
-            part = self._times(self._part())
+            part = self._repeated(self._atom())
             if isinstance(part, Word) and parts and isinstance(last := parts[-1], Word):
                 parts[-1] = _word((*last.chars, *part.chars))
             else:
@@ -82,81 +83,81 @@ class _Parser:
         self.words.update(*(need for part in parts if isinstance(part, Word) for need in part.needs))
         return parts[0] if len(parts) == 1 else Series(parts)
 
-    def _times(self, part: Node) -> Node:
+    def _repeated(self, part: Node) -> Node:
         least, most = self._quantity()
         if (least, most) == (1, 1):
             return part
         if isinstance(part, Word) and len(part.chars) == 1:
             return Run(part.chars[0], least, most)
         if most is None:
-            raise self._unknown()
+            raise self._unsupported()
         return Repeat(part, least, most)
 
     def _quantity(self) -> tuple[int, int | None]:
         quantity: tuple[int, int | None] = (1, 1)
-        if times := _TIMES.match(self._source, self._at):
-            least, comma, most = times.groups()
+        if bounds := _BOUNDS.match(self._source, self._at):
+            least, comma, most = bounds.groups()
             quantity = int(least), (int(most) if most else None) if comma else int(least)
-            self._at = times.end()
-        elif self._at < len(self._source) and self._source[self._at] in _SHORT_TIMES:
-            quantity = _SHORT_TIMES[self._source[self._at]]
+            self._at = bounds.end()
+        elif self._at < len(self._source) and self._source[self._at] in _QUANTIFIERS:
+            quantity = _QUANTIFIERS[self._source[self._at]]
             self._at += 1
         else:
             return quantity
-        self._takes("?")
+        self._accept("?")
         return quantity
 
-    def _part(self) -> Node:
+    def _atom(self) -> Node:
         for opening, build in _GROUPS.items():
-            if self._takes(opening):
+            if self._accept(opening):
                 node = build(self._choice())
-                if not self._takes(")"):
-                    raise self._unknown()
+                if not self._accept(")"):
+                    raise self._unsupported()
                 return node
-        for text, place in _PLACES.items():
-            if (text == r"\b" or self._flags & re.MULTILINE) and self._takes(text):
-                return place
+        for text, assertion in _ASSERTIONS.items():
+            if (text == r"\b" or self._flags & re.MULTILINE) and self._accept(text):
+                return assertion
         return _word((self._chars(),))
 
     def _chars(self) -> Chars:
         rest = self._source[self._at :]
         if known := _SET.match(rest) or re.match(r"\\.", rest, re.DOTALL):
-            one = known[0]
+            source = known[0]
         elif rest[0] in "(*+?^$.":
-            raise self._unknown()
+            raise self._unsupported()
         else:
-            one = rest[0]
-        self._at += len(one)
-        return _matching(one if len(one) > 1 else re.escape(one), self._flags)
+            source = rest[0]
+        self._at += len(source)
+        return _matching(source if len(source) > 1 else re.escape(source), self._flags)
 
 
 @cache
 def _matching(expression: str, flags: re.RegexFlag) -> Chars:
-    """Return the characters that an expression for one character matches."""
+    """Return the characters that a single-character expression matches."""
     matched = (code for code, character in enumerate(REPRESENTATIVES) if re.fullmatch(expression, character, flags))
     return Chars(frozenset(matched))
 
 
 @cache
 def _word(chars: tuple[Chars, ...]) -> Word:
-    """Return the same node for the same word, so that its places are worked out once for all patterns."""
+    """Return the same node for the same word, so that its positions are computed once for all patterns."""
     return Word(chars)
 
 
-def _ahead(node: Node) -> Place:
-    return Place(lambda text: node.cross(text, text.everywhere, forward=False))
+def _ahead(node: Node) -> Assertion:
+    return Assertion(lambda text: node.cross(text, text.everywhere, forward=False))
 
 
-def _not_ahead(node: Node) -> Place:
-    return Place(lambda text: text.everywhere ^ node.cross(text, text.everywhere, forward=False))
+def _not_ahead(node: Node) -> Assertion:
+    return Assertion(lambda text: text.everywhere ^ node.cross(text, text.everywhere, forward=False))
 
 
-def _behind(node: Node) -> Place:
-    return Place(lambda text: node.cross(text, text.everywhere, forward=True))
+def _behind(node: Node) -> Assertion:
+    return Assertion(lambda text: node.cross(text, text.everywhere, forward=True))
 
 
-def _not_behind(node: Node) -> Place:
-    return Place(lambda text: text.everywhere ^ node.cross(text, text.everywhere, forward=True))
+def _not_behind(node: Node) -> Assertion:
+    return Assertion(lambda text: text.everywhere ^ node.cross(text, text.everywhere, forward=True))
 
 
 def _word_ends(text: BitText) -> int:
@@ -173,8 +174,8 @@ _GROUPS: dict[str, Callable[[Node], Node]] = {
     "(?<=": _behind,
     "(?<!": _not_behind,
 }
-_PLACES = {
-    r"\b": Place(_word_ends),
-    "^": Place(lambda text: text.chars(_LINE_FEED) >> 1 | 1 << text.end),
-    "$": Place(lambda text: text.chars(_LINE_FEED) | 1),
+_ASSERTIONS = {
+    r"\b": Assertion(_word_ends),
+    "^": Assertion(lambda text: text.chars(_LINE_FEED) >> 1 | 1 << text.end),
+    "$": Assertion(lambda text: text.chars(_LINE_FEED) | 1),
 }

@@ -1,4 +1,4 @@
-"""What a content rule is."""
+"""The definition of a content rule."""
 
 import msgspec
 
@@ -6,12 +6,16 @@ from registry.domain.findings import Severity
 
 
 class Rule(msgspec.Struct, kw_only=True, frozen=True):
-    """A pattern that is searched for in the texts of a skill.
+    """A pattern that is matched in the texts of a skill.
 
-    `pattern` is what `registry.findings.pattern` compiles, a regular expression without captures. A match holds one of
-    the `hints`, in small ASCII letters, or one of the `words`, between two word boundaries; a rule with neither is for
-    invisible characters. A match begins and ends in one line unless it says `across_lines`. Where one of the rules
-    `unless` has matched, it does not count. `prose`: only in Markdown and plain text.
+    Args:
+        pattern: A regular expression without captures, compiled by `registry.findings.pattern`.
+        hints: Substrings in lower-case ASCII. A match contains one of the hints or words. A rule with neither matches
+            invisible characters.
+        words: As `hints`, between word boundaries.
+        unless: Ids of rules. A match that overlaps a match of one of them does not count.
+        prose: The rule applies only to Markdown and plain text.
+        across_lines: A match may extend over several lines.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""Every content rule, in the order in which they are tried."""
+"""Every content rule, in matching order."""
 
 from registry.findings.commands import COMMANDS
 from registry.findings.hidden_text import HIDDEN_TEXT

@@ -1,4 +1,4 @@
-"""Rules for secrets that should not have been published; shapes are those their issuers document."""
+"""Rules for secrets that should not be published. The patterns follow the formats that the issuers document."""
 
 import re
 
@@ -15,7 +15,7 @@ SECRETS = (
     Rule(
         id="private-key",
         severity="high",
-        message="a private key is in the file",
+        message="the file contains a private key",
         pattern=_PRIVATE_KEY,
         hints=("private key", "putty-user-key-file"),
         across_lines=True,
@@ -23,7 +23,7 @@ SECRETS = (
     Rule(
         id="access-token",
         severity="medium",
-        message="what looks like a live access token is in the file",
+        message="the file contains what looks like a valid access token",
         pattern=(
             r"\b(?:AKIA|ASIA)(?![A-Z0-9]{0,16}EXAMPLE)(?!X{4})[A-Z2-7]{16}\b|\bgh[pousr]_(?![xX]{4}|1234|"
             r"abcd)[A-Za-z0-9]{36}\b|"
@@ -68,7 +68,7 @@ SECRETS = (
 
 
 def holds_private_key(data: bytes) -> bool:
-    """Return whether there is a private key in a file, be it text or not."""
+    """Return whether a file, text or binary, contains a private key."""
     if b"PRIVATE KEY" not in data and b"PuTTY-User-Key-File-" not in data:
         return False
     return _HOLDS_PRIVATE_KEY.search(data.decode("latin-1")) is not None

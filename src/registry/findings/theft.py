@@ -1,4 +1,4 @@
-"""Rules for what reads, keeps or sends credentials, and what stays on a machine after a skill is gone."""
+"""Rules for access to credentials, and for changes that persist after a skill is removed."""
 
 from registry.findings.rule import Rule
 
@@ -29,7 +29,7 @@ CREDENTIALS = (
     Rule(
         id="credential-read",
         severity="medium",
-        message="a file of credentials is read or copied",
+        message="a credential file is read or copied",
         pattern=(
             r"(?im)\b(?:cat|cp|less|more|head|tail|base64|xxd|strings|tar|zip|rsync|get-content|type|open|readfile"
             r"|readfilesync|read_text|read)\b[^\n]{0,100}?"
@@ -73,7 +73,7 @@ CREDENTIALS = (
     Rule(
         id="instance-credentials",
         severity="medium",
-        message="the credentials of a cloud machine are asked for",
+        message="the credentials of a cloud instance are requested",
         pattern=(
             r"(?i)169\.254\.169\.254/(?:latest/meta-data/iam/security-credentials|metadata/identity/oauth2)|"
             r"metadata\.google\.internal/[^\s]{0,80}?/token\b"
@@ -86,7 +86,7 @@ PERSISTENCE = (
     Rule(
         id="login-key",
         severity="high",
-        message="a key that opens this machine, or a right to be its administrator, is added",
+        message="a login key or an administrator right is added to this machine",
         pattern=(
             r"(?i)(?:>>?|\btee\b[^\n]{0,20}?)[ \t]*[\"']?[^\s\"']{0,60}(?:\.ssh/authorized_keys|/etc/sudoers|"
             r"/etc/ld\.so\.preload|/etc/passwd)\b"
@@ -96,7 +96,7 @@ PERSISTENCE = (
     Rule(
         id="hidden-start",
         severity="high",
-        message="what starts with the machine or the shell fetches, decodes or hides a command",
+        message="a command that starts with the machine or the shell downloads, decodes or hides a command",
         pattern=(
             r"(?i)(?:\becho\b|\bprintf\b|@reboot|\*/?\d{0,2}[ \t]+\*)[^\n]{0,200}?"
             r"(?:\bcurl\b|\bwget\b|/dev/tcp|\bbase64\b|\bnc[ \t]|/tmp/\.|/dev/shm|\balias[ \t]+(?:sudo|ssh|su)=|"
@@ -113,7 +113,7 @@ PERSISTENCE = (
     Rule(
         id="agent-hooks",
         severity="medium",
-        message="the settings, hooks or instructions of an agent are changed for good",
+        message="the settings, hooks or instructions of an agent are changed permanently",
         pattern=(
             r"(?i)(?:>>?|\btee\b(?:[ \t]+-a)?)[ \t]*[\"']?(?:~|\$home|\$\{home\})/\.(?:claude|cursor|codex|gemini|"
             r"openclaw|clawdbot)/"
@@ -124,7 +124,7 @@ PERSISTENCE = (
     Rule(
         id="persistence",
         severity="low",
-        message="something is made to start by itself",
+        message="something is configured to start automatically",
         pattern=(
             r"(?i)\|[ \t]*crontab[ \t]+-|\bcrontab[ \t]+[\w./-]{2,60}\.(?:txt|cron)\b|\blaunchctl[ \t]+(?:load|"
             r"bootstrap)\b|"

@@ -51,7 +51,7 @@ class Intake:
             return
         path = entry.name.removeprefix(self._root)
         self._files[FileEntry(path, len(data))] = hashlib.sha256(data).hexdigest().encode()
-        self._texts.look(path, data)
+        self._texts.add(path, data)
 
     def contents(self) -> Contents:
         """Return what was taken in. Raises PackageRefused with every file's faults."""

@@ -1,4 +1,4 @@
-"""Small hostile skills, each of which is flagged; and honest ones near them, which are not."""
+"""Small hostile skills are flagged, and similar harmless ones are not."""
 
 import re
 
@@ -100,11 +100,11 @@ def test_a_hostile_text_is_flagged(text: str, rule: str) -> None:
 
 
 @pytest.mark.parametrize("text", HONEST)
-def test_an_honest_text_is_not(text: str) -> None:
+def test_a_harmless_text_is_not(text: str) -> None:
     assert scan_text("SKILL.md", text) == []
 
 
-def test_well_known_installers_are_low_alone() -> None:
+def test_well_known_installers_alone_are_low() -> None:
     known = "curl -LsSf https://astral.sh/uv/install.sh | sh"
     assert risk(scan_text("SKILL.md", known)) == "low"
     for trick in (
@@ -115,7 +115,7 @@ def test_well_known_installers_are_low_alone() -> None:
 
 
 @pytest.mark.parametrize("text", [text for text, _ in HOSTILE.values()], ids=list(HOSTILE))
-def test_looking_at_the_lines_with_hints_alone_misses_nothing(text: str) -> None:
+def test_matching_only_lines_with_hints_misses_nothing(text: str) -> None:
     around = f"{'Plain words. ' * 9}\n" * 20
     found = {one.rule for one in scan_text("SKILL.md", f"{around}{text}\n{around}")}
     everywhere = {rule.id for rule in RULES if re.search(rule.pattern, text.replace("\\\n", "  "))}

@@ -1,4 +1,4 @@
-"""Patterns match where `re` matches the same expression, and refuse syntax that they do not support."""
+"""Patterns match where `re` matches the same expression, and unsupported syntax is an error."""
 
 import re
 from itertools import pairwise
@@ -103,7 +103,7 @@ def sets_of(rule: Rule) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     "source", ["(a)", "(?:ab)*", "(?:a", "a)", "a.b", "^a", "a$", r"(?P<x>a)", "a++", r"(a)\1", "*a"]
 )
-def test_unsupported_syntax_is_refused(source: str) -> None:
+def test_unsupported_syntax_is_an_error(source: str) -> None:
     with pytest.raises(ValueError, match="pattern"):
         Pattern(source)
 
