@@ -17,7 +17,7 @@ from registry.install.schemas import Outcome, UpgradeBody, UpgradeData, UpgradeR
 from registry.install.staged_packages import Staged
 from registry.outbound import OutboundError
 from registry.packages import Package
-from registry.packages.update_diff import Footprint, update_notes
+from registry.packages.update_diff import Footprint, update_findings
 from registry.skill_folder import replacing_skill_folder, tree_digest
 from registry.sources.fetching import Fetcher
 
@@ -153,7 +153,7 @@ class Upgrader:
         """Replace a skill by a package. Raises _Immutable if the folder or its record was changed meanwhile."""
         package = staged.package
         folder = self._local.root / str(stored.folder)
-        notes = update_notes(Footprint.of(folder), Footprint.of(package.folder), stored.skill.version)
+        notes = update_findings(Footprint.of(folder), Footprint.of(package.folder), stored.skill.version)
         following = msgspec.structs.replace(
             following,
             commit=staged.commit,

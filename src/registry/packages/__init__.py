@@ -1,7 +1,7 @@
-"""Skill packages of strangers: read into a staged folder or refused, and written.
+"""Reads untrusted skill packages into a staging folder, or refuses them; also writes packages.
 
-A zip and a folder come in by two doors (`archive`, `source_folder`) and meet one set of rules (`paths`, `tree`,
-`contents`, `statement`). Nothing an archive says of itself is believed: it is compared with what is read.
+Zips (`archive`) and folders (`source_folder`) are subject to the same rules (`paths`, `tree`, `contents`, `metadata`).
+All information in an archive is checked against the bytes that are read.
 """
 
 from registry.packages.limits import DEFAULT_LIMITS, PackageLimits

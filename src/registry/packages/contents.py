@@ -1,4 +1,4 @@
-"""Rules for what the files of a package hold: what is refused, and what is better otherwise."""
+"""Rules for the contents of a package: forbidden contents, and warnings about the layout."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,7 @@ from registry.packages.refusal import quality_warning, security_issue
 from registry.skill_folder.tree import SKILL_FILE, FileEntry
 
 _HEAD = 4096
-_MAX_ALIKE = 20
+_MAX_PER_RULE = 20
 _LONG_SKILL_FILE = 50_000
 _MACH_O = frozenset({b"\xfe\xed\xfa\xce", b"\xfe\xed\xfa\xcf", b"\xce\xfa\xed\xfe", b"\xcf\xfa\xed\xfe"})
 _FAT_MACH_O = frozenset({b"\xca\xfe\xba\xbe", b"\xca\xfe\xba\xbf", b"\xbe\xba\xfe\xca", b"\xbf\xba\xfe\xca"})
@@ -32,19 +32,19 @@ _USUAL = {
 }
 
 
-def refused_content(path: str, data: bytes) -> Iterator[Finding]:
-    """Yield what is wrong with a file as such: it is a program for a processor, or holds a private key."""
-    if _is_program(data[:_HEAD]):
-        yield security_issue("program", "there is a program for a processor (ELF, PE or Mach-O)", path)
+def forbidden_content(path: str, data: bytes) -> Iterator[Finding]:
+    """Yield the security issues of one file: it is an executable binary, or contains a private key."""
+    if _is_executable(data[:_HEAD]):
+        yield security_issue("program", "the file is an executable binary (ELF, PE or Mach-O)", path)
     if holds_private_key(data):
-        yield security_issue("private-key", "there is a private key", path)
+        yield security_issue("private-key", "the file contains a private key", path)
 
 
-def _is_program(head: bytes) -> bool:
+def _is_executable(head: bytes) -> bool:
     magic = head[:4]
     if magic == b"\x7fELF" or magic in _MACH_O:
         return True
-    if magic in _FAT_MACH_O:  # a Java class begins alike, and goes on with its version, which is 45 or more
+    if magic in _FAT_MACH_O:  # a Java class has the same magic, followed by its version, which is 45 or more
         return min(int.from_bytes(head[4:8], order) for order in ("big", "little")) < 45
     if magic[:2] != b"MZ":
         return False
@@ -53,24 +53,24 @@ def _is_program(head: bytes) -> bool:
 
 
 def layout_warnings(files: Iterable[FileEntry], outside: Iterable[str]) -> Iterator[Finding]:
-    """Yield what is kept although it is unusual. `outside` are the names beside the package's root."""
+    """Yield warnings about unusual files. `outside` are the names outside the root of the package."""
     files = list(files)
     top = dict.fromkeys(_top(file.path) for file in files)
     unexpected = [name for name in top if not _EXPECTED.fullmatch(name)]
-    for name in islice([*unexpected, *dict.fromkeys(_top(name) for name in outside)], _MAX_ALIKE):
-        yield quality_warning("unexpected-entry", "packages usually have no such entry at the top", name)
-    for file in islice((file for file in files if _is_unusual(file.path)), _MAX_ALIKE):
-        yield quality_warning("unusual-extension", "this is no usual kind of file for its folder", file.path)
-    for file in islice((file for file in files if file.path.endswith("/" + SKILL_FILE)), _MAX_ALIKE):
-        yield quality_warning("skill-within", "another skill lies within this one, and counts as its own", file.path)
+    for name in islice([*unexpected, *dict.fromkeys(_top(name) for name in outside)], _MAX_PER_RULE):
+        yield quality_warning("unexpected-entry", "packages usually have no such entry at the top level", name)
+    for file in islice((file for file in files if _is_unusual(file.path)), _MAX_PER_RULE):
+        yield quality_warning("unusual-extension", "the file type is unusual for its folder", file.path)
+    for file in islice((file for file in files if file.path.endswith("/" + SKILL_FILE)), _MAX_PER_RULE):
+        yield quality_warning("skill-within", "another skill within the skill counts as a separate one", file.path)
     for file in files:
         if file.path == SKILL_FILE and file.size > _LONG_SKILL_FILE:
-            yield quality_warning("long-skill-file", f"it is longer than {_LONG_SKILL_FILE:,} bytes", SKILL_FILE)
+            yield quality_warning("long-skill-file", f"the file is larger than {_LONG_SKILL_FILE:,} bytes", SKILL_FILE)
 
 
 def _top(path: str) -> str:
-    first, slash, _ = path.partition("/")
-    return first + slash
+    name, slash, _ = path.partition("/")
+    return name + slash
 
 
 def _is_unusual(path: str) -> bool:

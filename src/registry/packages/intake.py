@@ -1,4 +1,4 @@
-"""The files of a package taken in: each is written, digested and looked into while it is in memory, once."""
+"""Takes in the files of a package. Each is read once, and written, hashed and scanned while it is in memory."""
 
 import hashlib
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from registry.domain.findings import Finding
 from registry.findings.engine import TextScan
-from registry.packages.contents import layout_warnings, refused_content
+from registry.packages.contents import forbidden_content, layout_warnings
 from registry.packages.refusal import PackageRefused
 from registry.packages.staging import stage
 from registry.packages.tree import PackageEntry
@@ -16,7 +16,7 @@ from registry.skill_folder.tree import FileEntry, digest_of_files
 
 
 class Contents(NamedTuple):
-    """The files of a package, in order of path, their `tree_digest`, and what is unusual or dangerous in them."""
+    """The files of a package in order of path, their `tree_digest`, and their findings."""
 
     files: list[FileEntry]
     digest: str
@@ -24,11 +24,11 @@ class Contents(NamedTuple):
 
 
 class Intake:
-    """Takes checked entries in, one after the other.
+    """Takes in checked entries one by one.
 
     Args:
-        staged: The folder they are written into.
-        root: The root of the package among them: nothing, or a folder's name and `/`.
+        staged: The folder that receives the files.
+        root: The root of the package within the entries: empty, or the name of a folder and `/`.
     """
 
     def __init__(self, staged: Path, root: str) -> None:
@@ -36,16 +36,16 @@ class Intake:
         self._root = root
         self._files: dict[FileEntry, bytes] = {}
         self._outside: list[str] = []
-        self._refused: list[tuple[str, Finding]] = []
+        self._issues: list[tuple[str, Finding]] = []
         self._texts = TextScan()
 
-    def take(self, entry: PackageEntry, chunks: Iterable[bytes]) -> None:
-        """Write an entry and look at it. Raises OSError, and what its chunks raise."""
+    def add(self, entry: PackageEntry, chunks: Iterable[bytes]) -> None:
+        """Write an entry and check its content. Raises OSError, and what `chunks` raises."""
         data = b"".join(chunks)
         stage(self._staged, entry, [data])
         if entry.is_folder:
             return
-        self._refused += [(entry.name, finding) for finding in refused_content(entry.name, data)]
+        self._issues += [(entry.name, finding) for finding in forbidden_content(entry.name, data)]
         if not entry.name.startswith(self._root):
             self._outside.append(entry.name)
             return
@@ -54,9 +54,9 @@ class Intake:
         self._texts.add(path, data)
 
     def contents(self) -> Contents:
-        """Return what was taken in. Raises PackageRefused with every file's faults."""
-        if self._refused:
-            raise PackageRefused([finding for _, finding in sorted(self._refused, key=itemgetter(0))])
+        """Return the contents. Raises PackageRefused with the security issues of all files."""
+        if self._issues:
+            raise PackageRefused([finding for _, finding in sorted(self._issues, key=itemgetter(0))])
         files = sorted(self._files)
         digest = digest_of_files((file.path, sha256) for file, sha256 in self._files.items())
         return Contents(files, digest, [*layout_warnings(files, sorted(self._outside)), *self._texts.findings()])

@@ -1,4 +1,4 @@
-"""How large a package may be."""
+"""Size limits of packages."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ _Positive = Annotated[int, Meta(ge=1)]
 
 
 class PackageLimits(msgspec.Struct, kw_only=True, frozen=True):
-    """Sizes in bytes. A ratio of unpacked to packed size is looked at only where more than `ratio_bytes` come out."""
+    """Sizes in bytes. `ratio` bounds uncompressed by compressed size, for more than `ratio_bytes` uncompressed."""
 
     archive_bytes: _Positive = 25 * 1024 * 1024
     entries: _Positive = 2_000

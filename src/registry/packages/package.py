@@ -1,4 +1,4 @@
-"""Packages read: from a zip or a folder of a stranger into a staged folder, with what there is to know of them."""
+"""Reads a package from an untrusted zip or folder into a staging folder."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,17 +12,23 @@ from registry.findings.engine import skill_findings
 from registry.packages.archive import Archive
 from registry.packages.intake import Contents, Intake
 from registry.packages.limits import DEFAULT_LIMITS, PackageLimits
+from registry.packages.metadata import (
+    MAX_PROJECT_FILE,
+    MAX_SKILL_FILE,
+    PackageMetadata,
+    ParsedMetadata,
+    parse_metadata,
+)
 from registry.packages.refusal import PackageRefused, structure_error
 from registry.packages.source_folder import SourceFolder
 from registry.packages.staging import stage, staging
-from registry.packages.statement import MAX_PROJECT_FILE, MAX_SKILL_FILE, PackageMetadata, Statement, read_statement
 from registry.packages.tree import PackageEntry
 from registry.skill_folder.reading import PROJECT_FILE
 from registry.skill_folder.tree import SKILL_FILE, FileEntry
 
 
 class Peek(msgspec.Struct, kw_only=True, frozen=True):
-    """What an archive says of its skill, before all of it has been looked at."""
+    """The metadata of an archive before its other files are checked."""
 
     name: str
     scope: str | None
@@ -31,11 +37,11 @@ class Peek(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Package(PackageMetadata, kw_only=True, frozen=True):
-    """A package that keeps the rules, unpacked.
+    """A valid package, unpacked.
 
-    `folder` is its root: the staged folder, or the one folder in it that holds the skill. `digest` is
-    `skill_folder.tree_digest`'s, equal for equal trees however they were packed. `files` are in order of path;
-    `findings` hold quality warnings only.
+    `folder` is its root: the staging folder, or the one folder in it that contains the skill. `digest` is that of
+    `skill_folder.tree_digest`, so equal trees have equal digests however they were packed. `files` are in order of
+    path. `findings` are quality warnings only.
     """
 
     folder: Path
@@ -45,39 +51,39 @@ class Package(PackageMetadata, kw_only=True, frozen=True):
 
 
 def read_zip(archive: Path | BinaryIO, staged: Path, limits: PackageLimits = DEFAULT_LIMITS) -> Package:
-    """Unpack a zip into `staged`, which must not exist. Raises PackageRefused, and OSError of our own disk.
+    """Unpack a zip into `staged`, which must not exist. `archive` is a path or a seekable file.
 
-    `archive` is a path or a seekable file. Where it is refused, `staged` does not exist afterwards.
+    Raises PackageRefused, and OSError for a failure of the local disk; then `staged` does not exist.
     """
     with _opened(archive) as file:
         source = Archive(file, limits)
         root = _root(source.entries)
-        said = _statement(source, root)  # the cheap faults first
+        metadata = _metadata(source, root)  # detects the cheap faults first
         with staging(staged):
             intake = Intake(staged, root)
-            for entry in sorted(source.entries):  # so that the order in the archive does not count
-                intake.take(entry, source.chunks(entry.name))
-            return _package(staged / root, said, intake.contents())
+            for entry in sorted(source.entries):  # so that the order in the archive has no effect
+                intake.add(entry, source.chunks(entry.name))
+            return _package(staged / root, metadata, intake.contents())
 
 
 def read_folder(folder: Path, staged: Path, limits: PackageLimits = DEFAULT_LIMITS) -> Package:
-    """Copy a folder into `staged`, which must not exist, by the rules for a zip; links are refused, not followed.
+    """Copy a folder into `staged`, which must not exist, by the rules for a zip. Links are refused, not followed.
 
-    The `.git` of a checkout at the top is left out. Raises PackageRefused, and OSError of our own disk.
+    A `.git` at the top level is skipped. Raises PackageRefused, and OSError for a failure of the local disk.
     """
     source = SourceFolder(folder, limits)
     root = _root(source.entries)
     intake = Intake(staged, root)
     with staging(staged):
-        source.each(intake.take)
+        source.for_each(intake.add)
         contents = intake.contents()
-        return _package(staged / root, _staged_statement(staged / root), contents)
+        return _package(staged / root, _staged_metadata(staged / root), contents)
 
 
 def unpack(archive: Path | BinaryIO, folder: Path, limits: PackageLimits) -> None:
-    """Unpack a zip that need not be one package into `folder`, which must not exist, by the rules for its entries.
+    """Unpack a zip into `folder`, which must not exist. Only the rules for entries apply: it need not be a package.
 
-    Raises PackageRefused, and OSError of our own disk; then `folder` does not exist afterwards.
+    Raises PackageRefused, and OSError for a failure of the local disk; then `folder` does not exist.
     """
     with _opened(archive) as file:
         source = Archive(file, limits)
@@ -87,14 +93,14 @@ def unpack(archive: Path | BinaryIO, folder: Path, limits: PackageLimits) -> Non
 
 
 def peek(archive: Path | BinaryIO, limits: PackageLimits = DEFAULT_LIMITS) -> Peek:
-    """Return what a zip says of its skill; only its records, SKILL.md and skill-project.toml are read.
+    """Return the metadata of a zip. Reads only its records, SKILL.md and skill-project.toml.
 
     Raises PackageRefused.
     """
     with _opened(archive) as file:
         source = Archive(file, limits)
-        said = _statement(source, _root(source.entries))
-    return Peek(name=said.name, scope=said.scope, version=said.version, description=said.description)
+        metadata = _metadata(source, _root(source.entries))
+    return Peek(**{field: getattr(metadata, field) for field in Peek.__struct_fields__})
 
 
 @contextmanager
@@ -107,39 +113,41 @@ def _opened(archive: Path | BinaryIO) -> Iterator[BinaryIO]:
 
 
 def _root(entries: Iterable[PackageEntry]) -> str:
-    """Return the folder of the skill: nothing, or the name of the one top folder that holds a SKILL.md, and `/`."""
+    """Return the root of the skill: empty, or the name of the only top-level folder with a SKILL.md, and `/`."""
     names = {entry.name for entry in entries}
     if SKILL_FILE in names:
         return ""
-    holders = sorted(name for name in names if name.count("/") == 1 and name.endswith(f"/{SKILL_FILE}"))
-    if not holders:
+    parents = sorted(name for name in names if name.count("/") == 1 and name.endswith(f"/{SKILL_FILE}"))
+    if not parents:
         raise PackageRefused(
-            [structure_error("no-skill-file", f"there is no {SKILL_FILE} at the top or one level down")]
+            [structure_error("no-skill-file", f"there is no {SKILL_FILE} at the top level or one level below")]
         )
-    if len(holders) > 1:
-        raise PackageRefused([structure_error("several-skills", f"several top folders hold a {SKILL_FILE}")])
-    return holders[0].removesuffix(SKILL_FILE)
+    if len(parents) > 1:
+        raise PackageRefused([structure_error("several-skills", f"several top-level folders contain a {SKILL_FILE}")])
+    return parents[0].removesuffix(SKILL_FILE)
 
 
-def _statement(source: Archive, root: str) -> Statement:
+def _metadata(source: Archive, root: str) -> ParsedMetadata:
     sizes = {entry.name: entry.size for entry in source.entries}
     for name, most in ((SKILL_FILE, MAX_SKILL_FILE), (PROJECT_FILE, MAX_PROJECT_FILE)):
         if sizes.get(root + name, 0) > most:
-            raise PackageRefused([structure_error("skill-file", f"it is larger than {most:,} bytes", root + name)])
+            raise PackageRefused(
+                [structure_error("skill-file", f"the file is larger than {most:,} bytes", root + name)]
+            )
     project = b"".join(source.chunks(root + PROJECT_FILE)) if root + PROJECT_FILE in sizes else None
-    return read_statement(b"".join(source.chunks(root + SKILL_FILE)), project)
+    return parse_metadata(b"".join(source.chunks(root + SKILL_FILE)), project)
 
 
-def _staged_statement(folder: Path) -> Statement:
+def _staged_metadata(folder: Path) -> ParsedMetadata:
     project = folder / PROJECT_FILE
-    return read_statement((folder / SKILL_FILE).read_bytes(), project.read_bytes() if project.is_file() else None)
+    return parse_metadata((folder / SKILL_FILE).read_bytes(), project.read_bytes() if project.is_file() else None)
 
 
-def _package(folder: Path, said: Statement, contents: Contents) -> Package:
+def _package(folder: Path, metadata: ParsedMetadata, contents: Contents) -> Package:
     return Package(
-        **{field: getattr(said, field) for field in PackageMetadata.__struct_fields__},
+        **{field: getattr(metadata, field) for field in PackageMetadata.__struct_fields__},
         folder=folder,
         digest=contents.digest,
         files=contents.files,
-        findings=skill_findings([*said.warnings, *contents.findings]),
+        findings=skill_findings([*metadata.warnings, *contents.findings]),
     )

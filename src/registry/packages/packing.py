@@ -1,4 +1,4 @@
-"""Packages written: a folder as a zip whose bytes depend on its files alone."""
+"""Writes packages: a folder becomes a zip whose bytes depend only on its files."""
 
 import stat
 import zipfile
@@ -16,14 +16,14 @@ _LEVEL = 9
 
 
 def pack(folder: Path, file: BinaryIO, limits: PackageLimits = DEFAULT_LIMITS) -> None:
-    """Write a folder's files into a zip, in order of name in each folder, with fixed times and modes of 0644 or 0755.
+    """Write the files of a folder into a zip, in order of name, with fixed times and the modes 0644 or 0755.
 
-    The same tree gives the same bytes with the same zlib. Folders have no entries of their own. `file` is open for
-    writing and seekable. Raises PackageRefused where the folder breaks a rule of packages, OSError.
+    The same tree gives the same bytes with the same zlib. Folders have no entries. `file` is writable and seekable.
+    Raises PackageRefused if the folder breaks a rule of packages, and OSError.
     """
     source = SourceFolder(folder, limits)
     with zipfile.ZipFile(file, "w") as archive:
-        source.each(lambda entry, chunks: _write(archive, entry, chunks))
+        source.for_each(lambda entry, chunks: _write(archive, entry, chunks))
 
 
 def _write(archive: zipfile.ZipFile, entry: PackageEntry, chunks: Iterator[bytes]) -> None:

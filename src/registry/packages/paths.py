@@ -1,4 +1,4 @@
-"""Rules for one path in a package: it is the same harmless path on every system, and shows what it is."""
+"""Rules for a path in a package: it is harmless and means the same on every system, and is fully visible."""
 
 import re
 from collections.abc import Iterator
@@ -23,38 +23,38 @@ _GIT = re.compile(r"\.git|git~[0-9]", re.IGNORECASE)
 
 
 def path_faults(name: str) -> Iterator[Finding]:
-    """Yield what is wrong with the name of an entry: `/` parts it, and stands at the end of a folder's."""
+    """Yield the faults of the name of an entry. `/` separates its segments and ends the name of a folder."""
     path = name.removesuffix("/")
     if name.startswith(("/", "\\")) or _DRIVE.match(name):
-        yield security_issue("path-absolute", "a name is an absolute path", name)
+        yield security_issue("path-absolute", "the path is absolute", name)
     if "\\" in name:
-        yield security_issue("path-backslash", "a name holds a backslash, which is a separator on Windows", name)
+        yield security_issue("path-backslash", "the path contains a backslash, which is a separator on Windows", name)
     if _CONTROL.search(name):
-        yield security_issue("path-control", "a name holds NUL, a control character or what is no character", name)
+        yield security_issue("path-control", "the path contains a control character or an invalid character", name)
     if _HIDDEN.search(name):
-        yield security_issue("path-hidden", "a name holds an invisible or direction-changing character", name)
+        yield security_issue("path-hidden", "the path contains an invisible or a bidirectional control character", name)
     if len(name.encode("utf-8", "surrogatepass")) > _MAX_PATH:
-        yield structure_error("path-length", f"a name is longer than {_MAX_PATH} bytes", name)
+        yield structure_error("path-length", f"the path is longer than {_MAX_PATH} bytes", name)
     segments = path.lstrip("/").split("/")
     if len(segments) > MAX_DEPTH:
-        yield structure_error("path-depth", f"a name is more than {MAX_DEPTH} levels deep", name)
-    found = dict.fromkeys(fault for segment in segments[: MAX_DEPTH + 1] for fault in _segment_faults(segment))
-    yield from (security_issue(rule, message, name) for rule, message in found)
+        yield structure_error("path-depth", f"the path is more than {MAX_DEPTH} levels deep", name)
+    distinct = dict.fromkeys(fault for segment in segments[: MAX_DEPTH + 1] for fault in _segment_faults(segment))
+    yield from (security_issue(rule, message, name) for rule, message in distinct)
 
 
 def _segment_faults(segment: str) -> Iterator[tuple[str, str]]:
     if segment in ("", ".", ".."):
-        yield "path-traversal", "a name holds `..`, `.` or an empty part"
+        yield "path-traversal", "the path contains `..`, `.` or an empty segment"
         return
     if segment.endswith((".", " ")):
-        yield "path-windows", "a part of a name ends with a dot or a space, which Windows drops"
+        yield "path-windows", "a path segment ends with a dot or a space, which Windows removes"
     if _WINDOWS_DEVICE.fullmatch(segment):
-        yield "path-windows", "a part of a name is the name of a device on Windows"
+        yield "path-windows", "a path segment is a device name on Windows"
     if _WINDOWS_CHARACTERS.search(segment):
-        yield "path-windows", 'a name holds one of < > : " | ? *, which Windows does not allow'
+        yield "path-windows", 'the path contains one of < > : " | ? *, which Windows does not allow'
     if len(segment.encode("utf-8", "surrogatepass")) > _MAX_SEGMENT:
-        yield "path-length", f"a part of a name is longer than {_MAX_SEGMENT} bytes"
+        yield "path-length", f"a path segment is longer than {_MAX_SEGMENT} bytes"
     if _GIT.fullmatch(segment.rstrip(". ")):
-        yield "nested-git", "there is a `.git` within the package"
+        yield "nested-git", "the package contains a `.git`"
     if segment.lower().startswith(TEMPORARY_PREFIX):
-        yield "path-reserved", f"names that begin with {TEMPORARY_PREFIX} are the registry's own"
+        yield "path-reserved", f"names that begin with {TEMPORARY_PREFIX} are reserved for the registry"

@@ -1,4 +1,4 @@
-"""How a package is refused: with everything that is wrong with it, as far as that could be read."""
+"""The error for a package that is refused, with all faults that were found, and its findings."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from registry.domain.findings import Finding
 
 
 class PackageRefused(Exception):
-    """The package is not taken; `findings` say why, at least one, in words for the one who made it."""
+    """The package is refused. `findings` has at least one reason, worded for the author of the package."""
 
     def __init__(self, findings: Sequence[Finding]) -> None:
         super().__init__("; ".join(finding.message for finding in findings))
@@ -15,32 +15,32 @@ class PackageRefused(Exception):
 
 
 def structure_error(rule: str, message: str, file: str | None = None) -> Finding:
-    """Return the finding for a package that is not made as packages are."""
+    """Return the finding for a package with an invalid structure."""
     return Finding(kind="structure_error", severity="medium", rule=rule, file=_shown(file), message=message)
 
 
 def security_issue(rule: str, message: str, file: str | None = None) -> Finding:
-    """Return the finding for what could harm those who unpack the package."""
+    """Return the finding for content that could harm whoever unpacks the package."""
     return Finding(kind="security_issue", severity="high", rule=rule, file=_shown(file), message=message)
 
 
 def quality_warning(rule: str, message: str, file: str | None = None) -> Finding:
-    """Return the finding for what is kept and could be better."""
+    """Return the finding for accepted content that could be better."""
     return Finding(kind="quality_warning", severity="none", rule=rule, file=_shown(file), message=message)
 
 
 def malformed(message: str, file: str | None = None) -> PackageRefused:
-    """Return the refusal of an archive that is damaged, cut short or of another kind."""
+    """Return the refusal of an archive that is damaged, truncated or of another format."""
     return PackageRefused([structure_error("archive-malformed", message, file)])
 
 
 def unsafe(rule: str, message: str, file: str | None = None) -> PackageRefused:
-    """Return the refusal of what deceives or overwhelms: it says two things, hides one, or is too large."""
+    """Return the refusal of an archive that is ambiguous, hides content or exceeds a limit."""
     return PackageRefused([security_issue(rule, message, file)])
 
 
 def _shown(name: str | None) -> str | None:
-    """Return a name as it may be shown: short, and without characters that a terminal or JSON cannot bear."""
+    """Return a name for display: shortened, without characters that are invalid in a terminal or in JSON."""
     if name is None:
         return None
     name = shown(name)

@@ -1,4 +1,4 @@
-"""A folder as a source of entries: a git checkout or a folder on this machine, read without following a link."""
+"""Reads the entries of a folder, such as a git checkout, without following links."""
 
 import os
 import stat
@@ -14,52 +14,52 @@ from registry.runtime.atomic_files import TEMPORARY_PREFIX
 
 _CHUNK = 64 * 1024
 
-Take = Callable[[PackageEntry, Iterator[bytes]], None]
+EntryHandler = Callable[[PackageEntry, Iterator[bytes]], None]
 
 
-class _Found(NamedTuple):
+class _FolderItem(NamedTuple):
     entry: PackageEntry
     name: str
     folder: int
-    """A descriptor of the folder it lies in, valid until the next one is asked for."""
+    """A descriptor of the parent folder, valid until the next item is requested."""
 
 
 class SourceFolder:
-    """A folder whose names and kinds of files are in order. The repository it may be a checkout of does not count."""
+    """A folder with valid names and file types. A `.git` at its top level is ignored."""
 
     def __init__(self, folder: Path, limits: PackageLimits) -> None:
-        """Look at everything in the folder without reading it. Raises PackageRefused."""
+        """List the folder recursively without reading files. Raises PackageRefused."""
         self._folder = folder
         self.entries: list[PackageEntry] = []
-        for found in self._walk():
-            self.entries.append(found.entry)
+        for item in self._walk():
+            self.entries.append(item.entry)
             if len(self.entries) > limits.entries:
-                break  # which the rules refuse
+                break  # check_tree refuses it
         check_tree(self.entries, limits)
 
-    def each(self, take: Take) -> None:
-        """Hand over every entry with its content. Raises PackageRefused where something has changed meanwhile."""
+    def for_each(self, handle: EntryHandler) -> None:
+        """Call `handle` with every entry and its content. Raises PackageRefused if the folder changed meanwhile."""
         expected = {entry.name: entry for entry in self.entries}
-        for found in self._walk():
-            if expected.pop(found.entry.name, None) != found.entry:
-                raise _changed(found.entry.name)
-            take(found.entry, iter(()) if found.entry.is_folder else _content(found))
+        for item in self._walk():
+            if expected.pop(item.entry.name, None) != item.entry:
+                raise _changed(item.entry.name)
+            handle(item.entry, iter(()) if item.entry.is_folder else _content(item))
         for missing in expected:
             raise _changed(missing)
 
-    def _walk(self) -> Iterator[_Found]:
+    def _walk(self) -> Iterator[_FolderItem]:
         for at, folders, files, descriptor in os.fwalk(self._folder, onerror=_unreadable, follow_symlinks=False):
             prefix = Path(at).relative_to(self._folder).as_posix() + "/"
             prefix = "" if prefix == "./" else prefix
             for names in (folders, files):
-                names[:] = sorted(name for name in names if not _passed_over(name, prefix))
+                names[:] = sorted(name for name in names if not _is_skipped(name, prefix))
             for name in (*folders, *files):
-                yield _Found(_entry(prefix, name, descriptor), name, descriptor)
+                yield _FolderItem(_entry(prefix, name, descriptor), name, descriptor)
             if prefix.count("/") > MAX_DEPTH:
-                folders.clear()  # refused for its depth already
+                folders.clear()  # its depth is refused already
 
 
-def _passed_over(name: str, prefix: str) -> bool:
+def _is_skipped(name: str, prefix: str) -> bool:
     return (name == ".git" and not prefix) or name.startswith(TEMPORARY_PREFIX)
 
 
@@ -73,30 +73,30 @@ def _entry(prefix: str, name: str, folder: int) -> PackageEntry:
     return PackageEntry(prefix + name, status.st_mode, status.st_size)
 
 
-def _content(found: _Found) -> Iterator[bytes]:
+def _content(item: _FolderItem) -> Iterator[bytes]:
     try:
-        descriptor = os.open(found.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=found.folder)
+        descriptor = os.open(item.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=item.folder)
     except OSError:
-        raise _unreadable_file(found.entry.name) from None
+        raise _unreadable_file(item.entry.name) from None
     with open(descriptor, "rb") as file:  # noqa: PTH123 - of a descriptor
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise _changed(found.entry.name)
-        left = found.entry.size
+            raise _changed(item.entry.name)
+        left = item.entry.size
         while chunk := file.read(min(_CHUNK, left + 1)):
             left -= len(chunk)
             if left < 0:
                 break
             yield chunk
     if left:
-        raise _changed(found.entry.name)
+        raise _changed(item.entry.name)
 
 
 def _changed(name: str) -> PackageRefused:
-    return unsafe("changed", "it was changed while it was being read", name)
+    return unsafe("changed", "the file or folder changed while it was read", name)
 
 
 def _unreadable_file(name: str) -> PackageRefused:
-    return PackageRefused([structure_error("unreadable", "it cannot be read", name)])
+    return PackageRefused([structure_error("unreadable", "the file cannot be read", name)])
 
 
 def _unreadable(error: OSError) -> None:

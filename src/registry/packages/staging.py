@@ -1,4 +1,4 @@
-"""The fresh folder a package is unpacked or copied into; it is gone again where that fails."""
+"""The staging folder that a package is unpacked or copied into. It is removed on failure."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ from registry.packages.tree import PackageEntry
 
 @contextmanager
 def staging(folder: Path) -> Iterator[Path]:
-    """Make the folder for the block, and remove it with all it holds where the block raises. Raises OSError."""
+    """Create the folder, and remove it with its contents if the block raises. Raises OSError."""
     folder.mkdir(mode=0o755)
     try:
         folder.chmod(0o755)  # whatever the umask
@@ -23,12 +23,12 @@ def staging(folder: Path) -> Iterator[Path]:
 
 
 def stage(folder: Path, entry: PackageEntry, chunks: Iterable[bytes]) -> None:
-    """Write one checked entry: a folder of mode 0755, a file of mode 0755 or 0644, with the time of writing."""
+    """Write one checked entry: folders with mode 0755, files with mode 0755 or 0644."""
     path = folder / entry.name
     if entry.is_folder:
         _make_folders(path, folder)
         for _ in chunks:
-            pass  # a folder's content is empty, and that too is checked as it is read
+            pass  # reading checks that a folder has no content
         return
     with _created(path, folder) as file:
         for chunk in chunks:
@@ -37,7 +37,7 @@ def stage(folder: Path, entry: PackageEntry, chunks: Iterable[bytes]) -> None:
 
 
 def _created(path: Path, top: Path) -> BinaryIO:
-    """Return a new file, open for writing; folders between `top` and it are made where they are not there yet."""
+    """Return a new file, open for writing. Missing folders below `top` are created."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     try:
         descriptor = os.open(path, flags, 0o644)

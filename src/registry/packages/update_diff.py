@@ -1,4 +1,4 @@
-"""What an update of a skill brings that one should look at: scripts and addresses that were not there before."""
+"""Compares two versions of a skill: reports scripts and URLs that an update adds."""
 
 import re
 from collections.abc import Iterable
@@ -13,14 +13,14 @@ from registry.skill_folder import list_files
 _URL = re.compile(r"https?://[^\s\"'<>()\[\]{}|\\^`]{1,300}", re.IGNORECASE)
 _SCRIPTS = frozenset({".sh", ".bash", ".zsh", ".py", ".js", ".mjs", ".ts", ".ps1", ".bat", ".cmd", ".rb", ".pl"})
 _READ_BYTES = 1 << 20
-_MOST_URLS = 2000
-_MOST_NOTES = 20
+_MAX_URLS = 2000
+_MAX_FINDINGS = 20
 
 
 class Footprint(msgspec.Struct, frozen=True):
-    """How far a skill reaches beyond its text: its scripts, and its addresses with the file each is in first.
+    """The scripts of a skill, and its URLs with the first file of each.
 
-    At most 2,000 addresses are kept; `has_more` says that there are others.
+    At most 2,000 URLs are kept. `has_more` tells that there are others.
     """
 
     scripts: list[str]
@@ -29,32 +29,33 @@ class Footprint(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, folder: Path) -> "Footprint":
-        """Return that of the files below a folder. Raises OSError."""
+        """Return the footprint of a folder. Raises OSError."""
         paths = [entry.path for entry in list_files(folder)]
         urls: dict[str, str] = {}
         for path in paths:
             for url in _urls(folder / path):
-                if url not in urls and len(urls) >= _MOST_URLS:
+                if url not in urls and len(urls) >= _MAX_URLS:
                     return cls(_scripts(paths), urls, has_more=True)
                 urls.setdefault(url, path)
         return cls(_scripts(paths), urls)
 
 
-def update_notes(before: Footprint, after: Footprint, version: str) -> list[Finding]:
-    """Return at most twenty notes on what follows `before`, which is that of `version`."""
-    notes = [
-        _note("update-adds-script", path, f"a script that was not in {version}")
+def update_findings(before: Footprint, after: Footprint, version: str) -> list[Finding]:
+    """Return at most 20 findings about additions since `before`, the footprint of `version`."""
+    findings = [
+        _finding("update-adds-script", path, f"the last update added a script that {version} does not have")
         for path in after.scripts
         if path not in before.scripts
     ]
     if after.has_more and not before.has_more:
-        notes.append(_note("update-adds-urls", None, f"more than {_MOST_URLS} addresses; not all are compared"))
-    notes += [
-        _note("update-adds-url", path, f"an address that was not in {version}: {url[:200]}")
+        message = f"the last update has more than {_MAX_URLS} URLs; the rest was not compared"
+        findings.append(_finding("update-adds-urls", None, message))
+    findings += [
+        _finding("update-adds-url", path, f"the last update added a URL that {version} does not have: {url[:200]}")
         for url, path in after.urls.items()
         if url not in before.urls
     ]
-    return notes[:_MOST_NOTES]
+    return findings[:_MAX_FINDINGS]
 
 
 def _scripts(paths: Iterable[str]) -> list[str]:
@@ -62,15 +63,13 @@ def _scripts(paths: Iterable[str]) -> list[str]:
 
 
 def _urls(path: Path) -> Iterable[str]:
-    """Return the addresses in a file in their order, without the punctuation that ends a sentence."""
+    """Return the URLs in a file in order, without punctuation at their end."""
     with path.open("rb") as file:
         data = file.read(_READ_BYTES)
     text = data.decode("utf-8", "replace")
     return dict.fromkeys(url.rstrip(".,;:!?*_") for url in _URL.findall(text) if url.isprintable())
 
 
-def _note(rule: str, path: str | None, what: str) -> Finding:
+def _finding(rule: str, path: str | None, message: str) -> Finding:
     file = shown(path) if path else None
-    return Finding(
-        kind="quality_warning", severity="none", rule=rule, file=file, message=f"the last update brought {what}"
-    )
+    return Finding(kind="quality_warning", severity="none", rule=rule, file=file, message=message)

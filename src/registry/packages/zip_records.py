@@ -1,7 +1,7 @@
-"""The records of a zip, parsed strictly (PKWARE APPNOTE 6.3.10): end record, central directory, local headers.
+"""Parses the records of a zip strictly (PKWARE APPNOTE 6.3.10): end record, central directory, local headers.
 
-`zipfile` is not used to read: it believes the last of two equal names, cuts names at NUL, does not look for overlaps
-and takes whatever stands before or after an archive. Zip64 is refused: no package within the limits needs it.
+`zipfile` is not used for reading: it uses the last of two equal names, truncates names at NUL, does not detect overlaps
+and accepts bytes before and after an archive. Zip64 is refused: no package within the limits needs it.
 """
 
 import re
@@ -15,10 +15,10 @@ from registry.packages.tree import PackageEntry, too_many_entries
 
 STORED, DEFLATED = 0, 8
 STREAMED = 0x0008
-"""The flag of an entry whose sizes and checksum follow its data."""
+"""The flag of an entry with a data descriptor: sizes and checksum follow the data."""
 
 _ENCRYPTED = 0x2041
-"""Encrypted, strongly encrypted, or with masked headers."""
+"""The flags for encryption, strong encryption and masked headers."""
 _ALLOWED_FLAGS = 0x0002 | 0x0004 | STREAMED | 0x0800
 _FOLDER_ATTRIBUTE = 0x10
 _END = struct.Struct("<4s4H2LH")
@@ -26,11 +26,11 @@ _CENTRAL = struct.Struct("<4s6H3L5H2L")
 _LOCAL = struct.Struct("<4s5H3L2H")
 _UNICODE_PATH, _ZIP64 = 0x7075, 0x0001
 _COMMIT = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-"""What `git archive` writes as the archive's comment: the id of the commit, the only comment that is let pass."""
+"""The comment that `git archive` writes, a commit id. No other comment is allowed."""
 
 
 class Header(NamedTuple):
-    """An entry of the central directory. `start` is where its local header is."""
+    """An entry of the central directory. `start` is the offset of its local header."""
 
     name: bytes
     flags: int
@@ -43,16 +43,16 @@ class Header(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The name as text: UTF-8, which also zips without its flag hold; bytes that are none show as surrogates."""
+        """The name, decoded as UTF-8 even without the UTF-8 flag. Invalid bytes become surrogates."""
         return self.name.decode("utf-8", "surrogateescape")
 
     def entry(self) -> PackageEntry:
-        """Return what the rules of the tree look at."""
+        """Return the entry for `check_tree`."""
         return PackageEntry(self.text, self.attributes >> 16, self.size)
 
 
 class LocalHeader(NamedTuple):
-    """What stands before an entry's data; `data` is where that begins."""
+    """The local header of an entry. `data` is the offset of its data."""
 
     name: bytes
     flags: int
@@ -64,20 +64,20 @@ class LocalHeader(NamedTuple):
 
 
 class Directory(NamedTuple):
-    """The central directory; `start` is where it begins, which is where the last entry ends."""
+    """The central directory. `start` is its offset, at which the last entry ends."""
 
     headers: list[Header]
     start: int
 
 
 def read_directory(file: BinaryIO, limits: PackageLimits) -> Directory:
-    """Return the central directory, its number of entries checked before it is read. Raises PackageRefused."""
+    """Return the central directory. Checks the number of entries before it reads them. Raises PackageRefused."""
     size = file.seek(0, 2)
     if size > limits.archive_bytes:
         raise unsafe("archive-too-large", f"the archive is larger than {limits.archive_bytes:,} bytes")
     end, (_, disk, first_disk, here, count, length, start, _) = _end_record(file, size)
     if disk or first_disk or here != count:
-        raise unsafe("archive-headers", "the archive says that it is one of several parts")
+        raise unsafe("archive-headers", "the archive is part of a multi-part archive")
     if 0xFFFF in (here, count) or 0xFFFFFFFF in (length, start):
         raise _zip64()
     if count > limits.entries:
@@ -87,12 +87,12 @@ def read_directory(file: BinaryIO, limits: PackageLimits) -> Directory:
     data = _read_at(file, start, length)
     headers = list(_headers(data))
     if len(headers) != count:
-        raise unsafe("archive-headers", f"the archive says it has {count} entries and has {len(headers)}")
+        raise unsafe("archive-headers", f"the archive declares {count} entries and has {len(headers)}")
     return Directory(headers, start)
 
 
 def _end_record(file: BinaryIO, size: int) -> tuple[int, tuple[bytes, int, int, int, int, int, int, int]]:
-    """Return where the end record is, and what it says: it must be the very end of the file."""
+    """Return the offset and the fields of the end record, which must be at the end of the file."""
     for comment in (0, 40, 64):
         at = size - _END.size - comment
         if at < 0:
@@ -105,7 +105,7 @@ def _end_record(file: BinaryIO, size: int) -> tuple[int, tuple[bytes, int, int, 
             return at, values
     head = _read_at(file, 0, min(size, 4))
     if head in (b"PK\3\4", b"PK\5\6"):
-        raise unsafe("archive-trailing", "the archive is cut short, or has a comment or other bytes after its end")
+        raise unsafe("archive-trailing", "the archive is truncated, or has a comment or other bytes after its end")
     raise malformed("the file is not a zip archive, or has bytes before it")
 
 
@@ -124,7 +124,7 @@ def _headers(data: bytes) -> Iterator[Header]:
         if at > len(data):
             raise malformed("the central directory is damaged")
         if comment_length or disk:
-            raise unsafe("archive-headers", "an entry has a comment or lies in another part", header.text)
+            raise unsafe("archive-headers", "an entry has a comment or is in another part of the archive", header.text)
         _check_header(header)
         check_extra(extra, header)
         yield header
@@ -140,31 +140,31 @@ def _check_header(header: Header) -> None:
     if 0xFFFFFFFF in (header.packed, header.size, header.start):
         raise _zip64(header.text)
     if header.method == STORED and header.packed != header.size:
-        raise unsafe("lying-size", "an entry that is stored has two different sizes", header.text)
+        raise unsafe("lying-size", "a stored entry has two different sizes", header.text)
     if header.attributes & _FOLDER_ATTRIBUTE and not header.name.endswith(b"/"):
-        raise unsafe("kind-mismatch", "an entry is a file by its name and a folder by its attributes", header.text)
+        raise unsafe("kind-mismatch", "the name and the attributes disagree whether the entry is a folder", header.text)
 
 
 def read_local(file: BinaryIO, header: Header, end: int) -> LocalHeader:
-    """Return the local header of an entry, all of it before `end`. Raises PackageRefused."""
+    """Return the local header of an entry, which must end before `end`. Raises PackageRefused."""
     if header.start + _LOCAL.size > end:
-        raise unsafe("archive-overlap", "an entry begins where there is no room for it", header.text)
+        raise unsafe("archive-overlap", "an entry overlaps the next one or the central directory", header.text)
     fields = _LOCAL.unpack(_read_at(file, header.start, _LOCAL.size))
     if fields[0] != b"PK\3\4":
-        raise unsafe("archive-headers", "an entry does not begin where the directory says", header.text)
+        raise unsafe("archive-headers", "there is no entry at the offset in the central directory", header.text)
     flags, method, (crc, packed, size) = fields[2], fields[3], fields[6:9]
     name_length, extra_length = fields[9:]
     names = header.start + _LOCAL.size
     if names + name_length + extra_length > end:
-        raise unsafe("archive-overlap", "an entry reaches beyond its end", header.text)
+        raise unsafe("archive-overlap", "an entry overlaps the next one or the central directory", header.text)
     rest = _read_at(file, names, name_length + extra_length)
     check_extra(rest[name_length:], header)
     return LocalHeader(rest[:name_length], flags, method, crc, packed, size, names + name_length + extra_length)
 
 
 def check_extra(extra: bytes, header: Header) -> None:
-    """Refuse extra fields that are damaged, change the entry's name, or make it a zip64 one. Raises PackageRefused."""
-    at, named = 0, False
+    """Check extra fields. Raises PackageRefused if they are damaged, contain another name, or use zip64."""
+    at, has_name = 0, False
     while at < len(extra):
         if len(extra) - at < 4:
             raise malformed("an extra field is damaged", header.text)
@@ -176,9 +176,9 @@ def check_extra(extra: bytes, header: Header) -> None:
         if kind == _ZIP64:
             raise unsafe("archive-zip64", "an entry uses zip64, which no package within the limits needs", header.text)
         if kind == _UNICODE_PATH:
-            if named or value[5:] != header.name:
+            if has_name or value[5:] != header.name:
                 raise unsafe("archive-headers", "an entry has a second name in an extra field", header.text)
-            named = True
+            has_name = True
 
 
 def _zip64(name: str | None = None) -> PackageRefused:
@@ -189,5 +189,5 @@ def _read_at(file: BinaryIO, start: int, length: int) -> bytes:
     file.seek(start)
     data = file.read(length)
     if len(data) != length:
-        raise malformed("the archive is cut short")
+        raise malformed("the archive is truncated")
     return data

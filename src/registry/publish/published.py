@@ -14,7 +14,7 @@ from registry.domain.models import Skill, version_parts
 from registry.errors import forbidden, skill_not_found
 from registry.findings.engine import CURRENT_RULES
 from registry.inspection import InspectedPackage
-from registry.packages.update_diff import Footprint, update_notes
+from registry.packages.update_diff import Footprint, update_findings
 from registry.parsing.frontmatter import read
 from registry.publish.lookalikes import lookalike, skeleton
 from registry.transparency.log import Kind, LogEntry, TransparencyLog
@@ -147,7 +147,7 @@ class PublishedVersions:
             (version.skill_id, *version_parts(version.version)),
         )
         before = _version(rows[0]) if rows else None
-        changes = update_notes(before.record.reach, version.record.reach, before.version) if before else []
+        changes = update_findings(before.record.reach, version.record.reach, before.version) if before else []
         return [*([alike] if alike else []), *changes]
 
     def looked_into_by_others(self, after: tuple[str, str], limit: int) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Packages damaged at random: every one is refused or taken, nothing else happens and nothing is left."""
+"""Randomly damaged packages are refused or accepted. No other error occurs, and no files remain."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ FUZZER = Path(__file__).parents[3] / "benchmarks" / "fuzz_packages.py"
 
 
 @pytest.mark.endurance
-def test_damaged_packages_are_refused_or_taken() -> None:
+def test_damaged_packages_are_refused_or_accepted() -> None:
     command = [sys.executable, str(FUZZER), "--mutations", str(times(1500)), "--seed", "7"]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=times(300), env={"PYTHONPATH": ":".join(sys.path)}

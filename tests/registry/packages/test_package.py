@@ -1,4 +1,4 @@
-"""Packages as wholes: where the root is, what is told of it, and that packing and order leave no mark."""
+"""Whole packages: their root and metadata, and independence of packing tool and order."""
 
 import io
 import random
@@ -47,11 +47,11 @@ def test_the_root_is_the_top_or_one_level_down(tmp_path: Path, names: tuple[str,
         (("a/SKILL.md", "b/SKILL.md"), "several-skills"),
     ],
 )
-def test_without_one_root_it_is_refused(tmp_path: Path, names: tuple[str, ...], rule: str) -> None:
+def test_a_package_without_exactly_one_root_is_refused(tmp_path: Path, names: tuple[str, ...], rule: str) -> None:
     assert refused_for(plain_zip(dict.fromkeys(names, SKILL)), tmp_path) == {rule}
 
 
-def test_order_and_times_leave_the_digest_alone(tmp_path: Path) -> None:
+def test_the_digest_does_not_depend_on_order_and_times(tmp_path: Path) -> None:
     items = [Item(name.encode(), data) for name, data in FILES.items()]
     digests = set()
     for turn in range(3):
@@ -75,7 +75,7 @@ def test_packing_the_same_tree_gives_the_same_bytes(tmp_path: Path) -> None:
     assert (package.folder / "scripts/run.py").stat().st_mode & 0o111
 
 
-def test_a_peek_tells_what_publishing_must_know(tmp_path: Path) -> None:
+def test_peek_returns_the_metadata(tmp_path: Path) -> None:
     (tmp_path / "a.zip").write_bytes(plain_zip(FILES | {"skill-project.toml": b'[metadata]\nid = "acme/pdf-forms"\n'}))
     seen = peek(tmp_path / "a.zip")
     assert (seen.scope, seen.name, seen.version) == ("acme", "pdf-forms", "1.0.0")
@@ -83,7 +83,7 @@ def test_a_peek_tells_what_publishing_must_know(tmp_path: Path) -> None:
         peek(io.BytesIO(plain_zip({"SKILL.md": b"# No front matter\n"})))
 
 
-def test_what_is_odd_is_kept_with_a_warning(tmp_path: Path) -> None:
+def test_unusual_files_are_kept_with_a_warning(tmp_path: Path) -> None:
     odd = {
         "pdf/SKILL.md": SKILL.replace(b"Fills the fields of PDF forms.", b"Short") + b"x" * 50_000,
         "pdf/.DS_Store": b"",

@@ -1,4 +1,4 @@
-"""Hundreds of real skill folders, packed by the tools people use, come out byte for byte."""
+"""Hundreds of real skill folders, packed with common tools, are unpacked byte for byte."""
 
 import random
 import shutil
@@ -90,20 +90,20 @@ def check(folder: Path, good: bool, tool: Callable[[Path, Path], None], place: P
     archive.unlink()
 
 
-def test_what_the_rules_accept_comes_out_byte_for_byte(tmp_path: Path, folders: dict[Path, bool]) -> None:
+def test_accepted_folders_are_unpacked_byte_for_byte(tmp_path: Path, folders: dict[Path, bool]) -> None:
     assert sum(folders.values()) > 400
     for folder, good in folders.items():
         check(folder, good, by_zip, tmp_path)
 
 
 @pytest.mark.parametrize("tool", OTHERS, ids=lambda tool: tool.__name__)
-def test_so_does_what_other_tools_pack(
+def test_packages_of_other_tools_are_unpacked_byte_for_byte(
     tmp_path: Path, folders: dict[Path, bool], tool: Callable[[Path, Path], None]
 ) -> None:
     for folder in list(folders)[OTHERS.index(tool) :: len(OTHERS)]:
         check(folder, folders[folder], tool, tmp_path)
 
 
-def test_so_does_what_git_archives(tmp_path: Path, folders: dict[Path, bool]) -> None:
+def test_packages_of_git_archive_are_unpacked_byte_for_byte(tmp_path: Path, folders: dict[Path, bool]) -> None:
     for folder in list(folders)[:30]:
         check(folder, folders[folder], by_git_archive, tmp_path)

@@ -1,4 +1,4 @@
-"""A folder that is to be installed meets the rules a zip does, and is copied without following a link."""
+"""A folder is subject to the rules for zips, and is copied without following links."""
 
 import os
 import socket
@@ -49,18 +49,18 @@ def test_pipes_and_sockets_are_refused(source: Path) -> None:
     assert refused(source) == {"special-file"}
 
 
-def test_names_and_limits_are_those_of_a_zip(source: Path) -> None:
+def test_names_and_limits_are_the_same_as_for_a_zip(source: Path) -> None:
     for name in ("a\\b", "nul", "A", "a", "x\u202e"):
         (source / name).touch()
     assert refused(source) == {"path-backslash", "path-windows", "path-hidden", "duplicate-name"}
 
 
-def test_bytes_that_are_no_text_are_refused_as_a_name(source: Path) -> None:
+def test_a_name_that_is_not_utf8_is_refused(source: Path) -> None:
     Path(os.fsdecode(os.fsencode(source) + b"/caf\xe9")).touch()
     assert refused(source) == {"path-control"}
 
 
-def test_limits_are_kept(source: Path) -> None:
+def test_limits_are_enforced(source: Path) -> None:
     (source / "scripts/a").write_bytes(b"x" * 1000)
     assert refused(source, PackageLimits(entries=2)) == {"too-many-entries"}
     assert refused(source, PackageLimits(file_bytes=999)) == {"file-too-large"}
@@ -72,7 +72,7 @@ def test_a_deep_folder_is_refused_without_being_walked(source: Path) -> None:
     assert refused(source) == {"path-depth"}
 
 
-def test_a_checkout_is_taken_without_its_repository(source: Path, tmp_path: Path) -> None:
+def test_the_git_folder_of_a_checkout_is_skipped(source: Path, tmp_path: Path) -> None:
     subprocess.run(["git", "init", "--quiet", str(source)], check=True)
     (source / "scripts/run.sh").write_text("true\n")
     (source / "scripts/run.sh").chmod(0o700)
@@ -81,15 +81,15 @@ def test_a_checkout_is_taken_without_its_repository(source: Path, tmp_path: Path
     assert (package.folder / "scripts/run.sh").stat().st_mode & 0o777 == 0o755
 
 
-def test_a_repository_within_is_refused(source: Path) -> None:
+def test_a_nested_repository_is_refused(source: Path) -> None:
     subprocess.run(["git", "init", "--quiet", str(source / "scripts/inner")], check=True)
     assert refused(source) == {"nested-git"}
 
 
-def test_what_changes_while_it_is_read_is_refused(source: Path, tmp_path: Path) -> None:
+def test_a_folder_that_changes_while_it_is_read_is_refused(source: Path, tmp_path: Path) -> None:
     seen = SourceFolder(source, DEFAULT_LIMITS)
     (source / "SKILL.md").unlink()
     (source / "SKILL.md").symlink_to("/etc/passwd")
     with pytest.raises(PackageRefused, match="changed"), staging(tmp_path / "staged") as staged:
-        seen.each(lambda entry, chunks: stage(staged, entry, chunks))
+        seen.for_each(lambda entry, chunks: stage(staged, entry, chunks))
     assert not (tmp_path / "staged").exists()

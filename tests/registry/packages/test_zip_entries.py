@@ -1,4 +1,4 @@
-"""What the entries of a zip are, and how they go together."""
+"""The types, names and sizes of the entries of a zip."""
 
 import stat
 from pathlib import Path
@@ -25,7 +25,7 @@ KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAE
         (0o004755, "setuid"),
     ],
 )
-def test_what_is_no_plain_file_is_refused(tmp_path: Path, mode: int, rule: str) -> None:
+def test_special_files_are_refused(tmp_path: Path, mode: int, rule: str) -> None:
     assert refused_for(skill_zip(Item(b"a", b"/etc/passwd", mode=mode)), tmp_path) == {rule}
 
 
@@ -43,18 +43,18 @@ def test_what_is_no_plain_file_is_refused(tmp_path: Path, mode: int, rule: str) 
         ("d/x", "d/", "d/"),
     ],
 )
-def test_two_entries_of_one_name_are_refused(tmp_path: Path, names: tuple[str, ...]) -> None:
+def test_two_entries_with_the_same_name_are_refused(tmp_path: Path, names: tuple[str, ...]) -> None:
     items = [Item(name.encode(), mode=0o40755 if name.endswith("/") else 0o100644) for name in names]
     assert refused_for(skill_zip(*items), tmp_path) == {"duplicate-name"}
 
 
 @pytest.mark.parametrize("names", [("a", "a/b"), ("a/b", "a"), ("a", "a/"), ("a/", "a"), ("a/b/c", "a/b")])
-def test_a_file_and_a_folder_of_one_name_are_refused(tmp_path: Path, names: tuple[str, ...]) -> None:
+def test_a_file_and_a_folder_with_the_same_name_are_refused(tmp_path: Path, names: tuple[str, ...]) -> None:
     items = [Item(name.encode(), mode=0) for name in names]
     assert refused_for(skill_zip(*items), tmp_path) == {"file-and-folder"}
 
 
-def test_folders_may_be_named_before_after_or_never(tmp_path: Path) -> None:
+def test_folder_entries_are_optional_and_in_any_order(tmp_path: Path) -> None:
     items = [Item(b"a/x"), Item(b"a/", mode=0o42755), Item(b"b/", mode=0o40755), Item(b"b/c/y"), Item(b"e/", mode=0)]
     assert refused_for(skill_zip(*items), tmp_path) == set()
     assert {path.name for path in (tmp_path / "staged").rglob("*") if path.is_dir()} == {"a", "b", "c", "e"}
@@ -81,17 +81,17 @@ def test_programs_and_private_keys_are_refused(tmp_path: Path, data: bytes, rule
     "data",
     [b"MZ is a file format\n", b"\xca\xfe\xba\xbe\0\0\0\x41", KEY[:37].encode() + b"...", b"PK\5\6" + bytes(18), b""],
 )
-def test_what_only_looks_like_them_is_taken(tmp_path: Path, data: bytes) -> None:
+def test_similar_files_are_accepted(tmp_path: Path, data: bytes) -> None:
     assert refused_for(skill_zip(Item(b"x", data)), tmp_path) == set()
 
 
-def test_an_archive_within_is_never_opened(tmp_path: Path) -> None:
+def test_a_nested_archive_is_never_opened(tmp_path: Path) -> None:
     bomb = raw_zip(Item(b"zeros", bytes(20_000_000), DEFLATED))
     assert refused_for(skill_zip(Item(b"assets/inner.zip", bomb, DEFLATED)), tmp_path) == set()
     assert (tmp_path / "staged/assets/inner.zip").read_bytes() == bomb
 
 
-def test_modes_and_times_are_our_own(tmp_path: Path) -> None:
+def test_modes_and_times_are_not_copied(tmp_path: Path) -> None:
     items = [Item(b"run.sh", b"x", mode=0o100711), Item(b"odd", b"x", mode=0o100000), Item(b"d/", mode=0o40700)]
     package = read_zip_of(skill_zip(*items), tmp_path)
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in package.rglob("*")}
@@ -108,7 +108,7 @@ def test_modes_and_times_are_our_own(tmp_path: Path) -> None:
         (PackageLimits(archive_bytes=500), "archive-too-large"),
     ],
 )
-def test_limits_are_kept_to_the_byte(tmp_path: Path, limits: PackageLimits, rule: str) -> None:
+def test_limits_are_exact_to_the_byte(tmp_path: Path, limits: PackageLimits, rule: str) -> None:
     archive = tmp_path / "a.zip"
     archive.write_bytes(skill_zip(Item(b"a", b"a" * 1000, STORED), Item(b"b", b"b" * 1000, STORED)))
     with pytest.raises(PackageRefused) as refused:
@@ -119,7 +119,7 @@ def test_limits_are_kept_to_the_byte(tmp_path: Path, limits: PackageLimits, rule
     assert read_zip(archive, tmp_path / "staged", just).name == "pdf-forms"
 
 
-def test_an_existing_folder_is_left_alone(tmp_path: Path) -> None:
+def test_an_existing_folder_is_not_changed(tmp_path: Path) -> None:
     (tmp_path / "staged").mkdir()
     (tmp_path / "staged/mine").touch()
     (tmp_path / "a.zip").write_bytes(plain_zip({"SKILL.md": SKILL}))

@@ -1,4 +1,4 @@
-"""A zip that says one thing here and another there, hides bytes or holds more than it says is refused."""
+"""A zip that contradicts itself, hides bytes or contains more than it declares is refused."""
 
 import gzip
 import io
@@ -54,7 +54,7 @@ def descriptor(data: bytes, size: int | None = None, signature: bytes = b"PK\7\x
     ],
     ids=range(27),
 )
-def test_an_entry_that_is_not_as_it_says_is_refused(tmp_path: Path, item: Item, rule: str) -> None:
+def test_an_entry_with_false_headers_is_refused(tmp_path: Path, item: Item, rule: str) -> None:
     assert refused_for(skill_zip(item), tmp_path) == {rule}
 
 
@@ -92,15 +92,15 @@ def test_sizes_may_follow_the_data(tmp_path: Path, signature: bytes, local: dict
     ],
     ids=range(21),
 )
-def test_an_archive_that_is_not_in_order_is_refused(tmp_path: Path, data: bytes, rule: str) -> None:
+def test_an_invalid_archive_is_refused(tmp_path: Path, data: bytes, rule: str) -> None:
     assert refused_for(data, tmp_path) == {rule}
 
 
-def test_the_comment_of_git_archive_alone_is_let_pass(tmp_path: Path) -> None:
+def test_only_the_comment_of_git_archive_is_allowed(tmp_path: Path) -> None:
     assert refused_for(skill_zip(comment=b"0123456789" * 4), tmp_path) == set()
 
 
-def test_a_zip_that_is_cut_short_is_refused_wherever_it_is_cut(tmp_path: Path) -> None:
+def test_a_zip_truncated_at_any_byte_is_refused(tmp_path: Path) -> None:
     for tenth in range(1, 10):
         assert refused_for(GOOD[: len(GOOD) * tenth // 10], tmp_path)
 
@@ -120,7 +120,7 @@ def test_entries_that_share_bytes_are_refused(tmp_path: Path, name: bytes) -> No
     assert refused_for(raw_zip(first, second), tmp_path) & {"archive-overlap", "duplicate-name"}
 
 
-def test_no_more_is_inflated_than_the_archive_says(tmp_path: Path) -> None:
+def test_no_more_than_the_declared_size_is_inflated(tmp_path: Path) -> None:
     item = Item(b"a", bytes(50_000_000), DEFLATED, central={"size": 10}, local={"size": 10})
     archive = Archive(io.BytesIO(skill_zip(item)), DEFAULT_LIMITS)
     inflated = 0

@@ -1,4 +1,4 @@
-"""The names in a zip: each is the same harmless path on every system."""
+"""Names in a zip: only harmless paths that mean the same on every system are accepted."""
 
 from pathlib import Path
 
@@ -46,7 +46,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("name", "rule"), REFUSED.items(), ids=range(len(REFUSED)))
-def test_a_name_that_is_not_plain_is_refused(tmp_path: Path, name: str, rule: str) -> None:
+def test_an_unsafe_name_is_refused(tmp_path: Path, name: str, rule: str) -> None:
     assert rule in refused_for(skill_zip(Item(name.encode(), b"x")), tmp_path)
 
 
@@ -61,11 +61,11 @@ def test_a_path_thousands_of_folders_deep_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["..a", "a..b", ".gitignore", "console.md", "中文/é.md", "a b.txt", "x" * 255, "a/" * 15 + "b", "com10"]
 )
-def test_an_ordinary_name_is_taken(tmp_path: Path, name: str) -> None:
+def test_an_ordinary_name_is_accepted(tmp_path: Path, name: str) -> None:
     assert refused_for(skill_zip(Item(name.encode(), b"x")), tmp_path) == set()
     assert (tmp_path / "staged" / name).read_bytes() == b"x"
 
 
-def test_every_bad_name_is_told_at_once(tmp_path: Path) -> None:
+def test_all_bad_names_are_reported_at_once(tmp_path: Path) -> None:
     found = refused_for(skill_zip(Item(b"/x"), Item(b"a/../b"), Item(b"nul")), tmp_path)
     assert found == {"path-absolute", "path-traversal", "path-windows"}

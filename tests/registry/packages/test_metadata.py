@@ -1,48 +1,48 @@
-"""What a package says of itself: read strictly, and of two files that disagree neither is believed."""
+"""The metadata of a package is parsed strictly, and contradictory files are refused."""
 
 from pathlib import Path
 
 import pytest
 
 from registry.packages import PackageRefused
-from registry.packages.statement import Statement, read_statement
+from registry.packages.metadata import ParsedMetadata, parse_metadata
 from support.zips import SKILL, plain_zip, project, refused_for, skill_file
 
 SAID = "name: pdf-forms\ndescription: Fills the fields of PDF forms."
 
 
-def said(more: str = "", toml: bytes | None = None) -> Statement:
-    return read_statement(skill_file(f"{SAID}\n{more}"), toml)
+def parsed(more: str = "", toml: bytes | None = None) -> ParsedMetadata:
+    return parse_metadata(skill_file(f"{SAID}\n{more}"), toml)
 
 
 def rules(data: bytes, toml: bytes | None = None) -> set[str]:
     with pytest.raises(PackageRefused) as refused:
-        read_statement(data, toml)
+        parse_metadata(data, toml)
     return {finding.rule for finding in refused.value.findings}
 
 
 def test_every_field_is_read() -> None:
-    statement = said(
+    metadata = parsed(
         'version: 1.2.3\nlicense: MIT\ntags: [pdf, forms]\nmetadata:\n  author: Ada\n  capabilities: "fill, read"'
     )
-    assert (statement.name, statement.scope, statement.version) == ("pdf-forms", None, "1.2.3")
-    assert (statement.author, statement.license) == ("Ada", "MIT")
-    assert (statement.tags, statement.capabilities) == (["pdf", "forms"], ["fill", "read"])
-    assert statement.warnings == []
+    assert (metadata.name, metadata.scope, metadata.version) == ("pdf-forms", None, "1.2.3")
+    assert (metadata.author, metadata.license) == ("Ada", "MIT")
+    assert (metadata.tags, metadata.capabilities) == (["pdf", "forms"], ["fill", "read"])
+    assert metadata.warnings == []
 
 
 def test_the_project_file_comes_before_metadata_before_the_front_matter() -> None:
     toml = project(author="Toml", version="3.0.0")
-    statement = said('license: front\nauthor: front\nmetadata:\n  license: "metadata"\n  author: metadata', toml)
-    assert (statement.author, statement.license, statement.version) == ("Toml", "metadata", "3.0.0")
-    assert said("version: 1.0.0\nmetadata:\n  version: 2.0.0").version == "2.0.0"
-    assert said().version == "1.0.0"
+    metadata = parsed('license: front\nauthor: front\nmetadata:\n  license: "metadata"\n  author: metadata', toml)
+    assert (metadata.author, metadata.license, metadata.version) == ("Toml", "metadata", "3.0.0")
+    assert parsed("version: 1.0.0\nmetadata:\n  version: 2.0.0").version == "2.0.0"
+    assert parsed().version == "1.0.0"
 
 
-def test_a_scope_may_be_named() -> None:
-    statement = said(toml=project(id="acme/pdf-forms", name="PDF forms"))
-    assert (statement.scope, statement.name, statement.title) == ("acme", "pdf-forms", "PDF forms")
-    assert read_statement(skill_file(SAID.replace("pdf-forms", "acme/pdf-forms")), None).scope == "acme"
+def test_a_scope_may_be_declared() -> None:
+    metadata = parsed(toml=project(id="acme/pdf-forms", name="PDF forms"))
+    assert (metadata.scope, metadata.name, metadata.title) == ("acme", "pdf-forms", "PDF forms")
+    assert parse_metadata(skill_file(SAID.replace("pdf-forms", "acme/pdf-forms")), None).scope == "acme"
 
 
 @pytest.mark.parametrize(
@@ -57,16 +57,16 @@ def test_files_that_disagree_are_refused(toml: bytes, rule: str) -> None:
     assert rules(skill_file(f"{SAID}\nversion: 1.0.0"), toml) == {rule}
 
 
-def test_agents_and_people_are_told_the_same() -> None:
+def test_agents_and_people_see_the_same_description() -> None:
     assert rules(skill_file(f"{SAID}\nmetadata:\n  description: Another one, for people.")) == {"skill-description"}
     assert rules(skill_file("description: Fills in forms."), project(id="pdf-forms")) == {"skill-name"}
     assert rules(skill_file("name: pdf-forms"), project(description="Fills in forms.")) == {"skill-description"}
-    assert said(toml=project(description="Fills the fields of PDF forms.")).name == "pdf-forms"
+    assert parsed(toml=project(description="Fills the fields of PDF forms.")).name == "pdf-forms"
 
 
 @pytest.mark.parametrize("name", ["a", "7zip", "a-b-1", "a" * 64])
-def test_a_name_of_the_format_is_taken(name: str) -> None:
-    assert read_statement(skill_file(SAID.replace("pdf-forms", name)), None).name == name
+def test_a_valid_name_is_accepted(name: str) -> None:
+    assert parse_metadata(skill_file(SAID.replace("pdf-forms", name)), None).name == name
 
 
 @pytest.mark.parametrize(
@@ -98,12 +98,12 @@ def test_any_other_name_is_refused(name: str) -> None:
 @pytest.mark.parametrize(
     "version", ["1.10", "01.0.0", "v1.0.0", "1.0.0-rc", "1.٢.3", "1.0.0.0", '"1.0.0\\n1"', "9" * 40]
 )
-def test_a_version_that_is_none_is_refused(version: str) -> None:
+def test_an_invalid_version_is_refused(version: str) -> None:
     assert rules(skill_file(f"{SAID}\nversion: {version}")) == {"skill-version"}
 
 
 @pytest.mark.parametrize("description", ["''", "x" * 1025, '"a\\0b"', "|\n  \x1b[31m"])
-def test_a_description_that_is_none_is_refused(description: str) -> None:
+def test_an_invalid_description_is_refused(description: str) -> None:
     assert rules(skill_file(f"name: a\ndescription: {description}")) <= {"skill-description", "front-matter"}
 
 
@@ -125,7 +125,7 @@ def test_hostile_front_matter_is_refused(text: bytes) -> None:
     assert rules(text) == {"front-matter"}
 
 
-def test_what_is_not_text_is_refused() -> None:
+def test_invalid_utf8_is_refused() -> None:
     assert rules(SKILL + b"\xff") == {"skill-file"}
     assert rules(SKILL + b"x" * 1024 * 1024) == {"skill-file"}
 
@@ -148,17 +148,17 @@ def test_a_project_file_that_cannot_be_read_is_refused(toml: bytes) -> None:
 
 
 def test_scalars_stay_text() -> None:
-    statement = read_statement(skill_file("name: no\ndescription: 2024-01-01\nauthor: ~\nlicense: 1.10"), None)
-    assert (statement.name, statement.description, statement.license) == ("no", "2024-01-01", "1.10")
+    metadata = parse_metadata(skill_file("name: no\ndescription: 2024-01-01\nauthor: ~\nlicense: 1.10"), None)
+    assert (metadata.name, metadata.description, metadata.license) == ("no", "2024-01-01", "1.10")
 
 
-def test_what_breaks_a_softer_rule_is_left_out_with_a_warning() -> None:
-    statement = said('tags: [ok, x, "no tag"]\nauthor: "a\\nb"\ncapabilities: [go]')
-    assert (statement.tags, statement.author, statement.capabilities) == (["ok"], "", [])
-    assert {warning.rule for warning in statement.warnings} == {"field-dropped"}
-    assert {warning.kind for warning in statement.warnings} == {"quality_warning"}
+def test_invalid_optional_fields_are_ignored_with_a_warning() -> None:
+    metadata = parsed('tags: [ok, x, "no tag"]\nauthor: "a\\nb"\ncapabilities: [go]')
+    assert (metadata.tags, metadata.author, metadata.capabilities) == (["ok"], "", [])
+    assert {warning.rule for warning in metadata.warnings} == {"field-dropped"}
+    assert {warning.kind for warning in metadata.warnings} == {"quality_warning"}
 
 
-def test_every_fault_is_told_at_once(tmp_path: Path) -> None:
+def test_all_faults_are_reported_at_once(tmp_path: Path) -> None:
     text = skill_file("name: A\nversion: 1")
     assert refused_for(plain_zip({"SKILL.md": text}), tmp_path) == {"skill-name", "skill-version", "skill-description"}

@@ -1,8 +1,8 @@
-"""What a package says of itself, read strictly: SKILL.md by the Agent Skills format, and skill-project.toml.
+"""Parses the metadata of a package strictly: SKILL.md (Agent Skills format) and skill-project.toml.
 
-A field is taken from skill-project.toml, else from `metadata`, else from the front matter, else a default. Name and
-description must stand in the front matter, since agents read them there and people what the registry shows: a package
-that says something else elsewhere is refused, as is one with two versions in its two files.
+A field comes from skill-project.toml, else from `metadata`, else from the front matter, else it has a default. Name and
+description must be in the front matter: agents read them there, and people read what the registry shows. A package is
+refused if its other values differ from these, or if its two files have different versions.
 """
 
 import re
@@ -34,7 +34,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class PackageMetadata(msgspec.Struct, kw_only=True, frozen=True):
-    """What a package says of its skill: `name` is the bare id, `scope` the one it names, `title` for people to read."""
+    """The metadata of a package. `name` is the id without scope, `scope` the declared one, `title` the display name."""
 
     name: str
     scope: str | None
@@ -47,41 +47,41 @@ class PackageMetadata(msgspec.Struct, kw_only=True, frozen=True):
     capabilities: list[str]
 
 
-class Statement(PackageMetadata, kw_only=True, frozen=True):
-    """What a package says, and what is unusual in that."""
+class ParsedMetadata(PackageMetadata, kw_only=True, frozen=True):
+    """Metadata, and the warnings from parsing it."""
 
     warnings: list[Finding]
 
 
-def read_statement(skill_file: bytes, project_file: bytes | None) -> Statement:
-    """Read what a package says of itself. Raises PackageRefused with everything that is wrong."""
+def parse_metadata(skill_file: bytes, project_file: bytes | None) -> ParsedMetadata:
+    """Parse the metadata of a package. Raises PackageRefused with all faults."""
     fields = _front_matter(skill_file)
     project = _project(project_file)
     metadata = fields.get("metadata", {})
     faults = [] if isinstance(metadata, dict) else [_fault("metadata", "must be a mapping")]
     sources = (project, metadata if isinstance(metadata, dict) else {}, fields)
-    said = Said(sources)
-    version = said.text("version") or _DEFAULT_VERSION
+    values = Said(sources)
+    version = values.text("version") or _DEFAULT_VERSION
     description = _text(fields.get("description")).strip()
     full_name = _text(fields.get("name")) and (_text(project.get("id")) or _text(fields.get("name")))
     scope, _, name = full_name.rpartition("/")
     faults += _name_faults(name, scope, full_name)
     faults += _description_faults(description)
-    faults += _disagreements(*sources)
+    faults += _contradictions(*sources)
     faults += [_fault("version", fault.message) for fault in find_faults(version, Version, "version")]
     if faults:
         raise PackageRefused(faults)
     warnings: list[Finding] = []
-    return Statement(
+    return ParsedMetadata(
         name=name,
         scope=scope or None,
         title=_line(Said((project, sources[1])).text("name"), "name", warnings) or name,
         version=version,
         description=description,
-        author=_line(said.text("author"), "author", warnings),
-        license=_line(said.text("license"), "license", warnings) or None,
-        tags=_labels(said.text("tags"), Tag, "tags", warnings),
-        capabilities=_labels(said.text("capabilities"), Capability, "capabilities", warnings),
+        author=_line(values.text("author"), "author", warnings),
+        license=_line(values.text("license"), "license", warnings) or None,
+        tags=_labels(values.text("tags"), Tag, "tags", warnings),
+        capabilities=_labels(values.text("capabilities"), Capability, "capabilities", warnings),
         warnings=[*_description_warnings(description), *warnings],
     )
 
@@ -92,27 +92,29 @@ def _fault(field: str, message: str, file: str = SKILL_FILE) -> Finding:
 
 def _front_matter(data: bytes) -> dict[str, Value]:
     if len(data) > MAX_SKILL_FILE:
-        raise PackageRefused([structure_error("skill-file", f"it is larger than {MAX_SKILL_FILE:,} bytes", SKILL_FILE)])
+        raise PackageRefused(
+            [structure_error("skill-file", f"the file is larger than {MAX_SKILL_FILE:,} bytes", SKILL_FILE)]
+        )
     try:
         return read(data.decode("utf-8"), strict=True).fields
     except UnicodeDecodeError:
-        raise PackageRefused([structure_error("skill-file", "it is not UTF-8 text", SKILL_FILE)]) from None
+        raise PackageRefused([structure_error("skill-file", "the file is not UTF-8 text", SKILL_FILE)]) from None
     except FrontMatterError as error:
         message = f"{error.field}: {error.message}" if error.field != SKILL_FILE else error.message
         raise PackageRefused([structure_error("front-matter", message, SKILL_FILE)]) from None
 
 
 def _project(data: bytes | None) -> dict[str, Value]:
-    """Return the texts and lists of `[metadata]`. Raises PackageRefused where the file is not TOML."""
+    """Return the strings and lists of `[metadata]`. Raises PackageRefused if the file is invalid."""
     try:
         if data is not None and len(data) > MAX_PROJECT_FILE:
             raise ValueError(f"is larger than {MAX_PROJECT_FILE:,} bytes")
         table = load_toml(data or b"").get("metadata", {})
         if not isinstance(table, dict):
-            raise ValueError("has a metadata that is not a table")
+            raise ValueError("has `metadata` that is not a table")
         for name in ("id", "name", "version", "description"):
             if not isinstance(table.get(name, ""), str):
-                raise ValueError(f"has a metadata.{name} that is not a string")
+                raise ValueError(f"has `metadata.{name}` that is not a string")
     except ValueError as error:
         raise PackageRefused([structure_error("project-file", f"the file {error}", PROJECT_FILE)]) from None
     return {key: value for key, value in table.items() if _is_text(value)}
@@ -122,10 +124,10 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) or (isinstance(value, list) and all(isinstance(item, str) for item in value))
 
 
-def _disagreements(
+def _contradictions(
     project: Mapping[str, Value], metadata: Mapping[str, Value], fields: Mapping[str, Value]
 ) -> list[Finding]:
-    """Tell where the same thing is said twice and differs; which version counts within SKILL.md is settled, though."""
+    """Return a fault for each field that has two different values. Within SKILL.md, two versions are allowed."""
     description = _text(fields.get("description"))
     pairs = (
         ("name", _bare(_text(project.get("id"))), _bare(_text(fields.get("name"))), PROJECT_FILE),
@@ -134,9 +136,9 @@ def _disagreements(
         ("description", Said((metadata,)).text("description"), description, SKILL_FILE),
     )
     return [
-        _fault(field, "something else is said of it in the front matter", file)
-        for field, there, here, file in pairs
-        if here and there and there.strip() != here.strip()
+        _fault(field, "differs from the front matter", file)
+        for field, other, expected, file in pairs
+        if expected and other and other.strip() != expected.strip()
     ]
 
 
@@ -153,9 +155,9 @@ def _name_faults(name: str, scope: str, full_name: str) -> list[Finding]:
         return [_fault("name", "is required")]
     faults = []
     if not _NAME.fullmatch(name):
-        faults.append(_fault("name", "must be 1 to 64 of a-z and 0-9, with single hyphens between them"))
+        faults.append(_fault("name", "must be 1 to 64 characters of a-z and 0-9, with single hyphens between them"))
     if (scope or "/" in full_name) and not _SCOPE.fullmatch(scope):
-        faults.append(_fault("name", "the part before the slash must be 1 to 64 of a-z, 0-9, '-' and '_'"))
+        faults.append(_fault("name", "the part before the slash must be 1 to 64 characters of a-z, 0-9, '-' and '_'"))
     return faults
 
 
@@ -166,31 +168,31 @@ def _description_faults(description: str) -> list[Finding]:
     if len(description) > _MAX_DESCRIPTION:
         faults.append(_fault("description", f"must be at most {_MAX_DESCRIPTION:,} characters"))
     if _CONTROL.search(description):
-        faults.append(_fault("description", "must not have control characters"))
+        faults.append(_fault("description", "must not contain control characters"))
     return faults
 
 
 def _description_warnings(description: str) -> list[Finding]:
     if len(description) in _GOOD_DESCRIPTION:
         return []
-    return [quality_warning("description-length", "a description of 10 to 500 characters serves best", SKILL_FILE)]
+    return [quality_warning("description-length", "the description should have 10 to 500 characters", SKILL_FILE)]
 
 
 def _line(text: str, field: str, warnings: list[Finding]) -> str:
-    """Return a text that is one short line, or nothing with a warning."""
+    """Return the text if it is one short line, else an empty text and a warning."""
     if text and any(True for _ in find_faults(text, Author, field)):
         warnings.append(
-            quality_warning("field-dropped", f"{field}: is not one short line and was left out", SKILL_FILE)
+            quality_warning("field-dropped", f"{field}: ignored because it is not one short line", SKILL_FILE)
         )
         return ""
     return text
 
 
 def _labels(text: str, kind: Any, field: str, warnings: list[Finding]) -> list[str]:
-    """Return the labels that keep the rules; a warning tells of the others."""
+    """Return the valid labels. A warning counts the others."""
     labels = split_labels(text)
-    fit = [label for label in labels if not any(True for _ in find_faults(label, kind, field))][:_MAX_LABELS]
-    if len(fit) < len(labels):
-        message = f"{field}: {len(labels) - len(fit)} break the rules and were left out"
+    valid = [label for label in labels if not any(True for _ in find_faults(label, kind, field))][:_MAX_LABELS]
+    if len(valid) < len(labels):
+        message = f"{field}: {len(labels) - len(valid)} invalid labels ignored"
         warnings.append(quality_warning("field-dropped", message, SKILL_FILE))
-    return fit
+    return valid
