@@ -55,7 +55,7 @@ class InspectedPackage(NamedTuple):
     """A valid package with its scripts and URLs."""
 
     package: Package
-    reach: Footprint
+    footprint: Footprint
 
 
 class Inspector:
@@ -93,7 +93,7 @@ class Inspector:
         if isinstance(answer, StorageFailed):
             raise OSError(answer.number, answer.reason)
         assert isinstance(answer, PackageRead)
-        return InspectedPackage(answer.package, answer.reach)
+        return InspectedPackage(answer.package, answer.footprint)
 
     def scan_record(self, name: str, description: str, body: str) -> SkillFindings:
         """Scan a skill without files; line numbers refer to its body."""

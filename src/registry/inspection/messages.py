@@ -54,7 +54,7 @@ class PackageRead(Message, frozen=True):
     """The package is valid and staged."""
 
     package: Package
-    reach: Footprint
+    footprint: Footprint
 
 
 class PackageBroken(Message, frozen=True):

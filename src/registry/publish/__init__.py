@@ -1,1 +1,1 @@
-"""Publishing: packages received, judged in the background, stored for good, and taken out of sight again."""
+"""Receives packages, validates them in the background, publishes versions, and yanks or revokes them."""

@@ -1,4 +1,4 @@
-"""The lines of the index: one JSON object a version, oldest first (contract, section 6, *Index*)."""
+"""The lines of an index file: one JSON object per version, oldest first (contract, section 6, *Index*)."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from registry.publish.published import PublishedVersion
 
 
 class IndexMetadata(msgspec.Struct, kw_only=True):
-    """What a version says of its skill."""
+    """The metadata of a version."""
 
     description: str
     author: str
@@ -20,7 +20,7 @@ class IndexMetadata(msgspec.Struct, kw_only=True):
 
 
 class IndexLine(msgspec.Struct, kw_only=True):
-    """One version. `cksum` is `sha256:` and a digest: of the zip, or of an installed skill's tree."""
+    """One version. `cksum` is `sha256:` and the digest of the zip, or of the tree of an installed skill."""
 
     name: str
     vers: str
@@ -35,7 +35,7 @@ class IndexLine(msgspec.Struct, kw_only=True):
 
 
 def published_line(version: PublishedVersion, download_url: str) -> IndexLine:
-    """Return the line of a published version; one that is revoked is listed as yanked, for good."""
+    """Return the line of a published version. A revoked version is listed as yanked."""
     record = version.record
     return IndexLine(
         name=version.skill_id,
@@ -58,13 +58,13 @@ def published_line(version: PublishedVersion, download_url: str) -> IndexLine:
 
 
 def catalog_lines(catalog: Catalog, skill_id: str) -> list[IndexLine]:
-    """Return the lines of a skill that was not published: installed, or a record. Raises SKILL_NOT_FOUND."""
+    """Return the lines of an installed skill or a record. Raises SKILL_NOT_FOUND."""
     skill = catalog.get(skill_id)
-    items, _ = catalog.versions(skill_id, limit=_MOST_VERSIONS, offset=0)
+    items, _ = catalog.versions(skill_id, limit=_MAX_VERSIONS, offset=0)
     return [_line(skill, catalog.version(skill_id, item.version)) for item in reversed(items)]
 
 
-_MOST_VERSIONS = 1000
+_MAX_VERSIONS = 1000
 
 
 def _line(skill: Skill, version: SkillVersion) -> IndexLine:
@@ -72,7 +72,7 @@ def _line(skill: Skill, version: SkillVersion) -> IndexLine:
         name=skill.id,
         vers=version.version,
         deps=skill.dependencies,
-        # The files of older versions are not there any more.
+        # The files of older versions no longer exist.
         cksum=skill.digest if version.version == skill.version else None,
         features={},
         yanked=False,
@@ -90,25 +90,25 @@ def _line(skill: Skill, version: SkillVersion) -> IndexLine:
 
 
 def ndjson(lines: list[IndexLine]) -> bytes:
-    """Return the lines as a file of the index."""
+    """Return the lines as an index file."""
     return b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
 
 
 def merged(ours: bytes, theirs: bytes) -> bytes:
-    """Return a file with our lines, and of theirs those of versions we do not know, oldest first.
+    """Return our lines merged with their lines of other versions, oldest first.
 
-    Another registry may publish to the same index. A line of theirs that cannot be read is left out.
+    Another registry may publish to the same index. Invalid lines of theirs are skipped.
     """
     known = dict(_by_version(theirs)) | dict(_by_version(ours))
     return b"".join(known[key] for key in sorted(known))
 
 
 def _by_version(text: bytes) -> list[tuple[tuple[int, ...], bytes]]:
-    found = []
+    lines = []
     for line in text.splitlines():
         try:
             version = msgspec.json.decode(line, type=dict[str, Any])["vers"]
-            found.append((tuple(int(part) for part in str(version).split(".")), line + b"\n"))
+            lines.append((tuple(int(part) for part in str(version).split(".")), line + b"\n"))
         except (msgspec.DecodeError, ValueError, KeyError):
             continue
-    return found
+    return lines

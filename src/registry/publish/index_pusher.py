@@ -1,4 +1,4 @@
-"""Keeping the git repository of the index up with the catalog: at once, or as soon as the remote is there again."""
+"""Pushes changes of the catalog to the git repository of the index, with retries while the remote is unavailable."""
 
 import logging
 import time
@@ -12,7 +12,7 @@ from registry.runtime.periodic_worker import STOP_SECONDS, PeriodicWorker
 
 _log = logging.getLogger("registry.publish")
 
-_LOOK_SECONDS = 1.0
+_POLL_SECONDS = 1.0
 _CHECK_SECONDS = 300.0
 _LONGEST_DELAY_SECONDS = 60.0
 _LONGEST_REST_SECONDS = 3.0
@@ -22,14 +22,14 @@ Lines = Callable[[str], bytes]
 
 
 class IndexPusher:
-    """Pushes the files of skills that have changed, in a thread of its own; only one process does so.
+    """Pushes the changed index files in a thread. Only one process of a catalog runs it.
 
     Args:
-        database: Knows which files have changed, and the commit the remote had last.
+        database: Stores which files have changed, and the last pushed commit.
         index: The clone.
-        lines: Returns the file of a skill.
-        checkpoint: The file with the signed state of the log.
-        metrics: Are told of each push.
+        lines: Returns the index file of a skill.
+        checkpoint: The file with the signed checkpoint of the log.
+        metrics: Records each push.
     """
 
     def __init__(
@@ -45,27 +45,27 @@ class IndexPusher:
         self._check_at = 0.0
 
     def start(self) -> None:
-        """Begin to push, first what was left; the remote may be away."""
+        """Start to push, beginning with pending files. The remote may be unavailable."""
         self._failures, self._check_at = 0, 0.0
         self._thread.start()
 
     def wake(self) -> None:
-        """Say that a file has changed."""
+        """Push soon: a file has changed."""
         self._thread.wake()
 
-    def look(self) -> None:
-        """Say that another process may have changed a file; a remote that is down is not asked more often for that."""
+    def poll(self) -> None:
+        """Push soon, unless the remote fails: another process may have changed a file."""
         if not self._failures:
             self._thread.wake()
 
     def stop(self) -> None:
-        """Stop after the round that is under way, or soon."""
+        """Stop after the current round, or after a time limit."""
         self._thread.stop(STOP_SECONDS)
 
-    def is_pushed(self, skill_id: str, number: int) -> bool:
-        """Return whether a change of a skill's file has reached the remote."""
+    def is_pushed(self, skill_id: str, revision: int) -> bool:
+        """Return whether a revision of the index file of a skill is pushed."""
         sql = "select pushed >= ? from index_files where skill_id = ?"
-        rows = self._database.read(sql, (number, skill_id))
+        rows = self._database.read(sql, (revision, skill_id))
         return bool(rows and rows[0][0])
 
     def _round(self) -> float:
@@ -76,39 +76,39 @@ class IndexPusher:
             started = time.monotonic()
             self.push()
             self._failures = 0
-            # A quarter of the time at most: pushing costs as much as searching, and what waits is pushed together.
+            # At most a quarter of the time: a push costs as much as a search, and pending files are pushed together.
             self._thread.pause(min(3 * (time.monotonic() - started), _LONGEST_REST_SECONDS))
         except (GitError, OSError, DatabaseError) as error:
             self._failures = min(self._failures + 1, 10)
             if not self._thread.is_stopped:
-                _log.warning("the registry index is not up to date, and is tried again: %s", _reason(error))
-        return min(_LOOK_SECONDS * 2.0 ** max(self._failures - 1, 0), _LONGEST_DELAY_SECONDS)
+                _log.warning("the registry index is not up to date; the push is repeated later: %s", _reason(error))
+        return min(_POLL_SECONDS * 2.0 ** max(self._failures - 1, 0), _LONGEST_DELAY_SECONDS)
 
     def push(self) -> None:
-        """Push what has changed since the last time. Raises GitError, OSError."""
-        changed = self._database.read("select skill_id, wanted from index_files where pushed < wanted")
-        wanted: dict[str, int] = dict(changed)
-        if not wanted:
+        """Push the files that have changed since the last push. Raises GitError, OSError."""
+        rows = self._database.read("select skill_id, wanted from index_files where pushed < wanted")
+        revisions: dict[str, int] = dict(rows)
+        if not revisions:
             return
-        with self._database.claim("index push") as mine:  # who led before may not have finished
-            if mine:
-                self._push(wanted)
+        with self._database.claim("index push") as is_claimed:  # the previous leader may not have finished
+            if is_claimed:
+                self._push(revisions)
 
-    def _push(self, wanted: dict[str, int]) -> None:
+    def _push(self, revisions: dict[str, int]) -> None:
         before = self._pushed_head()
-        files = {skill_id: (f"Update {skill_id}", self._lines(skill_id)) for skill_id in wanted}
+        files = {skill_id: (f"Update {skill_id}", self._lines(skill_id)) for skill_id in revisions}
         with self._metrics.index_push(len(files)):
             head = self._index.write(files, self._checkpoint)
         with self._database.write() as transaction:
             transaction.execute_many(
                 "update index_files set pushed = ? where skill_id = ?",
-                [(number, skill_id) for skill_id, number in wanted.items()],
+                [(revision, skill_id) for skill_id, revision in revisions.items()],
             )
             transaction.put_fact(_HEAD, head)
         self._restore_if_lost(before)
 
     def check(self) -> None:
-        """Look whether the remote still has what was pushed; what was taken back is pushed again. Raises GitError."""
+        """Check that the remote branch contains the last push, else push all files again. Raises GitError."""
         self._index.read()
         self._restore_if_lost(self._pushed_head())
 
@@ -117,9 +117,11 @@ class IndexPusher:
         return str(rows[0][0]) if rows else None
 
     def _restore_if_lost(self, commit: str | None) -> None:
-        if commit is None or self._index.holds(commit):
+        if commit is None or self._index.contains(commit):
             return
-        _log.error("the registry index was rolled back: its branch lacks %s; every file is pushed again", commit)
+        _log.error(
+            "the registry index was rolled back: its branch does not contain %s; all files are pushed again", commit
+        )
         with self._database.write() as transaction:
             transaction.execute("update index_files set wanted = wanted + 1")
             transaction.execute("delete from facts where name = ? and value = ?", (_HEAD, commit))

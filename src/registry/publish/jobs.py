@@ -1,4 +1,4 @@
-"""Publish jobs in the catalog: one row from the upload to its end (contract, section 6, *Job*)."""
+"""Publish jobs in the catalog: one row per upload (contract, section 6, *Job*)."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -23,7 +23,7 @@ _LIVE = "state in ('pending', 'validating')"
 
 
 class JobFinding(msgspec.Struct, kw_only=True, frozen=True):
-    """What is wrong with a package, or could be better. `field` is the file it is about, null for the whole."""
+    """An error or a warning about a package. `field` is the affected file, null for the whole package."""
 
     kind: Literal["structure_error", "security_issue", "quality_warning"]
     severity: Literal["none", "low", "medium", "high"]
@@ -32,7 +32,7 @@ class JobFinding(msgspec.Struct, kw_only=True, frozen=True):
 
     @classmethod
     def of(cls, finding: Finding) -> "JobFinding":
-        """Return a finding as jobs tell it."""
+        """Return the finding in the form that jobs have."""
         return cls(kind=finding.kind, severity=finding.severity, field=finding.file, message=finding.message)
 
 
@@ -40,7 +40,7 @@ class Job(msgspec.Struct, kw_only=True):
     """One upload. `checksum` is `sha256:` and the digest of the zip; `size` is in bytes.
 
     `tries` counts temporary failures. `begun` counts the attempts without a recorded end: those whose process died, and
-    the one in progress. `index_number` is the change of the index by which the version is listed, None until it is
+    the one in progress. `index_number` is the revision of the index file that lists the version, None until the job is
     accepted.
     """
 
@@ -61,37 +61,37 @@ class Job(msgspec.Struct, kw_only=True):
 
     @property
     def is_live(self) -> bool:
-        """Whether its end is still open."""
+        """Whether the job has not ended."""
         return self.state in ("pending", "validating")
 
     @property
     def scope(self) -> str:
-        """The scope it publishes to."""
+        """The scope that the job publishes to."""
         return self.skill_id.partition("/")[0]
 
 
 class Jobs:
-    """Reads and writes the jobs. `note` writes down who is to be told of one that ends, in the same transaction.
+    """Reads and writes jobs. `enqueue` adds the webhook notifications for a job in the transaction that ends it.
 
-    A job may be worked on by whoever has claimed it. Its end is final: who comes to another one later is too late.
+    Any process that has claimed a job may work on it. The first recorded end of a job is final.
     """
 
-    def __init__(self, database: Database, clock: Clock, note: Callable[[Transaction, Checked], None]) -> None:
+    def __init__(self, database: Database, clock: Clock, enqueue: Callable[[Transaction, Checked], None]) -> None:
         self.database = database
         self._clock = clock
-        self._note = note
+        self._enqueue = enqueue
 
     def now(self) -> str:
-        """Return the time as jobs have it."""
+        """Return the current time as a timestamp."""
         return timestamp(self._clock())
 
     def get(self, job_id: str) -> Job | None:
-        """Return a job, if there is one."""
+        """Return a job, None if it does not exist."""
         rows = self.database.read(f"select {_COLUMNS} from publish_jobs where id = ?", (job_id,))
         return _job(rows[0]) if rows else None
 
     def visible(self, job_id: str, principal: Principal) -> Job:
-        """Return a job to its uploader, its scope or an administrator. Raises NOT_FOUND for anybody else."""
+        """Return a job to its uploader, its scope or an administrator. Raises NOT_FOUND otherwise."""
         job = self.get(job_id)
         if job is None or not (
             job.uploaded_by == principal.name or job.scope == principal.scope or includes(principal.role, "admin")
@@ -100,7 +100,7 @@ class Jobs:
         return job
 
     def same_request(self, transaction: Transaction, caller: str, key: str) -> Job | None:
-        """Return the job a caller has made under this idempotency key, if there is one."""
+        """Return the job that a caller created with this idempotency key, if any."""
         rows = transaction.read(
             f"select {_COLUMNS} from publish_jobs where uploaded_by = ? and idempotency_key = ?"
             " order by number limit 1",
@@ -109,14 +109,14 @@ class Jobs:
         return _job(rows[0]) if rows else None
 
     def live(self, transaction: Transaction, skill_id: str, version: str) -> Job | None:
-        """Return the job that is about to publish this version, if there is one."""
+        """Return the live job for this version, if any."""
         rows = transaction.read(
             f"select {_COLUMNS} from publish_jobs where skill_id = ? and version = ? and {_LIVE}", (skill_id, version)
         )
         return _job(rows[0]) if rows else None
 
     def add(self, transaction: Transaction, job: Job, idempotency_key: str | None) -> None:
-        """Write a new job down."""
+        """Insert a new job."""
         transaction.touched.append(f"{job.skill_id}@{job.version}")
         transaction.execute(
             f"insert into publish_jobs ({_COLUMNS}, idempotency_key, next_try)"
@@ -141,14 +141,14 @@ class Jobs:
         )
 
     def due(self, now: float) -> list[str]:
-        """Return the ids of the jobs that could be worked on, the oldest first; `now` is in seconds since 1970."""
+        """Return the ids of jobs that are due, the oldest first. `now` is in seconds since 1970."""
         rows = self.database.read(
             f"select id from publish_jobs where {_LIVE} and next_try <= ? order by number", (now,)
         )
         return [row[0] for row in rows]
 
     def live_ids(self, transaction: Transaction) -> set[str]:
-        """Return the ids of the jobs whose end is open."""
+        """Return the ids of the live jobs."""
         return {row[0] for row in transaction.read(f"select id from publish_jobs where {_LIVE}")}
 
     def kept_ids(self, transaction: Transaction) -> set[str]:
@@ -156,7 +156,7 @@ class Jobs:
         return {row[0] for row in transaction.read(f"select id from publish_jobs where {_LIVE} or set_aside = 1")}
 
     def begin(self, job: Job) -> None:
-        """Record the begin of an attempt, so that an attempt is counted even if the process dies."""
+        """Record the start of an attempt, so that it counts even if the process dies."""
         with self.database.write() as transaction:
             sql = f"update publish_jobs set state = 'validating', begun = begun + 1 where id = ? and {_LIVE}"
             transaction.execute(sql, (job.id,))
@@ -167,14 +167,14 @@ class Jobs:
             transaction.execute("update publish_jobs set begun = begun - 1 where id = ? and begun > 0", (job_id,))
 
     def postpone(self, job: Job, until: float) -> None:
-        """Note that a job has failed for reasons that may pass, and when to try again."""
+        """Record a temporary failure, and when to try again in seconds since 1970."""
         with self.database.write() as transaction:
             sql = "update publish_jobs set tries = tries + 1, begun = begun - 1, next_try = ? where id = ?"
             transaction.execute(sql, (until, job.id))
 
     def set_aside(self, job: Job, error: JobFinding) -> None:
         """Reject a job and keep its package for a retry."""
-        self._end_badly(job, [error], "set_aside = 1, ")
+        self._end_rejected(job, [error], "set_aside = 1, ")
 
     def set_aside_jobs(self) -> list[Job]:
         """Return the jobs that are set aside, the oldest first."""
@@ -203,26 +203,26 @@ class Jobs:
             return _job(rows[0])
 
     def accept(self, transaction: Transaction, job: Job, warnings: Sequence[JobFinding], index_number: int) -> None:
-        """End a live job well, in the transaction that makes its version visible."""
+        """End a live job as accepted, in the transaction that publishes its version."""
         transaction.execute(
             "update publish_jobs set state = 'accepted', warnings = ?, completed_at = ?, index_number = ? where id = ?",
             (msgspec.json.encode(warnings).decode(), self.now(), index_number, job.id),
         )
-        self._note(transaction, _checked(job, warnings, accepted=True))
+        self._enqueue(transaction, _checked(job, warnings, accepted=True))
 
     def reject(self, job: Job, errors: Sequence[JobFinding]) -> None:
-        """End a job with what is wrong, unless it has ended already."""
-        self._end_badly(job, errors)
+        """End a job as rejected, unless it has already ended."""
+        self._end_rejected(job, errors)
 
-    def _end_badly(self, job: Job, errors: Sequence[JobFinding], more: str = "") -> None:
+    def _end_rejected(self, job: Job, errors: Sequence[JobFinding], assignments: str = "") -> None:
         with self.database.write() as transaction:
             ended = transaction.execute(
-                f"update publish_jobs set {more}state = 'rejected', errors = ?, completed_at = ?"
+                f"update publish_jobs set {assignments}state = 'rejected', errors = ?, completed_at = ?"
                 f" where id = ? and {_LIVE}",
                 (msgspec.json.encode(errors).decode(), self.now(), job.id),
             )
             if ended:
-                self._note(transaction, _checked(job, errors, accepted=False))
+                self._enqueue(transaction, _checked(job, errors, accepted=False))
 
 
 def _checked(job: Job, findings: Sequence[JobFinding], *, accepted: bool) -> Checked:

@@ -1,24 +1,24 @@
-"""Names that can be taken for another's: `pdf-too1s` and `pdftools` of one scope beside `pdf-tools` of another."""
+"""Detects look-alike names: `pdf-too1s` and `pdftools` of one scope look like `pdf-tools` of another."""
 
 from registry.db import Transaction
 from registry.domain.findings import Finding
 
-_READ_AS = str.maketrans({"-": None, "_": None, ".": None, "l": "1", "i": "1", "o": "0"})
+_CONFUSABLE = str.maketrans({"-": None, "_": None, ".": None, "l": "1", "i": "1", "o": "0"})
 
 
 def skeleton(skill_id: str) -> str:
-    """Return what every name that looks like this skill's has in common, whatever the scope.
+    """Return the skeleton of a name: names that look alike have equal skeletons, whatever their scope.
 
-    As the skeletons of UTS 39, for the letters that names of packages may have: separators do not count, nor does
-    telling `l` and `i` from `1`, and `o` from `0`.
+    It follows the skeletons of UTS 39 for the letters allowed in names: separators are removed, `l` and `i` count as
+    `1`, and `o` counts as `0`.
     """
-    return skill_id.rpartition("/")[2].casefold().translate(_READ_AS)
+    return skill_id.rpartition("/")[2].casefold().translate(_CONFUSABLE)
 
 
 def lookalike(transaction: Transaction, skill_id: str) -> Finding | None:
-    """Return what is to be said of a name that looks like one another scope has published before.
+    """Return a finding if the name looks like a name that another scope published before.
 
-    An equal name is no deception: the scope tells them apart.
+    Equal names are not reported: the scope distinguishes them.
     """
     scope, _, name = skill_id.partition("/")
     rows = transaction.read(
@@ -34,6 +34,6 @@ def lookalike(transaction: Transaction, skill_id: str) -> Finding | None:
                 kind="security_issue",
                 severity="medium",
                 rule="lookalike-name",
-                message=f"the name looks like that of '{earlier}', which another scope has published before",
+                message=f"the name looks like '{earlier}', which another scope published before",
             )
     return None

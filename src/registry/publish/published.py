@@ -1,4 +1,4 @@
-"""Published versions: kept for good, whatever becomes of the skill, and what the catalog shows of them."""
+"""Published versions, which are never deleted, and the skills that the catalog shows for them."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -22,14 +22,14 @@ from registry.transparency.log import Kind, LogEntry, TransparencyLog
 VersionState = Literal["active", "yanked", "revoked"]
 
 _COLUMNS = "skill_id, version, state, checksum, size, published_at, record, skill_file"
-_LOGGED_AS: Mapping[VersionState, Kind] = MappingProxyType({"active": "unyank", "yanked": "yank", "revoked": "revoke"})
+_LOG_KINDS: Mapping[VersionState, Kind] = MappingProxyType({"active": "unyank", "yanked": "yank", "revoked": "revoke"})
 _NEWEST_FIRST = "order by major desc, minor desc, patch desc"
 
 
 class PublishedRecord(msgspec.Struct, kw_only=True):
-    """What a package said of its skill; `tree` is the digest of its unpacked files, `files` their paths and sizes.
+    """The stored data of a package. `tree` is the digest of its unpacked files, `files` their paths and sizes.
 
-    `findings` are those in its texts, `notes` what only the versions and skills published before it can show.
+    `findings` are those in its texts. `notes` are findings from a comparison with earlier versions and other skills.
     """
 
     title: str
@@ -41,20 +41,20 @@ class PublishedRecord(msgspec.Struct, kw_only=True):
     tree: str
     findings: SkillFindings
     files: list[tuple[str, int]]
-    reach: Footprint
+    footprint: Footprint = msgspec.field(name="reach")
     notes: list[Finding] = msgspec.field(default_factory=list)
 
     @classmethod
     def of(cls, inspected: InspectedPackage) -> "PublishedRecord":
-        """Return what is kept of a package."""
-        package, reach = inspected
-        same = ("title", "description", "author", "license", "tags", "capabilities", "findings")
+        """Return the stored data of an inspected package."""
+        package, footprint = inspected
+        copied = ("title", "description", "author", "license", "tags", "capabilities", "findings")
         files = [(file.path, file.size) for file in package.files]
-        said = {name: getattr(package, name) for name in same}
-        return cls(**said, tree=package.digest, files=files, reach=reach)
+        fields = {name: getattr(package, name) for name in copied}
+        return cls(**fields, tree=package.digest, files=files, footprint=footprint)
 
     def all_findings(self) -> SkillFindings:
-        """Return what was found in the texts and beside them, with the risk of both."""
+        """Return the findings and the notes, with their common risk."""
         findings = [*self.notes, *self.findings.findings]
         return msgspec.structs.replace(self.findings, risk=risk(findings), findings=findings)
 
@@ -73,15 +73,15 @@ class PublishedVersion(msgspec.Struct, kw_only=True):
 
     @property
     def key(self) -> str:
-        """The key of its bytes in the store of packages (contract, section 6, *Blobs*)."""
+        """The key of the zip in the blob store (contract, section 6, *Blobs*)."""
         return f"skills/{self.skill_id}-{self.version}.zip"
 
 
 class PublishedVersions:
-    """Reads and writes published versions, and holds the catalog to them.
+    """Reads and writes published versions, and updates their skills in the catalog.
 
-    The skill of the catalog is the highest active version; without one there is no skill, but the versions stay known
-    and are never published again.
+    A skill in the catalog shows the highest active version. Without an active version there is no skill, but its
+    versions remain known and cannot be published again.
     """
 
     def __init__(self, database: Database, catalog: Catalog, log: TransparencyLog) -> None:
@@ -90,7 +90,7 @@ class PublishedVersions:
         self._log = log
 
     def find(self, skill_id: str, version: str) -> PublishedVersion:
-        """Return a version, whatever its state. Raises SKILL_NOT_FOUND."""
+        """Return a version in any state. Raises SKILL_NOT_FOUND."""
         rows = self._database.read(
             f"select {_COLUMNS} from published where skill_id = ? and version = ?", (skill_id, version)
         )
@@ -117,7 +117,7 @@ class PublishedVersions:
         return [row[0] for row in self._database.read("select distinct skill_id from published order by 1")]
 
     def add(self, transaction: Transaction, version: PublishedVersion) -> int:
-        """Add a version, with what its place among the others shows, and return the change of the index it is in."""
+        """Add a version with its notes, and return the revision of the index file that lists it."""
         version.record.notes = self._notes(transaction, version)
         transaction.execute(
             "insert into published (skill_id, skeleton, version, major, minor, patch, state,"
@@ -137,21 +137,24 @@ class PublishedVersions:
             ),
         )
         self._log.append(transaction, _entry("publish", version))
-        return self._changed(transaction, version.skill_id)
+        return self._schedule_push(transaction, version.skill_id)
 
     def _notes(self, transaction: Transaction, version: PublishedVersion) -> list[Finding]:
-        alike = lookalike(transaction, version.skill_id)
+        similar = lookalike(transaction, version.skill_id)
         rows = transaction.read(
             f"select {_COLUMNS} from published where skill_id = ? and (major, minor, patch) < (?, ?, ?)"
             f" {_NEWEST_FIRST} limit 1",
             (version.skill_id, *version_parts(version.version)),
         )
         before = _version(rows[0]) if rows else None
-        changes = update_findings(before.record.reach, version.record.reach, before.version) if before else []
-        return [*([alike] if alike else []), *changes]
+        changes = update_findings(before.record.footprint, version.record.footprint, before.version) if before else []
+        return [*([similar] if similar else []), *changes]
 
-    def looked_into_by_others(self, after: tuple[str, str], limit: int) -> list[tuple[str, str]]:
-        """Return the next ids and versions, in order, that can be had and have findings of other rules than today's."""
+    def outdated_findings(self, after: tuple[str, str], limit: int) -> list[tuple[str, str]]:
+        """Return the next skill ids and versions, in order, with findings of other rules than the current ones.
+
+        Revoked versions are skipped.
+        """
         sql = (
             "select skill_id, version from published where (skill_id, version) > (?, ?) and state <> 'revoked'"
             " and record not like ? order by skill_id, version limit ?"
@@ -160,7 +163,7 @@ class PublishedVersions:
         return [(skill_id, version) for skill_id, version in rows]
 
     def set_findings(self, skill_id: str, version: str, findings: SkillFindings) -> None:
-        """Replace the findings of a version, and show it. Raises SKILL_NOT_FOUND."""
+        """Replace the findings of a version and update the catalog. Raises SKILL_NOT_FOUND."""
         where = "where skill_id = ? and version = ?"
         with self._database.write() as transaction:
             rows = transaction.read(f"select {_COLUMNS} from published {where}", (skill_id, version))
@@ -169,37 +172,37 @@ class PublishedVersions:
             record = msgspec.structs.replace(_version(rows[0]).record, findings=findings)
             encoded = msgspec.json.encode(record).decode()
             transaction.execute(f"update published set record = ? {where}", (encoded, skill_id, version))
-            self.show(transaction, skill_id)
+            self.update_catalog(transaction, skill_id)
 
     def set_state(self, skill_id: str, versions: Iterable[str] | None, state: VersionState) -> None:
-        """Yank, unyank or revoke some versions of a skill, or all that are active.
+        """Yank, unyank or revoke the given versions of a skill, or all active ones.
 
-        Raises SKILL_NOT_FOUND; FORBIDDEN for one that is revoked, which is for good.
+        Raises SKILL_NOT_FOUND, and FORBIDDEN for a revoked version, whose state is final.
         """
         with self._database.write() as transaction:
             rows = transaction.read("select version, state from published where skill_id = ?", (skill_id,))
             before: dict[str, VersionState] = dict(rows)
-            chosen = [one for one, known in rows if known == "active"] if versions is None else list(versions)
+            chosen = [version for version, known in rows if known == "active"] if versions is None else list(versions)
             for version in chosen:
                 if version not in before:
                     raise skill_not_found(skill_id, version)
                 if before[version] == "revoked" and state != "revoked":
-                    raise forbidden(f"Version {version} of skill '{skill_id}' is revoked for good")
+                    raise forbidden(f"Version {version} of skill '{skill_id}' is revoked permanently")
                 if before[version] != state:
                     self._set_state(transaction, skill_id, version, state)
             transaction.touched += [f"{skill_id}@{version} {state}" for version in chosen]
             if any(before[version] != state for version in chosen):
-                self._changed(transaction, skill_id)
+                self._schedule_push(transaction, skill_id)
 
     def _set_state(self, transaction: Transaction, skill_id: str, version: str, state: VersionState) -> None:
         rows = transaction.read(
             f"update published set state = ? where skill_id = ? and version = ? returning {_COLUMNS}",
             (state, skill_id, version),
         )
-        self._log.append(transaction, _entry(_LOGGED_AS[state], _version(rows[0])))
+        self._log.append(transaction, _entry(_LOG_KINDS[state], _version(rows[0])))
 
-    def _changed(self, transaction: Transaction, skill_id: str) -> int:
-        self.show(transaction, skill_id)
+    def _schedule_push(self, transaction: Transaction, skill_id: str) -> int:
+        self.update_catalog(transaction, skill_id)
         sql = (
             "insert into index_files (skill_id, wanted, pushed)"
             " values (?, 1, 0) on conflict (skill_id) do update set wanted ="
@@ -208,8 +211,8 @@ class PublishedVersions:
         )
         return int(transaction.read(sql, (skill_id,))[0][0])
 
-    def show(self, transaction: Transaction, skill_id: str) -> None:
-        """Make the catalog's skill and its versions what is active."""
+    def update_catalog(self, transaction: Transaction, skill_id: str) -> None:
+        """Make the catalog show the active versions of a skill."""
         rows = transaction.read(
             f"select {_COLUMNS} from published where skill_id = ? and state = 'active' {_NEWEST_FIRST}", (skill_id,)
         )
@@ -220,14 +223,15 @@ class PublishedVersions:
             return
         active = [_version(row) for row in rows]
         if stored is not None:
-            for gone in set(self._catalog.all_versions(transaction, stored.key)) - {one.version for one in active}:
-                self._catalog.delete_version(transaction, stored.key, gone)
+            listed = set(self._catalog.all_versions(transaction, stored.key))
+            for removed in listed - {version.version for version in active}:
+                self._catalog.delete_version(transaction, stored.key, removed)
         skill = _skill(active[0], enabled=stored is None or stored.skill.enabled)
         saved = self._catalog.save(transaction, skill, read(active[0].skill_file).body)
         key = stored.key if stored is not None else self._key(transaction, saved.id)
         self._catalog.note_changes(transaction, key, active[0].version, _changes(active[0]))
-        for one in active[1:]:
-            self._catalog.add_version(transaction, key, one.version, one.record.description, _changes(one))
+        for older in active[1:]:
+            self._catalog.add_version(transaction, key, older.version, older.record.description, _changes(older))
 
     def _key(self, transaction: Transaction, skill_id: str) -> int:
         return int(transaction.read("select key from skills where id = ?", (skill_id,))[0][0])
@@ -251,7 +255,7 @@ def _version(row: tuple[Any, ...]) -> PublishedVersion:
 
 
 def _changes(version: PublishedVersion) -> list[str]:
-    """Return what a version brought, in words."""
+    """Return the changes of a version, as sentences."""
     return [note.message for note in version.record.notes if note.kind == "quality_warning"]
 
 

@@ -1,4 +1,4 @@
-"""Publishing of one running service: its parts, their life, and what is told of jobs and versions."""
+"""The publish service: its components and their lifecycle, uploads, jobs, versions and downloads."""
 
 import hashlib
 import logging
@@ -26,7 +26,7 @@ from registry.publish.index_pusher import IndexPusher
 from registry.publish.jobs import Job, JobFinding, Jobs, JobState
 from registry.publish.published import PublishedVersion, PublishedVersions, VersionState
 from registry.publish.spool import UNPACKED_PREFIX, DatabaseSpool, FolderSpool
-from registry.publish.submitting import Received, Receiver, Submitting
+from registry.publish.submission import Submitter, Upload, UploadReceiver
 from registry.publish.worker import PublishWorker
 from registry.runtime.metrics import Metrics
 from search.engine import Engine
@@ -38,7 +38,7 @@ FOLDER = "publish"
 
 
 class JobData(msgspec.Struct, kw_only=True):
-    """A publish job in answers. `size` is in bytes; `index_synced` says whether the git repository has the version."""
+    """A publish job in responses. `size` is in bytes. `index_synced`: the git repository lists the version."""
 
     job_id: str
     status: JobState
@@ -58,7 +58,7 @@ class JobData(msgspec.Struct, kw_only=True):
 
 
 class IndexedSkill(msgspec.Struct, kw_only=True):
-    """A published skill in the list of the index: `versions` are the active ones, the newest first."""
+    """A published skill in the list of the index. `versions` are the active ones, newest first."""
 
     id: str
     scope: str
@@ -70,10 +70,10 @@ class IndexedSkill(msgspec.Struct, kw_only=True):
 
 
 class Publishing:
-    """Receives packages, works them off, and gives them out. One process of a catalog pushes the index.
+    """Receives, publishes and serves packages. One process of a catalog pushes the index.
 
-    Searches of `engine` have priority. `note` enqueues webhook notifications. Raises BlobUnavailable if the store cannot
-    be opened at all.
+    Searches of `engine` have priority. `enqueue` adds webhook notifications. Raises BlobUnavailable if the store cannot
+    be opened.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Publishing:
         published: PublishedVersions,
         clock: Clock,
         engine: Engine,
-        note: Callable[[Transaction, Checked], None],
+        enqueue: Callable[[Transaction, Checked], None],
         checkpoint: AttachedFile,
         metrics: Metrics,
     ) -> None:
@@ -95,11 +95,11 @@ class Publishing:
         self.upload_bytes = settings.limits.upload_bytes
         self.published = published
         self.store: BlobStore = configured_store(settings)
-        self.jobs = Jobs(database, clock, note)
+        self.jobs = Jobs(database, clock, enqueue)
         self._folder = settings.data_dir / FOLDER
         self._folder.mkdir(parents=True, exist_ok=True)
         spool = DatabaseSpool(database, self._folder) if settings.is_replicated else FolderSpool(self._folder)
-        self._submitting = Submitting(spool, catalog, self.jobs, self.published, limits, clock)
+        self._submitter = Submitter(spool, catalog, self.jobs, self.published, limits, clock)
         self._worker = PublishWorker(
             self.jobs,
             self.published,
@@ -113,44 +113,44 @@ class Publishing:
         database.hooks.after_change(self._pusher.wake)
 
     def start(self) -> None:
-        """Begin to work jobs off; what was left by a stop or a crash comes first."""
+        """Start the worker, which first resumes jobs that a stop or a crash interrupted."""
         self._worker.start()
 
     def start_leading(self) -> None:
-        """Begin to push the index, first what was left."""
+        """Start to push the index, beginning with pending files."""
         self._pusher.start()
 
     def stop_leading(self) -> None:
-        """Leave the index to another process, until started again."""
+        """Stop pushing the index, because another process does."""
         self._pusher.stop()
 
     def stop(self) -> None:
-        """Stop at a step boundary."""
+        """Stop the worker and the pusher. An interrupted job continues after the next start."""
         self._inspector.close()
         self._worker.stop()
         self.stop_leading()
 
-    def look(self) -> None:
-        """Take up what another process may have left to do."""
+    def poll(self) -> None:
+        """Check for work that another process may have left."""
         self._worker.wake()
-        self._pusher.look()
+        self._pusher.poll()
 
-    def receive(self) -> Receiver:
-        """Return what takes the bytes of one upload."""
-        return Receiver(self._folder)
+    def receive(self) -> UploadReceiver:
+        """Return the receiver of one upload."""
+        return UploadReceiver(self._folder)
 
-    def submit(self, received: Received, caller: Principal, idempotency_key: str | None) -> Job:
-        """Make a job of an upload. Raises VALIDATION_ERROR, FORBIDDEN, CONFLICT."""
+    def submit(self, upload: Upload, caller: Principal, idempotency_key: str | None) -> Job:
+        """Create a job for an upload. Raises VALIDATION_ERROR, FORBIDDEN, CONFLICT."""
         with self._metrics.publish_step("submit"):
-            job = self._submitting.submit(received, caller, idempotency_key)
+            job = self._submitter.submit(upload, caller, idempotency_key)
         self._worker.wake()
         return job
 
     def job(self, job_id: str, caller: Principal) -> JobData:
-        """Return how a job is to those who may see it. Raises NOT_FOUND."""
+        """Return a job if the caller may see it. Raises NOT_FOUND."""
         job = self.jobs.visible(job_id, caller)
         is_accepted = job.state == "accepted"
-        number = job.index_number
+        revision = job.index_number
         return JobData(
             job_id=job.id,
             status=job.state,
@@ -165,22 +165,22 @@ class Publishing:
             warnings=job.warnings,
             published_to_blob_storage=is_accepted,
             published_to_index=is_accepted,
-            index_synced=number is not None and self._pusher.is_pushed(job.skill_id, number),
+            index_synced=revision is not None and self._pusher.is_pushed(job.skill_id, revision),
             download_url=self._files.download_url(job.skill_id, job.version) if is_accepted else None,
         )
 
     def index_file(self, skill_id: str) -> bytes:
-        """Return a skill's file of the index, empty where it was never published."""
+        """Return the index file of a skill; empty if the skill was never published."""
         return self._files.file(skill_id)
 
     def index_skills(self) -> list[IndexedSkill]:
         """Return the published skills that have an active version, in order of id."""
-        found = []
+        skills = []
         for skill_id in self.published.skill_ids():
-            active = [one for one in self.published.versions(skill_id) if one.state == "active"]
+            active = [version for version in self.published.versions(skill_id) if version.state == "active"]
             if active:
-                found.append(_indexed(active))
-        return found
+                skills.append(_indexed(active))
+        return skills
 
     def set_state(self, caller: Principal, skill_id: str, version: str, state: VersionState) -> None:
         """Yank, unyank or revoke a version. Raises FORBIDDEN, SKILL_NOT_FOUND."""
@@ -189,12 +189,14 @@ class Publishing:
         self._pusher.wake()
 
     def package(self, version: PublishedVersion) -> BinaryIO:
-        """Return the bytes of a version as a file that is gone when it is closed, their digest checked.
+        """Return the zip of a version as a temporary file, with its digest verified.
 
-        Raises CONFLICT for one that is revoked, SERVICE_UNAVAILABLE where the store is down or holds something else.
+        Raises CONFLICT if it is revoked, SERVICE_UNAVAILABLE if the store is unavailable or has other bytes.
         """
         if version.state == "revoked":
-            raise conflict(f"Version {version.version} of skill '{version.skill_id}' is revoked: it is not given out")
+            raise conflict(
+                f"Version {version.version} of skill '{version.skill_id}' is revoked and cannot be downloaded"
+            )
         copy: BinaryIO = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - the caller closes it
         try:
             self._copy(version, copy)
@@ -204,8 +206,11 @@ class Publishing:
         copy.seek(0)
         return copy
 
-    def look_again(self, skill_id: str, version: str) -> None:
-        """Renew the findings of a version from its package. Raises what `package` does, PackageRefused, OSError."""
+    def rescan(self, skill_id: str, version: str) -> None:
+        """Scan the package of a version again and store its findings.
+
+        Raises SKILL_NOT_FOUND, SERVICE_UNAVAILABLE, PackageRefused, OSError.
+        """
         with tempfile.TemporaryDirectory(dir=self._folder, prefix=UNPACKED_PREFIX) as folder:
             package = Path(folder) / "package.zip"
             with package.open("xb") as copy:
@@ -219,7 +224,7 @@ class Publishing:
         self.published.set_findings(skill_id, version, findings)
 
     def _copy(self, version: PublishedVersion, copy: BinaryIO) -> None:
-        """Write a version's bytes into `copy`, their digest checked. Raises SERVICE_UNAVAILABLE."""
+        """Write the zip of a version into `copy` and verify its digest. Raises SERVICE_UNAVAILABLE."""
         digest = hashlib.sha256()
         try:
             with self.store.open(version.key) as stored:
@@ -230,13 +235,13 @@ class Publishing:
             raise _damaged(version, "nothing") from None
         except BlobUnavailable as error:
             _log.warning("a package cannot be read: %s", error)
-            raise service_unavailable("The packages cannot be read just now") from None
-        if (found := f"sha256:{digest.hexdigest()}") != version.checksum:
-            raise _damaged(version, found)
+            raise service_unavailable("Packages cannot be read at the moment") from None
+        if (checksum := f"sha256:{digest.hexdigest()}") != version.checksum:
+            raise _damaged(version, checksum)
 
 
 def git_index(settings: Settings) -> GitIndex:
-    """Return the index the settings name, without reaching for it."""
+    """Return the configured index, without a connection to it."""
     index, limits = settings.registry_index, settings.limits
     url = index.url.reveal() if index.url else ""
     folder = index.path or settings.data_dir / "registry-index"
@@ -244,21 +249,21 @@ def git_index(settings: Settings) -> GitIndex:
 
 
 def check_owner(caller: Principal, skill_id: str) -> None:
-    """Refuse a change to what is published in another's scope (*Authentication*, rule 7). Raises FORBIDDEN."""
+    """Refuse changes to published skills of another scope (*Authentication*, rule 7). Raises FORBIDDEN."""
     scope = skill_id.partition("/")[0]
     if caller.scope != scope and not includes(caller.role, "admin"):
-        raise forbidden(f"Skill '{skill_id}' is of the scope '{scope}', which is not yours")
+        raise forbidden(f"Skill '{skill_id}' belongs to the scope '{scope}', not to yours")
 
 
-def _damaged(version: PublishedVersion, found: str) -> RegistryError:
+def _damaged(version: PublishedVersion, actual: str) -> RegistryError:
     _log.error(
-        "the package of %s %s is damaged: the store holds %s instead of %s",
+        "the package of %s %s is damaged: the store has %s instead of %s",
         version.skill_id,
         version.version,
-        found,
+        actual,
         version.checksum,
     )
-    return service_unavailable("The stored package is not the one that was published, and is not given out", 3600)
+    return service_unavailable("The stored package differs from the published one and cannot be downloaded", 3600)
 
 
 def _indexed(active: list[PublishedVersion]) -> IndexedSkill:
@@ -271,5 +276,5 @@ def _indexed(active: list[PublishedVersion]) -> IndexedSkill:
         description=newest.record.description,
         latest_version=newest.version,
         published_at=newest.published_at,
-        versions=[one.version for one in reversed(active)],
+        versions=[version.version for version in reversed(active)],
     )

@@ -1,4 +1,4 @@
-"""Published skills as the catalog's routes see them: read like others, changed only by publishing and yanking."""
+"""Published skills behind the catalog routes: readable like others, changed only by publishing and yanking."""
 
 from collections.abc import Collection
 from contextlib import ExitStack
@@ -14,17 +14,17 @@ from registry.skill_folder import FileEntry
 
 
 class PublishedSkills:
-    """Reads and hides published skills."""
+    """The backend of published skills."""
 
     def __init__(self, catalog: Catalog, published: PublishedVersions) -> None:
         self._catalog = catalog
         self._published = published
 
     def update(self, skill_id: str, changes: SkillChanges, etags: Collection[str] | None) -> Skill:
-        """Enable or disable a skill; anything else takes a new version. Raises CONFLICT, PRECONDITION_FAILED."""
+        """Enable or disable a skill. Other changes need a new version. Raises CONFLICT, PRECONDITION_FAILED."""
         sent = sent_changes(changes, skill_id)
         if set(sent) != {"enabled"}:
-            raise conflict(f"Skill '{skill_id}' is published: what it says is changed by publishing a new version")
+            raise conflict(f"Skill '{skill_id}' is published: publish a new version to change it")
         with self._catalog.database.write() as transaction:
             stored = self._catalog.get_for_update(transaction, skill_id, etags)
             return self._catalog.save(transaction, with_sent(stored.skill, sent), self._catalog.body(skill_id))
@@ -36,8 +36,8 @@ class PublishedSkills:
         self._published.set_state(skill_id, None, "yanked")
 
     def set_version(self, transaction: Transaction, undo: ExitStack, stored: Stored, version: str) -> None:
-        """Raise CONFLICT: only a package makes a version of a published skill."""
-        raise conflict(f"Skill '{stored.skill.id}' is published: a new version of it is published too")
+        """Raise CONFLICT: versions of a published skill come from packages only."""
+        raise conflict(f"Skill '{stored.skill.id}' is published: publish a package to add a version")
 
     def files(self, skill_id: str) -> list[FileEntry]:
         """Return the files of the current version. Raises SKILL_NOT_FOUND."""
@@ -45,7 +45,7 @@ class PublishedSkills:
         return [FileEntry(path, size) for path, size in current.record.files]
 
     def file(self, skill_id: str, path: str) -> Path:
-        """Raise NOT_FOUND: single files are in the package; SKILL_NOT_FOUND where there is no such skill."""
+        """Raise NOT_FOUND: single files are available only in the package. Raises SKILL_NOT_FOUND."""
         self._catalog.get(skill_id)
         raise not_found(f"File of skill '{skill_id}' outside its package")
 

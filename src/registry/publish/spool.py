@@ -1,4 +1,4 @@
-"""Where the packages of live jobs lie: in a folder where one machine serves, else in the database with the jobs."""
+"""Stores the packages of live jobs: in a folder on a single machine, in the database for several replicas."""
 
 import shutil
 import tempfile
@@ -11,47 +11,47 @@ from registry.db import Database, Transaction
 from registry.runtime.atomic_files import sync_folder
 
 UNPACKED_PREFIX = "unpacked-"
-"""How the names of folders begin into which packages are written to be looked at."""
+"""The name prefix of folders for unpacked packages."""
 
 _PART_BYTES = 1 << 20
 
 
 class PackageLost(Exception):
-    """There is a job, but its package is gone."""
+    """The package of a job is missing."""
 
 
 class Spool(Protocol):
-    """Keeps the package of each live job from the transaction that adds the job until its end.
+    """Stores the package of each live job, from the transaction that adds the job until its end.
 
-    Whoever may see a job may open its package, on whatever machine it is. `folder` is a place for temporary files.
+    Every process that sees a job can open its package, on any machine. `folder` is for temporary files.
     """
 
     folder: Path
 
     def keep(self, transaction: Transaction, job_id: str, package: Path) -> None:
-        """Take a file over as the package of a job that the transaction adds. Raises OSError."""
+        """Take ownership of a file as the package of a job that the transaction adds. Raises OSError."""
         ...
 
     @contextmanager
     def open(self, job_id: str) -> Iterator[Path]:
-        """Have a job's package as a file for the block. Raises PackageLost, OSError."""
+        """Provide the package of a job as a file for the block. Raises PackageLost, OSError."""
         ...
 
-    def undo(self, job_id: str) -> None:
-        """Remove what was kept in a transaction that has failed."""
+    def roll_back(self, job_id: str) -> None:
+        """Remove the package of a job whose transaction failed."""
         ...
 
-    def forget(self, job_id: str) -> None:
+    def remove(self, job_id: str) -> None:
         """Remove the package of a job that has ended."""
         ...
 
-    def tidy(self, transaction: Transaction, live: Collection[str]) -> None:
-        """Remove what belongs to no live job."""
+    def remove_orphans(self, transaction: Transaction, live: Collection[str]) -> None:
+        """Remove packages without a live job."""
         ...
 
 
 class FolderSpool:
-    """Keeps packages as `<job id>.zip` in a folder that every process of the service sees."""
+    """Stores packages as `<job id>.zip` in a folder that all processes of the service share."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -60,36 +60,36 @@ class FolderSpool:
         return self.folder / f"{job_id}.zip"
 
     def keep(self, transaction: Transaction, job_id: str, package: Path) -> None:
-        """Take a file over. Raises OSError."""
+        """Move a file into the folder. Raises OSError."""
         package.replace(self._path(job_id))
         sync_folder(self.folder)
 
     @contextmanager
     def open(self, job_id: str) -> Iterator[Path]:
-        """Have a job's package as a file for the block. Raises PackageLost."""
+        """Provide the package of a job as a file for the block. Raises PackageLost."""
         if not self._path(job_id).exists():
             raise PackageLost
         yield self._path(job_id)
 
-    def undo(self, job_id: str) -> None:
-        """Remove what was kept in a transaction that has failed."""
-        self.forget(job_id)
+    def roll_back(self, job_id: str) -> None:
+        """Remove the package of a job whose transaction failed."""
+        self.remove(job_id)
 
-    def forget(self, job_id: str) -> None:
+    def remove(self, job_id: str) -> None:
         """Remove a package."""
         self._path(job_id).unlink(missing_ok=True)
 
-    def tidy(self, transaction: Transaction, live: Collection[str]) -> None:
-        """Remove what belongs to no live job: files come, and jobs end, only in a transaction."""
+    def remove_orphans(self, transaction: Transaction, live: Collection[str]) -> None:
+        """Remove packages without a live job. This is safe, because files and jobs change only in transactions."""
         for path in self.folder.glob("*.zip"):
             if path.stem not in live:
                 path.unlink(missing_ok=True)
 
 
 class DatabaseSpool:
-    """Keeps packages in parts of a mebibyte beside their jobs, so that any replica can finish what another received.
+    """Stores packages in the database in parts of 1 MiB, so that any replica can finish a job.
 
-    They are written to `folder` to be read.
+    Packages are written to `folder` for reading.
     """
 
     def __init__(self, database: Database, folder: Path) -> None:
@@ -107,7 +107,7 @@ class DatabaseSpool:
 
     @contextmanager
     def open(self, job_id: str) -> Iterator[Path]:
-        """Have a job's package as a file for the block. Raises PackageLost, OSError."""
+        """Provide the package of a job as a file for the block. Raises PackageLost, OSError."""
         folder = Path(tempfile.mkdtemp(dir=self.folder, prefix=UNPACKED_PREFIX))
         try:
             package = folder / f"{job_id}.zip"
@@ -118,7 +118,7 @@ class DatabaseSpool:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _write(self, job_id: str, package: Path) -> int:
-        """Write a package's parts to a file and return how many there are."""
+        """Write the parts of a package to a file and return their number."""
         sql, part = "select data from spooled_packages where job_id = ? and part = ?", 0
         with package.open("xb") as file:
             while rows := self._database.read(sql, (job_id, part)):
@@ -126,16 +126,16 @@ class DatabaseSpool:
                 part += 1
         return part
 
-    def undo(self, job_id: str) -> None:
-        """Do nothing: what the transaction had written is gone with it."""
+    def roll_back(self, job_id: str) -> None:
+        """Do nothing: the database has rolled the parts back."""
 
-    def forget(self, job_id: str) -> None:
+    def remove(self, job_id: str) -> None:
         """Remove a package."""
         with self._database.write() as transaction:
             transaction.execute("delete from spooled_packages where job_id = ?", (job_id,))
 
-    def tidy(self, transaction: Transaction, live: Collection[str]) -> None:
-        """Remove what belongs to no live job."""
+    def remove_orphans(self, transaction: Transaction, live: Collection[str]) -> None:
+        """Remove packages without a live job."""
         for (job_id,) in transaction.read("select distinct job_id from spooled_packages"):
             if job_id not in live:
                 transaction.execute("delete from spooled_packages where job_id = ?", (job_id,))

@@ -1,8 +1,8 @@
-"""The thread that works publish jobs off: from the package that was received to a version that everybody sees.
+"""The thread that processes publish jobs, from a received package to a visible version.
 
-Whoever works on a job has claimed it, and a claim ends with its process: so no two processes work on one job, and one
-that was cut short is taken up again by any of them. Every step can be done twice: the blob is never overwritten, and
-version, skill and end of the job are one transaction, which only a live job has.
+A process claims a job before it works on it, and the claim ends with the process. So no two processes work on the same
+job, and any process can resume an interrupted job. Every step is idempotent: a blob is never overwritten, and one
+transaction, which requires a live job, adds the version, updates the skill and ends the job.
 """
 
 import logging
@@ -28,7 +28,7 @@ from registry.runtime.periodic_worker import STOP_SECONDS, PeriodicWorker
 _log = logging.getLogger("registry.publish")
 
 _POLL_SECONDS = 1.0
-_SHOW_EVERY_SECONDS = 1.0
+_INDEX_EVERY_SECONDS = 1.0
 _FIRST_DELAY_SECONDS = 0.5
 _LONGEST_DELAY_SECONDS = 30.0
 _DEATHS = 2
@@ -38,7 +38,7 @@ _SET_ASIDE = "set aside: the process died twice during this job; an administrato
 
 
 class PublishWorker:
-    """Works off publish jobs, one after the other.
+    """Processes publish jobs one by one.
 
     Args:
         yield_to_foreground: Called before each step; waits for foreground requests.
@@ -65,63 +65,63 @@ class PublishWorker:
         self._metrics = metrics
         self._yield_to_foreground = yield_to_foreground
         self._thread = PeriodicWorker("publish", self._round)
-        self._is_tidy = False
-        self._shown_at = 0.0
+        self._is_cleaned_up = False
+        self._indexed_at = 0.0
         self._begun: set[str] = set()
-        """The jobs with a recorded begin and no recorded end."""
+        """The jobs with a recorded start and no recorded end."""
 
     def start(self) -> None:
-        """Begin to work, first on what was left open."""
+        """Start the thread, which first resumes interrupted jobs."""
         self._thread.start()
 
     def wake(self) -> None:
-        """Say that there is a job."""
+        """Process jobs soon: there is a new one."""
         self._thread.wake()
 
     def stop(self) -> None:
-        """Stop at a step boundary, or soon: what is under way is taken up by the next start."""
+        """Stop after the current step, or after a time limit. The next start resumes the job."""
         self._inspector.close()
         self._thread.stop(STOP_SECONDS)
         try:
             for job_id in list(self._begun):
                 self._jobs.leave(job_id)
         except DatabaseError as error:
-            _log.warning("an open publish job counts as one whose process died: %s", error)
+            _log.warning("an interrupted publish job counts as one whose process died: %s", error)
 
     def _round(self) -> float:
         try:
-            if not self._is_tidy:
-                self._tidy()
-                self._is_tidy = True
+            if not self._is_cleaned_up:
+                self._clean_up()
+                self._is_cleaned_up = True
             with self._database.hooks.batch() as changes:
                 for job_id in self._jobs.due(time.time()):
                     if self._thread.is_stopped:
                         break
-                    self._take(job_id)
-                    if time.monotonic() >= self._shown_at + _SHOW_EVERY_SECONDS:
-                        self._show(changes)
-                self._show(changes)
-        except Exception:
-            self._is_tidy = False  # a job may have ended without our being told
+                    self._process(job_id)
+                    if time.monotonic() >= self._indexed_at + _INDEX_EVERY_SECONDS:
+                        self._index(changes)
+                self._index(changes)
+        except Exception:  # the thread must survive
+            self._is_cleaned_up = False  # the end of a job may be recorded although an error was raised
             if not self._thread.is_stopped:
-                _log.exception("publish jobs cannot be worked off; it is tried again")
+                _log.exception("publish jobs cannot be processed; the next round tries again")
         return _POLL_SECONDS
 
-    def _show(self, changes: ChangeBatch) -> None:
-        """Have the accepted versions indexed, many at once: a search that comes before catches up by itself."""
+    def _index(self, changes: ChangeBatch) -> None:
+        """Index the accepted versions in one batch. A search before that indexes them itself."""
         if changes.is_pending:
             with self._metrics.publish_step("show"):
                 changes.flush()
-            self._shown_at = time.monotonic()
+            self._indexed_at = time.monotonic()
 
-    def _tidy(self) -> None:
-        """Remove the packages of jobs that have ended, or of uploads that never became one."""
+    def _clean_up(self) -> None:
+        """Remove the packages of ended jobs and of uploads without a job."""
         with self._database.write() as transaction:
-            self._spool.tidy(transaction, self._jobs.kept_ids(transaction))
+            self._spool.remove_orphans(transaction, self._jobs.kept_ids(transaction))
 
-    def _take(self, job_id: str) -> None:
-        with self._database.claim(f"publish {job_id}") as mine:
-            job = self._jobs.get(job_id) if mine else None
+    def _process(self, job_id: str) -> None:
+        with self._database.claim(f"publish {job_id}") as is_claimed:
+            job = self._jobs.get(job_id) if is_claimed else None
             if job is None or not job.is_live:
                 return
             if job.begun - (job_id in self._begun) >= _DEATHS:
@@ -129,27 +129,27 @@ class PublishWorker:
                 return
             try:
                 with self._spool.open(job_id) as package:
-                    self._work(job, package)
+                    self._attempt(job, package)
             except PackageLost:
-                self._reject(job, structure_error("package-lost", "the upload is lost: publish it again"))
+                self._reject(job, structure_error("package-lost", "the package was lost; publish it again"))
             if (after := self._jobs.get(job_id)) and not after.is_live:
                 self._begun.discard(job_id)
-                self._spool.forget(job_id)
+                self._spool.remove(job_id)
 
-    def _work(self, job: Job, package: Path) -> None:
+    def _attempt(self, job: Job, package: Path) -> None:
         if job.id not in self._begun:  # a database error can leave the last attempt open
             self._jobs.begin(job)
             self._begun.add(job.id)
         try:
             self._publish(job, package)
         except InspectionStopped:
-            pass  # the service stops; the next process starts again
+            pass  # the service stops; the next process repeats the attempt
         except PackageRefused as refused:
             self._reject(job, *refused.findings)
         except BlobConflict as error:
             _log.error("publish job %s: %s", job.id, error)
-            self._reject(job, security_issue("blob-conflict", "other bytes are stored for this version already"))
-        except Exception as error:
+            self._reject(job, security_issue("blob-conflict", "other bytes are already stored for this version"))
+        except Exception as error:  # an unexpected error must end in a retry or a rejection, not stop other jobs
             if not self._thread.is_stopped:
                 self._postpone(job, error)
 
@@ -160,18 +160,18 @@ class PublishWorker:
     def _publish(self, job: Job, package: Path) -> None:
         with tempfile.TemporaryDirectory(dir=self._spool.folder, prefix=UNPACKED_PREFIX) as folder:
             with self._step("read"):
-                read = self._inspector.read_package(package, Path(folder) / "package", self._limits)
-            version = _version(job, read, self._jobs.now())
+                inspected = self._inspector.read_package(package, Path(folder) / "package", self._limits)
+            version = _version(job, inspected, self._jobs.now())
         if self._thread.is_stopped:
             return
         with self._step("store"):
             put_checked(self._store, version.key, package)
         with self._step("record"), self._database.write() as transaction:
             if job.id not in self._jobs.live_ids(transaction):
-                return  # the claim was lost with its connection, and another process was quicker
-            number = self._published.add(transaction, version)
+                return  # the claim was lost with the connection, and another process ended the job
+            revision = self._published.add(transaction, version)
             warnings = [JobFinding.of(finding) for finding in version.record.all_findings().findings]
-            self._jobs.accept(transaction, job, warnings, number)
+            self._jobs.accept(transaction, job, warnings, revision)
         _log.info("published %s %s (%s)", job.skill_id, job.version, job.checksum)
 
     def _reject(self, job: Job, *findings: Finding) -> None:
@@ -187,7 +187,7 @@ class PublishWorker:
         known = isinstance(error, BlobUnavailable | OSError)
         _log.warning("publish job %s, try %d: %s", job.id, job.tries + 1, error, exc_info=None if known else error)
         if job.tries + 1 >= self._tries:
-            self._reject(job, structure_error("storage", "the package could not be stored: publish it again later"))
+            self._reject(job, structure_error("storage", "the package could not be stored; publish it again later"))
             return
         delay = min(_FIRST_DELAY_SECONDS * 2**job.tries, _LONGEST_DELAY_SECONDS)
         self._jobs.postpone(job, time.time() + delay)

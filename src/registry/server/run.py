@@ -25,7 +25,7 @@ from registry.http.request_log import RequestLog
 from registry.http.response_cache import ResponseCache
 from registry.outbound import OutboundError
 from registry.publish.service import FOLDER, git_index
-from registry.publish.submitting import remove_unfinished
+from registry.publish.submission import remove_unfinished
 from registry.runtime.data_dir import DataDirLock
 from registry.runtime.logs import configure_logging
 from registry.runtime.private_files import PrivateFileExposed

@@ -123,7 +123,7 @@ class Services:
         if self._registry is not None:
             self._registry.access.revocations.refresh()
         if self._publishing is not None:
-            self._publishing.look()
+            self._publishing.poll()
         self.webhooks.wake()
         self.engine.sync()
 

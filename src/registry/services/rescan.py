@@ -86,13 +86,13 @@ class Rescan:
         """Renew a batch of published versions and return their number, including those that failed."""
         if self._publishing is None:
             return 0
-        stale = self._publishing.published.looked_into_by_others(self._last_version, _BATCH)
+        stale = self._publishing.published.outdated_findings(self._last_version, _BATCH)
         for skill_id, version in stale:
             if self._thread.is_stopped:
                 break
             self._yield_to_foreground()
             try:
-                self._publishing.look_again(skill_id, version)
+                self._publishing.rescan(skill_id, version)
             except (RegistryError, PackageRefused, OSError) as error:
                 _log.warning("the findings of %s %s stay as they are: %s", skill_id, version, error)
             self._last_version = (skill_id, version)

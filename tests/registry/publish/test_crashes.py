@@ -1,4 +1,4 @@
-"""Publishing through crashes: killed again and again, each accepted version is there once, everywhere."""
+"""Publishing survives repeated kills: each accepted version exists exactly once, everywhere."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.endurance
 
 
 @pytest.mark.parametrize(("database", "packages"), [(None, None), ("postgres", "bucket")])
-def test_killed_at_any_step_of_a_publish_nothing_is_lost_or_there_twice(
+def test_a_kill_at_any_step_loses_and_duplicates_nothing(
     tmp_path: Path, request: pytest.FixtureRequest, database: str | None, packages: str | None
 ) -> None:
     shared = [request.getfixturevalue(name) if name else None for name in (database, packages)]

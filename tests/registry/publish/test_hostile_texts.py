@@ -1,4 +1,4 @@
-"""Packages whose texts take long, and jobs whose process dies: nobody else notices, and each job has an end."""
+"""Packages that are slow to scan, and jobs whose process dies: others are not affected, and each job ends."""
 
 import json
 import sqlite3
@@ -19,11 +19,11 @@ from support.s3 import KEYS
 from support.servers import COMMAND, RunningServer, new_skill, write_skill
 
 WORST = "cp .env|curl "
-"""What the rules of version 2 took 2 ms a byte for, with the interpreter's lock held."""
+"""Texts that took engine 2 2 ms per byte, with the interpreter lock held."""
 
 LIMIT = ("--limits-scan-seconds", "2")
 NOTICED_SECONDS = 1.0
-"""How long a probe may take on a machine that does much else. One that hangs as long as a scan takes longer."""
+"""The longest time of a probe on a busy machine. A probe that waits for a scan takes longer."""
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def test_probes_are_answered_while_the_worst_texts_are_published(tmp_path: Path)
         assert any(one["severity"] in {"medium", "high"} for one in told), job
 
 
-def test_the_local_profile_is_usable_beside_the_worst_texts(tmp_path: Path) -> None:
+def test_the_local_profile_is_usable_during_the_worst_scans(tmp_path: Path) -> None:
     write_skill(tmp_path / "skills", "slow", "Uploads a file of secrets.", WORST * 31_000)
     write_skill(tmp_path / "skills", "zebra", "Counts the stripes of zebras.")
     with RunningServer(tmp_path, *LIMIT) as server, probing(server.url) as taken:
@@ -115,7 +115,7 @@ def jobs(registry: Registry, *args: str) -> Any:
     return json.loads(done.stdout)
 
 
-def test_a_job_whose_process_died_twice_is_set_aside_until_somebody_has_it_tried_again(tmp_path: Path) -> None:
+def test_a_job_whose_process_died_twice_is_set_aside_until_it_is_retried(tmp_path: Path) -> None:
     with broken_bucket() as url:
         deadly = Registry(tmp_path, "--s3-bucket", "packages", "--s3-endpoint", url, env=KEYS).start()
         answer = deadly.publish(skill_package("deadly"))

@@ -1,4 +1,4 @@
-"""What only the skills and versions published before can show: a name like another's, what an update brings."""
+"""Findings from a comparison with earlier publications: look-alike names, and additions of an update."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -53,14 +53,14 @@ def test_the_first_of_two_that_look_alike_is_not_flagged_later(registry: Registr
     assert kinds(publish(registry, "wordlist", "1.1.0")) == []
 
 
-def test_an_equal_name_or_one_of_the_own_scope_is_no_lookalike(registry: Registry) -> None:
+def test_an_equal_name_or_one_of_the_same_scope_is_no_lookalike(registry: Registry) -> None:
     publish(registry, "same-name")
     assert kinds(publish(registry, "same-name", by=OTHER)) == []
     publish(registry, "own-name")
     assert kinds(publish(registry, "ownname")) == []
 
 
-def test_a_lookalike_is_left_out_where_little_risk_is_asked_for(registry: Registry) -> None:
+def test_a_low_risk_filter_excludes_a_lookalike(registry: Registry) -> None:
     publish(registry, "ledger-close")
     publish(registry, "ledger-c1ose", by=OTHER)
     body = {"query": "ledger-close", "filters": {"max_risk": "low"}}
@@ -75,7 +75,7 @@ def changes(registry: Registry, skill_id: str, version: str) -> list[str]:
     return found
 
 
-def test_an_update_that_brings_scripts_or_addresses_says_so(registry: Registry) -> None:
+def test_an_update_that_adds_scripts_or_urls_reports_them(registry: Registry) -> None:
     publish(registry, "growing", body="See https://example.org/a\n")
     both = "See https://example.org/a and https://example.org/b\n"
     job = publish(registry, "growing", "1.1.0", body=both, **{"scripts/run.sh": b"ls\n"})
@@ -85,7 +85,7 @@ def test_an_update_that_brings_scripts_or_addresses_says_so(registry: Registry) 
     assert changes(registry, "acme/growing", "1.0.0") == []
 
 
-def test_what_a_version_brought_stays_known_when_another_is_yanked(registry: Registry) -> None:
+def test_the_changes_of_a_version_remain_when_another_is_yanked(registry: Registry) -> None:
     for number in range(3):
         publish(registry, "yanked-later", f"1.{number}.0", body=f"https://example.org/{number}\n")
     path = "/api/v1/registry/skills/acme/yanked-later/1.2.0/yank"

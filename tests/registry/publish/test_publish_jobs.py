@@ -1,4 +1,4 @@
-"""Publish jobs in the catalog: each has one end, whoever writes it twice."""
+"""Publish jobs in the catalog: each ends exactly once."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def added(jobs: Jobs, job_id: str = "1") -> Job:
     return job
 
 
-def test_only_a_try_that_came_to_no_end_counts_as_begun(database: Database) -> None:
+def test_only_an_attempt_without_an_end_counts_as_begun(database: Database) -> None:
     jobs = Jobs(database, now, lambda transaction, checked: None)
     job = added(jobs)
     jobs.begin(job)
@@ -40,7 +40,7 @@ def test_only_a_try_that_came_to_no_end_counts_as_begun(database: Database) -> N
     assert (jobs.get("1").begun, jobs.get("1").tries) == (0, 1)
 
 
-def test_a_job_that_is_set_aside_keeps_its_package_and_is_opened_again_once(database: Database) -> None:
+def test_a_job_that_is_set_aside_keeps_its_package_and_is_retried_once(database: Database) -> None:
     told: list[Checked] = []
     jobs = Jobs(database, now, lambda transaction, checked: told.append(checked))
     job = added(jobs)
@@ -57,7 +57,7 @@ def test_a_job_that_is_set_aside_keeps_its_package_and_is_opened_again_once(data
         jobs.retry("1")
 
 
-def test_a_job_is_not_opened_again_beside_another_for_its_version(database: Database) -> None:
+def test_a_job_is_not_retried_beside_another_for_its_version(database: Database) -> None:
     jobs = Jobs(database, now, lambda transaction, checked: None)
     first = added(jobs)
     jobs.set_aside(first, JobFinding(kind="structure_error", severity="medium", field=None, message="it died"))

@@ -54,7 +54,7 @@ def test_a_published_skill_is_found_listed_and_downloaded(registry: Registry, bu
     assert "skills/acme/whittle-1.0.0.zip" in bucket.stored()
 
 
-def test_digests_are_equal_wherever_they_stand(registry: Registry) -> None:
+def test_digests_are_equal_everywhere(registry: Registry) -> None:
     package = skill_package("digested")
     job = registry.finished(registry.publish(package), synced=True)
     digest = f"sha256:{hashlib.sha256(package).hexdigest()}"
@@ -90,7 +90,7 @@ def test_both_prefixes_and_fields_and_status_routes_are_served(registry: Registr
     assert "html" in registry.http.get("/registry").headers["Content-Type"]
 
 
-def test_what_is_wrong_at_first_sight_is_told_at_once(registry: Registry) -> None:
+def test_invalid_uploads_are_refused_immediately(registry: Registry) -> None:
     caller = registry.caller()
     assert code_of(registry.publish(b"no zip")) == "400 VALIDATION_ERROR"
     assert code_of(registry.publish(plain_zip({"README.md": b"hi"}))) == "400 VALIDATION_ERROR"
@@ -173,7 +173,7 @@ def test_of_fifty_at_once_one_wins(registry: Registry, bucket: SeaweedFS) -> Non
     assert registry.get(job["download_url"]).content == packages[won[0]]
 
 
-def test_a_yanked_version_is_out_of_sight_but_still_there(registry: Registry) -> None:
+def test_a_yanked_version_is_hidden_but_downloadable(registry: Registry) -> None:
     for version in ("1.0.0", "2.0.0"):
         published(registry, "yanked", version)
     assert change(registry, "yank", "acme/yanked", "2.0.0").status_code == 200
@@ -207,7 +207,7 @@ def test_the_index_in_git_follows_a_yank(registry: Registry) -> None:
     registry.wait_for(lambda: '"yanked":false' in "".join(index_file(registry.remote, "acme/followed")))
 
 
-def test_revoked_bytes_are_refused_for_ever(registry: Registry) -> None:
+def test_a_revoked_version_cannot_be_downloaded(registry: Registry) -> None:
     job = published(registry, "revoked")
     etag = registry.get(job["download_url"]).headers["ETag"]
     assert code_of(change(registry, "revoke", "acme/revoked", "1.0.0")) == "403 FORBIDDEN"
@@ -217,7 +217,7 @@ def test_revoked_bytes_are_refused_for_ever(registry: Registry) -> None:
     assert code_of(change(registry, "unyank", "acme/revoked", "1.0.0")) == "403 FORBIDDEN"
 
 
-def test_what_is_published_is_changed_by_its_scope_only(registry: Registry) -> None:
+def test_only_its_scope_changes_a_published_skill(registry: Registry) -> None:
     published(registry, "owned")
     eve = registry.caller("umbrella/eve")
     assert code_of(change(registry, "yank", "acme/owned", "1.0.0", eve)) == "403 FORBIDDEN"
@@ -231,7 +231,7 @@ def test_what_is_published_is_changed_by_its_scope_only(registry: Registry) -> N
     assert registry.http.put(path, json={"enabled": False}, headers=registry.caller()).status_code == 200
 
 
-def test_a_download_can_be_kept_for_good(registry: Registry) -> None:
+def test_a_download_can_be_cached_forever(registry: Registry) -> None:
     url = published(registry, "kept")["download_url"]
     answer = registry.get(url, **{"Accept-Encoding": "gzip"})
     assert "immutable" in answer.headers["Cache-Control"]

@@ -1,4 +1,4 @@
-"""The index of a registry in git: pushed on top of others, caught up after outages, cloned at the start."""
+"""The git index: pushed on top of other pushes, completed after outages, cloned at the start."""
 
 import subprocess
 from pathlib import Path
@@ -26,7 +26,7 @@ def git(remote: Path, *arguments: str) -> str:
     return subprocess.run(command, env=_BLANK, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def test_each_change_is_a_commit_and_nothing_new_is_none(tmp_path: Path) -> None:
+def test_each_change_is_a_commit_and_no_change_is_none(tmp_path: Path) -> None:
     remote = bare_repository(tmp_path / "remote")
     ours = index(remote, tmp_path / "ours")
     first = ours.write({"a/b": ("Update a/b", line("1.0.0")), "a/c": ("Update a/c", line("1.0.0"))})
@@ -34,7 +34,7 @@ def test_each_change_is_a_commit_and_nothing_new_is_none(tmp_path: Path) -> None
     assert git(remote, "log", "--format=%s", "main").splitlines() == ["Update a/c", "Update a/b"]
 
 
-def test_a_push_that_comes_too_late_is_put_on_top(tmp_path: Path) -> None:
+def test_a_late_push_is_repeated_on_top(tmp_path: Path) -> None:
     with GitServer(tmp_path / "hub") as hub:
         remote = bare_repository(tmp_path / "hub" / "index" / ".git")
         git(remote, "config", "http.receivepack", "true")
@@ -72,7 +72,7 @@ def test_a_branch_that_always_moves_is_given_up_after_five_tries(tmp_path: Path)
         assert (len(moves), index_file(remote, "a/b")) == (5, [])
 
 
-def test_what_a_killed_git_has_left_does_not_stand_in_the_way(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_git_are_removed(tmp_path: Path) -> None:
     remote = bare_repository(tmp_path / "remote")
     ours = index(remote, tmp_path / "ours")
     ours.write({"a/b": ("Update a/b", line("1.0.0"))})
@@ -82,7 +82,7 @@ def test_what_a_killed_git_has_left_does_not_stand_in_the_way(tmp_path: Path) ->
     assert len(index_file(remote, "a/b")) == 2
 
 
-def test_a_file_that_was_written_but_never_committed_is_committed(tmp_path: Path) -> None:
+def test_a_file_that_was_written_but_not_committed_is_committed(tmp_path: Path) -> None:
     remote = bare_repository(tmp_path / "remote")
     ours = index(remote, tmp_path / "ours")
     ours.write({"a/b": ("Update a/b", line("1.0.0"))})
@@ -91,7 +91,7 @@ def test_a_file_that_was_written_but_never_committed_is_committed(tmp_path: Path
     assert index_file(remote, "a/c") == [line("1.0.0").decode().strip()]
 
 
-def test_what_lies_in_the_clone_is_replaced_by_what_the_remote_has(tmp_path: Path) -> None:
+def test_files_in_the_clone_are_replaced_by_those_of_the_remote(tmp_path: Path) -> None:
     remote = bare_repository(tmp_path / "remote")
     ours = index(remote, tmp_path / "ours")
     ours.write({"a/b": ("Update a/b", line("1.0.0"))})
@@ -111,15 +111,15 @@ def test_an_empty_volume_is_filled_and_stays_the_same_folder(tmp_path: Path) -> 
     assert (tmp_path / "volume").stat().st_ino == before
 
 
-def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_not_changed(tmp_path: Path) -> None:
     (tmp_path / "ours").mkdir()
     (tmp_path / "ours" / "thesis.txt").write_text("mine")
-    with pytest.raises(GitError, match="something else"):
+    with pytest.raises(GitError, match="no clone"):
         index(bare_repository(tmp_path / "remote"), tmp_path / "ours")
     assert (tmp_path / "ours" / "thesis.txt").read_text() == "mine"
 
 
-def test_what_was_pushed_back_is_brought_up_again_and_told(tmp_path: Path) -> None:
+def test_a_rollback_is_reported_and_pushed_again(tmp_path: Path) -> None:
     with Registry(tmp_path) as registry:
         for version in ("1.0.0", "2.0.0"):
             registry.finished(registry.publish(skill_package("rolled", version)), synced=True)

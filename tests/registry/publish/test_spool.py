@@ -1,4 +1,4 @@
-"""Where packages wait for their jobs: the folder of one machine and the database of several keep the same promise."""
+"""Both package spools, the folder and the database, have the same guarantees."""
 
 import os
 from pathlib import Path
@@ -39,21 +39,21 @@ def test_a_package_is_there_until_its_job_ends(spool: Spool, database: SqliteDat
     keep(spool, database, "one")
     assert is_there(spool, "one")
     assert is_there(spool, "one")
-    spool.forget("one")
+    spool.remove("one")
     assert not is_there(spool, "one")
     assert not [path for path in spool.folder.iterdir() if path.name != "upload"]
 
 
-def test_what_belongs_to_no_live_job_goes(spool: Spool, database: SqliteDatabase) -> None:
+def test_packages_without_a_live_job_are_removed(spool: Spool, database: SqliteDatabase) -> None:
     keep(spool, database, "live")
     keep(spool, database, "ended")
     with database.write() as transaction:
-        spool.tidy(transaction, {"live"})
+        spool.remove_orphans(transaction, {"live"})
     assert (is_there(spool, "live"), is_there(spool, "ended")) == (True, False)
 
 
 def test_a_job_that_was_not_added_leaves_nothing(spool: Spool, database: SqliteDatabase) -> None:
     with pytest.raises(ValueError, match="one"):
         keep(spool, database, "one", fails=True)
-    spool.undo("one")
+    spool.roll_back("one")
     assert not is_there(spool, "one")

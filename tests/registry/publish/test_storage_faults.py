@@ -1,4 +1,4 @@
-"""Publishing while the store, the disk or the caller misbehaves."""
+"""Publishing with faults of the store, the disk or the caller."""
 
 import socket
 import sqlite3
@@ -36,7 +36,7 @@ def test_a_store_that_comes_back_is_tried_again(tmp_path: Path) -> None:
         assert registry.finished(answer)["status"] == "accepted"
 
 
-def test_bytes_that_somebody_else_has_stored_are_not_published(tmp_path: Path) -> None:
+def test_a_version_with_other_stored_bytes_is_not_published(tmp_path: Path) -> None:
     with Registry(tmp_path) as registry:
         foreign = registry.blobs / "skills/acme/taken-1.0.0.zip"
         foreign.parent.mkdir(parents=True)
@@ -82,7 +82,7 @@ def test_an_endless_upload_ends_at_the_limit_and_leaves_nothing(tmp_path: Path) 
         registry.wait_for(lambda: not list((registry.data_dir / "publish").iterdir()))
 
 
-def test_a_caller_that_hangs_up_leaves_nothing(tmp_path: Path) -> None:
+def test_an_aborted_upload_leaves_nothing(tmp_path: Path) -> None:
     with Registry(tmp_path) as registry:
         parts = urlsplit(registry.url)
         with socket.create_connection((str(parts.hostname), int(parts.port or 0)), timeout=PATIENCE_SECONDS) as caller:
@@ -121,7 +121,7 @@ def test_a_stop_does_not_wait_for_a_silent_store(tmp_path: Path) -> None:
         assert registry.stop() == 0, registry.log.read_text()[-2000:]
 
 
-def test_what_an_outage_of_the_database_has_left_behind_is_removed_when_it_is_over(tmp_path: Path) -> None:
+def test_leftovers_of_a_database_outage_are_removed_after_it(tmp_path: Path) -> None:
     with Registry(tmp_path) as registry:
         other = sqlite3.connect(registry.data_dir / "skill-registry.db", isolation_level=None, check_same_thread=False)
         answer = registry.publish(skill_package("patient"))

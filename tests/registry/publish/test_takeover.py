@@ -1,4 +1,4 @@
-"""A replica that is killed: whatever it had begun, another one ends."""
+"""If a replica is killed, another one finishes its work."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -21,7 +21,7 @@ from registry.http.routes.parameters import ERRORS, ReadyServices, RunningServic
 from registry.http.uploads import take_file
 from registry.publish.published import VersionState
 from registry.publish.service import IndexedSkill, JobData
-from registry.publish.submitting import Received
+from registry.publish.submission import Upload
 
 _TAGS = ["publish"]
 _FIELDS = ("package", "file")
@@ -78,8 +78,8 @@ async def publish(request: Request[Any, Any, Any], services: ReadyServices) -> R
     receiver = await to_thread.run_sync(publishing.receive)
     try:
         await take_file(request.content_type, request.stream(), _FIELDS, receiver, publishing.upload_bytes)
-        received: Received = await to_thread.run_sync(receiver.finish)
-        job = await to_thread.run_sync(publishing.submit, received, caller, key)
+        upload: Upload = await to_thread.run_sync(receiver.finish)
+        job = await to_thread.run_sync(publishing.submit, upload, caller, key)
     finally:
         receiver.discard()
     message = f"Version {job.version} of '{job.skill_id}' is being looked at"

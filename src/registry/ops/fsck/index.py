@@ -32,10 +32,10 @@ def check(parts: Parts) -> Iterator[Discrepancy]:
         expected = _expected(parts)
         with tempfile.TemporaryDirectory(prefix="skill-registry-git-") as folder:
             # The local clone lags behind if another replica pushes.
-            remote = clone.of_remote_now(Path(folder))
+            remote = clone.clone_remote(Path(folder))
             yield from _files(parts, expected, remote)
             yield from _checkpoint(parts, remote)
-        if parts.alone and (edited := clone.edited()):
+        if parts.alone and (edited := clone.modified_files()):
             problem = f"files in the clone were changed by hand: {', '.join(edited[:5])}"
             yield derived("index", "clone", problem, clone.restore)
     except (GitError, OSError) as error:
@@ -88,7 +88,7 @@ def _published(parts: Parts) -> set[str]:
 
 
 def _files(parts: Parts, expected: Mapping[str, bytes], remote: GitIndex) -> Iterator[Discrepancy]:
-    committed = remote.committed()
+    committed = remote.committed_objects()
     for skill_id, content in expected.items():
         if problem := _problem(remote, content, committed.get(skill_id)):
             yield derived("index", skill_id, problem, _write_again(parts, skill_id))
@@ -101,7 +101,8 @@ def _files(parts: Parts, expected: Mapping[str, bytes], remote: GitIndex) -> Ite
 def _checkpoint(parts: Parts, remote: GitIndex) -> Iterator[Discrepancy]:
     """Compare the log with its checkpoint in the index, which others have seen."""
     path = checkpoint_file(parts.settings.transparency.name)
-    name, key = remote.committed().get(path), parts.database.read("select value from facts where name = 'log_key'")
+    name = remote.committed_objects().get(path)
+    key = parts.database.read("select value from facts where name = 'log_key'")
     if name is None or not key:
         return
     try:

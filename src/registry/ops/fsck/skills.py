@@ -144,7 +144,7 @@ def _rebuild(parts: Parts, skill_id: str) -> None:
         if advertised:
             _list_again(parts, transaction, key)
         elif transaction.read("select 1 from published where skill_id = ? limit 1", (skill_id,)):
-            parts.published.show(transaction, skill_id)
+            parts.published.update_catalog(transaction, skill_id)
         else:
             _save_again(parts, transaction, skill_id, key)
             if folder is not None:

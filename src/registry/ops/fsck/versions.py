@@ -78,14 +78,14 @@ def _shown_problems(parts: Parts, skill_id: str, active: list[_Version]) -> Iter
 
 def _show(parts: Parts, skill_id: str) -> None:
     with parts.database.write() as transaction:
-        parts.published.show(transaction, skill_id)
+        parts.published.update_catalog(transaction, skill_id)
 
 
 def _correct_order(parts: Parts, skill_id: str, version: str) -> None:
     sql = "update published set major = ?, minor = ?, patch = ? where skill_id = ? and version = ?"
     with parts.database.write() as transaction:
         transaction.execute(sql, (*version_parts(version), skill_id, version))
-        parts.published.show(transaction, skill_id)
+        parts.published.update_catalog(transaction, skill_id)
 
 
 def _jobs(parts: Parts) -> Iterator[Discrepancy]:

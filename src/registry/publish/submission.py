@@ -1,4 +1,4 @@
-"""What happens to a package before its upload is answered: kept on disk, looked at, and written down as a job."""
+"""Handles an upload before its response: stores the package, checks its metadata, and creates a job."""
 
 import hashlib
 import os
@@ -23,15 +23,15 @@ RESERVED_SCOPES = frozenset(
 )
 
 
-class Received(NamedTuple):
-    """An upload on our disk: its file, the digest of its bytes in hexadecimal, its size in bytes."""
+class Upload(NamedTuple):
+    """An upload on disk: its file, the hexadecimal digest of its bytes, and its size in bytes."""
 
     path: Path
     sha256: str
     size: int
 
 
-class Receiver:
+class UploadReceiver:
     """Writes one upload into `folder` as it arrives."""
 
     def __init__(self, folder: Path) -> None:
@@ -41,26 +41,26 @@ class Receiver:
         self.size = 0
 
     def write(self, chunk: bytes) -> None:
-        """Take the next bytes. Raises OSError."""
+        """Write the next bytes. Raises OSError."""
         self._file.write(chunk)
         self._digest.update(chunk)
         self.size += len(chunk)
 
-    def finish(self) -> Received:
-        """Return the upload, safe on the disk. Raises OSError."""
+    def finish(self) -> Upload:
+        """Return the upload, synced to disk. Raises OSError."""
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
-        return Received(self.path, self._digest.hexdigest(), self.size)
+        return Upload(self.path, self._digest.hexdigest(), self.size)
 
     def discard(self) -> None:
-        """Leave nothing behind, unless a job has taken the file over."""
+        """Remove the file, unless a job has taken ownership of it."""
         self._file.close()
         self.path.unlink(missing_ok=True)
 
 
-class Submitting:
-    """Makes jobs of uploads, whose packages wait in `spool`."""
+class Submitter:
+    """Creates jobs for uploads and stores their packages in `spool`."""
 
     def __init__(
         self,
@@ -78,28 +78,28 @@ class Submitting:
         self._limits = limits
         self._clock = clock
 
-    def submit(self, received: Received, caller: Principal, idempotency_key: str | None = None) -> Job:
-        """Make a job of an upload, or return the live one that has the same bytes from the same caller.
+    def submit(self, upload: Upload, caller: Principal, idempotency_key: str | None = None) -> Job:
+        """Create a job for an upload, or return the live job with the same bytes from the same caller.
 
-        Raises VALIDATION_ERROR for what is wrong at first sight, FORBIDDEN for another's scope, CONFLICT for a version
-        that was published ever before, or is about to be.
+        Raises VALIDATION_ERROR for invalid records or metadata, FORBIDDEN for another scope, CONFLICT for a version
+        that was published before or has a live job.
         """
-        said = self._peek(received.path)
-        scope = _scope(said, caller)
-        _check_names(scope, said.name)
+        metadata = self._peek(upload.path)
+        scope = _scope(metadata, caller)
+        _check_names(scope, metadata.name)
         job = Job(
             id=uuid.uuid4().hex,
-            skill_id=f"{scope}/{said.name}",
-            version=said.version,
-            checksum=f"sha256:{received.sha256}",
-            size=received.size,
+            skill_id=f"{scope}/{metadata.name}",
+            version=metadata.version,
+            checksum=f"sha256:{upload.sha256}",
+            size=upload.size,
             uploaded_at=timestamp(self._clock()),
             uploaded_by=caller.name,
         )
         try:
-            return self._add(job, received.path, idempotency_key)
+            return self._add(job, upload.path, idempotency_key)
         except BaseException:
-            self._spool.undo(job.id)
+            self._spool.roll_back(job.id)
             raise
 
     def _add(self, job: Job, package: Path, idempotency_key: str | None) -> Job:
@@ -119,40 +119,40 @@ class Submitting:
             raise validation_error(*faults) from None
 
     def _earlier(self, transaction: Transaction, job: Job, idempotency_key: str | None) -> Job | None:
-        same = self._jobs.same_request(transaction, job.uploaded_by, idempotency_key) if idempotency_key else None
-        earlier = same or self._jobs.live(transaction, job.skill_id, job.version)
+        repeated = self._jobs.same_request(transaction, job.uploaded_by, idempotency_key) if idempotency_key else None
+        earlier = repeated or self._jobs.live(transaction, job.skill_id, job.version)
         if earlier is None:
             return None
         if (earlier.uploaded_by, earlier.checksum, earlier.skill_id) == (job.uploaded_by, job.checksum, job.skill_id):
             return earlier
-        if same:
+        if repeated:
             raise conflict("The Idempotency-Key was used for another package")
         raise conflict(f"Version {job.version} of skill '{job.skill_id}' is being published by another request")
 
     def _check_free(self, transaction: Transaction, job: Job) -> None:
         if self._published.has(transaction, job.skill_id, job.version):
-            raise conflict(f"Skill '{job.skill_id}' has a version {job.version} already, and it is not used again")
+            raise conflict(f"Skill '{job.skill_id}' already has or had a version {job.version}, which cannot be reused")
         stored = self._catalog.find(transaction, job.skill_id)
         if stored and not transaction.read("select 1 from published where skill_id = ? limit 1", (job.skill_id,)):
-            raise conflict(f"Skill '{job.skill_id}' exists already and was not published")
+            raise conflict(f"Skill '{job.skill_id}' already exists and was not published")
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove uploads and unpacked packages that a crash has cut short; call before anything is received."""
+    """Remove uploads and unpacked packages that a crash has left. Call this before the first upload."""
     for left in folder.glob(f"{TEMPORARY_PREFIX}*"):
         left.unlink(missing_ok=True)
     for left in folder.glob(f"{UNPACKED_PREFIX}*"):
         shutil.rmtree(left, ignore_errors=True)
 
 
-def _scope(said: Peek, caller: Principal) -> str:
-    """Return the scope a package is published to (*Authentication*, rules 7 and 8). Raises FORBIDDEN."""
-    if includes(caller.role, "admin") and (said.scope or caller.scope):
-        return said.scope or str(caller.scope)
+def _scope(metadata: Peek, caller: Principal) -> str:
+    """Return the scope of a publication (*Authentication*, rules 7 and 8). Raises FORBIDDEN."""
+    if includes(caller.role, "admin") and (metadata.scope or caller.scope):
+        return metadata.scope or str(caller.scope)
     if caller.scope is None:
         raise forbidden("Publishing needs a scope, and this credential has none")
-    if said.scope not in (None, caller.scope):
-        raise forbidden(f"The package is of the scope '{said.scope}'; yours is '{caller.scope}'")
+    if metadata.scope not in (None, caller.scope):
+        raise forbidden(f"The package belongs to the scope '{metadata.scope}'; yours is '{caller.scope}'")
     return caller.scope
 
 

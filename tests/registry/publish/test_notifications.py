@@ -1,4 +1,4 @@
-"""What is told of publishing besides the job: entries of the transparency log, and webhooks."""
+"""Publishing adds entries to the transparency log and notifies webhooks."""
 
 import base64
 import json
@@ -15,7 +15,7 @@ from support.web_server import WebServer, reply
 
 
 @pytest.fixture(scope="module")
-def hooks(database_setting: Mapping[str, str]) -> Iterator[WebServer]:  # one for each database: who tells it is known
+def hooks(database_setting: Mapping[str, str]) -> Iterator[WebServer]:  # one per database, so that its sender is known
     with WebServer({"/passed": reply(b""), "/failed": reply(b"", 500)}) as running:
         yield running
 
@@ -30,7 +30,7 @@ def registry(
         "SKILL_REGISTRY_WEBHOOKS_VALIDATION_PASSED_URL": f"{hooks.url}/passed",
         "SKILL_REGISTRY_WEBHOOKS_VALIDATION_FAILED_URL": f"{hooks.url}/failed",
     }
-    folder: Path = tmp_path_factory.mktemp("told")
+    folder: Path = tmp_path_factory.mktemp("notifications")
     with Registry(folder, env=environment) as running:
         yield running
 
@@ -46,13 +46,13 @@ def test_each_change_of_a_version_is_in_the_log_once(registry: Registry) -> None
     for change in ("yank", "yank", "unyank"):
         path = f"/api/v1/registry/skills/acme/logged/1.0.0/{change}"
         assert registry.http.post(path, headers=yanker).status_code == 200
-    told = [entry for entry in entries(registry) if entry.get("skill_id") == "acme/logged"]
-    assert [entry["kind"] for entry in told] == ["publish", "yank", "unyank"]
-    assert {entry["sha256"] for entry in told} == {job["checksum"]}
-    assert all(entry["digest"].startswith("sha256:") for entry in told)
+    logged = [entry for entry in entries(registry) if entry.get("skill_id") == "acme/logged"]
+    assert [entry["kind"] for entry in logged] == ["publish", "yank", "unyank"]
+    assert {entry["sha256"] for entry in logged} == {job["checksum"]}
+    assert all(entry["digest"].startswith("sha256:") for entry in logged)
 
 
-def test_what_was_published_can_be_proved_with_the_public_key(registry: Registry) -> None:
+def test_a_publication_can_be_proved_with_the_public_key(registry: Registry) -> None:
     registry.finished(registry.publish(skill_package("proved")))
     key = registry.get("/api/v1/log/key").json()["data"]["key"]
     _, size, root = Verifier(key).read(registry.get("/api/v1/log/checkpoint").text)
@@ -63,9 +63,9 @@ def test_what_was_published_can_be_proved_with_the_public_key(registry: Registry
     assert is_included(leaf_hash(texts[number].encode()), number, size, steps, root)
 
 
-def test_a_hook_is_told_once_and_one_that_fails_holds_up_nothing(registry: Registry, hooks: WebServer) -> None:
-    job = registry.finished(registry.publish(skill_package("told")))
-    registry.wait_for(lambda: any(b"acme/told" in body for _, body in hooks.posted))
-    told = [json.loads(body) for _, body in hooks.posted if b"acme/told" in body]
-    assert [(one["event"], one["job_id"]) for one in told] == [("all_checks_passed", job["job_id"])]
-    assert told[0]["checksum"] == job["checksum"]
+def test_a_webhook_is_notified_once_and_a_failing_one_delays_nothing(registry: Registry, hooks: WebServer) -> None:
+    job = registry.finished(registry.publish(skill_package("notified")))
+    registry.wait_for(lambda: any(b"acme/notified" in body for _, body in hooks.posted))
+    events = [json.loads(body) for _, body in hooks.posted if b"acme/notified" in body]
+    assert [(event["event"], event["job_id"]) for event in events] == [("all_checks_passed", job["job_id"])]
+    assert events[0]["checksum"] == job["checksum"]
