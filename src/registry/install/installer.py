@@ -67,7 +67,7 @@ class Installer:
         """
         self._project.check()
         located = self._locate(order.origin)
-        fetched_from = pinned(self._offers.reachable(located.origin), order.commit)
+        fetched_from = pinned(self._offers.with_credentials(located.origin), order.commit)
         on_refused = partial(self._parts.notify_refused, located.listed)
         with self._packages.staged(fetched_from, on_refused=on_refused) as staged:
             _check_package(staged.package, located, order)

@@ -96,7 +96,7 @@ class Upgrader:
     ) -> tuple[Outcome, str]:
         install = self._changeable(stored, install, body.version)
         following = msgspec.structs.replace(install, origin=self._origin_now(install), following=None)
-        origin = self._offers.reachable(following.origin)
+        origin = self._offers.with_credentials(following.origin)
         is_same_target = following.origin == install.origin and body.version in (None, stored.skill.version)
         if is_same_target and isinstance(origin, GitOrigin) and self._latest(origin, latest) == install.commit:
             return "up_to_date", stored.skill.version
@@ -140,7 +140,7 @@ class Upgrader:
         """Return the current origin of a skill in its source. Raises CONFLICT if the source has moved it."""
         if install.source is None or install.listed is None:
             return install.origin
-        offer = self._offers.of(install.source, install.listed)
+        offer = self._offers.current(install.source, install.listed)
         if offer is None or offer.listed.origin is None:
             raise conflict(f"source '{install.source}' does not list it any more")
         if _place(offer.listed.origin) != _place(install.origin):

@@ -151,7 +151,7 @@ class Services:
         work = [
             Part("watching", self.scanner.start, self.scanner.stop),
             Part("embedding", self.engine.start_indexing, self.engine.stop_indexing),
-            Part("sources", self.sources.start, self.sources.rest),
+            Part("sources", self.sources.start, self.sources.pause),
             Part("webhooks", self.webhooks.start, self.webhooks.stop),
             Part("findings", findings.start, findings.stop),
             Part("snapshots", snapshots.start, snapshots.stop),

@@ -1,1 +1,1 @@
-"""Sources: where skills that are not installed are advertised, and what each of them lists."""
+"""Sources of skills that can be installed: reads what each source lists and keeps the catalog up to date."""

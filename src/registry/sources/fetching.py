@@ -1,4 +1,4 @@
-"""Reading a source anew: over git, over HTTP, or from a folder; and fetching one origin for whoever installs it."""
+"""Reads sources over git, over HTTP or from a folder, and fetches origins for installations."""
 
 import hashlib
 import json
@@ -15,41 +15,47 @@ from registry.domain.source_entry import Listing, SourceEntry
 from registry.outbound import FetchedResponse, OutboundClient, OutboundError, Validators, shown
 from registry.outbound.git import Git
 from registry.runtime.atomic_files import TEMPORARY_PREFIX
-from registry.sources.archives import top, unpacked
-from registry.sources.marketplace import MAX_DOCUMENT_BYTES, PLACES, UnreadableDocument, parse_document, remote_listing
+from registry.sources.archives import top_folder, unpack_archive
+from registry.sources.marketplace import (
+    DEFAULT_PATHS,
+    MAX_DOCUMENT_BYTES,
+    UnreadableDocument,
+    parse_document,
+    remote_listing,
+)
 from registry.sources.tree import read_tree
 
 FOLDER = "sources"
-"""The folder of what is fetched, in the data directory."""
+"""The folder for fetched files in the data directory."""
 
 _IN_FLIGHT = ".fetched"
-"""The folder of what is fetched for a moment: no source has a name that begins with a dot."""
+"""The folder for temporary files. It clashes with no source, because names of sources do not begin with a dot."""
 
 
-class Read(NamedTuple):
-    """What a source lists now; `mark` names that state, so that what has not changed is not read again."""
+class SourceContents(NamedTuple):
+    """The current listing of a source. `mark` identifies this state, so that an unchanged source is not read again."""
 
     mark: str
     listing: Listing
 
 
 class Fetched(NamedTuple):
-    """An origin on disk: a folder with its commit, or one file without."""
+    """A fetched origin: a folder with its commit, or a single file without commit."""
 
     commit: str | None
     path: Path
 
 
 class Fetcher:
-    """Reads sources, keeping what it fetched below `folder`, and fetches origins.
+    """Reads sources and fetches origins. Stores fetched files below `folder`.
 
     Args:
-        outbound: For HTTP.
-        git: For repositories.
-        folder: A folder of ours; a source has a folder of its name in it.
-        download_bytes: The largest file fetched over HTTP.
-        unpacked_bytes: How much a zip of skills may hold.
-        download_seconds: How long that may take.
+        outbound: The HTTP client.
+        git: The git client.
+        folder: The folder for fetched files, with a subfolder per source.
+        download_bytes: The maximum size of a download.
+        unpacked_bytes: The maximum unpacked size of a zip of skills.
+        download_seconds: The time limit of a download.
     """
 
     def __init__(
@@ -69,8 +75,8 @@ class Fetcher:
         self._download_seconds = download_seconds
         self._unpacked_bytes = unpacked_bytes
 
-    def read(self, source: SourceEntry, mark: str) -> Read | None:
-        """Return what a source lists, or None where its state is still that of `mark`.
+    def read(self, source: SourceEntry, mark: str) -> SourceContents | None:
+        """Return the listing of a source, or None if its state still matches `mark`.
 
         Raises OutboundError, UnreadableDocument, OSError.
         """
@@ -81,9 +87,11 @@ class Fetcher:
         if source.type == "zip":
             return self._read_zip(source, mark)
         root = Path(str(source.path)).expanduser().absolute()
-        return Read("", read_tree(root, lambda place: parse_origin({"type": "local", "path": str(root / place)})))
+        return SourceContents(
+            "", read_tree(root, lambda place: parse_origin({"type": "local", "path": str(root / place)}))
+        )
 
-    def _read_git(self, source: SourceEntry, mark: str) -> Read | None:
+    def _read_git(self, source: SourceEntry, mark: str) -> SourceContents | None:
         ref = GitRef(branch=source.branch) if source.branch else None
         origin = GitOrigin(url=str(source.url), ref=ref)
         commit = self._git.latest(origin)
@@ -92,53 +100,53 @@ class Fetcher:
             return None
         home.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=TEMPORARY_PREFIX, dir=home) as folder:
-            # Named after the source, since a skill in the root of its repository is named after its folder.
+            # Named after the source, because a skill in the root of a repository is named after its folder.
             fetched = self._git.fetch(origin, Path(folder) / "tree" / source.name)
             _replace(Path(folder) / "tree", home / fetched.commit)
         for other in home.iterdir():
             if other.name != fetched.commit and not other.name.startswith(TEMPORARY_PREFIX):
                 shutil.rmtree(other, ignore_errors=True)
-        known: dict[str, Any] = {"type": "git", "url": without_credentials(str(source.url))}
-        known |= {"ref": {"branch": source.branch}} if source.branch else {}
+        fields: dict[str, Any] = {"type": "git", "url": without_credentials(str(source.url))}
+        fields |= {"ref": {"branch": source.branch}} if source.branch else {}
         tree = home / fetched.commit / source.name
-        return Read(
+        return SourceContents(
             fetched.commit,
-            read_tree(tree, lambda place: parse_origin(known if place == "." else known | {"subdir": place})),
+            read_tree(tree, lambda place: parse_origin(fields if place == "." else fields | {"subdir": place})),
         )
 
-    def _read_http(self, source: SourceEntry, mark: str) -> Read | None:
-        kept = self._folder / source.name / "marketplace.json"
-        answer = self._document(str(source.url), _validators(mark) if kept.is_file() else Validators())
-        if answer.body is None:
+    def _read_http(self, source: SourceEntry, mark: str) -> SourceContents | None:
+        stored = self._folder / source.name / "marketplace.json"
+        response = self._document(str(source.url), _validators(mark) if stored.is_file() else Validators())
+        if response.body is None:
             return None
-        listing = remote_listing(parse_document(answer.body), _absolute_to(answer.url))
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_bytes(answer.body)
-        return Read(json.dumps(answer.validators), listing)
+        listing = remote_listing(parse_document(response.body), _absolute_to(response.url))
+        stored.parent.mkdir(parents=True, exist_ok=True)
+        stored.write_bytes(response.body)
+        return SourceContents(json.dumps(response.validators), listing)
 
-    def _read_zip(self, source: SourceEntry, mark: str) -> Read | None:
-        known, before = json.loads(mark) if mark else (Validators(), "")
-        answer = self._outbound.get(
-            str(source.url), limit=self._download_bytes, seconds=self._download_seconds, known=Validators(*known)
+    def _read_zip(self, source: SourceEntry, mark: str) -> SourceContents | None:
+        validators, old_digest = json.loads(mark) if mark else (Validators(), "")
+        response = self._outbound.get(
+            str(source.url), limit=self._download_bytes, seconds=self._download_seconds, known=Validators(*validators)
         )
-        if answer.body is None or (seen := hashlib.sha256(answer.body).hexdigest()) == before:
+        if response.body is None or (digest := hashlib.sha256(response.body).hexdigest()) == old_digest:
             return None
         with self._temporary() as folder:
-            (folder / "archive").write_bytes(answer.body)
-            # Named after the source, since a skill in the root of the zip is named after its folder.
+            (folder / "archive").write_bytes(response.body)
+            # Named after the source, because a skill in the root of the zip is named after its folder.
             tree = self._unpack(folder / "archive", folder / source.name)
-            above = top(tree)
-            given = {"type": "zip", "url": without_credentials(str(source.url))}
+            top = top_folder(tree)
+            fields = {"type": "zip", "url": without_credentials(str(source.url))}
 
             def origin_of(place: str) -> Origin:
-                subdir = "/".join(part for part in (above, place) if part not in ("", "."))
-                return parse_origin(given | {"subdir": subdir} if subdir else given)
+                subdir = "/".join(part for part in (top, place) if part not in ("", "."))
+                return parse_origin(fields | {"subdir": subdir} if subdir else fields)
 
-            return Read(json.dumps([answer.validators, seen]), read_tree(tree / above, origin_of))
+            return SourceContents(json.dumps([response.validators, digest]), read_tree(tree / top, origin_of))
 
     def _unpack(self, archive: Path, folder: Path) -> Path:
         limits = {"archive_bytes": self._download_bytes, "total_bytes": self._unpacked_bytes}
-        return unpacked(archive, folder, **limits)
+        return unpack_archive(archive, folder, **limits)
 
     @contextmanager
     def _temporary(self) -> Iterator[Path]:
@@ -148,24 +156,24 @@ class Fetcher:
             yield Path(folder)
 
     def _document(self, url: str, known: Validators) -> FetchedResponse:
-        """Return the document at a URL, or at one of the usual places below it."""
+        """Return the document at a URL or at one of the default paths below it."""
         problem: Exception | None = None
         for place in _places(url):
             try:
-                answer = self._outbound.get(
+                response = self._outbound.get(
                     place, limit=MAX_DOCUMENT_BYTES, seconds=self._download_seconds, known=known
                 )
-                if answer.body is not None:
-                    parse_document(answer.body)
+                if response.body is not None:
+                    parse_document(response.body)
             except (OutboundError, UnreadableDocument) as error:
                 problem = problem or error
             else:
-                return answer
+                return response
         raise problem or OutboundError(f"{shown(url)} has no marketplace document")
 
     @contextmanager
     def fetching(self, origin: Origin) -> Iterator[Fetched]:
-        """Fetch an origin for the block: a folder, or a zip. Raises as `fetch` does."""
+        """Fetch an origin for the block: a folder, or a zip. Raises what `fetch` raises."""
         with self._temporary() as folder:
             fetched = self.fetch(origin, folder / "fetched")
             if isinstance(origin, ZipOrigin) and origin.subdir:
@@ -176,33 +184,33 @@ class Fetcher:
             yield fetched
 
     def latest(self, origin: GitOrigin) -> str:
-        """Return the commit an origin stands for now. Raises OutboundError."""
+        """Return the current commit of an origin. Raises OutboundError."""
         return self._git.latest(origin)
 
     def fetch(self, origin: Origin, into: Path) -> Fetched:
-        """Fetch an origin: a repository to the folder `into`, a file behind a URL to the file `into`; neither exists.
+        """Fetch a repository into the folder `into`, or a URL into the file `into`, which must not exist.
 
-        Raises OutboundError, ValueError for an origin that is not elsewhere, OSError.
+        Raises OutboundError, ValueError for an origin without a URL, OSError.
         """
         if isinstance(origin, GitOrigin):
             return Fetched(*self._git.fetch(origin, into))
         if not isinstance(origin, HttpOrigin | ZipOrigin):
-            raise ValueError("only origins behind a URL are fetched")
+            raise ValueError("only origins with a URL can be fetched")
         self._outbound.download(origin.url, into, limit=self._download_bytes, seconds=self._download_seconds)
         return Fetched(None, into)
 
-    def tidy(self) -> None:
-        """Remove what a process that was killed has left half-fetched."""
+    def remove_partial(self) -> None:
+        """Remove incomplete fetches of a process that was killed."""
         for left in self._folder.glob(f"[!.]*/{TEMPORARY_PREFIX}*"):
             shutil.rmtree(left, ignore_errors=True)
 
-    def forget(self, name: str) -> None:
-        """Remove what was kept of a source."""
+    def remove(self, name: str) -> None:
+        """Remove the stored files of a source."""
         shutil.rmtree(self._folder / name, ignore_errors=True)
 
 
 def remove_fetched(data_dir: Path) -> None:
-    """Remove what installations that were killed have left. Only one process may use the data directory."""
+    """Remove files that killed installations have left. Only one process may use the data directory."""
     shutil.rmtree(data_dir / FOLDER / _IN_FLIGHT, ignore_errors=True)
 
 
@@ -216,7 +224,7 @@ def _places(url: str) -> list[str]:
     parts = urlsplit(url)
     if parts.query or parts.path.endswith((".json", "/marketplace")):
         return [url]
-    return [f"{url.rstrip('/')}/{place}" for place in PLACES]
+    return [f"{url.rstrip('/')}/{place}" for place in DEFAULT_PATHS]
 
 
 def _absolute_to(base: str) -> Callable[[str], str]:
@@ -228,6 +236,6 @@ def _validators(mark: str) -> Validators:
 
 
 def without_credentials(url: str) -> str:
-    """Return a URL that may be kept and answered."""
+    """Return the URL without user and password, for storage and responses."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

@@ -1,6 +1,6 @@
-"""Marketplace documents: read in the plugin form of Claude Code and in our flat one, and written in both.
+"""Reads and writes marketplace documents, in the plugin form of Claude Code and in our flat form.
 
-A document is anybody's: every entry is read by itself, and one that breaks a rule is left out and told.
+Documents are untrusted. Each entry is read separately; an invalid one is skipped with a warning.
 """
 
 import posixpath
@@ -17,8 +17,8 @@ from registry.domain.origins import GitOrigin, GitRef, Origin, ZipOrigin, parse_
 from registry.domain.source_entry import Listed, Listing
 from registry.errors import RegistryError
 
-PLACES = (".claude-plugin/marketplace.json", "marketplace.json")
-"""Where a document is looked for, in this order."""
+DEFAULT_PATHS = (".claude-plugin/marketplace.json", "marketplace.json")
+"""The paths at which a document is searched, in this order."""
 
 MAX_DOCUMENT_BYTES = 10 << 20
 MAX_ENTRIES = 10_000
@@ -29,17 +29,17 @@ _NOT_TEXT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 _REPOSITORY = re.compile(r"[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _VERSION = re.compile(r"(?:0|[1-9][0-9]{0,8})\.(?:0|[1-9][0-9]{0,8})\.(?:0|[1-9][0-9]{0,8})")
-_UNFIT_FOR_NAMES = re.compile(r"[^a-z0-9]+")
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 
 _Entry = TypeVar("_Entry")
 
 
 class UnreadableDocument(Exception):
-    """A file is no marketplace document; the message says why."""
+    """A file is not a marketplace document. The message tells why."""
 
 
 class Plugin(msgspec.Struct, kw_only=True):
-    """An entry of the plugin form: one skill, or several in the folders `skills` names."""
+    """An entry of the plugin form: one skill, or several in the folders `skills`."""
 
     name: str
     source: str | dict[str, Any]
@@ -52,9 +52,9 @@ class Plugin(msgspec.Struct, kw_only=True):
     license: str | None = None
     skills: list[str] | str = msgspec.field(default_factory=list)
 
-    def described(self, skill_id: str, origin: Origin | None) -> Listed:
-        """Return what the entry says of one of its skills."""
-        return checked(
+    def listed_as(self, skill_id: str, origin: Origin | None) -> Listed:
+        """Return one skill of the plugin, with the metadata of the plugin."""
+        return validated(
             {
                 "id": skill_id,
                 "name": skill_id.rpartition("/")[2],
@@ -68,7 +68,7 @@ class Plugin(msgspec.Struct, kw_only=True):
         )
 
     def folders(self) -> list[str]:
-        """Return the folders of the plugin's skills, below the plugin's own; `.` is the plugin itself."""
+        """Return the folders of the skills, relative to the plugin. `.` is the plugin itself."""
         return [self.skills] if isinstance(self.skills, str) else self.skills[:MAX_FOLDERS]
 
 
@@ -97,7 +97,7 @@ class _Document(msgspec.Struct):
 
 
 class MarketplaceDocument(NamedTuple):
-    """The entries of a document that could be read, and what was amiss with the others."""
+    """The valid entries of a document, and warnings about the others."""
 
     plugins: list[Plugin]
     skills: list[FlatSkill]
@@ -106,136 +106,136 @@ class MarketplaceDocument(NamedTuple):
 
 
 def parse_document(data: bytes) -> MarketplaceDocument:
-    """Read a document, also one in our own envelope. Raises UnreadableDocument."""
+    """Parse a document, also one within our response envelope. Raises UnreadableDocument."""
     try:
-        found = msgspec.json.decode(data, type=_Document)
+        document = msgspec.json.decode(data, type=_Document)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise UnreadableDocument(f"the marketplace document cannot be read: {str(error)[:200]}") from None
-    if found.data is not UNSET:
-        found = found.data
-    if found.plugins is UNSET and found.skills is UNSET:
+    if document.data is not UNSET:
+        document = document.data
+    if document.plugins is UNSET and document.skills is UNSET:
         raise UnreadableDocument("the marketplace document has neither 'plugins' nor 'skills'")
     warnings: list[str] = []
-    plugins = list(_entries(found.plugins or [], Plugin, warnings))
-    skills = list(_entries(found.skills or [], FlatSkill, warnings))
-    root = found.metadata.plugin_root if found.metadata is not UNSET else ""
+    plugins = list(_entries(document.plugins or [], Plugin, warnings))
+    skills = list(_entries(document.skills or [], FlatSkill, warnings))
+    root = document.metadata.plugin_root if document.metadata is not UNSET else ""
     return MarketplaceDocument(plugins, skills, root, warnings)
 
 
 def _entries(raws: Sequence[msgspec.Raw], kind: type[_Entry], warnings: list[str]) -> Iterator[_Entry]:
     if len(raws) > MAX_ENTRIES:
         warnings.append(f"only the first {MAX_ENTRIES:,} of {len(raws):,} entries are read")
-    for place, raw in enumerate(raws[:MAX_ENTRIES]):
+    for number, raw in enumerate(raws[:MAX_ENTRIES]):
         try:
             yield msgspec.json.decode(raw, type=kind)
         except (msgspec.MsgspecError, RecursionError) as error:
-            warnings.append(f"entry {place} was left out: {str(error)[:200]}")
+            warnings.append(f"entry {number} was skipped: {str(error)[:200]}")
 
 
 def remote_listing(document: MarketplaceDocument, absolute: Callable[[str], str]) -> Listing:
-    """Return what a document lists that can be had without the folder it lies in.
+    """Return the skills of a document that do not depend on the folder of the document.
 
-    `absolute` makes a URL relative to the document a whole one.
+    `absolute` resolves a URL relative to the document.
     """
     listing = Listing(warnings=list(document.warnings))
     for plugin in document.plugins:
-        with_left_out(listing, plugin.name, partial(remote_skills, plugin))
+        add_or_warn(listing, plugin.name, partial(remote_skills, plugin))
     for skill in document.skills:
-        with_left_out(listing, skill.id, partial(_flat_skills, skill, absolute))
-    return without_repeats(listing)
+        add_or_warn(listing, skill.id, partial(_flat_skills, skill, absolute))
+    return deduplicated(listing)
 
 
-def with_left_out(listing: Listing, name: str, read: Callable[[], list[Listed]]) -> None:
-    """Add what `read` returns, or a warning where an entry breaks a rule."""
+def add_or_warn(listing: Listing, name: str, read: Callable[[], list[Listed]]) -> None:
+    """Add the skills that `read` returns, or a warning if it raises an error."""
     if len(listing.skills) >= MAX_ENTRIES:
         return
     try:
         listing.skills += read()
     except (RegistryError, ValueError) as error:
-        left_out(listing, name, str(error)[:200])
+        warn_skipped(listing, name, str(error)[:200])
 
 
-def left_out(listing: Listing, name: str, reason: str) -> None:
-    """Tell that something was left out; of very many, that is told of some."""
+def warn_skipped(listing: Listing, name: str, reason: str) -> None:
+    """Add a warning about a skipped entry, up to `MAX_WARNINGS`."""
     if len(listing.warnings) < MAX_WARNINGS:
-        listing.warnings.append(f"'{plain(name, 100)}' was left out: {reason}")
+        listing.warnings.append(f"'{plain(name, 100)}' was skipped: {reason}")
 
 
-def without_repeats(listing: Listing) -> Listing:
-    """Keep the first skill of each id, and at most `MAX_WARNINGS` warnings."""
-    kept = {skill.id: skill for skill in reversed(listing.skills)}
-    repeated = len(listing.skills) - len(kept)
+def deduplicated(listing: Listing) -> Listing:
+    """Return a listing with the first skill of each id and at most `MAX_WARNINGS` warnings."""
+    by_id = {skill.id: skill for skill in reversed(listing.skills)}
+    repeated = len(listing.skills) - len(by_id)
     if repeated:
-        listing.warnings.insert(0, f"{repeated} entries repeat an id and were left out")
-    return Listing(skills=sorted(kept.values(), key=lambda skill: skill.id), warnings=listing.warnings[:MAX_WARNINGS])
+        listing.warnings.insert(0, f"{repeated} entries repeat an id and were skipped")
+    return Listing(skills=sorted(by_id.values(), key=lambda skill: skill.id), warnings=listing.warnings[:MAX_WARNINGS])
 
 
 def remote_skills(plugin: Plugin) -> list[Listed]:
-    """Return the skills of a plugin that lies elsewhere. Raises RegistryError, ValueError."""
+    """Return the skills of a plugin with a remote source. Raises RegistryError, ValueError."""
     if isinstance(plugin.source, str):
-        raise ValueError("its source is a path, which means nothing outside a repository")
+        raise ValueError("its source is a path, which is valid only within a repository")
     origin = _plugin_origin(plugin.source)
     if not plugin.folders() or not isinstance(origin, GitOrigin):
-        return [plugin.described(plugin.name, origin)]
+        return [plugin.listed_as(plugin.name, origin)]
     return [_skill_in(plugin, origin, posixpath.normpath(folder)) for folder in plugin.folders()]
 
 
 def _skill_in(plugin: Plugin, origin: GitOrigin, folder: str) -> Listed:
     if folder == ".":
-        return plugin.described(plugin.name, origin)
+        return plugin.listed_as(plugin.name, origin)
     subdir = posixpath.join(origin.subdir or "", folder)
-    given = msgspec.to_builtins(origin) | {"subdir": subdir}
-    return plugin.described(posixpath.basename(folder).lower(), parse_origin(given))
+    fields = msgspec.to_builtins(origin) | {"subdir": subdir}
+    return plugin.listed_as(posixpath.basename(folder).lower(), parse_origin(fields))
 
 
 def _plugin_origin(source: Mapping[str, Any]) -> Origin:
-    """Return where a plugin lies. Raises RegistryError, ValueError for what is not understood."""
+    """Return the origin of a plugin. Raises RegistryError, and ValueError for an unsupported source."""
     kind, url = source.get("source"), source.get("repo", source.get("url"))
     if kind == "archive":
         return parse_origin({"type": "zip", "url": url})
     if kind not in ("github", "url", "git-subdir") or not isinstance(url, str):
-        raise ValueError(f"sources of the kind {str(kind)[:40]!r} are not supported")
+        raise ValueError(f"the source type {str(kind)[:40]!r} is not supported")
     if _REPOSITORY.fullmatch(url):
         url = f"https://github.com/{url}"
-    given: dict[str, Any] = {"type": "git", "url": url}
+    fields: dict[str, Any] = {"type": "git", "url": url}
     if isinstance(commit := source.get("sha"), str) and _COMMIT.fullmatch(commit):
-        given["ref"] = {"commit": commit}
+        fields["ref"] = {"commit": commit}
     elif source.get("ref"):
-        given["ref"] = {"branch": source["ref"]}
+        fields["ref"] = {"branch": source["ref"]}
     if source.get("path"):
-        given["subdir"] = posixpath.normpath(str(source["path"]))
-    return parse_origin(given)
+        fields["subdir"] = posixpath.normpath(str(source["path"]))
+    return parse_origin(fields)
 
 
 def flat_skill(skill: FlatSkill, absolute: Callable[[str], str]) -> Listed:
     """Return an entry of the flat form as a skill. Raises RegistryError, ValueError."""
-    given = msgspec.to_builtins(skill) | {"name": skill.name or skill.id}
+    fields = msgspec.to_builtins(skill) | {"name": skill.name or skill.id}
     if skill.download_url:
         url = absolute(skill.download_url)
-        given |= {"download_url": url, "origin": parse_origin({"type": "zip", "url": url})}
-    return checked(given)
+        fields |= {"download_url": url, "origin": parse_origin({"type": "zip", "url": url})}
+    return validated(fields)
 
 
 def _flat_skills(skill: FlatSkill, absolute: Callable[[str], str]) -> list[Listed]:
     return [flat_skill(skill, absolute)]
 
 
-def checked(given: Mapping[str, Any]) -> Listed:
-    """Return one skill of strangers' words: control characters out, lengths bounded, names and versions checked.
+def validated(fields: Mapping[str, Any]) -> Listed:
+    """Return a skill from untrusted values: removes control characters, bounds lengths, checks ids and versions.
 
     Raises msgspec.ValidationError, a ValueError.
     """
-    version = str(given.get("version") or "")
-    texts = {name: plain(given.get(name), most) for name, most in (("name", 100), ("description", 1024))}
-    labels = {name: _labels(given.get(name) or []) for name in ("tags", "capabilities")}
-    values = {**given, **texts, **labels, "author": plain(given.get("author"), 200)}
-    values["license"] = plain(given.get("license"), 100) or None
+    version = str(fields.get("version") or "")
+    texts = {name: plain(fields.get(name), most) for name, most in (("name", 100), ("description", 1024))}
+    labels = {name: _labels(fields.get(name) or []) for name in ("tags", "capabilities")}
+    values = {**fields, **texts, **labels, "author": plain(fields.get("author"), 200)}
+    values["license"] = plain(fields.get("license"), 100) or None
     values["version"] = version if _VERSION.fullmatch(version) else "1.0.0"
     return msgspec.convert(values, Listed)
 
 
 def plain(value: object, most: int) -> str:
-    """Return a text as one line of at most `most` characters; anything else is no text."""
+    """Return a text as one line of at most `most` characters. Other values give an empty text."""
     return " ".join(_NOT_TEXT.sub(" ", value).split())[:most] if isinstance(value, str) else ""
 
 
@@ -244,12 +244,12 @@ def _labels(value: list[str] | str) -> list[str]:
 
 
 def claude_document(source: str, skills: Sequence[Listed]) -> dict[str, Any]:
-    """Return skills in the plugin form. Those without an origin a client could fetch are left out."""
-    name = _UNFIT_FOR_NAMES.sub("-", source).strip("-")
+    """Return skills in the plugin form, without those whose origin a client cannot fetch."""
+    name = _NOT_IN_NAMES.sub("-", source).strip("-")
     plugins = [
         {
-            "name": _UNFIT_FOR_NAMES.sub("-", skill.id).strip("-"),
-            "source": where,
+            "name": _NOT_IN_NAMES.sub("-", skill.id).strip("-"),
+            "source": plugin_source,
             "description": skill.description,
             "version": skill.version,
             "strict": False,
@@ -258,20 +258,20 @@ def claude_document(source: str, skills: Sequence[Listed]) -> dict[str, Any]:
             **({"tags": skill.tags} if skill.tags else {}),
         }
         for skill in skills
-        if (where := _plugin_source(skill.origin))
+        if (plugin_source := _plugin_source(skill.origin))
     ]
     return {"name": name, "owner": {"name": name}, "plugins": plugins}
 
 
 def _plugin_source(origin: Origin | None) -> dict[str, str] | None:
     if isinstance(origin, ZipOrigin):
-        if origin.subdir or not origin.url.lower().startswith("https://"):  # Claude Code takes neither
+        if origin.subdir or not origin.url.lower().startswith("https://"):  # Claude Code supports neither
             return None
         return {"source": "archive", "url": origin.url}
     if not isinstance(origin, GitOrigin):
         return None
-    where = {"source": "git-subdir", "path": origin.subdir} if origin.subdir else {"source": "url"}
-    return {**where, "url": origin.url, **_plugin_ref(origin.ref)}
+    location = {"source": "git-subdir", "path": origin.subdir} if origin.subdir else {"source": "url"}
+    return {**location, "url": origin.url, **_plugin_ref(origin.ref)}
 
 
 def _plugin_ref(ref: GitRef | None) -> dict[str, str]:

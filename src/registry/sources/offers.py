@@ -1,4 +1,4 @@
-"""Which skill of which source is meant, and how its origin is reached."""
+"""Finds the listed skill that a request names, and the credentials for its origin."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from registry.sources.fetching import without_credentials
 
 
 class Offer(NamedTuple):
-    """A skill as a source lists it; `skill_id` is its id in search: `source/id`."""
+    """A skill that a source lists. `skill_id` is its id in search, `source/id`."""
 
     source: str
     listed: Listed
@@ -21,26 +21,26 @@ class Offer(NamedTuple):
 
 
 class Offers:
-    """What the sources list, looked up by id. `entries` returns the sources there are."""
+    """Looks up listed skills by id. `entries` returns the configured and added sources."""
 
     def __init__(self, database: Database, entries: Callable[[], Sequence[SourceEntry]]) -> None:
         self._database = database
         self._entries = entries
 
     def find(self, skill: str, source: str | None) -> Offer:
-        """Return the one skill that is meant: by its id in `source`, or in any, or by its id in search.
+        """Return the only skill with this id in `source`, in any source, or in search.
 
-        Raises NOT_FOUND for a source, SKILL_NOT_FOUND, CONFLICT where several sources have it.
+        Raises NOT_FOUND for the source, SKILL_NOT_FOUND, CONFLICT if several sources list the skill.
         """
-        if source is not None and all(one.name != source for one in self._entries()):
+        if source is not None and all(entry.name != source for entry in self._entries()):
             raise not_found(f"Source '{source}'")
-        found = [one for one in self._named(skill) if source in (None, one.source)]
-        if not found:
+        offers = [offer for offer in self._named(skill) if source in (None, offer.source)]
+        if not offers:
             raise skill_not_found(skill if source is None else f"{source}/{skill}")
-        if len(found) > 1:
-            names = ", ".join(f"'{one.skill_id}'" for one in found)
-            raise conflict(f"'{skill}' is ambiguous: say which of {names}")
-        return found[0]
+        if len(offers) > 1:
+            names = ", ".join(f"'{offer.skill_id}'" for offer in offers)
+            raise conflict(f"'{skill}' is ambiguous: use one of {names}")
+        return offers[0]
 
     def _named(self, skill: str) -> list[Offer]:
         sql = (
@@ -50,15 +50,17 @@ class Offers:
         rows = self._database.read(sql, (skill, skill))
         return [Offer(source, msgspec.json.decode(record, type=Listed), known) for source, record, known in rows]
 
-    def of(self, source: str, listed: str) -> Offer | None:
-        """Return what a source lists under an id now, None where it does not any more."""
-        return next((one for one in self._named(listed) if (one.source, one.listed.id) == (source, listed)), None)
+    def current(self, source: str, listed: str) -> Offer | None:
+        """Return the skill that a source currently lists with an id, None if it lists none."""
+        return next(
+            (offer for offer in self._named(listed) if (offer.source, offer.listed.id) == (source, listed)), None
+        )
 
-    def reachable(self, origin: Origin) -> Origin:
-        """Return an origin as it can be fetched: with the credentials of the source whose URL it has."""
+    def with_credentials(self, origin: Origin) -> Origin:
+        """Return an origin with the credentials of the source that has the same URL, if any."""
         if not isinstance(origin, GitOrigin | HttpOrigin | ZipOrigin):
             return origin
-        for one in self._entries():
-            if one.url is not None and without_credentials(one.url) == origin.url:
-                return msgspec.structs.replace(origin, url=one.url)
+        for entry in self._entries():
+            if entry.url is not None and without_credentials(entry.url) == origin.url:
+                return msgspec.structs.replace(origin, url=entry.url)
         return origin

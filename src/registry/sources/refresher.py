@@ -1,4 +1,4 @@
-"""Reading sources anew, all at once: one that hangs or fails keeps neither its like nor the caller waiting."""
+"""Refreshes sources concurrently. A source that hangs or fails delays neither other sources nor the caller."""
 
 import logging
 import queue
@@ -8,20 +8,20 @@ from collections.abc import Callable, Sequence
 
 from registry.domain.source_entry import SourceEntry
 from registry.outbound import OutboundError
-from registry.sources.fetching import Fetcher, Read
+from registry.sources.fetching import Fetcher, SourceContents
 from registry.sources.marketplace import UnreadableDocument
 
 _log = logging.getLogger("registry.sources")
 
-Outcome = Read | str | None
-"""What reading a source gave: its skills, why it failed, or None where nothing has changed."""
+Outcome = SourceContents | str | None
+"""The result of reading a source: its contents, an error message, or None if nothing has changed."""
 
-Keep = Callable[[SourceEntry, str, Outcome], None]
-"""Takes over an outcome, with the mark that was asked with."""
+StoreOutcome = Callable[[SourceEntry, str, Outcome], None]
+"""Stores an outcome. Gets the source and the mark that it was read with."""
 
 
 class Refresh:
-    """One source being read. `done` is set when what it lists has been taken over."""
+    """A source that is being read. `done` is set when the outcome is stored."""
 
     def __init__(self, source: SourceEntry, mark: str) -> None:
         self.source = source
@@ -30,74 +30,74 @@ class Refresh:
         self.done = threading.Event()
 
 
-class Refreshing:
-    """Reads each source in a thread of its own, and takes over the outcomes one after the other in another.
+class Refresher:
+    """Reads each source in a separate thread, and stores the outcomes one by one in another thread.
 
-    So only that one uses the database, and a thread that hangs holds nothing but its socket, until its own time limit.
+    Only the storing thread uses the database. A thread that hangs holds only a socket, until its time limit.
     """
 
-    def __init__(self, fetcher: Fetcher, keep: Keep) -> None:
+    def __init__(self, fetcher: Fetcher, store: StoreOutcome) -> None:
         self._fetcher = fetcher
-        self._keep = keep
+        self._store = store
         self._running: dict[str, Refresh] = {}
         self._outcomes: queue.SimpleQueue[tuple[Refresh, Outcome] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        self._keeper: threading.Thread | None = None
+        self._storing: threading.Thread | None = None
 
     def refresh(self, sources: Sequence[tuple[SourceEntry, str]], wait_seconds: float) -> None:
-        """Read sources, each with the mark of the state that is known, and wait for each as long as it may take.
+        """Read sources, each with the mark of its known state, and wait for each at most `wait_seconds`.
 
-        What is late goes on alone. A source that is being read already is not read twice.
+        Slow sources continue in the background. A source that is being read is not read again.
         """
-        for one in [self._start(source, mark) for source, mark in sources]:
-            one.done.wait(max(0.0, one.started_at + wait_seconds - time.monotonic()))
+        for refresh in [self._start(source, mark) for source, mark in sources]:
+            refresh.done.wait(max(0.0, refresh.started_at + wait_seconds - time.monotonic()))
 
     def _start(self, source: SourceEntry, mark: str) -> Refresh:
         with self._lock:
             if (running := self._running.get(source.name)) is not None and running.source == source:
                 return running
-            if self._keeper is None:
-                self._keeper = threading.Thread(target=self._keep_outcomes, name="sources", daemon=True)
-                self._keeper.start()
-            one = self._running[source.name] = Refresh(source, mark)
-        threading.Thread(target=self._read, args=(one,), name=f"source {source.name}", daemon=True).start()
-        return one
+            if self._storing is None:
+                self._storing = threading.Thread(target=self._store_outcomes, name="sources", daemon=True)
+                self._storing.start()
+            refresh = self._running[source.name] = Refresh(source, mark)
+        threading.Thread(target=self._read, args=(refresh,), name=f"source {source.name}", daemon=True).start()
+        return refresh
 
-    def waited(self, source: SourceEntry) -> float:
-        """Return for how many seconds a source has been being read; 0 where it is not."""
+    def running_seconds(self, source: SourceEntry) -> float:
+        """Return for how many seconds a source is being read, 0 if it is not."""
         with self._lock:
             running = self._running.get(source.name)
         return time.monotonic() - running.started_at if running else 0.0
 
-    def _read(self, one: Refresh) -> None:
+    def _read(self, refresh: Refresh) -> None:
         outcome: Outcome
         try:
-            outcome = self._fetcher.read(one.source, one.mark)
+            outcome = self._fetcher.read(refresh.source, refresh.mark)
         except (OutboundError, UnreadableDocument) as error:
             outcome = str(error)
         except OSError as error:
-            outcome = f"it cannot be read: {error.strerror or type(error).__name__}"
-        except Exception:
-            _log.exception("source %s cannot be read", one.source.name)
-            outcome = "an unexpected fault; see the server's log"
-        self._outcomes.put((one, outcome))
+            outcome = f"the source cannot be read: {error.strerror or type(error).__name__}"
+        except Exception:  # the caller waits for an outcome, whatever happens
+            _log.exception("source %s cannot be read", refresh.source.name)
+            outcome = "an unexpected error; see the log of the server"
+        self._outcomes.put((refresh, outcome))
 
-    def _keep_outcomes(self) -> None:
-        while (arrived := self._outcomes.get()) is not None:
-            one, outcome = arrived
+    def _store_outcomes(self) -> None:
+        while (item := self._outcomes.get()) is not None:
+            refresh, outcome = item
             try:
-                self._keep(one.source, one.mark, outcome)
-            except Exception:
-                _log.exception("what source %s lists cannot be kept", one.source.name)
+                self._store(refresh.source, refresh.mark, outcome)
+            except Exception:  # the thread must survive
+                _log.exception("the skills of source %s cannot be stored", refresh.source.name)
             with self._lock:
-                if self._running.get(one.source.name) is one:
-                    del self._running[one.source.name]
-            one.done.set()
+                if self._running.get(refresh.source.name) is refresh:
+                    del self._running[refresh.source.name]
+            refresh.done.set()
 
     def stop(self) -> None:
-        """Take over nothing more: what is still being read is read again another time."""
+        """Store no more outcomes. Sources that are being read are read again later."""
         with self._lock:
-            keeper = self._keeper
-        if keeper is not None:
+            storing = self._storing
+        if storing is not None:
             self._outcomes.put(None)
-            keeper.join()
+            storing.join()

@@ -1,4 +1,4 @@
-"""The sources of one running service: which there are, what each lists, and keeping that fresh."""
+"""The source service: adds, removes, lists and refreshes sources."""
 
 import datetime
 import logging
@@ -19,18 +19,18 @@ from registry.runtime.periodic_worker import PeriodicWorker
 from registry.sources.fetching import FOLDER, Fetcher
 from registry.sources.marketplace import claude_document
 from registry.sources.offers import Offers
-from registry.sources.refreshing import Outcome, Refreshing
+from registry.sources.refresher import Outcome, Refresher
 from registry.sources.store import SourceStore
 
 _log = logging.getLogger("registry.sources")
 
 MAX_SOURCES = 100
 
-_LOOK_SECONDS = 30.0
+_POLL_SECONDS = 30.0
 
 
 class SourceData(msgspec.Struct, kw_only=True):
-    """A source in answers. `skills` is how many it lists; `error` says why the last refresh failed."""
+    """A source in responses. `skills` is the number of its skills. `error` tells why the last refresh failed."""
 
     name: str
     type: SourceKind
@@ -46,7 +46,7 @@ class SourceData(msgspec.Struct, kw_only=True):
 
 
 class SourceSkills(msgspec.Struct, kw_only=True):
-    """The cards of what one source lists."""
+    """The cards of the skills of one source."""
 
     source_name: str
     skills: list[msgspec.Raw]
@@ -54,14 +54,14 @@ class SourceSkills(msgspec.Struct, kw_only=True):
 
 
 class SourceFault(msgspec.Struct, kw_only=True):
-    """Why a source could not be read the last time."""
+    """The error of the last refresh of a source."""
 
     source_name: str
     message: str
 
 
 class AllSkills(msgspec.Struct, kw_only=True):
-    """What every source lists; of one that fails what it listed before."""
+    """The skills of all sources. A failed source keeps its previous skills."""
 
     sources: list[SourceSkills]
     total_skills: int
@@ -70,7 +70,7 @@ class AllSkills(msgspec.Struct, kw_only=True):
 
 
 class MarketplaceSkill(msgspec.Struct, kw_only=True):
-    """A skill in the flat form of a marketplace document; its id is the one it has within the source."""
+    """A skill in the flat form of a marketplace document. Its id is the id within the source."""
 
     id: str
     name: str
@@ -90,12 +90,12 @@ class Marketplace(msgspec.Struct, kw_only=True):
 
 
 class Sources:
-    """The skills directory, the sources of the configuration and those added while running.
+    """The skills directory, the configured sources and those added at run time.
 
     Args:
-        settings: Names the configured sources, the limits and what may be reached.
-        catalog: Where what is listed becomes searchable.
-        clock: Tells the time.
+        settings: The configured sources, the limits and the allowed hosts.
+        catalog: Stores the listed skills, which makes them searchable.
+        clock: Returns the current time.
     """
 
     def __init__(self, settings: Settings, database: Database, catalog: Catalog, clock: Clock) -> None:
@@ -113,38 +113,39 @@ class Sources:
             download_seconds=limits.download_seconds,
         )
         self.offers = Offers(database, self.entries)
-        self._refreshing = Refreshing(self.fetcher, self._keep)
-        self._thread = PeriodicWorker("source ages", self._look)
+        self._refresher = Refresher(self.fetcher, self._store_outcome)
+        self._thread = PeriodicWorker("source ages", self._refresh_old)
 
     def entries(self) -> list[SourceEntry]:
-        """Return the sources that are asked, by priority; a configured one counts before an added one of its name."""
-        found: dict[str, SourceEntry] = {source.name: source for source in self._store.added()}
-        found |= {source.name: source for source in self._settings.sources}
-        return sorted(found.values(), key=lambda source: (source.priority, source.name))
+        """Return the sources by priority. A configured source overrides an added one with the same name."""
+        by_name: dict[str, SourceEntry] = {source.name: source for source in self._store.added()}
+        by_name |= {source.name: source for source in self._settings.sources}
+        return sorted(by_name.values(), key=lambda source: (source.priority, source.name))
 
     def _entry(self, name: str) -> SourceEntry:
-        found = next((source for source in self.entries() if source.name == name), None)
-        if found is None:
+        entry = next((source for source in self.entries() if source.name == name), None)
+        if entry is None:
             raise not_found(f"Source '{name[:64]}'")
-        return found
+        return entry
 
     def list(self) -> list[SourceData]:
         """Return every source, the skills directory first."""
         counts = self._store.counts()
-        own = [self._own(name, counts.get(name, 0)) for name in self._own_names()]
-        return [*own, *(self._data(source, counts.get(source.name, 0)) for source in self.entries())]
+        built_in = [self._built_in(name, counts.get(name, 0)) for name in self._built_in_names()]
+        return [*built_in, *(self._data(source, counts.get(source.name, 0)) for source in self.entries())]
 
-    def _own_names(self) -> Sequence[str]:
-        """Return the sources that are our own; records made through the API are those of the registry profile."""
+    def _built_in_names(self) -> Sequence[str]:
+        """Return the names of the built-in sources. Records exist in the registry profile only."""
         return (LOCAL,) if self._settings.profile == "local" else (LOCAL, REGISTRY)
 
-    def _own(self, name: str, count: int) -> SourceData:
-        here = name == LOCAL and self._settings.profile == "local"  # callers elsewhere are told no path of ours
+    def _built_in(self, name: str, count: int) -> SourceData:
+        # Remote callers get no local path.
+        has_path = name == LOCAL and self._settings.profile == "local"
         return SourceData(
             name=name,
             type="local",
             url=None,
-            path=str(self._settings.skills_dir) if here else None,
+            path=str(self._settings.skills_dir) if has_path else None,
             branch=None,
             priority=0,
             skills=count,
@@ -165,64 +166,64 @@ class Sources:
             priority=source.priority,
             skills=count,
             last_refreshed=state.last_refreshed,
-            error=self._late(source) or state.error,
+            error=self._timeout(source) or state.error,
             warnings=state.warnings,
             configured=self._is_configured(source.name),
         )
 
-    def _late(self, source: SourceEntry) -> str | None:
+    def _timeout(self, source: SourceEntry) -> str | None:
         wait = self._settings.limits.source_wait_seconds
-        late = self._refreshing.waited(source) >= wait
-        return f"it has not answered for {wait:g} s; what it listed before is shown" if late else None
+        is_late = self._refresher.running_seconds(source) >= wait
+        return f"the source has not responded for {wait:g} s; its previous skills are shown" if is_late else None
 
     def _is_configured(self, name: str) -> bool:
         return any(source.name == name for source in self._settings.sources)
 
     def add(self, source: SourceEntry) -> SourceData:
-        """Add a source and read it. Raises CONFLICT where one of its name exists."""
+        """Add a source and read it. Raises CONFLICT if the name exists or there are too many sources."""
         if self._is_configured(source.name):
             raise conflict(f"Source '{source.name}' already exists")
         if len(self.entries()) >= MAX_SOURCES:
-            raise conflict(f"There are {MAX_SOURCES} sources already, and each is read in a thread of its own")
+            raise conflict(f"There are already {MAX_SOURCES} sources, which is the maximum")
         self._store.add(source)
         self._refresh([source], self._settings.limits.source_wait_seconds)
         return self._data(source, self._store.counts().get(source.name, 0))
 
     def remove(self, name: str) -> None:
-        """Remove an added source and what it listed. Raises NOT_FOUND; CONFLICT for one of the configuration."""
-        if name in self._own_names() or self._is_configured(name):
-            raise conflict(f"Source '{name}' is set in the configuration and can only be removed there")
+        """Remove an added source and its skills. Raises NOT_FOUND; CONFLICT for a configured or built-in source."""
+        if name in self._built_in_names() or self._is_configured(name):
+            raise conflict(f"Source '{name}' is configured or built in and cannot be removed")
         self._entry(name)
         self._store.remove(name)
-        self.fetcher.forget(name)
+        self.fetcher.remove(name)
 
     def skills(self, name: str) -> SourceSkills:
-        """Return what one source lists. Raises NOT_FOUND."""
-        own = name in self._own_names()
-        cards = self._store.own_cards(name) if own else self._store.cards(self._entry(name).name)
+        """Return the skills of one source. Raises NOT_FOUND."""
+        is_built_in = name in self._built_in_names()
+        cards = self._store.built_in_cards(name) if is_built_in else self._store.cards(self._entry(name).name)
         return SourceSkills(source_name=name, skills=[msgspec.Raw(card) for card in cards], count=len(cards))
 
     def all_skills(self) -> AllSkills:
-        """Return what every source lists, and which could not be read the last time."""
+        """Return the skills of all sources, and the errors of their last refreshes."""
         sources = self.list()
         listed = [self.skills(source.name) for source in sources]
         return AllSkills(
             sources=listed,
-            total_skills=sum(one.count for one in listed),
+            total_skills=sum(source.count for source in listed),
             total_sources=len(listed),
-            errors=[SourceFault(source_name=one.name, message=one.error) for one in sources if one.error],
+            errors=[SourceFault(source_name=source.name, message=source.error) for source in sources if source.error],
         )
 
     def _listed(self, name: str) -> Sequence[Listed]:
-        if name in self._own_names():
-            return self._store.own_listed(name)
+        if name in self._built_in_names():
+            return self._store.built_in_listed(name)
         return self._store.listed(self._entry(name).name)
 
     def marketplace(self, name: str) -> Marketplace:
         """Return a source as a marketplace document in the flat form. Raises NOT_FOUND."""
         fields = MarketplaceSkill.__struct_fields__
         return Marketplace(
-            skills=[MarketplaceSkill(**{key: getattr(one, key) for key in fields}) for one in self._listed(name)]
+            skills=[MarketplaceSkill(**{key: getattr(skill, key) for key in fields}) for skill in self._listed(name)]
         )
 
     def claude_marketplace(self, name: str) -> dict[str, Any]:
@@ -230,56 +231,56 @@ class Sources:
         return claude_document(name, self._listed(name))
 
     def advertised(self, key: int) -> Listed | None:
-        """Return the skill of a document as its source lists it, or None where it is installed."""
+        """Return the listed skill with a document key, None if the skill is installed."""
         return self._store.find(key)
 
     def refresh(self) -> None:
-        """Read every source anew; those that are slow are read to the end in the background."""
+        """Refresh every source. Slow ones continue in the background."""
         self._refresh(self.entries(), self._settings.limits.source_wait_seconds)
 
     def read_new(self) -> None:
-        """Read the sources that nobody has tried to read yet."""
+        """Read the sources that were never read."""
         new = [source for source in self.entries() if not self._store.state(source).last_tried]
         self._refresh(new, self._settings.limits.source_wait_seconds)
 
     def _refresh(self, sources: Sequence[SourceEntry], wait_seconds: float) -> None:
         marks = [(source, self._store.state(source).mark) for source in sources]
-        self._refreshing.refresh(marks, wait_seconds)
+        self._refresher.refresh(marks, wait_seconds)
 
-    def _keep(self, source: SourceEntry, mark: str, outcome: Outcome) -> None:
+    def _store_outcome(self, source: SourceEntry, mark: str, outcome: Outcome) -> None:
         if source not in self.entries():
-            return  # removed, or changed, while it was being read
+            return  # the source was removed or changed while it was read
         if isinstance(outcome, str):
             _log.warning("source %s: %s", source.name, outcome)
             self._store.failed(source, outcome)
         elif outcome is None:
             self._store.unchanged(source, mark)
         else:
-            self._store.keep(source, outcome.mark, outcome.listing)
+            self._store.replace(source, outcome.mark, outcome.listing)
 
     def start(self) -> None:
-        """Forget what is no source any more, and read from now on every source whose list is old."""
-        self.fetcher.tidy()
-        for gone in self._store.keep_only(source.name for source in self.entries()):
-            self.fetcher.forget(gone)
+        """Remove the skills of removed sources, and start to refresh sources periodically."""
+        self.fetcher.remove_partial()
+        for name in self._store.remove_others(source.name for source in self.entries()):
+            self.fetcher.remove(name)
         self._thread.start()
 
-    def _look(self) -> float:
+    def _refresh_old(self) -> float:
         try:
             self._refresh([source for source in self.entries() if self._is_old(source)], wait_seconds=0)
-        except Exception:
-            _log.exception("the sources cannot be read; it is tried again later")
-        return _LOOK_SECONDS
+        except Exception:  # the thread must survive
+            _log.exception("the sources cannot be refreshed; the next round tries again")
+        return _POLL_SECONDS
 
     def _is_old(self, source: SourceEntry) -> bool:
         age = datetime.timedelta(seconds=self._settings.limits.source_refresh_seconds)
         return self._store.state(source).last_tried <= timestamp(self._clock() - age)
 
-    def rest(self) -> None:
-        """Read no more sources because of their age, until started again."""
+    def pause(self) -> None:
+        """Stop the periodic refresh until the next `start`."""
         self._thread.stop()
 
     def stop(self) -> None:
-        """Stop reading: what is under way counts for nothing."""
-        self._refreshing.stop()
-        self.rest()
+        """Stop, and discard refreshes that are running."""
+        self._refresher.stop()
+        self.pause()

@@ -1,4 +1,4 @@
-"""What sources list, in the catalog: added sources, how each stands, and its skills with their documents."""
+"""Stores the added sources, the state of each source, and its skills in the catalog."""
 
 import hashlib
 import itertools
@@ -14,15 +14,15 @@ from registry.domain.models import RESERVED_IDS, Skill, SourceType, timestamp
 from registry.domain.source_entry import LOCAL, REGISTRY, Listed, Listing, SourceEntry
 from registry.errors import conflict
 
-_TWIN = (
+_INSTALLED = (
     "from installs i join skills s on s.folder = i.folder join documents d on d.key = s.key"
     " where i.source = a.source and i.listed = a.id"
 )
-"""The installed skill of an advertised one, `a`."""
+"""Selects the document `d` of the installed skill of an advertised one, `a`."""
 
 
-def _own(name: str) -> str:
-    """Return which skills, `s`, a source of our own lists: folders that no other source lists, or records."""
+def _built_in(name: str) -> str:
+    """Return the SQL condition for the skills `s` of a built-in source: records, or folders of no other source."""
     if name == REGISTRY:
         return "s.advertised = 0 and s.folder is null"
     return (
@@ -32,7 +32,7 @@ def _own(name: str) -> str:
 
 
 class SourceState(msgspec.Struct, kw_only=True):
-    """How the last refreshes of a source went; `error` is null where the last one did well."""
+    """The result of the last refreshes of a source. `error` is null if the last one succeeded."""
 
     mark: str = ""
     last_tried: str = ""
@@ -42,10 +42,10 @@ class SourceState(msgspec.Struct, kw_only=True):
 
 
 class SourceStore:
-    """Reads and writes what sources list. The skills of one refresh change in one transaction.
+    """Reads and writes the skills of sources. A refresh changes them in one transaction.
 
-    A skill that is not installed has the id `source/id`, a scope's slash written as a dot, so that no source can take
-    the id of a local skill or of another source's.
+    The id of a skill that is not installed is `source/id`, with a dot for the slash after a scope. So no source can use
+    the id of a local skill or of a skill from another source.
     """
 
     def __init__(self, database: Database, catalog: Catalog, clock: Clock) -> None:
@@ -54,12 +54,12 @@ class SourceStore:
         self._clock = clock
 
     def added(self) -> list[SourceEntry]:
-        """Return the sources that were added while running."""
+        """Return the sources that were added at run time."""
         rows = self._database.read("select entry from sources order by name")
         return [msgspec.json.decode(row[0], type=SourceEntry) for row in rows]
 
     def add(self, source: SourceEntry) -> None:
-        """Add a source. Raises CONFLICT where one of its name was added before."""
+        """Add a source. Raises CONFLICT if the name exists."""
         entry = msgspec.json.encode(source).decode()
         with self._database.write() as transaction:
             if not transaction.execute(
@@ -68,44 +68,44 @@ class SourceStore:
                 raise conflict(f"Source '{source.name}' already exists")
 
     def remove(self, name: str) -> None:
-        """Remove an added source, with all it listed."""
+        """Remove an added source and its skills."""
         with self._database.write() as transaction:
             transaction.execute("delete from sources where name = ?", (name,))
-            self._forget(transaction, name)
+            self._remove_skills(transaction, name)
 
-    def keep_only(self, names: Iterable[str]) -> list[str]:
-        """Forget what sources listed that are not there any more, and return their names."""
+    def remove_others(self, names: Iterable[str]) -> list[str]:
+        """Remove the skills of all sources except `names`, and return the names of the removed sources."""
         known = self._database.read("select name from source_states")
-        gone = sorted({name for (name,) in known} - set(names))
-        if gone:
+        removed = sorted({name for (name,) in known} - set(names))
+        if removed:
             with self._database.write() as transaction:
-                for name in gone:
-                    self._forget(transaction, name)
-        return gone
+                for name in removed:
+                    self._remove_skills(transaction, name)
+        return removed
 
-    def _forget(self, transaction: Transaction, name: str) -> None:
+    def _remove_skills(self, transaction: Transaction, name: str) -> None:
         for (key,) in transaction.read("select key from advertised where source = ?", (name,)):
             self._catalog.delete(transaction, key)
         transaction.execute("delete from source_states where name = ?", (name,))
 
     def state(self, source: SourceEntry) -> SourceState:
-        """Return how a source stands. The mark counts only as long as the source is the same."""
+        """Return the state of a source. The mark is empty if the entry of the source has changed."""
         sql = "select entry, mark, last_tried, last_refreshed, error, warnings from source_states where name = ?"
         rows = self._database.read(sql, (source.name,))
         if not rows:
             return SourceState()
         entry, mark, tried, refreshed, error, warnings = rows[0]
-        same = entry == msgspec.json.encode(source).decode()
+        is_unchanged = entry == msgspec.json.encode(source).decode()
         return SourceState(
-            mark=mark if same else "",
-            last_tried=tried if same else "",
+            mark=mark if is_unchanged else "",
+            last_tried=tried if is_unchanged else "",
             last_refreshed=refreshed,
             error=error,
             warnings=msgspec.json.decode(warnings, type=list[str]),
         )
 
-    def keep(self, source: SourceEntry, mark: str, listing: Listing) -> None:
-        """Make the catalog hold what a source lists now, and nothing else of it."""
+    def replace(self, source: SourceEntry, mark: str, listing: Listing) -> None:
+        """Replace the skills of a source in the catalog by its current listing."""
         with self._database.write() as transaction:
             known = transaction.read("select id, key, hash from advertised where source = ?", (source.name,))
             before = {skill_id: (key, seen) for skill_id, key, seen in known}
@@ -115,7 +115,7 @@ class SourceStore:
                     self._put(transaction, source, skill, key, now)
             for key, _ in before.values():
                 self._catalog.delete(transaction, key)
-            self._keep_state(transaction, source, mark, listing.warnings)
+            self._save_state(transaction, source, mark, listing.warnings)
 
     def _put(self, transaction: Transaction, source: SourceEntry, skill: Listed, key: int | None, seen: str) -> None:
         if key is None:
@@ -134,18 +134,18 @@ class SourceStore:
         hidden = installed_folder(transaction, source.name, skill.id) is not None
         set_twin(transaction, source.name, skill.id, hidden=hidden)
 
-    def _free_id(self, transaction: Transaction, wanted: str) -> str:
-        """Return the id, with a number where a local skill in a folder of the source's name has it already."""
-        candidates = itertools.chain((wanted,), (f"{wanted}-{number}" for number in itertools.count(2)))
-        return next(one for one in candidates if not self._catalog.find(transaction, one))
+    def _free_id(self, transaction: Transaction, preferred: str) -> str:
+        """Return the preferred id, with a number if a local skill already has it."""
+        candidates = itertools.chain((preferred,), (f"{preferred}-{number}" for number in itertools.count(2)))
+        return next(skill_id for skill_id in candidates if not self._catalog.find(transaction, skill_id))
 
     def unchanged(self, source: SourceEntry, mark: str) -> None:
-        """Note that a source was asked and still lists what it did."""
+        """Record that a source was read and has not changed."""
         with self._database.write() as transaction:
-            self._keep_state(transaction, source, mark, None)
+            self._save_state(transaction, source, mark, None)
 
     def failed(self, source: SourceEntry, error: str) -> None:
-        """Note that a source could not be read; what it listed stays."""
+        """Record that a source could not be read. Its skills stay."""
         with self._database.write() as transaction:
             now = timestamp(self._clock())
             transaction.execute(
@@ -157,42 +157,43 @@ class SourceStore:
                 (source.name, msgspec.json.encode(source).decode(), now, error),
             )
 
-    def _keep_state(
+    def _save_state(
         self, transaction: Transaction, source: SourceEntry, mark: str, warnings: Sequence[str] | None
     ) -> None:
         now = timestamp(self._clock())
         entry = msgspec.json.encode(source).decode()
-        told = None if warnings is None else msgspec.json.encode(warnings).decode()
+        encoded = None if warnings is None else msgspec.json.encode(warnings).decode()
         transaction.execute(
             "insert into source_states (name, entry, mark, last_tried, last_refreshed, error, warnings)"
             " values (?, ?, ?, ?, ?, null, ?) on conflict (name) do update set"
             " entry = excluded.entry, mark = excluded.mark, last_tried = excluded.last_tried,"
             " last_refreshed = excluded.last_refreshed, error = excluded.error,"
             " warnings = coalesce(?, source_states.warnings)",
-            (source.name, entry, mark, now, now, told or "[]", told),
+            (source.name, entry, mark, now, now, encoded or "[]", encoded),
         )
 
     def cards(self, name: str) -> list[bytes]:
-        """Return the encoded cards of what a source lists, in order of id; of what is installed the installed one's."""
+        """Return the encoded cards of a source in order of id. Installed skills have the card of the installed one."""
         sql = (
-            f"select coalesce((select d.card {_TWIN} limit 1), (select d.card from documents d where d.key = a.key))"
+            f"select coalesce((select d.card {_INSTALLED} limit 1),"
+            " (select d.card from documents d where d.key = a.key))"
             " from advertised a where a.source = ? order by a.id"
         )
         return [row[0].encode() for row in self._database.read(sql, (name,))]
 
-    def own_cards(self, name: str) -> list[bytes]:
-        """Return the encoded cards of a source of our own, in order of id."""
-        sql = f"select d.card from skills s join documents d on d.key = s.key where {_own(name)} order by s.id"
+    def built_in_cards(self, name: str) -> list[bytes]:
+        """Return the encoded cards of a built-in source in order of id."""
+        sql = f"select d.card from skills s join documents d on d.key = s.key where {_built_in(name)} order by s.id"
         return [row[0].encode() for row in self._database.read(sql)]
 
     def listed(self, name: str) -> list[Listed]:
-        """Return what a source lists, in order of id, without the texts."""
+        """Return the skills of a source in order of id, without their texts."""
         rows = self._database.read("select record from advertised where source = ? order by id", (name,))
         return [msgspec.json.decode(row[0], type=Listed) for row in rows]
 
-    def own_listed(self, name: str) -> list[Listed]:
-        """Return the skills of a source of our own as another would list them."""
-        rows = self._database.read(f"select s.detail from skills s where {_own(name)} order by s.id")
+    def built_in_listed(self, name: str) -> list[Listed]:
+        """Return the skills of a built-in source in the form of a listing."""
+        rows = self._database.read(f"select s.detail from skills s where {_built_in(name)} order by s.id")
         skills = (msgspec.json.decode(row[0], type=Skill) for row in rows)
         return [
             Listed(**{name: getattr(skill, name) for name in Listed.__struct_fields__ if hasattr(skill, name)})
@@ -200,14 +201,14 @@ class SourceStore:
         ]
 
     def counts(self) -> dict[str, int]:
-        """Return how many skills each source lists: our own two always, others where there are any."""
-        counted = dict(self._database.read("select source, count(*) from advertised group by source"))
+        """Return the number of skills of each source. The built-in sources are always included."""
+        counts = dict(self._database.read("select source, count(*) from advertised group by source"))
         for name in (LOCAL, REGISTRY):
-            counted[name] = self._database.read(f"select count(*) from skills s where {_own(name)}")[0][0]
-        return counted
+            counts[name] = self._database.read(f"select count(*) from skills s where {_built_in(name)}")[0][0]
+        return counts
 
     def find(self, key: int) -> Listed | None:
-        """Return the skill with this key as its source lists it, or None where it is installed."""
+        """Return the listed skill with a key, None if the skill is installed."""
         rows = self._database.read("select record from advertised where key = ?", (key,))
         return msgspec.json.decode(rows[0][0], type=Listed) if rows else None
 

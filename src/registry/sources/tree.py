@@ -1,4 +1,4 @@
-"""What a folder of skills lists: a checkout of a repository, or a folder of this machine."""
+"""Lists the skills in a folder: a checkout of a repository, an unpacked zip or a local folder."""
 
 import itertools
 import os
@@ -16,25 +16,25 @@ from registry.errors import RegistryError
 from registry.skill_folder import UnreadableSkill, find_skill_folders, qualified_id, read_skill_folder, suggest_id
 from registry.skill_folder.tree import SKILL_FILE
 from registry.sources.marketplace import (
+    DEFAULT_PATHS,
     MAX_DOCUMENT_BYTES,
     MAX_ENTRIES,
-    PLACES,
     MarketplaceDocument,
     Plugin,
     UnreadableDocument,
-    checked,
+    add_or_warn,
+    deduplicated,
     flat_skill,
-    left_out,
     parse_document,
     remote_skills,
-    with_left_out,
-    without_repeats,
+    validated,
+    warn_skipped,
 )
 
 OriginOf = Callable[[str], Origin]
-"""Returns where the skill in a folder of the tree comes from, given the folder below the root; `.` is the root.
+"""Returns the origin of the skill in a folder, given as a path relative to the root; `.` is the root.
 
-Raises RegistryError where the folder's name cannot stand in an origin.
+Raises RegistryError if the path is not allowed in an origin.
 """
 
 _DEFAULT_VERSION = "1.0.0"
@@ -47,11 +47,11 @@ class _Place(NamedTuple):
 
 
 def read_tree(root: Path, origin_of: OriginOf) -> Listing:
-    """Return the skills of a tree: those its marketplace document names, or without one every folder that is one.
+    """Return the skills that the marketplace document of a tree lists, or all skill folders if there is no document.
 
-    The front matter of a SKILL.md counts before what the document says. Raises OSError where `root` cannot be read.
+    The front matter of a SKILL.md overrides the document. Raises OSError if `root` cannot be read.
     """
-    next(root.iterdir(), None)  # an absent folder is no empty one
+    next(root.iterdir(), None)  # raises if the folder is missing, which differs from an empty folder
     listing = Listing()
     document = _document(root, listing)
     if document is None:
@@ -61,12 +61,12 @@ def read_tree(root: Path, origin_of: OriginOf) -> Listing:
     places = list(_named_places(root, document, listing))
     flat = [skill for skill in document.skills if skill.download_url and _WHOLE_URL.match(skill.download_url)]
     for skill in flat:
-        with_left_out(listing, skill.id, partial(lambda one: [flat_skill(one, str)], skill))
+        add_or_warn(listing, skill.id, partial(lambda entry: [flat_skill(entry, str)], skill))
     return _read(root, places, origin_of, listing)
 
 
 def _document(root: Path, listing: Listing) -> MarketplaceDocument | None:
-    for place in PLACES:
+    for place in DEFAULT_PATHS:
         path = root / place
         if path.is_symlink() or path.parent.is_symlink() or not path.is_file():
             continue
@@ -82,36 +82,36 @@ def _document(root: Path, listing: Listing) -> MarketplaceDocument | None:
 
 
 def _named_places(root: Path, document: MarketplaceDocument, listing: Listing) -> Iterator[_Place]:
-    """Yield the folders a document names; plugins that lie elsewhere go straight to the listing."""
+    """Yield the folders that a document names. Remote plugins are added to the listing directly."""
     walked: set[Path] = set()
     for plugin, path in itertools.islice(_named_paths(document, listing), MAX_ENTRIES):
         folder = _below(root, path)
         if folder is None:
-            left_out(listing, plugin.name, "it names no folder of this source")
+            warn_skipped(listing, plugin.name, "its path is not a folder of this source")
         elif folder not in walked:
             walked.add(folder)
-            yield from (_Place(found, plugin) for found in _skill_folders(folder))
-    wanted = {skill.id for skill in document.skills if not skill.download_url}
-    yield from (_Place(folder, None) for folder in _skill_folders(root) if wanted and folder.name.lower() in wanted)
+            yield from (_Place(path, plugin) for path in _skill_folders(folder))
+    ids = {skill.id for skill in document.skills if not skill.download_url}
+    yield from (_Place(folder, None) for folder in _skill_folders(root) if ids and folder.name.lower() in ids)
 
 
 def _named_paths(document: MarketplaceDocument, listing: Listing) -> Iterator[tuple[Plugin, str]]:
     for plugin in document.plugins:
         if not isinstance(plugin.source, str):
-            with_left_out(listing, plugin.name, partial(remote_skills, plugin))
+            add_or_warn(listing, plugin.name, partial(remote_skills, plugin))
             continue
         home = posixpath.join(document.plugin_root, plugin.source)
         yield from ((plugin, posixpath.join(home, path)) for path in plugin.folders() or ["."])
 
 
 def _below(root: Path, path: str) -> Path | None:
-    """Return a folder below the root, if the path leads to one; it may have links that stay below."""
+    """Return the folder at a path if it is below the root, else None. Links within the root are followed."""
     if posixpath.isabs(path):
         return None
     try:
         folder = Path(os.path.realpath(root / path))
         return folder if folder.is_relative_to(os.path.realpath(root)) and folder.is_dir() else None
-    except (OSError, ValueError):  # a name too long, or none at all
+    except (OSError, ValueError):  # an invalid or too long name
         return None
 
 
@@ -123,7 +123,7 @@ def _skill_folders(folder: Path) -> Iterator[Path]:
 
 def _read(root: Path, places: list[_Place], origin_of: OriginOf, listing: Listing) -> Listing:
     home = Path(os.path.realpath(root))
-    taken = {skill.id for skill in listing.skills}
+    used_ids = {skill.id for skill in listing.skills}
     seen = set()
     for place in places[:MAX_ENTRIES]:
         folder = Path(os.path.realpath(place.folder))
@@ -132,34 +132,34 @@ def _read(root: Path, places: list[_Place], origin_of: OriginOf, listing: Listin
         seen.add(folder)
         relative = folder.relative_to(home).as_posix()
         try:
-            skill = _skill(root if folder == home else folder, home, place.plugin, taken)
+            skill = _skill(root if folder == home else folder, home, place.plugin, used_ids)
             skill.origin = origin_of(relative)
         except (UnreadableSkill, OSError, ValueError, RegistryError) as error:
-            reason = error.reason if isinstance(error, UnreadableSkill) else "it cannot be read, or not be named"
-            left_out(listing, shown(relative), reason)
+            reason = error.reason if isinstance(error, UnreadableSkill) else "it is unreadable or its name is invalid"
+            warn_skipped(listing, shown(relative), reason)
             continue
-        taken.add(skill.id)
+        used_ids.add(skill.id)
         listing.skills.append(skill)
-    return without_repeats(listing)
+    return deduplicated(listing)
 
 
-def _skill(folder: Path, home: Path, plugin: Plugin | None, taken: set[str]) -> Listed:
-    """Read one folder; its front matter counts before the document's entry."""
+def _skill(folder: Path, home: Path, plugin: Plugin | None, used_ids: set[str]) -> Listed:
+    """Read one skill folder. Its front matter overrides the entry of the document."""
     read = read_skill_folder(folder)
     skill_id = suggest_id(folder, home, read)
-    if skill_id in taken and folder.is_relative_to(home):
+    if skill_id in used_ids and folder.is_relative_to(home):
         skill_id = qualified_id(folder, home, skill_id)
-    said = plugin.described(skill_id, None) if plugin else None
-    skill = checked(
+    entry = plugin.listed_as(skill_id, None) if plugin else None
+    skill = validated(
         {
             "id": skill_id,
             "name": read.name,
-            "description": read.description or (said.description if said else ""),
-            "version": said.version if said and read.version == _DEFAULT_VERSION else read.version,
-            "author": read.author or (said.author if said else ""),
-            "tags": read.tags or (said.tags if said else []),
+            "description": read.description or (entry.description if entry else ""),
+            "version": entry.version if entry and read.version == _DEFAULT_VERSION else read.version,
+            "author": read.author or (entry.author if entry else ""),
+            "tags": read.tags or (entry.tags if entry else []),
             "capabilities": read.capabilities,
-            "license": read.license or (said.license if said else None),
+            "license": read.license or (entry.license if entry else None),
         }
     )
     skill.body, skill.warnings = read.body, read.warnings

@@ -59,7 +59,7 @@ def test_what_is_installed_takes_the_place_of_what_is_advertised(world: World) -
 
 def test_a_bare_id_of_two_sources_is_ambiguous(world: World) -> None:
     error = details(world.install(origin="twin"), 409)
-    assert "'twin' is ambiguous: say which of 'hub/twin', 'other/twin'" in error
+    assert "'twin' is ambiguous: use one of 'hub/twin', 'other/twin'" in error
     assert world.installed(origin="other/twin")["source"] == "other"
     assert "already installed" in details(world.install(origin="hub/twin"), 409)
     assert world.installed(origin="alone")["source"] == "other"

@@ -1,4 +1,4 @@
-"""Reading sources from real servers, and fetching origins for whoever installs them."""
+"""Sources are read, and origins fetched, from real servers."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def git_source(hub: GitServer, user: str = "") -> SourceEntry:
     return SourceEntry(name="hub", type="git", url=hub.url("skills", user), branch="main")
 
 
-def test_a_repository_is_read_once_a_commit(hub: GitServer, tmp_path: Path) -> None:
+def test_a_repository_is_read_once_per_commit(hub: GitServer, tmp_path: Path) -> None:
     repository, reader = hub.repository("skills"), fetcher(tmp_path)
     first = repository.commit({"skills/pdf/SKILL.md": SKILL})
     read = reader.read(git_source(hub), "")
@@ -52,7 +52,7 @@ def test_a_repository_is_read_once_a_commit(hub: GitServer, tmp_path: Path) -> N
     assert [path.name for path in (tmp_path / "kept/hub").iterdir()] == [second]
 
 
-def test_where_a_skill_lies_is_told_without_credentials(hub: GitServer, tmp_path: Path) -> None:
+def test_the_origin_of_a_skill_has_no_credentials(hub: GitServer, tmp_path: Path) -> None:
     hub.repository("skills").commit({"skills/pdf/SKILL.md": SKILL})
     read = fetcher(tmp_path).read(git_source(hub, "ada:canary@"), "")
     assert read is not None
@@ -60,7 +60,7 @@ def test_where_a_skill_lies_is_told_without_credentials(hub: GitServer, tmp_path
     assert [skill.origin for skill in read.listing.skills] == [expected]
 
 
-def test_a_folder_that_cannot_be_named_is_left_out(hub: GitServer, tmp_path: Path) -> None:
+def test_a_folder_with_an_invalid_name_is_skipped(hub: GitServer, tmp_path: Path) -> None:
     repository = hub.repository("skills")
     for name in (b"b\xffd", b"a\\b", b"x\x1b[2J"):
         folder = repository.folder / os.fsdecode(name)
@@ -82,7 +82,7 @@ def test_a_repository_that_is_one_skill_has_the_name_of_the_source(hub: GitServe
 
 
 @pytest.mark.parametrize("place", ["/.claude-plugin/marketplace.json", "/marketplace.json"])
-def test_a_document_is_looked_for_below_a_url(web: WebServer, tmp_path: Path, place: str) -> None:
+def test_a_document_is_searched_below_a_url(web: WebServer, tmp_path: Path, place: str) -> None:
     web.answers[place] = reply(DOCUMENT, ETag='"one"')
     source = SourceEntry(name="web", type="http", url=f"{web.url}/")
     read = fetcher(tmp_path).read(source, "")
@@ -102,7 +102,7 @@ def test_a_document_may_be_the_url_itself(web: WebServer, tmp_path: Path, path: 
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"x" * (11 << 20)])
-def test_what_is_no_document_is_told(web: WebServer, tmp_path: Path, body: bytes) -> None:
+def test_an_invalid_document_is_an_error(web: WebServer, tmp_path: Path, body: bytes) -> None:
     web.answers["/list.json"] = reply(body)
     with pytest.raises((OutboundError, UnreadableDocument)):
         fetcher(tmp_path).read(SourceEntry(name="web", type="http", url=f"{web.url}/list.json"), "")
@@ -117,7 +117,7 @@ def test_origins_are_fetched(hub: GitServer, web: WebServer, tmp_path: Path) -> 
     assert folder == (commit, tmp_path / "folder/skills/pdf")
     assert (folder.path / "SKILL.md").read_text() == SKILL
     assert origins.fetch(ZipOrigin(url=f"{web.url}/pdf.zip"), tmp_path / "file").path.read_bytes() == b"zip"
-    with pytest.raises(ValueError, match="behind a URL"):
+    with pytest.raises(ValueError, match="with a URL"):
         origins.fetch(LocalOrigin(path="/etc"), tmp_path / "local")
 
 

@@ -1,4 +1,4 @@
-"""Marketplace documents: both forms, read from strangers and written for clients."""
+"""Marketplace documents in both forms are read and written."""
 
 import json
 from typing import Any
@@ -47,12 +47,12 @@ def test_the_flat_form_is_read() -> None:
         ({"source": "archive", "url": "https://e.org/pdf.zip"}, ZipOrigin(url="https://e.org/pdf.zip")),
     ],
 )
-def test_plugins_say_where_they_lie(source: dict[str, str], origin: GitOrigin | ZipOrigin) -> None:
+def test_the_origin_of_a_plugin_is_read(source: dict[str, str], origin: GitOrigin | ZipOrigin) -> None:
     (skill,) = plugin(source, author={"name": "Ada"}, keywords=["forms"], category="office").skills
     assert (skill.origin, skill.author, skill.tags) == (origin, "Ada", ["forms", "office"])
 
 
-def test_a_plugin_of_several_skills_is_several() -> None:
+def test_a_plugin_with_several_skills_is_listed_as_several() -> None:
     found = plugin({"source": "github", "repo": "acme/office"}, skills=["./skills/xlsx", "./skills/docx", "./"])
     origins = {skill.id: skill.origin.subdir for skill in found.skills if isinstance(skill.origin, GitOrigin)}
     assert origins == {"xlsx": "skills/xlsx", "docx": "skills/docx", "pdf": None}
@@ -69,7 +69,7 @@ def test_a_plugin_of_several_skills_is_several() -> None:
         {"source": "url", "url": "http://127.1/a"},
     ],
 )
-def test_a_plugin_that_lies_nowhere_good_is_left_out_and_told(source: Any) -> None:
+def test_a_plugin_with_an_unsupported_source_is_skipped_with_a_warning(source: Any) -> None:
     found = plugin(source)
     assert found.skills == []
     assert len(found.warnings) == 1
@@ -77,13 +77,13 @@ def test_a_plugin_that_lies_nowhere_good_is_left_out_and_told(source: Any) -> No
 
 
 @pytest.mark.parametrize("skill_id", ["../x", "a b", "A", "", "x" * 81, "a/b/c", "pdf\n", "päd", 5, None])
-def test_a_name_that_is_no_id_is_left_out_and_the_others_stay(skill_id: Any) -> None:
+def test_only_an_entry_with_an_invalid_id_is_skipped(skill_id: Any) -> None:
     found = listing({"skills": [{"id": skill_id}, {"id": "good"}]})
     assert [skill.id for skill in found.skills] == ["good"]
     assert len(found.warnings) == 1
 
 
-def test_a_document_of_very_many_entries_is_bounded() -> None:
+def test_the_number_of_entries_is_bounded() -> None:
     source = {"source": "github", "repo": "acme/x"}
     names = [f"./s/{number}" for number in range(500)]
     plugins = [{"name": f"p{number}", "source": source, "skills": names} for number in range(60)]
@@ -93,7 +93,7 @@ def test_a_document_of_very_many_entries_is_bounded() -> None:
     assert len(found.warnings) == 20
 
 
-def test_words_of_strangers_are_bounded() -> None:
+def test_untrusted_texts_are_bounded() -> None:
     entry = {"id": "pdf", "name": "P" * 500, "description": "a\x1b[2Jb\nc" + "d" * 5000, "version": "latest"}
     (skill,) = listing({"skills": [entry | {"tags": ["t" * 99] * 99}]}).skills
     assert (len(skill.name), len(skill.description), skill.version) == (100, 1024, "1.0.0")
@@ -101,7 +101,7 @@ def test_words_of_strangers_are_bounded() -> None:
     assert skill.tags == ["t" * 50]
 
 
-def test_the_first_of_an_id_counts() -> None:
+def test_the_first_entry_of_an_id_counts() -> None:
     found = listing({"skills": [{"id": "pdf", "name": "first"}, {"id": "pdf", "name": "second"}]})
     assert [skill.name for skill in found.skills] == ["first"]
     assert "1 entries repeat" in found.warnings[0]
@@ -114,13 +114,13 @@ def test_the_first_of_an_id_counts() -> None:
         *(b"[" * 100_000, b'{"data":' * 100_000, b'{"skills": [', b'{"data": {}}'),
     ],
 )
-def test_what_is_no_document_is_told(data: bytes) -> None:
+def test_an_invalid_document_is_an_error(data: bytes) -> None:
     with pytest.raises(UnreadableDocument):
         parse_document(data)
 
 
 @pytest.mark.parametrize("depth", [100, 50_000])
-def test_an_entry_nested_deep_does_no_harm(depth: int) -> None:
+def test_a_deeply_nested_entry_is_harmless(depth: int) -> None:
     deep = b'{"skills": [{"id": "a", "x": ' + b"[" * depth + b"]" * depth + b"}]}"
     if depth > 1000:
         with pytest.raises(UnreadableDocument):
@@ -129,7 +129,7 @@ def test_an_entry_nested_deep_does_no_harm(depth: int) -> None:
         assert [skill.id for skill in listing(deep).skills] == ["a"]
 
 
-def test_what_is_written_for_claude_code_can_be_read_back() -> None:
+def test_a_written_plugin_document_can_be_read() -> None:
     origins = {
         "a": GitOrigin(url="https://e.org/r", ref=GitRef(branch="main"), subdir="skills/a"),
         "b": GitOrigin(url="https://e.org/r"),

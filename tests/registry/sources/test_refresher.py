@@ -1,4 +1,4 @@
-"""Many sources read at once: one that hangs or fails keeps nobody waiting."""
+"""Sources are refreshed concurrently: one that hangs or fails delays no other."""
 
 import threading
 from collections.abc import Iterator
@@ -9,8 +9,8 @@ import pytest
 from registry.domain.source_entry import SourceEntry
 from registry.outbound import AddressPolicy, OutboundClient
 from registry.outbound.git import Git
-from registry.sources.fetching import Fetcher, Read
-from registry.sources.refreshing import Outcome, Refreshing
+from registry.sources.fetching import Fetcher, SourceContents
+from registry.sources.refresher import Outcome, Refresher
 from support import slow_answers
 from support.web_server import WebServer, reply
 
@@ -39,45 +39,45 @@ def kept() -> Kept:
 
 
 @pytest.fixture
-def refreshing(tmp_path: Path, kept: Kept) -> Iterator[Refreshing]:
+def refresher(tmp_path: Path, kept: Kept) -> Iterator[Refresher]:
     policy = AddressPolicy(["127.0.0.1"])
     fetcher = Fetcher(OutboundClient(policy), Git(policy), tmp_path, download_bytes=1000, download_seconds=30)
-    made = Refreshing(fetcher, kept)
-    yield made
-    made.stop()
+    created = Refresher(fetcher, kept)
+    yield created
+    created.stop()
 
 
 def source(web: WebServer, name: str) -> tuple[SourceEntry, str]:
     return SourceEntry(name=name, type="http", url=f"{web.url}/{name}.json"), ""
 
 
-def test_one_that_hangs_keeps_nobody_waiting(web: WebServer, kept: Kept, refreshing: Refreshing) -> None:
-    refreshing.refresh([source(web, "hangs")], 0.1)
-    refreshing.refresh([source(web, "good"), source(web, "absent")], 30)
+def test_a_source_that_hangs_delays_no_other(web: WebServer, kept: Kept, refresher: Refresher) -> None:
+    refresher.refresh([source(web, "hangs")], 0.1)
+    refresher.refresh([source(web, "good"), source(web, "absent")], 30)
     assert set(kept.outcomes) == {"good", "absent"}
-    assert isinstance(kept.outcomes["good"][0], Read)
+    assert isinstance(kept.outcomes["good"][0], SourceContents)
     assert "404" in str(kept.outcomes["absent"][0])
-    assert refreshing.waited(source(web, "hangs")[0]) >= 0.1
-    assert refreshing.waited(source(web, "good")[0]) == 0.0
+    assert refresher.running_seconds(source(web, "hangs")[0]) >= 0.1
+    assert refresher.running_seconds(source(web, "good")[0]) == 0.0
 
 
-def test_what_is_being_read_is_not_read_twice(web: WebServer, kept: Kept, refreshing: Refreshing) -> None:
-    refreshing.refresh([source(web, "hangs")], 0.2)
-    refreshing.refresh([source(web, "hangs")], 0.2)
+def test_a_source_that_is_being_read_is_not_read_twice(web: WebServer, kept: Kept, refresher: Refresher) -> None:
+    refresher.refresh([source(web, "hangs")], 0.2)
+    refresher.refresh([source(web, "hangs")], 0.2)
     assert [path for path, _ in web.requests] == ["/hangs.json"]
-    refreshing.refresh([source(web, "good")], 10)
-    refreshing.refresh([source(web, "good")], 10)
+    refresher.refresh([source(web, "good")], 10)
+    refresher.refresh([source(web, "good")], 10)
     assert len(kept.outcomes["good"]) == 2
 
 
-def test_one_thread_takes_everything_over(web: WebServer, kept: Kept, refreshing: Refreshing) -> None:
+def test_one_thread_stores_all_outcomes(web: WebServer, kept: Kept, refresher: Refresher) -> None:
     names = [f"missing-{number}" for number in range(20)]
-    refreshing.refresh([source(web, name) for name in names], 30)
+    refresher.refresh([source(web, name) for name in names], 30)
     assert set(kept.outcomes) == set(names)
     assert kept.threads == {"sources"}
 
 
-def test_a_stop_waits_for_nothing_that_hangs(web: WebServer, kept: Kept, refreshing: Refreshing) -> None:
-    refreshing.refresh([source(web, "hangs")], 0.1)
-    refreshing.stop()
+def test_a_stop_does_not_wait_for_a_source_that_hangs(web: WebServer, kept: Kept, refresher: Refresher) -> None:
+    refresher.refresh([source(web, "hangs")], 0.1)
+    refresher.stop()
     assert kept.outcomes == {}

@@ -1,4 +1,4 @@
-"""What sources list, in a real database: taken over whole, found by search, gone when it is gone."""
+"""The skills of sources in a real database: replaced as a whole, searchable, and removed with their source."""
 
 from collections.abc import Iterator
 
@@ -27,26 +27,26 @@ def ids(catalog: SkillCatalog) -> list[str]:
     return [row[0] for row in catalog.database.read("select id from documents where gone = 0 order by id")]
 
 
-def test_what_is_listed_replaces_what_was(catalog: SkillCatalog, store: SourceStore) -> None:
-    store.keep(ACME, "one", listing("pdf", "csv"))
-    store.keep(ACME, "two", listing("pdf", "xlsx"))
+def test_a_listing_replaces_the_one_before(catalog: SkillCatalog, store: SourceStore) -> None:
+    store.replace(ACME, "one", listing("pdf", "csv"))
+    store.replace(ACME, "two", listing("pdf", "xlsx"))
     assert ids(catalog) == ["acme/pdf", "acme/xlsx"]
     assert [skill.id for skill in store.listed("acme")] == ["pdf", "xlsx"]
     assert store.state(ACME).mark == "two"
 
 
-def test_what_has_not_changed_keeps_its_number(catalog: SkillCatalog, store: SourceStore) -> None:
-    store.keep(ACME, "one", listing("pdf"))
+def test_an_unchanged_skill_keeps_its_revision(catalog: SkillCatalog, store: SourceStore) -> None:
+    store.replace(ACME, "one", listing("pdf"))
     number = catalog.documents.revision()
-    store.keep(ACME, "two", listing("pdf"))
+    store.replace(ACME, "two", listing("pdf"))
     assert catalog.documents.revision() == number
-    store.keep(ACME, "three", listing("pdf", description="Another."))
+    store.replace(ACME, "three", listing("pdf", description="Another."))
     assert catalog.documents.revision() > number
 
 
 def test_one_id_in_two_sources_and_installed_is_three_skills(catalog: SkillCatalog, store: SourceStore) -> None:
-    store.keep(ACME, "", listing("pdf"))
-    store.keep(OTHER, "", listing("pdf"))
+    store.replace(ACME, "", listing("pdf"))
+    store.replace(OTHER, "", listing("pdf"))
     catalog.put("pdf")
     assert ids(catalog) == ["acme/pdf", "other/pdf", "pdf"]
     assert catalog.catalog.get("acme/pdf").installed is False
@@ -55,20 +55,20 @@ def test_one_id_in_two_sources_and_installed_is_three_skills(catalog: SkillCatal
 
 def test_a_local_skill_keeps_its_id(catalog: SkillCatalog, store: SourceStore) -> None:
     catalog.put("acme/pdf")
-    store.keep(ACME, "", listing("pdf"))
+    store.replace(ACME, "", listing("pdf"))
     assert ids(catalog) == ["acme/pdf", "acme/pdf-2"]
     assert catalog.catalog.get("acme/pdf").installed is True
 
 
-def test_ids_with_a_scope_cannot_meet_others(catalog: SkillCatalog, store: SourceStore) -> None:
-    store.keep(ACME, "", listing("alice/pdf", "alice-pdf"))
+def test_ids_with_a_scope_cannot_clash(catalog: SkillCatalog, store: SourceStore) -> None:
+    store.replace(ACME, "", listing("alice/pdf", "alice-pdf"))
     assert ids(catalog) == ["acme/alice-pdf", "acme/alice.pdf"]
     assert catalog.catalog.get("acme/alice.pdf").scope == "alice"
 
 
 def test_a_failure_hides_nothing(catalog: SkillCatalog, store: SourceStore) -> None:
     store.failed(OTHER, "it is down")
-    store.keep(ACME, "one", listing("pdf"))
+    store.replace(ACME, "one", listing("pdf"))
     store.failed(ACME, "it is down")
     assert ids(catalog) == ["acme/pdf"]
     assert (store.state(ACME).error, store.state(ACME).mark) == ("it is down", "one")
@@ -77,23 +77,23 @@ def test_a_failure_hides_nothing(catalog: SkillCatalog, store: SourceStore) -> N
     assert store.state(ACME).error is None
 
 
-def test_a_changed_source_is_read_anew(store: SourceStore) -> None:
-    store.keep(ACME, "one", listing("pdf"))
+def test_a_changed_source_is_read_again(store: SourceStore) -> None:
+    store.replace(ACME, "one", listing("pdf"))
     moved = SourceEntry(name="acme", type="git", url="https://elsewhere.example/skills")
     assert store.state(moved).mark == ""
     store.failed(moved, "it is down")
     assert store.state(moved).mark == ""
 
 
-def test_what_is_no_source_any_more_lists_nothing(catalog: SkillCatalog, store: SourceStore) -> None:
-    store.keep(ACME, "", listing("pdf"))
-    store.keep(OTHER, "", listing("pdf"))
-    assert store.keep_only(["other"]) == ["acme"]
+def test_a_removed_source_has_no_skills(catalog: SkillCatalog, store: SourceStore) -> None:
+    store.replace(ACME, "", listing("pdf"))
+    store.replace(OTHER, "", listing("pdf"))
+    assert store.remove_others(["other"]) == ["acme"]
     assert ids(catalog) == ["other/pdf"]
     assert store.counts() == {"other": 1, "local": 0, "registry": 0}
 
 
-def test_added_sources_are_kept(store: SourceStore) -> None:
+def test_added_sources_are_stored(store: SourceStore) -> None:
     store.add(ACME)
     with pytest.raises(RegistryError, match="already exists"):
         store.add(ACME)

@@ -1,4 +1,4 @@
-"""What a folder of skills lists, with a marketplace document and without."""
+"""The listing of a folder, with and without a marketplace document."""
 
 import json
 from pathlib import Path
@@ -30,7 +30,7 @@ def write_document(root: Path, document: Any, place: str = ".claude-plugin/marke
     (root / place).write_text(document if isinstance(document, str) else json.dumps(document))
 
 
-def test_without_a_document_every_folder_with_a_skill_counts(tmp_path: Path) -> None:
+def test_without_a_document_every_skill_folder_is_listed(tmp_path: Path) -> None:
     write_skill(tmp_path / "skills", "pdf", "Forms.")
     write_skill(tmp_path / "more/deep", "csv", "Tables.", body="# How\n")
     found = read(tmp_path)
@@ -43,7 +43,7 @@ def test_a_repository_may_be_one_skill(tmp_path: Path) -> None:
     assert places(read(tmp_path / "pdf-forms")) == {"pdf-forms": "."}
 
 
-def test_with_a_document_only_what_it_names_counts(tmp_path: Path) -> None:
+def test_with_a_document_only_its_folders_are_listed(tmp_path: Path) -> None:
     write_skill(tmp_path / "plugins/office/skills", "xlsx", "Sheets.")
     write_skill(tmp_path / "plugins/office/skills", "docx", "Letters.")
     write_skill(tmp_path / "skills", "named", "Named.")
@@ -54,7 +54,7 @@ def test_with_a_document_only_what_it_names_counts(tmp_path: Path) -> None:
     assert set(places(read(tmp_path))) == {"xlsx", "docx", "named"}
 
 
-def test_the_front_matter_counts_before_the_document(tmp_path: Path) -> None:
+def test_the_front_matter_overrides_the_document(tmp_path: Path) -> None:
     write_skill(tmp_path, "pdf", "What the skill says.", author="Ada")
     entry = {"name": "pdf", "source": "./pdf", "description": "What the plugin says.", "author": "Bob", "tags": ["t"]}
     write_document(tmp_path, {"plugins": [entry | {"version": "2.0.0"}]})
@@ -63,7 +63,7 @@ def test_the_front_matter_counts_before_the_document(tmp_path: Path) -> None:
     assert (skill.tags, skill.version) == (["t"], "2.0.0")
 
 
-def test_the_place_of_claude_code_is_looked_at_first(tmp_path: Path) -> None:
+def test_the_path_of_claude_code_comes_first(tmp_path: Path) -> None:
     write_skill(tmp_path, "first", "First.")
     write_skill(tmp_path, "second", "Second.")
     for name, place in (("first", ".claude-plugin/marketplace.json"), ("second", "marketplace.json")):
@@ -71,7 +71,7 @@ def test_the_place_of_claude_code_is_looked_at_first(tmp_path: Path) -> None:
     assert set(places(read(tmp_path))) == {"first"}
 
 
-def test_plugins_of_elsewhere_are_listed_too(tmp_path: Path) -> None:
+def test_remote_plugins_are_listed_too(tmp_path: Path) -> None:
     remote = {"name": "remote", "source": {"source": "github", "repo": "acme/remote"}, "description": "Elsewhere."}
     write_document(tmp_path, {"plugins": [remote]})
     assert only(read(tmp_path)).origin == GitOrigin(url="https://github.com/acme/remote")
@@ -87,7 +87,7 @@ def test_the_flat_form_names_folders_by_id(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "source", ["../outside", "/etc", "./absent", "a\0b", "skills/../../outside", "./link", "x" * 300]
 )
-def test_a_document_cannot_lead_out_of_its_folder(tmp_path: Path, source: str) -> None:
+def test_a_document_cannot_name_folders_outside_its_root(tmp_path: Path, source: str) -> None:
     write_skill(tmp_path / "outside", "secret", "Not for sale.")
     root = tmp_path / "root"
     root.mkdir()
@@ -95,7 +95,7 @@ def test_a_document_cannot_lead_out_of_its_folder(tmp_path: Path, source: str) -
     write_document(root, {"plugins": [{"name": "secret", "source": source}]})
     found = read(root)
     assert found.skills == []
-    assert "names no folder" in found.warnings[0]
+    assert "not a folder of this source" in found.warnings[0]
 
 
 def test_a_link_out_of_the_folder_is_not_read(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_link_out_of_the_folder_is_not_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"name": "x"}'])
-def test_a_broken_document_is_told_and_the_folders_count(tmp_path: Path, text: str) -> None:
+def test_a_broken_document_gives_a_warning_and_lists_all_folders(tmp_path: Path, text: str) -> None:
     write_skill(tmp_path, "pdf", "Forms.")
     write_document(tmp_path, text)
     found = read(tmp_path)
@@ -118,12 +118,12 @@ def test_a_broken_document_is_told_and_the_folders_count(tmp_path: Path, text: s
     assert "marketplace document" in found.warnings[0]
 
 
-def test_folders_of_one_name_are_qualified(tmp_path: Path) -> None:
+def test_folders_with_the_same_name_get_qualified_ids(tmp_path: Path) -> None:
     for owner in ("alice", "bob"):
         write_skill(tmp_path / owner, "pdf", f"By {owner}.")
     assert places(read(tmp_path)) == {"pdf": "alice/pdf", "bob/pdf": "bob/pdf"}
 
 
-def test_an_absent_folder_is_no_empty_one(tmp_path: Path) -> None:
+def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read(tmp_path / "absent")
