@@ -88,7 +88,7 @@ def _answer(work: Path | ScanRecord | ReadPackage) -> Answer:
         return StorageFailed(error.errno or 0, error.strerror or "the file cannot be read or written")
     except MemoryError:
         return Failed("the memory limit was exceeded")
-    except Exception:
+    except Exception:  # the answer carries the traceback to the log of the service
         return Failed("the scan failed", traceback.format_exc())
 
 

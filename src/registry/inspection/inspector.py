@@ -32,7 +32,7 @@ from registry.packages.update_diff import Footprint
 
 _log = logging.getLogger("registry.inspection")
 
-_FOLDERS_A_REQUEST = 500
+_FOLDERS_PER_REQUEST = 500
 
 
 class InspectionStopped(Exception):
@@ -44,7 +44,7 @@ class NotScanned(PackageRefused):
 
 
 class _NotDone(Exception):
-    """A request was not completed; the message says why."""
+    """A request was not completed. The message tells why."""
 
 
 class _Died(_NotDone):
@@ -84,7 +84,7 @@ class Inspector:
         Raises PackageRefused, of which NotScanned is one, and OSError; then `staged` does not exist.
         """
         try:
-            answer = self._one(ReadPackage(source, staged, limits), staged)
+            answer = self._answer(ReadPackage(source, staged, limits), staged)
         except _NotDone as problem:
             shutil.rmtree(staged, ignore_errors=True)
             raise NotScanned([_finding("security_issue", problem)]) from None
@@ -98,7 +98,7 @@ class Inspector:
     def scan_record(self, name: str, description: str, body: str) -> SkillFindings:
         """Scan a skill without files; line numbers refer to its body."""
         try:
-            answer = self._one(ScanRecord(name, description, body))
+            answer = self._answer(ScanRecord(name, description, body))
         except _NotDone as problem:
             return not_scanned(problem)
         assert isinstance(answer, Scanned)
@@ -106,10 +106,10 @@ class Inspector:
 
     def scan_folder(self, folder: Path) -> SkillFindings:
         """Scan the texts of a skill folder. Raises OSError if the folder cannot be listed."""
-        (found,) = self.scan_folders([folder])
-        if isinstance(found, OSError):
-            raise found
-        return found
+        (result,) = self.scan_folders([folder])
+        if isinstance(result, OSError):
+            raise result
+        return result
 
     def scan_folders(self, folders: Sequence[Path]) -> Iterator[SkillFindings | OSError]:
         """Yield the findings of each folder in order, or an OSError for a folder that cannot be listed.
@@ -118,11 +118,11 @@ class Inspector:
         """
         done, died_at = 0, -1
         while done < len(folders):
-            batch = list(folders[done : done + _FOLDERS_A_REQUEST])
+            batch = list(folders[done : done + _FOLDERS_PER_REQUEST])
             try:
                 for answer in self._answers(ScanFolders(batch), len(batch)):
                     done += 1
-                    yield _found(answer)
+                    yield _result(answer)
             except _NotDone as problem:
                 if isinstance(problem, _Died) and died_at != done:
                     died_at = done
@@ -141,7 +141,7 @@ class Inspector:
         for process in idle:
             process.end()
 
-    def _one(self, request: Request, staged: Path | None = None) -> Answer:
+    def _answer(self, request: Request, staged: Path | None = None) -> Answer:
         """Return the single answer to a request; repeat the request once if the process dies."""
         try:
             (answer,) = self._answers(request, 1)
@@ -175,17 +175,17 @@ class Inspector:
         if not self._free.acquire(timeout=self._patience):
             raise service_unavailable("The service is scanning other texts")
         try:
-            process = self._taken()
+            process = self._reserve()
             try:
                 yield process
             except BaseException:
-                self._put_back(process, is_usable=False)
+                self._release(process, is_usable=False)
                 raise
-            self._put_back(process, is_usable=True)
+            self._release(process, is_usable=True)
         finally:
             self._free.release()
 
-    def _taken(self) -> Process:
+    def _reserve(self) -> Process:
         with self._lock:
             process = self._idle.pop() if self._idle else None
         if process is None and not self._closed:
@@ -198,7 +198,7 @@ class Inspector:
             process.end()
         raise InspectionStopped
 
-    def _put_back(self, process: Process, *, is_usable: bool) -> None:
+    def _release(self, process: Process, *, is_usable: bool) -> None:
         with self._lock:
             self._busy.discard(process)
             is_kept = is_usable and not self._closed
@@ -217,7 +217,7 @@ def _finding(kind: Kind, problem: Exception) -> Finding:
     return Finding(kind=kind, severity="medium", rule="not-scanned", message=str(problem))
 
 
-def _found(answer: Answer) -> SkillFindings | OSError:
+def _result(answer: Answer) -> SkillFindings | OSError:
     if isinstance(answer, StorageFailed):
         return OSError(answer.number, answer.reason)
     assert isinstance(answer, Scanned)

@@ -1,4 +1,4 @@
-"""What is untrusted is looked into in another process, which may be slow, greedy, or die."""
+"""Untrusted input is inspected in another process, which may be slow, exceed its memory limit, or die."""
 
 import os
 import signal
@@ -45,7 +45,7 @@ def rules(findings: object) -> list[tuple[str, str]]:
     return [(one.rule, one.severity) for one in findings.findings]  # type: ignore[attr-defined]
 
 
-def test_it_finds_what_is_found_here(inspector: Inspector, skill: Path, tmp_path: Path) -> None:
+def test_the_process_reports_the_same_findings(inspector: Inspector, skill: Path, tmp_path: Path) -> None:
     assert inspector.scan_record("a", "b", HOSTILE) == scan_record("a", "b", HOSTILE)
     assert list(inspector.scan_folders([skill, skill])) == [scan_folder(skill)] * 2
     assert isinstance(next(inspector.scan_folders([tmp_path / "none"])), FileNotFoundError)
@@ -67,7 +67,7 @@ def test_a_package_is_staged(inspector: Inspector, skill: Path, tmp_path: Path, 
     assert reach == Footprint.of(skill)
 
 
-def test_what_breaks_the_rules_is_refused_with_its_reasons(inspector: Inspector, tmp_path: Path) -> None:
+def test_an_invalid_package_is_refused_with_its_findings(inspector: Inspector, tmp_path: Path) -> None:
     (tmp_path / "a.zip").write_bytes(b"no zip")
     with pytest.raises(PackageRefused) as refused:
         inspector.read_package(tmp_path / "a.zip", tmp_path / "staged")
@@ -90,7 +90,7 @@ def test_a_process_that_does_not_answer_is_replaced(tmp_path: Path, skill: Path)
         assert not (tmp_path / "staged").exists()
 
 
-def test_one_slow_folder_takes_nothing_from_the_others(tmp_path: Path, skill: Path) -> None:
+def test_a_slow_folder_does_not_affect_the_others(tmp_path: Path, skill: Path) -> None:
     with inspecting(scan_seconds=1) as inspector:
         found = inspector.scan_folders([skill, skill, skill])
         first = next(found)
@@ -102,7 +102,7 @@ def test_one_slow_folder_takes_nothing_from_the_others(tmp_path: Path, skill: Pa
     assert len(rest) == 2
 
 
-def test_a_limit_that_is_exceeded_by_what_is_large(tmp_path: Path) -> None:
+def test_a_large_text_can_exceed_the_limit(tmp_path: Path) -> None:
     with inspecting(scan_seconds=1e-6) as inspector:
         found = list(inspector.scan_folders([large_skill(tmp_path / "large")]))
         assert [rules(one) for one in found] == [[("not-scanned", "medium")]]
@@ -123,14 +123,14 @@ def test_memory_is_limited(tmp_path: Path) -> None:
         assert inspector.read_package(tmp_path / "a.zip", tmp_path / "staged", limits).package.name == "greedy"
 
 
-def test_a_process_that_was_killed_is_replaced_and_its_work_done_again(inspector: Inspector, skill: Path) -> None:
+def test_a_killed_process_is_replaced_and_its_request_repeated(inspector: Inspector, skill: Path) -> None:
     os.kill(child(), signal.SIGKILL)
     assert inspector.scan_record("a", "b", HOSTILE).risk == "high"
     os.kill(child(), signal.SIGKILL)
     assert list(inspector.scan_folders([skill])) == [scan_folder(skill)]
 
 
-def test_nobody_waits_longer_than_their_patience(skill: Path) -> None:
+def test_a_caller_waits_at_most_its_patience(skill: Path) -> None:
     with inspecting(patience=0.05) as inspector:
         found = inspector.scan_folders([skill, skill])
         next(found)
@@ -141,7 +141,7 @@ def test_nobody_waits_longer_than_their_patience(skill: Path) -> None:
         assert inspector.scan_record("a", "b", HOSTILE).risk == "high"
 
 
-def test_closing_ends_what_is_at_work_and_leaves_no_process(inspector: Inspector) -> None:
+def test_close_ends_busy_processes_and_leaves_none(inspector: Inspector) -> None:
     ends: list[type[BaseException]] = []
 
     def scan() -> None:
