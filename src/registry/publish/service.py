@@ -72,8 +72,8 @@ class IndexedSkill(msgspec.Struct, kw_only=True):
 class Publishing:
     """Receives packages, works them off, and gives them out. One process of a catalog pushes the index.
 
-    Searches of `engine` have priority. `note` enqueues webhook notifications. Raises BlobUnavailable if the store cannot
-    be opened at all.
+    Searches of `engine` have priority. `note` enqueues webhook notifications. Raises BlobUnavailable if the store
+    cannot be opened at all.
     """
 
     def __init__(
