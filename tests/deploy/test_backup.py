@@ -120,11 +120,11 @@ def test_only_its_owner_reads_a_backup(tmp_path: Path) -> None:
 
 
 def test_a_backup_is_whole_or_not_there(tmp_path: Path) -> None:
-    Done(tmp_path, "backup", "copy", "--data-dir", "nothing").complains(1, "there is no backup", "is not there")
+    Done(tmp_path, "backup", "copy", "--data-dir", "nothing").complains(1, "there is no backup", "does not exist")
     with RunningServer(tmp_path) as server:
         back_up(server, tmp_path / "copy")
         again = Done(tmp_path, "backup", "copy", "--data-dir", str(server.data_dir))
-    again.complains(1, "exists already")
+    again.complains(1, "already exists")
     assert not list(tmp_path.glob(".skill-registry-*"))
 
 

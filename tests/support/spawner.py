@@ -80,7 +80,7 @@ class Spawner:
 
 def preload() -> None:
     """Import what the scripts will import."""
-    importlib.import_module("registry.start")  # it must come before numpy
+    importlib.import_module("registry.__main__")  # it must come before numpy
     for name in _PACKAGES:
         for module in pkgutil.walk_packages(importlib.import_module(name).__path__, f"{name}."):
             if not module.name.endswith("__main__"):

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from registry.origins import GitOrigin, LocalOrigin
-from registry.sources.entry import Listed, Listing
+from registry.domain.origins import GitOrigin, LocalOrigin
+from registry.domain.source_entry import Listed, Listing
 from registry.sources.tree import read_tree
 from support.servers import write_skill
 
