@@ -14,7 +14,7 @@ from registry.catalog.skill_backend import SkillBackend
 from registry.db import Database
 from registry.domain.models import NewSkill, SkillChanges, now
 from registry.errors import RegistryError
-from registry.packages import read_zip
+from registry.packages.package import read_zip
 from registry.publish.published import PublishedRecord, PublishedVersion, PublishedVersions
 from registry.publish.skills import PublishedSkills
 from registry.services.skill_backends import SkillBackends
