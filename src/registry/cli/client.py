@@ -155,7 +155,7 @@ def _credential_header(credential: str | None) -> dict[str, str]:
     if credential is None:
         return {}
     if not credential.isascii() or not credential.isprintable():  # the error of the HTTP library would show it
-        raise CommandFailed("the credential has characters that no API key or token has")
+        raise CommandFailed("client.api_key or the stored login has characters that no HTTP header can carry")
     return {"x-api-key": credential} if credential.startswith("sk_") else {"Authorization": f"Bearer {credential}"}
 
 
