@@ -59,6 +59,7 @@ def test_what_was_acknowledged_before_the_backup_is_there_after_restoring_it(tmp
     old, new, acknowledged = tmp_path / "old", tmp_path / "new", []
     with Registry(old) as server, publishing_without_end(server, acknowledged):
         server.wait_for(lambda: len(acknowledged) >= 20)
+        server.wait_for(lambda: len(list(server.blobs.rglob("*.zip"))) >= 10)
         before = list(acknowledged)
         told = back_up(server, tmp_path / "copy", "--blobs-dir", str(server.blobs)).json
     assert told["packages"] >= 10
