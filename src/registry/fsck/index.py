@@ -6,19 +6,14 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import msgspec
-
 from registry.fsck.drift import EVIDENCE, CannotCheck, Found, derived, lost
 from registry.fsck.parts import Parts
 from registry.git import GitError
 from registry.git_index import GitIndex
-from registry.index_lines import merged
+from registry.index_lines import merged, read_lines
 from registry.transparency.checkpoint import CheckpointInvalid, Verifier, checkpoint_file
 
-
-class _Line(msgspec.Struct):
-    vers: str
-    download_url: str | None
+_LINES_SHOWN = 5
 
 
 def check(parts: Parts) -> Iterator[Found]:
@@ -86,7 +81,7 @@ def _published(parts: Parts) -> set[str]:
 def _files(parts: Parts, expected: Mapping[str, bytes], remote: GitIndex) -> Iterator[Found]:
     found = remote.committed()
     for skill_id, ours in expected.items():
-        if problem := _problem(remote, ours, found.get(skill_id)):
+        if problem := _problem(skill_id, remote, ours, found.get(skill_id)):
             yield derived("index", skill_id, problem, _wanted(parts, skill_id))
     for path in sorted(found.keys() - _published(parts)):
         if _claims_ours(parts, path, remote.content(found[path])):
@@ -113,13 +108,17 @@ def _checkpoint(parts: Parts, remote: GitIndex) -> Iterator[Found]:
         yield lost("log", path, f"the first {signed.size} entries are not those that were signed", EVIDENCE)
 
 
-def _problem(remote: GitIndex, ours: bytes, found: str | None) -> str | None:
+def _problem(skill_id: str, remote: GitIndex, ours: bytes, found: str | None) -> str | None:
     if found is None:
         return "it has no file in the index"
     if found == _object_name(ours, len(found)):
         return None
     theirs = remote.content(found)
-    return None if merged(ours, theirs) == theirs else "its file in the index is not what the database says"
+    content, left_out = merged(skill_id, ours, theirs)
+    if left_out:
+        lines = "; ".join(f"line {line.number}: {line.reason}" for line in left_out[:_LINES_SHOWN])
+        return f"its file in the index has {len(left_out)} lines that nothing should read ({lines})"
+    return None if content == theirs else "its file in the index is not what the database says"
 
 
 def _object_name(content: bytes, digits: int) -> str:
@@ -133,8 +132,5 @@ def _claims_ours(parts: Parts, path: str, content: bytes) -> bool:
     """Return whether a file's lines lead to packages of this registry: several may share an index."""
     if path.count("/") != 1:
         return False
-    try:
-        lines = [msgspec.json.decode(line, type=_Line) for line in content.splitlines()]
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return False
-    return any(line.download_url == parts.index_files.download_url(path, line.vers) for line in lines)
+    lines, _ = read_lines(path, content)
+    return any(line.download_url == parts.index_files.download_url(path, line.vers) for line, _ in lines)
