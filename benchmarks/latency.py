@@ -1,13 +1,12 @@
-"""How fast search answers, and how near that is to what the machine allows.
+"""The latency of search, compared with its lower bound on the same machine.
 
     python benchmarks/latency.py --auth [--json OUT]
     python benchmarks/latency.py [--corpus corpus.jsonl] [--queries queries.jsonl] [--sizes 1000 10000] [--json OUT]
 
-Every figure stands beside its own limit, measured in the same run: the parts called directly (encoder, flat FAISS,
-tantivy) for a search, and a bare Litestar route that answers the same bytes for HTTP. Medians; one client unless said.
+Each figure is compared with its lower bound, measured in the same run: for a search, its parts called directly
+(encoder, flat FAISS, tantivy); for HTTP, a bare Litestar route that returns the same bytes. All figures are medians,
+with one client unless stated.
 """
-
-import registry.start  # noqa: F401, I001 - says how many threads numpy and FAISS may use: before these
 
 import argparse
 import json
@@ -27,11 +26,11 @@ import guard_cost
 from embeddings import Embedder, EmbeddingSettings, choose
 from embeddings.base import Matrix
 from latency_http import CLIENTS, Figures, Served, median_ms, over_http
+from registry.catalog.documents import CatalogDocuments
 from registry.database.sqlite import SqliteDatabase
-from registry.documents import CatalogDocuments
 from results_file import keep
 from search.engine import Engine
-from search.service import CANDIDATES, Request
+from search.service import CANDIDATES, SearchRequest
 from search.text import sentences
 from search.types import Filter
 
@@ -40,37 +39,39 @@ ENABLED = Filter((), ("enabled:false",))
 
 
 def parts(engine: Engine, embedder: Embedder, queries: Sequence[str]) -> tuple[Figures, Callable[[str], None]]:
-    """Return the medians of the parts and of whole searches in this process; and what calls all parts for a query."""
-    words, index = engine.follower.words.state, engine._target.vectors
-    # What a search asks of its parts: a vector of the query, and of each sentence where there are several.
+    """Return median times of the parts and of whole searches in this process, and a function that calls all parts."""
+    reader, index = engine.index_sync.lexical.reader, engine._target.vectors
+    # The work of one search: a vector of the query, and of each sentence if it has several.
     vectors = {query: embedder.queries(sentences(query)) for query in queries}
-    view = index._view
+    state = index._state
     flat = faiss.IndexFlatIP(embedder.dim)
-    flat.add(view.vectors_of(view.keys()))
-    terms = {query: words.terms(query) for query in queries}
+    flat.add(state.vectors_of(state.keys()))
+    terms = {query: reader.terms(query) for query in queries}
     figures = {
         "encoder": median_ms(lambda query: embedder.queries(sentences(query)), queries),
         "faiss": median_ms(lambda query: flat.search(vectors[query], CANDIDATES), queries),
-        "tantivy": median_ms(lambda query: words.search(terms[query], CANDIDATES, Filter()), queries),
+        "tantivy": median_ms(lambda query: reader.search(terms[query], CANDIDATES, Filter()), queries),
         "words search": median_ms(
-            lambda query: engine.search.search(Request(query, mode="keyword", allowed=ENABLED)), queries
+            lambda query: engine.search.search(SearchRequest(query, mode="keyword", allowed=ENABLED)), queries
         ),
         "hybrid search, cached vector": 0.0,
-        "hybrid search": median_ms(lambda query: engine.search.search(Request(f"{query} ", allowed=ENABLED)), queries),
+        "hybrid search": median_ms(
+            lambda query: engine.search.search(SearchRequest(f"{query} ", allowed=ENABLED)), queries
+        ),
     }
     figures["hybrid search, cached vector"] = median_ms(
-        lambda query: engine.search.search(Request(query, allowed=ENABLED)), queries
+        lambda query: engine.search.search(SearchRequest(query, allowed=ENABLED)), queries
     )
 
     def directly(query: str) -> None:
         flat.search(embedder.queries(sentences(query)), CANDIDATES)
-        words.search(words.terms(query), CANDIDATES, Filter())
+        reader.search(reader.terms(query), CANDIDATES, Filter())
 
     return figures, directly
 
 
 def reindex_rate(originals: Sequence[corpora.Entry], embedder: Embedder, folder: Path) -> tuple[float, float]:
-    """Return documents a second of a forced reindex, and of the encoder called directly on the same texts."""
+    """Return the documents per second of a forced reindex, and of the encoder called directly on the same texts."""
     count = min(1000, len(originals))
     database = SqliteDatabase(folder / "rate.db")
     for _ in corpora.fill(database, originals, count, embedder, np.ones((len(originals), embedder.dim), np.float32)):
@@ -90,7 +91,7 @@ def reindex_rate(originals: Sequence[corpora.Entry], embedder: Embedder, folder:
 
 def measure(size: int, originals: Sequence[corpora.Entry], near: Matrix, embedder: Embedder, models: Path,
             queries: Sequence[str]) -> dict[str, Any]:  # fmt: skip
-    """Return every figure of a catalog of `size` skills."""
+    """Measure a catalog of `size` skills."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         database = SqliteDatabase(folder / "skill-registry.db")
@@ -108,7 +109,7 @@ def measure(size: int, originals: Sequence[corpora.Entry], near: Matrix, embedde
 
 
 def ratios(result: dict[str, Any]) -> dict[str, tuple[float, str]]:
-    """Return what is judged: each figure divided by its limit, and what is asked of it."""
+    """Return the judged figures, most of them divided by their lower bound, each with its target."""
     inner, http, limit = result["in process, ms"], result["http"], result["bare"]
     answer = {
         "hybrid p50 over HTTP / sum of its parts": (http["hybrid p50"] / http["parts in turn"], "<= 1.5"),
@@ -136,7 +137,7 @@ def show(result: dict[str, Any]) -> None:
 
 
 def measure_guard(results: Path | None) -> None:
-    """Measure, print and keep what the guard costs."""
+    """Measure, print and save the cost of the guard."""
     with tempfile.TemporaryDirectory() as name:
         found = guard_cost.measure(Path(name), Served)
     table = Table("route", *found, title="throughput with the guard / without (asked: > 0.9)")
@@ -147,7 +148,7 @@ def measure_guard(results: Path | None) -> None:
 
 
 def main() -> None:
-    """Measure every size asked for."""
+    """Measure every requested size."""
     parser = argparse.ArgumentParser(description="Measure the speed of search beside its own limits.")
     parser.add_argument("--corpus", type=Path, help="corpus.jsonl of real skills; made-up ones without it")
     parser.add_argument("--queries", type=Path, help="queries.jsonl; descriptions of skills without it")

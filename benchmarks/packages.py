@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from registry.findings.engine import scan_folder
-from registry.packages import Limits, read_zip
+from registry.packages import PackageLimits, read_zip
 from results_file import keep
 
 ROUNDS = 15
@@ -88,7 +88,7 @@ def measure(package: Path, folder: Path) -> dict[str, float]:
     sides: dict[str, Callable[[], object]] = {
         "decompress and hash, ms": lambda: decompress_and_hash(package),
         "write the same files, ms": lambda: write_files(files, written),
-        "read and check, ms": lambda: read_zip(package, unpacked, Limits()),
+        "read and check, ms": lambda: read_zip(package, unpacked, PackageLimits()),
         "look into the texts again, ms": lambda: scan_folder(unpacked),
     }
     times: dict[str, list[float]] = {name: [] for name in sides}
@@ -118,7 +118,7 @@ def main() -> None:
         write_package(package, real(arguments.texts, size) if arguments.texts else made_up(size))
         decompress_and_hash(package)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        read_zip(package, Path(name) / "first", Limits())
+        read_zip(package, Path(name) / "first", PackageLimits())
         grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
         figures = measure(package, Path(name)) | {"memory grown, MB": grown}
     table = Table("figure", "measured", title=f"a package of {arguments.megabytes} MB")

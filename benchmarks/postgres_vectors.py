@@ -25,9 +25,9 @@ import scale_steps
 from embeddings import Embedder
 from embeddings.base import Matrix
 from latency_http import median_ms
-from registry.database import graphs
+from registry.database import hnsw_indexes
 from registry.database.dialect import vector as stored
-from registry.database.graphs import VectorGraphs
+from registry.database.hnsw_indexes import HnswIndexes
 from registry.database.pg_vectors import PgVectors
 from registry.database.postgres import PostgresDatabase
 from results_file import keep
@@ -96,11 +96,11 @@ def opened(url: str, search: int | None = None) -> Iterator[tuple[PostgresDataba
 
 def build(url: str, links: int, breadth: int) -> float:
     """Build the index with these parameters and return how many seconds that takes."""
-    graphs.LINKS, graphs.BREADTH = links, breadth
+    hnsw_indexes.M, hnsw_indexes.EF_CONSTRUCTION = links, breadth
     with opened(url) as (database, _):
-        VectorGraphs(database, list, lambda: None).build("none", 384)  # of spaces in use: the one before goes
+        HnswIndexes(database, list, lambda: None).build("none", 384)  # of spaces in use: the one before goes
         started = time.perf_counter()
-        VectorGraphs(database, lambda: [SPACE], lambda: None).build(SPACE, 384)
+        HnswIndexes(database, lambda: [SPACE], lambda: None).build(SPACE, 384)
         return time.perf_counter() - started
 
 
@@ -139,8 +139,8 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=100_000)
     parser.add_argument("--corpus", type=Path, help="corpus.jsonl of real skills; made-up ones without it")
     parser.add_argument("--queries", type=Path, required=True, help="queries.jsonl with short queries")
-    parser.add_argument("--links", type=int, nargs="+", default=[graphs.LINKS])
-    parser.add_argument("--breadth", type=int, nargs="+", default=[graphs.BREADTH])
+    parser.add_argument("--links", type=int, nargs="+", default=[hnsw_indexes.M])
+    parser.add_argument("--breadth", type=int, nargs="+", default=[hnsw_indexes.EF_CONSTRUCTION])
     parser.add_argument("--search", type=int, nargs="+", default=[100, 200, 300])
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()

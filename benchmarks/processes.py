@@ -25,8 +25,8 @@ import corpora
 import load
 from embeddings import EmbeddingSettings, choose
 from latency_http import Served
+from registry.config.types import DatabaseUrl
 from registry.database import open_url
-from registry.setting_types import DatabaseUrl
 from results_file import keep
 from support.postgres_server import PostgresServer
 

@@ -1,9 +1,9 @@
-"""How well search finds the right skill: nDCG@10, recall and MRR over a labelled set, through the service's own engine.
+"""Search quality: nDCG@10, recall and MRR over a labelled data set, with the engine of the service.
 
     python benchmarks/quality.py --data DIR [--json OUT]
 
 DIR holds `corpus.jsonl` {id, name, description, tags?, text?}, `queries.jsonl` {id, text} and `qrels.tsv`
-(query id, document id, gain; tab-separated). Three rankings are measured: words, vectors and both (hybrid).
+(query id, document id, gain; tab-separated). Three rankings are measured: keyword, vectors and hybrid.
 """
 
 import argparse
@@ -18,14 +18,14 @@ from rich.console import Console
 from rich.table import Table
 
 from embeddings import EmbeddingSettings, choose
-from registry.catalog import Catalog
+from registry.catalog.documents import CatalogDocuments
+from registry.catalog.store import Catalog
 from registry.database.sqlite import SqliteDatabase
-from registry.documents import CatalogDocuments
-from registry.models import Skill, now
+from registry.domain.models import Skill, now
 from results_file import keep
 from search.engine import Engine
-from search.service import Request
-from search.types import Mode
+from search.modes import Mode
+from search.service import SearchRequest
 
 DEPTH = 10
 MODES: dict[str, Mode] = {"words": "keyword", "vectors": "semantic", "hybrid": "hybrid"}
@@ -34,13 +34,13 @@ Measure = Callable[[Sequence[str], Gains], float]
 
 
 def read_jsonl(path: Path) -> list[dict[str, Any]]:
-    """Return the objects of a file, one a line."""
+    """Return the objects of a file with one object per line."""
     with path.open(encoding="utf-8") as lines:
         return [json.loads(line) for line in lines if line.strip()]
 
 
 def read_qrels(path: Path) -> dict[str, Gains]:
-    """Return, for every query, the gain of each document that is right for it."""
+    """Return the gain of each relevant document, by query."""
     gains: dict[str, Gains] = {}
     with path.open(encoding="utf-8") as lines:
         for line in lines:
@@ -52,24 +52,24 @@ def read_qrels(path: Path) -> dict[str, Gains]:
 
 def ndcg(ranking: Sequence[str], gains: Gains) -> float:
     """Return nDCG@10 with linear gains and log2 discounts (Järvelin and Kekäläinen, 2002)."""
-    found = sum(gains.get(one, 0.0) / math.log2(place + 2) for place, one in enumerate(ranking[:DEPTH]))
+    found = sum(gains.get(document, 0.0) / math.log2(rank + 2) for rank, document in enumerate(ranking[:DEPTH]))
     best = sorted(gains.values(), reverse=True)[:DEPTH]
-    return found / sum(gain / math.log2(place + 2) for place, gain in enumerate(best))
+    return found / sum(gain / math.log2(rank + 2) for rank, gain in enumerate(best))
 
 
 def recall(depth: int) -> Measure:
-    """Return the share of right documents among the first `depth`."""
+    """Return a measure: the share of relevant documents that are among the first `depth`."""
     return lambda ranking, gains: len(set(ranking[:depth]) & gains.keys()) / len(gains)
 
 
 def first_right(ranking: Sequence[str], gains: Gains) -> float:
-    """Return whether the first document is right: 1 or 0."""
+    """Return 1 if the first document is relevant, else 0."""
     return float(bool(ranking) and ranking[0] in gains)
 
 
 def reciprocal_rank(ranking: Sequence[str], gains: Gains) -> float:
-    """Return 1 / the place of the first right document within 10, else 0."""
-    return next((1 / (place + 1) for place, one in enumerate(ranking[:DEPTH]) if one in gains), 0.0)
+    """Return 1 / the rank of the first relevant document within 10, else 0."""
+    return next((1 / (rank + 1) for rank, document in enumerate(ranking[:DEPTH]) if document in gains), 0.0)
 
 
 MEASURES: dict[str, Measure] = {
@@ -83,7 +83,7 @@ MEASURES: dict[str, Measure] = {
 
 
 def fill(corpus: Sequence[dict[str, Any]], folder: Path) -> tuple[Engine, dict[int, str]]:
-    """Return an engine over a catalog of the corpus, and the corpus id of every document key."""
+    """Return an engine over a catalog of the corpus, and the corpus id by document key."""
     database = SqliteDatabase(folder / "quality.db")
     catalog, documents = Catalog(database, now), CatalogDocuments(database)
     with database.write() as transaction:
@@ -97,7 +97,8 @@ def fill(corpus: Sequence[dict[str, Any]], folder: Path) -> tuple[Engine, dict[i
             )
             catalog.save(transaction, skill, entry.get("text") or "")
     keys = {
-        key: corpus[int(one.removeprefix("skill-"))]["id"] for one, key in database.read("select id, key from skills")
+        key: corpus[int(skill_id.removeprefix("skill-"))]["id"]
+        for skill_id, key in database.read("select id, key from skills")
     }
     settings = EmbeddingSettings(provider="local", cache_dir=Path(tempfile.gettempdir()) / "skill-registry-models")
     engine = Engine(documents, folder / "indexes", choose(settings), fallback_seconds=60)
@@ -107,17 +108,17 @@ def fill(corpus: Sequence[dict[str, Any]], folder: Path) -> tuple[Engine, dict[i
 
 
 def measure(engine: Engine, keys: dict[int, str], data: Path) -> dict[str, dict[str, float]]:
-    """Return every measure's mean over the labelled queries, for each way of ranking."""
+    """Return the mean of each measure over the labelled queries, by ranking."""
     gains = read_qrels(data / "qrels.tsv")
     queries = [query for query in read_jsonl(data / "queries.jsonl") if query["id"] in gains]
     results = {}
     for name, mode in MODES.items():
         sums = dict.fromkeys(MEASURES, 0.0)
         for query in queries:
-            hits = engine.search.search(Request(query["text"], limit=DEPTH, mode=mode)).hits
+            hits = engine.search.search(SearchRequest(query["text"], limit=DEPTH, mode=mode)).hits
             ranking = [keys[hit.key] for hit in hits]
-            for measure_name, one in MEASURES.items():
-                sums[measure_name] += one(ranking, gains[query["id"]])
+            for measure_name, function in MEASURES.items():
+                sums[measure_name] += function(ranking, gains[query["id"]])
         results[name] = {key: round(total / len(queries), 4) for key, total in sums.items()}
     return results
 

@@ -1,6 +1,4 @@
-"""The steps of `scale.py` for one size, each run as a process of its own: fill, build, search, serve."""
-
-import registry.start  # noqa: F401, I001 - says how many threads numpy and FAISS may use: before these
+"""The steps of `scale.py` for one size, each run in its own process: fill, build, search, serve."""
 
 import argparse
 import json
@@ -10,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +19,13 @@ import load
 from embeddings import Embedder, EmbeddingSettings, choose
 from latency_http import Served
 from nearest import Nearest
-from registry.catalog import Catalog
+from registry.catalog.documents import CatalogDocuments
+from registry.catalog.store import Catalog
 from registry.database.sqlite import SqliteDatabase
 from registry.db import Database
-from registry.documents import CatalogDocuments
-from registry.models import Skill, now
+from registry.domain.models import Skill, now
 from search.engine import Engine, text_space
-from search.service import CANDIDATES, Request
+from search.service import CANDIDATES, SearchRequest
 from search.text import sentences
 from search.types import Embedded, Filter
 
@@ -55,12 +54,12 @@ def short_queries(path: Path) -> list[str]:
 
 
 def long_prompts(originals: Sequence[corpora.Entry]) -> list[str]:
-    """Return beginnings of bodies: the longest prompts agents send."""
+    """Return the beginnings of bodies, as long as the longest prompts that agents send."""
     return [entry.body[:LONG_PROMPT] for entry in originals[:: len(originals) // PROMPTS]][:PROMPTS]
 
 
 def open_database(folder: Path, url: str | None) -> Database:
-    """Open the catalog that is measured."""
+    """Open the catalog to measure."""
     if url is None:
         return SqliteDatabase(folder / "skill-registry.db")
     from registry.database.postgres import PostgresDatabase  # noqa: PLC0415 - an extra
@@ -69,7 +68,7 @@ def open_database(folder: Path, url: str | None) -> Database:
 
 
 def open_engine(documents: CatalogDocuments, folder: Path, model: Embedder | None) -> Engine:
-    """Return the engine as the service makes it, but for the embedding of new texts, which is timed apart."""
+    """Return the engine of the service, without background embedding, which is measured separately."""
     return Engine(documents, folder / "indexes", model, fallback_seconds=60, indexing=False)
 
 
@@ -80,7 +79,7 @@ def memory(which: str = "VmRSS") -> float:
 
 
 def fill(arguments: argparse.Namespace) -> Figures:
-    """Make the catalog, and note what an exact search of its vectors finds."""
+    """Create the catalog, and save the results of exact vector search."""
     originals, model = corpora.entries(arguments.corpus), embedder()
     of_originals = model.documents([f"{entry.name}: {entry.description}" for entry in originals])
     nearest = Nearest(model.queries(short_queries(arguments.queries)))
@@ -98,13 +97,13 @@ def build(arguments: argparse.Namespace) -> Figures:
     """Build both indexes from the database."""
     database = open_database(arguments.folder, arguments.database)
     started = time.perf_counter()
-    words = open_engine(CatalogDocuments(database), arguments.folder, None)
-    words.start()
-    words.close()
+    keyword_engine = open_engine(CatalogDocuments(database), arguments.folder, None)
+    keyword_engine.start()
+    keyword_engine.close()
     middle = time.perf_counter()
-    both = open_engine(CatalogDocuments(database), arguments.folder, embedder())
-    both.start()
-    both.close()
+    hybrid_engine = open_engine(CatalogDocuments(database), arguments.folder, embedder())
+    hybrid_engine.start()
+    hybrid_engine.close()
     ended = time.perf_counter()
     database.close()
     return {
@@ -122,7 +121,7 @@ def _megabytes(paths: Iterator[Path]) -> float:
 
 
 def search(arguments: argparse.Namespace) -> Figures:
-    """Start from the snapshots, search, and write."""
+    """Start from the snapshots, then measure searches and writes."""
     figures: Figures = {}
     started = time.perf_counter()
     database = open_database(arguments.folder, arguments.database)
@@ -132,13 +131,11 @@ def search(arguments: argparse.Namespace) -> Figures:
     figures["start: indexes, seconds"] = time.perf_counter() - started
     originals = corpora.entries(arguments.corpus)
     short, long = short_queries(arguments.queries), long_prompts(originals)
-    ask: Callable[[str], object] = lambda text: engine.search.search(Request(text, allowed=ENABLED))  # noqa: E731
+    ask: Callable[[str], object] = lambda text: engine.search.search(SearchRequest(text, allowed=ENABLED))  # noqa: E731
     ask("the first search")
     figures["start: RSS, MB"] = memory()
     others = [entry.description[:100] for entry in originals[:: len(originals) // STARTING]][:STARTING]
-    figures |= _percentiles(
-        "hybrid, short, just started", ask, others
-    )  # what is on the disk is read for the first time
+    figures |= _percentiles("hybrid, short, just started", ask, others)  # the files are read for the first time
     for kind, texts in (("short", short), ("long", long)):
         figures |= _searches(engine, model, kind, texts)
     figures |= _filters(engine, short, arguments.folder)
@@ -150,38 +147,40 @@ def search(arguments: argparse.Namespace) -> Figures:
 
 
 def _searches(engine: Engine, model: Embedder, kind: str, texts: Sequence[str]) -> Figures:
-    words, index = engine.follower.words.state, engine._target.vectors
+    reader, index = engine.index_sync.lexical.reader, engine._target.vectors
     vectors = {text: model.queries(sentences(text)) for text in texts}
-    terms = {text: words.terms(text) for text in texts}
+    terms = {text: reader.terms(text) for text in texts}
     return {
-        **_percentiles(f"hybrid, {kind}", lambda text: engine.search.search(Request(text, allowed=ENABLED)), texts),
+        **_percentiles(
+            f"hybrid, {kind}", lambda text: engine.search.search(SearchRequest(text, allowed=ENABLED)), texts
+        ),
         **_percentiles(
             f"words, {kind}",
-            lambda text: engine.search.search(Request(text, mode="keyword", allowed=ENABLED)),
+            lambda text: engine.search.search(SearchRequest(text, mode="keyword", allowed=ENABLED)),
             texts,
         ),
         f"part: model, {kind}: p50 ms": _median(lambda text: model.queries(sentences(text)), texts),
         f"part: vectors, {kind}: p50 ms": _median(lambda text: index.search(vectors[text], CANDIDATES), texts),
-        f"part: tantivy, {kind}: p50 ms": _median(lambda text: words.search(terms[text], CANDIDATES, ENABLED), texts),
+        f"part: tantivy, {kind}: p50 ms": _median(lambda text: reader.search(terms[text], CANDIDATES, ENABLED), texts),
     }
 
 
 def _filters(engine: Engine, short: Sequence[str], folder: Path) -> Figures:
-    """Return the recall of the vectors for every filter, and what a search with it takes."""
+    """Measure the recall of vector search and the time of hybrid search for each filter."""
     exact = np.load(folder / "nearest.npz")
-    index, words = engine._target.vectors, engine.follower.words.state
+    index, reader = engine._target.vectors, engine.index_sync.lexical.reader
     vectors = engine._target.embedder.queries(short)
     figures: Figures = {}
     for tag in ("", *corpora.TAGS):
         allowed = Filter(((f"tag:{tag}",),)) if tag else Filter()
-        keys = words.keys(allowed) if tag else None
-        found = [index.search(vectors[place : place + 1], 10, keys).keys for place in range(len(short))]
+        keys = reader.keys(allowed) if tag else None
+        found = [index.search(vectors[row : row + 1], 10, keys).keys for row in range(len(short))]
         hits = [
-            len(set(some.tolist()) & set(best.tolist())) for some, best in zip(found, exact[tag or "all"], strict=True)
+            len(set(keys.tolist()) & set(best.tolist())) for keys, best in zip(found, exact[tag or "all"], strict=True)
         ]
         figures[f"recall@10, {tag or 'all'}"] = sum(hits) / exact[tag or "all"].size
         if tag:
-            ask: Callable[[str], object] = lambda text, some=allowed: engine.search.search(Request(text, allowed=some))  # noqa: E731
+            ask = partial(_search, engine, allowed)
             started = time.perf_counter()
             ask(short[0])
             figures[f"hybrid, {tag}: first, ms"] = (time.perf_counter() - started) * 1000
@@ -189,26 +188,31 @@ def _filters(engine: Engine, short: Sequence[str], folder: Path) -> Figures:
     return figures
 
 
+def _search(engine: Engine, allowed: Filter, text: str) -> object:
+    return engine.search.search(SearchRequest(text, allowed=allowed))
+
+
 def _writes(engine: Engine, model: Embedder, database: Database) -> Figures:
-    """Return what one write takes until words and then vectors find it, at this size."""
+    """Measure the time from a write until keyword search finds it, and from its vector until vector search does."""
     catalog, documents, space = Catalog(database, now), CatalogDocuments(database), text_space(model)
-    by_words, by_vectors, looking = [], [], []
+    keyword_times, vector_times, stale_times = [], [], []
     for number in range(WRITES):
         skill = Skill(id=f"new-{number}", name="new", description=f"A skill just written: {number}", version="1.0.0")
-        before = documents.number()
+        before = documents.revision()
         started = time.perf_counter()
         with database.write() as transaction:
             catalog.save(transaction, skill, "its text")
         engine.changed()
-        by_words.append(time.perf_counter() - started)
+        keyword_times.append(time.perf_counter() - started)
         started = time.perf_counter()
         stale = documents.stale(space, 256, since=before)
-        looking.append(time.perf_counter() - started)
-        vectors = model.documents([one.text for one in stale])
+        stale_times.append(time.perf_counter() - started)
+        vectors = model.documents([document.text for document in stale])
         started = time.perf_counter()
-        documents.put_vectors(space, [Embedded(*one[:2], vector) for one, vector in zip(stale, vectors, strict=True)])
+        embedded = [Embedded(*document[:2], vector) for document, vector in zip(stale, vectors, strict=True)]
+        documents.put_vectors(space, embedded)
         engine.changed()
-        by_vectors.append(time.perf_counter() - started)
+        vector_times.append(time.perf_counter() - started)
     with database.write() as transaction:
         for number in range(WRITES):
             written = catalog.find(transaction, f"new-{number}")
@@ -216,15 +220,15 @@ def _writes(engine: Engine, model: Embedder, database: Database) -> Figures:
             catalog.delete(transaction, written.key)
     engine.changed()
     return {
-        "write: until words find it, p50 ms": statistics.median(by_words) * 1000,
-        "write: vector, until found, p50 ms": statistics.median(by_vectors) * 1000,
-        "write: looking for what is stale, p50 ms": statistics.median(looking) * 1000,
+        "write: until words find it, p50 ms": statistics.median(keyword_times) * 1000,
+        "write: vector, until found, p50 ms": statistics.median(vector_times) * 1000,
+        "write: looking for what is stale, p50 ms": statistics.median(stale_times) * 1000,
         "status: p50 ms": _median(lambda _: engine.status(), ("",) * 3),
     }
 
 
 def serve(arguments: argparse.Namespace) -> Figures:
-    """Start the command itself and send it searches over HTTP."""
+    """Start the service and send it searches over HTTP."""
     if not (arguments.folder / "models").exists():
         (arguments.folder / "models").symlink_to(MODELS)
     command = [
@@ -238,8 +242,8 @@ def serve(arguments: argparse.Namespace) -> Figures:
     for mode in ("hybrid", "keyword"):
         bodies = [json.dumps({"query": f"{text} ", "mode": mode}).encode() for text in texts]
         for clients in (1, 8):
-            some = [load.request("/api/v1/search", server.port, body) for body in bodies[clients > 1 :: 2]]
-            took = load.run(server.port, some, clients)
+            requests = [load.request("/api/v1/search", server.port, body) for body in bodies[clients > 1 :: 2]]
+            took = load.run(server.port, requests, clients)
             figures[f"serving: {mode}, requests/s at {clients}"] = took.throughput
             if clients == 1:
                 figures[f"serving: {mode}: p95 ms"] = took.p95
@@ -249,7 +253,7 @@ def serve(arguments: argparse.Namespace) -> Figures:
 
 
 def _percentiles(name: str, call: Callable[[str], object], texts: Sequence[str]) -> Figures:
-    """Return percentiles of what a call takes; that of the processor's time is true also where others are at work."""
+    """Return percentiles of the time of a call. That of the processor time holds on a busy machine too."""
     times, busy = zip(*_times(call, texts), strict=True)
     percentiles = {f"{name}: p{cut} ms": float(np.percentile(times, cut)) for cut in (50, 95, 99)}
     return percentiles | {f"{name}: p95 ms of processor time": float(np.percentile(busy, 95))}
@@ -260,7 +264,7 @@ def _median(call: Callable[[str], object], texts: Sequence[str]) -> float:
 
 
 def _times(call: Callable[[str], object], texts: Sequence[str]) -> list[tuple[float, float]]:
-    """Return how many milliseconds each call took, and how many its processors were at work for this process."""
+    """Return the wall time and the processor time of each call, in milliseconds."""
     times = []
     for text in texts:
         started, busy = time.perf_counter(), time.process_time()
@@ -278,7 +282,7 @@ STEPS: dict[str, Callable[[argparse.Namespace], Figures]] = {
 
 
 def main() -> None:
-    """Run one step and leave its figures in the folder."""
+    """Run one step and write its figures to the folder."""
     parser = argparse.ArgumentParser(description="One step of scale.py.")
     parser.add_argument("step", choices=STEPS)
     parser.add_argument("--size", type=int, required=True)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A skill from a registry, proven to be the one that was published: offline, by the registry's public key alone.
-# It starts a registry of its own in a temporary folder, and stops it at the end.
+# Proves offline that an installed skill is the one a registry published. Only the registry's public key is needed.
+# The script starts its own registry in a temporary folder and stops it at the end.
 set -eu
 
 port=${PORT:-8092}
@@ -13,14 +13,14 @@ skill-registry serve --enable-registry --host 127.0.0.1 --port "$port" --embeddi
 trap 'kill $! && wait $!; rm -rf "$folder"' EXIT
 until curl --silent --fail "$url/healthz" >health; do sleep 0.1; done
 
-# run COMMAND…: show it as one would type it, and do it; what fails says so.
+# run COMMAND…: print the command as a user would type it, run it, and print a failing exit code.
 run() {
   printf '$ %s\n' "$*" | sed "s,$url,\$URL,"
   "$@" || printf 'exit code %s\n' "$?"
   printf '\n'
 }
 
-echo '# An author publishes a skill; the registry writes it down in its log, and the signed state of that in its index.'
+echo '# An author publishes a skill. The registry appends it to its log and adds the signed checkpoint to its index.'
 mkdir tea
 printf -- '---\nname: tea\ndescription: Brew tea for whoever asks for it.\nversion: 1.0.0\n---\n# Tea\n' >tea/SKILL.md
 curl --silent "$url/auth/token" --json '{"role": "manager", "username": "acme/ann"}' >token
@@ -32,7 +32,7 @@ until git -C index.git show main:acme/tea >line 2>&1; do sleep 0.1; done
 git clone --quiet index.git index
 run git -C index ls-files
 
-echo '# A project installs it, and keeps beside its lock what proves it. The public key comes from where you trust it.'
+echo '# A project installs the skill and stores proofs next to its lock. Get the public key from a source you trust.'
 mkdir project
 cd project
 cat >registry.toml <<TOML
@@ -46,10 +46,10 @@ skill-registry scan >scan
 run skill-registry install --no-save "$url/packages/acme/tea/1.0.0.zip"
 run skill-registry lock --log "$url" --key log.pub
 
-echo '# From here on no network is needed. The clone of the index must have seen the same log.'
+echo '# From here on, no network is needed. The clone of the index must contain a checkpoint of the same log.'
 run skill-registry verify --log --key log.pub --index ../index
 
-echo '# Files that were never published are found out, also where the lock says that they are right.'
+echo '# Files that were never published are detected, even if the lock lists them.'
 echo '# Tea, and a nasty surprise' >>skills/tea/SKILL.md
 skill-registry lock >locked
 run skill-registry verify --log --key log.pub

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The life of a skill in a registry, with curl: token, create, versions, search, disable, delete, verify, expiry.
-# It starts a registry of its own in a temporary folder, and stops it at the end.
+# The script starts its own registry in a temporary folder and stops it at the end.
 set -eu
 
 port=${PORT:-8091}
@@ -11,7 +11,7 @@ skill-registry serve --profile registry --host 127.0.0.1 --port "$port" --embedd
 trap 'kill $! && wait $!; rm -rf "$folder"' EXIT
 until curl --silent --fail "$url/healthz" >"$folder/health"; do sleep 0.1; done
 
-# call METHOD PATH [JSON]: show the request as one would type it, send it with the token, show the answer.
+# call METHOD PATH [JSON]: print the request as a user would type it, send it with the token, print the response.
 token=
 call() {
   printf '$ curl -X %s $URL%s' "$1" "$2"
@@ -22,32 +22,32 @@ call() {
   printf '\n\n'
 }
 
-echo '# Without a credential nothing is read. On this machine, where nobody else can ask, a token is there for the asking.'
+echo '# Reading needs a credential. By default, only callers on the same machine get tokens without one.'
 call GET /api/code/v1/skills
 call POST /auth/token '{"role": "manager", "username": "acme/alice"}' | tee "$folder/token"
 token=$(sed -n 's/.*"token":"\([^"]*\)".*/\1/p' "$folder/token")
 call GET /auth/verify
 
-echo '# A skill is created, changed, and gets a new version.'
+echo '# Create a skill, change it, and add a version.'
 call POST /api/code/v1/skills '{"id": "pdf-tables", "name": "PDF tables", "version": "1.9.0", "description": "Take the tables of a PDF into spreadsheets.", "tags": ["pdf", "tables"]}'
 call PUT /api/code/v1/skills/pdf-tables '{"author": "Alice"}'
 call POST /api/code/v1/skills/pdf-tables/versions '{"version": "1.10.0", "changes": ["Merged cells stay merged"]}'
 call GET /api/code/v1/skills/pdf-tables/versions
 
-echo '# It is found by what it is for, until it is disabled; then it can still be read by its id.'
+echo '# Search finds the skill until it is disabled. A disabled skill can still be read by its id.'
 call POST /api/search '{"query": "spreadsheet from a pdf", "limit": 1}'
 call PUT /api/code/v1/skills/pdf-tables '{"enabled": false}'
 call POST /api/search '{"query": "spreadsheet from a pdf", "limit": 1}'
 
-echo '# What breaks a rule is refused with every reason; a manager does not look after keys.'
+echo '# Invalid input is rejected with every reason. A manager may not list API keys.'
 call POST /api/code/v1/skills '{"id": "-", "name": "", "version": "1.0", "description": "short"}'
 call GET /api/v1/auth/keys
 
-echo '# It is deleted, and is gone.'
+echo '# Delete the skill.'
 call DELETE /api/code/v1/skills/pdf-tables
 call GET /api/code/v1/skills/pdf-tables
 
-echo '# A token that has ended, or whose time is over, opens nothing.'
+echo '# Revoked and expired tokens are rejected.'
 call POST /auth/logout
 call GET /api/code/v1/skills
 token=$(skill-registry token --lifetime 1 --data-dir "$folder/data")

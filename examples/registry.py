@@ -1,6 +1,6 @@
-"""Runs a whole registry on this machine: an S3 service, a git repository as the index, and the service over both.
+"""Runs a complete registry on this machine: an S3 service, a git repository as the index, and the registry itself.
 
-Everything is kept below `.registry/`; Ctrl-C ends it. Arguments are handed on to `skill-registry serve`.
+All data is in `.registry/`. Ctrl-C stops it. Arguments are passed to `skill-registry serve`.
 """
 
 import os

@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from registry.config.types import DatabaseUrl
 from registry.database import open_url
 from registry.db import Database
-from registry.setting_types import DatabaseUrl
 from support.catalogs import SkillCatalog
 from support.postgres_server import PostgresServer
 from support.s3 import SeaweedFS
+
+pytest_plugins = ["support.endurance", "support.longest_first"]
 
 DATABASES = ("sqlite", "postgresql")
 

@@ -1,59 +1,166 @@
-"""The rules of the house: imports run one way, modules stay small, only settings read the environment."""
+"""The architecture: imports run one way, packages and modules stay small, only the command reads the environment."""
 
 import ast
 import subprocess
 import sys
+from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src"
 MODULES = sorted(SOURCE.rglob("*.py"))
-OURS = {"registry", "search", "embeddings"}
-ALLOWED = {"embeddings": set(), "search": {"embeddings"}, "registry": {"search", "embeddings"}}
+IDS = [str(path.relative_to(SOURCE)) for path in MODULES]
+
+DISTRIBUTION = {"embeddings": set(), "search": {"embeddings"}, "registry": {"search", "embeddings"}}
+"""The top-level packages, and those that each may import."""
+
 ONLY_REGISTRY = {"litestar", "uvicorn", "jwt", "boto3", "click", "sqlite_utils"}
 
+LAYERS = (
+    {"__init__", "errors", "db"},
+    {"domain"},
+    {"parsing", "config"},
+    {"runtime", "outbound"},
+    {"database", "skill_folder", "auth", "transparency", "blobs", "events"},
+    {"findings"},
+    {"packages"},
+    {"inspection"},
+    {"catalog"},
+    {"sources", "project", "indexing", "publish"},
+    {"install"},
+    {"ops"},
+    {"services"},
+    {"http"},
+    {"server"},
+    {"cli"},
+    {"__main__"},
+)
+"""The packages and loose modules of `registry`, lowest layer first. Each imports only what is in lower layers."""
 
-def imported(tree: ast.AST) -> set[str]:
-    """Return the top-level packages a module imports."""
+SEARCH_LAYERS = (
+    {"types", "modes", "stop_words", "lru_cache", "in_flight", "integrity", "reports"},
+    {"text"},
+    {"lexical"},
+    {"fusion"},
+    {"vectors"},
+    {"index_sync", "indexer", "inspection"},
+    {"service"},
+    {"engine"},
+)
+
+MAX_LOOSE_MODULES = 5
+MAX_MODULES = 35
+"""`http` is the largest package; its routes are a package of their own within it."""
+
+
+def imports(path: Path) -> set[str]:
+    """Return the dotted names a module imports, each with the name that is taken from it where there is one."""
     names = set()
-    for node in ast.walk(tree):
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):
-            names |= {alias.name.partition(".")[0] for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            names.add(node.module.partition(".")[0])
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
     return names
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_imports_run_one_way(path: Path) -> None:
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def parts_of(name: str, package: str) -> str | None:
+    """Return which direct child of `package` a dotted name is in, None where it is not in the package."""
+    first, *rest = name.split(".")
+    if first != package:
+        return None
+    folder = SOURCE / package
+    is_child = rest and ((folder / rest[0]).is_dir() or (folder / f"{rest[0]}.py").exists())
+    return rest[0] if is_child else "__init__"
+
+
+def child_of(path: Path, package: str) -> str:
+    """Return the direct child of `package` that a file belongs to."""
+    return path.relative_to(SOURCE / package).parts[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=IDS)
+def test_top_level_packages_import_one_way(path: Path) -> None:
     package = path.relative_to(SOURCE).parts[0]
-    names = imported(ast.parse(path.read_text()))
-    assert names & OURS <= ALLOWED[package] | {package}
+    names = {name.partition(".")[0] for name in imports(path)}
+    assert names & DISTRIBUTION.keys() <= DISTRIBUTION[package] | {package}
     if package != "registry":
         assert not names & ONLY_REGISTRY
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+@pytest.mark.parametrize(("package", "layers"), [("registry", LAYERS), ("search", SEARCH_LAYERS)])
+def test_a_package_imports_only_lower_layers(package: str, layers: tuple[set[str], ...]) -> None:
+    layer = {name: number for number, names in enumerate(layers) for name in names}
+    upward = []
+    for path in (SOURCE / package).rglob("*.py"):
+        own = child_of(path, package)
+        if own == "__init__" and package != "registry":
+            continue
+        for name in imports(path):
+            other = parts_of(name, package)
+            if other is not None and other != own and layer[other] >= layer[own]:
+                upward.append(f"{path.relative_to(SOURCE)} imports {name}")
+    assert not upward
+
+
+def test_packages_stay_small() -> None:
+    loose = [path for path in MODULES if path.parent == SOURCE / "registry"]
+    assert len(loose) <= MAX_LOOSE_MODULES
+    sizes = Counter(path.parent for path in MODULES)
+    assert max(sizes.values()) <= MAX_MODULES
+    for path in MODULES:
+        if path.name == "__init__.py":
+            assert ast.get_docstring(_tree(path)), f"{path.parent} says nothing of its purpose"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=IDS)
 def test_modules_and_functions_stay_small(path: Path) -> None:
-    text = path.read_text()
-    assert len(text.splitlines()) <= 300
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            assert node.end_lineno is not None
-            assert node.end_lineno - node.lineno < 50, node.name
+    assert len(path.read_text().splitlines()) <= 300
+    for function in functions(path):
+        assert lines_of(function) <= 50, function.name
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_the_median_function_has_at_most_six_lines() -> None:
+    lengths = sorted(lines_of(function) for path in MODULES for function in functions(path))
+    assert lengths[len(lengths) // 2] <= 6
+
+
+def functions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return [node for node in ast.walk(_tree(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+def lines_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    assert function.end_lineno is not None
+    return function.end_lineno - function.lineno + 1
+
+
+@pytest.mark.parametrize("path", MODULES, ids=IDS)
 def test_only_the_command_reads_the_environment(path: Path) -> None:
-    if path not in (SOURCE / "registry" / "cli.py", SOURCE / "registry" / "start.py"):
+    if path not in (SOURCE / "registry/cli/main.py", SOURCE / "registry/__main__.py"):
         assert "os.environ" not in path.read_text()
         assert "getenv" not in path.read_text()
 
 
+@pytest.mark.parametrize("path", MODULES, ids=IDS)
+def test_loggers_are_named_after_their_package(path: Path) -> None:
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "getLogger":
+            allowed = {".".join(path.relative_to(SOURCE).parts[:count]).removesuffix(".py") for count in (1, 2)}
+            named = node.args and isinstance(node.args[0], ast.Constant) and node.args[0].value
+            assert not named or named in allowed | {"uvicorn"}
+
+
 def test_only_serving_takes_the_time_to_load_the_web_framework() -> None:
     loaded = (
-        "import sys, registry.cli; print({'litestar', 'uvicorn', 'onnxruntime', 'openai', 'torch'} & set(sys.modules))"
+        "import sys, registry.cli.main;"
+        " print({'litestar', 'uvicorn', 'onnxruntime', 'openai', 'torch'} & set(sys.modules))"
     )
     answer = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "set()"

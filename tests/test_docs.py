@@ -1,4 +1,4 @@
-"""What the documentation lists is what there is."""
+"""The documentation matches the code: routes, settings, commands, generated parts and links."""
 
 import re
 import subprocess
@@ -8,15 +8,18 @@ from typing import Any
 
 import pytest
 
-from registry.app import create_app
-from registry.cli import main
-from registry.services import Services
-from registry.settings import SETTINGS, load_settings
+from registry.cli.main import main
+from registry.config.settings import SETTINGS, load_settings
+from registry.http.app import create_app
+from registry.services.container import Services
 
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-HTTP = (ROOT / "docs/http.md").read_text(encoding="utf-8")
-HTTP_OF_PROFILE = {"local": HTTP, "registry": (ROOT / "docs/http-registry.md").read_text(encoding="utf-8")}
+PAGES = {
+    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+    for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("deploy/**/*.md"))
+}
+GENERATED = sorted(name for name, text in PAGES.items() if "[[[cog" in text)
+HTTP_PAGE = {"local": "docs/http.md", "registry": "docs/http-registry.md"}
 
 
 def served(folder: Path, profile: str) -> set[str]:
@@ -44,12 +47,12 @@ def nameless(path: str) -> str:
 
 @pytest.mark.parametrize("profile", ["local", "registry"])
 def test_every_route_is_documented_and_nothing_else(tmp_path: Path, profile: str) -> None:
-    rows = re.findall(r"^\| `([A-Z]+) (/\S*)` \|", HTTP_OF_PROFILE[profile], re.MULTILINE)
+    rows = re.findall(r"^\| `([A-Z]+) (/\S*)` \|", PAGES[HTTP_PAGE[profile]], re.MULTILINE)
     assert {f"{method} {nameless(path)}" for method, path in rows} == served(tmp_path, profile)
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/http-registry.md", "deploy/helm/skill-registry/README.md"])
-def test_what_is_generated_is_up_to_date(document: str) -> None:
+@pytest.mark.parametrize("document", GENERATED)
+def test_generated_parts_are_up_to_date(document: str) -> None:
     command = [sys.executable, "-m", "cogapp", "-I", "tests", "--check", "--diff", document]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -57,15 +60,29 @@ def test_what_is_generated_is_up_to_date(document: str) -> None:
 
 def test_every_setting_is_documented() -> None:
     for setting in SETTINGS:
-        assert f"| `{setting.key}` |" in README
+        assert f"| `{setting.key}` |" in PAGES["docs/settings.md"]
 
 
 def test_every_command_is_documented() -> None:
-    told = set(re.findall(r"^skill-registry ([\w-]+)  ", README, re.MULTILINE))
-    assert told == set(main.commands)
+    documented = set(re.findall(r"^skill-registry ([\w-]+)  ", PAGES["docs/commands.md"], re.MULTILINE))
+    assert documented == set(main.commands)
 
 
-def test_links_lead_somewhere() -> None:
-    for document in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
-        for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", document.read_text(encoding="utf-8")):
-            assert (document.parent / target).exists(), f"{document.name}: {target}"
+def test_the_readme_stays_short() -> None:
+    assert len(PAGES["README.md"].splitlines()) <= 250
+
+
+def anchors(text: str) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    titles = re.findall(r"^#+ (.+)$", prose, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", sorted(PAGES))
+def test_links_lead_somewhere(page: str) -> None:
+    for target, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)", PAGES[page]):
+        path = (ROOT / page).parent / target if target else ROOT / page
+        assert path.exists(), target
+        if anchor:
+            assert anchor in anchors(path.read_text(encoding="utf-8")), f"{target}#{anchor}"

@@ -1,4 +1,4 @@
-"""Takes the pictures of the page that stand in the README, of the example skills: `python docs/images/make.py`."""
+"""Takes the screenshots in the README, with the example skills: `python docs/images/make.py`."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Texts to vectors: hosted and local models behind one protocol; `choose` picks one."""
+"""Text embedding: hosted and local models behind one protocol; `choose` selects one by the settings."""
 
 from embeddings.base import Embedder, EmbeddingError, Matrix, Vector
 from embeddings.choice import choose

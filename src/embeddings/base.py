@@ -1,4 +1,4 @@
-"""The seam between texts and vectors: what every embedding provider promises."""
+"""The protocol of an embedding provider: the guarantees that every implementation gives."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -7,17 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 Matrix = NDArray[np.float32]
-"""Vectors of several texts: shape (texts, dimension), float32, each row of unit length."""
+"""The vectors of several texts: shape (texts, dimension), float32, each row of unit length."""
 
 Vector = NDArray[np.float32]
 """The vector of one text: shape (dimension,), float32, unit length."""
 
 
 class EmbeddingError(Exception):
-    """An embedding could not be made; the message says why and is fit for a log or an answer.
+    """Embedding failed. The message says why and contains no secret, so it may be logged and returned to clients.
 
-    `retry_after` is the number of seconds before another call makes sense, where it is known.
-    `permanent` is true when these very texts were refused, so that trying them again is pointless.
+    `retry_after` is the number of seconds until another call makes sense, if known. `permanent` is true if the texts
+    themselves were refused, so that a retry is pointless.
     """
 
     def __init__(self, message: str, *, retry_after: float | None = None, permanent: bool = False) -> None:
@@ -29,10 +29,10 @@ class EmbeddingError(Exception):
 class Embedder(Protocol):
     """Turns texts into unit vectors. Safe to call from several threads at once.
 
-    `provider` is `hosted` or `local`, `model` the model's public name, `dim` the dimension of every vector.
-    `space` names the set of vectors that may be compared with each other: provider, model (with what identifies its
-    weights) and dimension. Two embedders with equal `space` give interchangeable vectors.
-    Making an embedder is quick and does not call a network; what is slow (loading a model) happens at first use.
+    `provider` is `hosted` or `local`, `model` is the model's public name, `dim` the dimension of all vectors.
+    `space` identifies the vector space: provider, model (with a fingerprint of its weights) and dimension. Only
+    vectors of the same space may be compared. The constructor is fast and does not use the network; slow work, such as
+    loading a model, happens at the first call.
     """
 
     provider: str
@@ -41,19 +41,19 @@ class Embedder(Protocol):
     dim: int
 
     def documents(self, texts: Sequence[str]) -> Matrix:
-        """Return one vector a text, in the same order: shape (len(texts), dim).
+        """Return the vectors of documents, in the order of the texts: shape (len(texts), dim).
 
-        Raises EmbeddingError when not every vector could be made or checked.
+        Raises EmbeddingError unless all vectors are available and valid.
         """
         ...
 
     def queries(self, texts: Sequence[str]) -> Matrix:
-        """Return one vector a text, as what is searched for: shape (len(texts), dim). Raises EmbeddingError.
+        """Return the vectors of queries, in the order of the texts: shape (len(texts), dim). Raises EmbeddingError.
 
-        Meant for the few texts of one search: one call of a provider.
+        Meant for the few texts of one search: a hosted provider receives one request.
         """
         ...
 
     def close(self) -> None:
-        """Let connections and models go; a later call takes them up again."""
+        """Release connections and models. A later call opens them again."""
         ...

@@ -1,4 +1,4 @@
-"""Reading a sentence-transformers folder of the BERT kind: sizes, pooling, prompts, fingerprint."""
+"""Reads a sentence-transformers model folder of BERT type: sizes, pooling, prompts, fingerprint."""
 
 import hashlib
 from collections.abc import Iterator
@@ -16,12 +16,12 @@ _FINGERPRINTED = {".bin", ".json", ".model", ".safetensors", ".txt"}
 
 
 class CheckpointError(Exception):
-    """The folder is not a BERT-type encoder that can be converted; the message says what is different."""
+    """The folder is not a BERT-type encoder that can be converted. The message says why."""
 
 
 @dataclass(frozen=True)
 class BertShape:
-    """The sizes of a BERT encoder, as named in its config.json, and how token vectors become one."""
+    """The sizes of a BERT encoder, named as in its config.json, and its pooling of token vectors."""
 
     hidden_size: int
     num_hidden_layers: int
@@ -31,8 +31,8 @@ class BertShape:
 
 
 @dataclass(frozen=True)
-class Checkpoint:
-    """A model folder that can be converted. `max_length` is in tokens; the prompts go before each text."""
+class ModelCheckpoint:
+    """A model folder that can be converted. `max_length` is in tokens. The prompts are prefixes of texts."""
 
     directory: Path
     shape: BertShape
@@ -76,19 +76,19 @@ class _Prompts(msgspec.Struct):
     prompts: dict[str, str | None] = {}
 
 
-def read(directory: Path) -> Checkpoint:
-    """Describe the model in `directory`. Raises CheckpointError."""
+def read(directory: Path) -> ModelCheckpoint:
+    """Read the description of the model in `directory`. Raises CheckpointError."""
     missing = [name for name in ("config.json", WEIGHTS, TOKENIZER) if not (directory / name).is_file()]
     if missing:
         raise CheckpointError(f"it has no {missing[0]}")
     try:
         return _read(directory)
-    except (OSError, msgspec.MsgspecError) as fault:
-        raise CheckpointError(f"its configuration cannot be read: {fault}") from fault
+    except (OSError, msgspec.MsgspecError) as error:
+        raise CheckpointError(f"its configuration cannot be read: {error}") from error
 
 
 def fingerprint(directory: Path) -> str:
-    """Return the SHA-256 (hex) over the names and bytes of the files that make the model."""
+    """Return the SHA-256 (hex) of the names and contents of the model's files."""
     digest = hashlib.sha256()
     for path in _model_files(directory):
         with path.open("rb") as file:
@@ -98,17 +98,17 @@ def fingerprint(directory: Path) -> str:
 
 
 def _model_files(directory: Path) -> Iterator[Path]:
-    found = (*directory.glob("*"), *directory.glob("*/*"))
-    return iter(sorted(path for path in found if path.suffix in _FINGERPRINTED and path.is_file()))
+    paths = (*directory.glob("*"), *directory.glob("*/*"))
+    return iter(sorted(path for path in paths if path.suffix in _FINGERPRINTED and path.is_file()))
 
 
-def _read(directory: Path) -> Checkpoint:
+def _read(directory: Path) -> ModelCheckpoint:
     config = _decode(directory / "config.json", _Config)
     sentences = _optional(directory / "sentence_bert_config.json", _Sentences)
     pooling = _optional(directory / "1_Pooling" / "config.json", _Pooling)
-    _refuse_others(directory, config, sentences, pooling)
+    _check_supported(directory, config, sentences, pooling)
     prompts = _optional(directory / "config_sentence_transformers.json", _Prompts).prompts
-    return Checkpoint(
+    return ModelCheckpoint(
         directory=directory,
         shape=BertShape(
             hidden_size=config.hidden_size,
@@ -123,17 +123,18 @@ def _read(directory: Path) -> Checkpoint:
     )
 
 
-def _refuse_others(directory: Path, config: _Config, sentences: _Sentences, pooling: _Pooling) -> None:
+def _check_supported(directory: Path, config: _Config, sentences: _Sentences, pooling: _Pooling) -> None:
     if config.model_type != "bert":
         raise CheckpointError(f"its type is {config.model_type}, not bert")
     if config.hidden_act != "gelu" or config.position_embedding_type != "absolute":
-        raise CheckpointError("its activation or positions are not plain BERT's")
+        raise CheckpointError("its activation or its position embeddings are not those of BERT")
     if sentences.do_lower_case or not pooling.include_prompt:
-        raise CheckpointError("it prepares its texts in a way of its own")
+        raise CheckpointError("it lowercases texts, or excludes the prompt from pooling")
     modules = directory / "modules.json"
-    used = {one.type.rpartition(".")[2] for one in _decode(modules, list[_Module])} if modules.is_file() else set()
+    listed = _decode(modules, list[_Module]) if modules.is_file() else []
+    used = {module.type.rpartition(".")[2] for module in listed}
     if others := used - _MODULES:
-        raise CheckpointError(f"it has modules other than BERT's: {', '.join(sorted(others))}")
+        raise CheckpointError(f"it has unsupported modules: {', '.join(sorted(others))}")
 
 
 def _pooling_mode(pooling: _Pooling) -> Literal["mean", "cls"]:
@@ -141,10 +142,10 @@ def _pooling_mode(pooling: _Pooling) -> Literal["mean", "cls"]:
     modes = {name for name, on in flags.items() if name.startswith("pooling_mode_") and on}
     if pooling.pooling_mode == "cls" or modes == {"pooling_mode_cls_token"}:
         return "cls"
-    # A plain BERT without a pooling configuration is pooled by the mean, as sentence-transformers does.
+    # Without a pooling configuration, sentence-transformers pools by the mean.
     if pooling.pooling_mode in ("", "mean") and modes <= {"pooling_mode_mean_tokens"}:
         return "mean"
-    raise CheckpointError("it pools tokens neither by mean nor by the first token")
+    raise CheckpointError("its pooling is neither the mean nor the first token")
 
 
 def _decode(path: Path, kind: type[_T]) -> _T:

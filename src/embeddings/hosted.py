@@ -1,4 +1,4 @@
-"""The hosted embedder: any API that speaks OpenAI's POST /embeddings."""
+"""The hosted embedder, for any API with OpenAI's POST /embeddings."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -6,10 +6,10 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from embeddings import answers
+from embeddings import response
 from embeddings.base import EmbeddingError, Matrix
-from embeddings.breaker import Breaker
-from embeddings.openai_calls import Calls
+from embeddings.breaker import CircuitBreaker
+from embeddings.openai_client import EmbeddingsClient
 from embeddings.settings import EmbeddingSettings, EmbeddingUnavailable
 
 DEFAULT_MODEL = "text-embedding-3-small"
@@ -19,18 +19,18 @@ _NATIVE_DIMENSIONS = {
     "text-embedding-3-large": 3072,
     "text-embedding-ada-002": 1536,
 }
-# One request must fit in the total time-out, and in the provider's bound on tokens a request.
+# One request must complete within the total timeout and the provider's limit of tokens per request.
 _BATCH_TEXTS = 64
 _BATCH_CHARACTERS = 60_000
-# The models take 8,191 tokens a text; scripts exist in which a character is two tokens.
+# The models accept 8,191 tokens per text; in some scripts a character is two tokens.
 _MAX_CHARACTERS = 4_000
 
 
 class HostedEmbedder:
-    """An Embedder over the openai SDK. Each request ends within `total_timeout`, its one retry included.
+    """An Embedder that uses the openai SDK. Each request ends within `total_timeout`, including its one retry.
 
-    After several failures in a row, or when the provider asks for a pause, calls fail at once for a while.
-    Raises EmbeddingUnavailable, when made, for settings that cannot work.
+    A circuit breaker makes calls fail at once for a while after several consecutive failures, or if the provider asks
+    for a pause. The constructor raises EmbeddingUnavailable for invalid settings.
     """
 
     provider = "hosted"
@@ -39,9 +39,9 @@ class HostedEmbedder:
         self.model = settings.model or DEFAULT_MODEL
         self.dim = _dimension(self.model, settings.dimension)
         self.space = f"hosted/{self.model}/{self.dim}"
-        self._asked_dimension = settings.dimension
-        self._breaker = Breaker(settings.breaker_failures, settings.breaker_seconds, clock)
-        self._calls = Calls(
+        self._requested_dimension = settings.dimension
+        self._breaker = CircuitBreaker(settings.breaker_failures, settings.breaker_seconds, clock)
+        self._client = EmbeddingsClient(
             base_url=_base_url(settings.base_url),
             api_key=_api_key(settings.api_key),
             connect_timeout=settings.connect_timeout,
@@ -49,30 +49,30 @@ class HostedEmbedder:
         )
 
     def documents(self, texts: Sequence[str]) -> Matrix:
-        """Return one vector a text: shape (len(texts), dim). Raises EmbeddingError when any request fails."""
-        parts = [self._embed(batch) for batch in _batches([_prepared(text) for text in texts])]
+        """Return one vector per text: shape (len(texts), dim). Raises EmbeddingError if any request fails."""
+        parts = [self._embed(batch) for batch in _batches([_sanitized(text) for text in texts])]
         return np.concatenate(parts) if parts else np.empty((0, self.dim), dtype=np.float32)
 
     def queries(self, texts: Sequence[str]) -> Matrix:
-        """Return one vector a text, in one call: shape (len(texts), dim). Raises EmbeddingError."""
-        return self._embed([_prepared(text) for text in texts])
+        """Return one vector per text, in one request: shape (len(texts), dim). Raises EmbeddingError."""
+        return self._embed([_sanitized(text) for text in texts])
 
     def close(self) -> None:
         """Close the connections."""
-        self._calls.close()
+        self._client.close()
 
     def _embed(self, texts: list[str]) -> Matrix:
         self._breaker.check()
         try:
-            limit = answers.size_limit(len(texts), self.dim)
-            body = self._calls.post(self.model, texts, self._asked_dimension, limit)
-            vectors = answers.vectors(body, len(texts), self.dim)
-        except EmbeddingError as fault:
-            if fault.permanent:
-                # A refusal of these texts is an answer: the provider is well.
+            max_size = response.max_size(len(texts), self.dim)
+            body = self._client.post(self.model, texts, self._requested_dimension, max_size)
+            vectors = response.parse(body, len(texts), self.dim)
+        except EmbeddingError as error:
+            if error.permanent:
+                # The provider works: it has only refused these texts.
                 self._breaker.succeeded()
             else:
-                self._breaker.failed(fault.retry_after)
+                self._breaker.failed(error.retry_after)
             raise
         self._breaker.succeeded()
         return vectors
@@ -91,10 +91,10 @@ def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def _prepared(text: str) -> str:
-    """Make any string acceptable: the API refuses empty texts and what is not Unicode."""
-    cut = text[:_MAX_CHARACTERS].replace("\0", " ").encode("utf-8", "replace").decode("utf-8")
-    return cut if cut.strip() else "-"
+def _sanitized(text: str) -> str:
+    """Return a text that the API accepts: not empty, truncated, valid Unicode."""
+    truncated = text[:_MAX_CHARACTERS].replace("\0", " ").encode("utf-8", "replace").decode("utf-8")
+    return truncated if truncated.strip() else "-"
 
 
 def _dimension(model: str, configured: int | None) -> int:
@@ -103,7 +103,7 @@ def _dimension(model: str, configured: int | None) -> int:
             raise EmbeddingUnavailable("embedding.dimension must be at least 1")
         return configured
     if model not in _NATIVE_DIMENSIONS:
-        raise EmbeddingUnavailable(f"set embedding.dimension to the number of dimensions {model} answers")
+        raise EmbeddingUnavailable(f"set embedding.dimension to the number of dimensions of {model}")
     return _NATIVE_DIMENSIONS[model]
 
 
@@ -116,10 +116,10 @@ def _base_url(configured: str | None) -> str:
     except ValueError:
         usable = False
     if not usable:
-        raise EmbeddingUnavailable("embedding.base_url must be an http or https address")
+        raise EmbeddingUnavailable("embedding.base_url must be an http or https URL")
     if "@" in url.netloc:
-        # Addresses are logged by the HTTP client.
-        raise EmbeddingUnavailable("embedding.base_url must not hold a password: use embedding.api_key")
+        # The HTTP client logs URLs.
+        raise EmbeddingUnavailable("embedding.base_url must not contain a password: use embedding.api_key")
     return configured
 
 
@@ -128,5 +128,5 @@ def _api_key(configured: str | None) -> str:
     if not key:
         raise EmbeddingUnavailable("the hosted embedding provider needs an API key: set embedding.api_key")
     if not (key.isascii() and key.isprintable()):
-        raise EmbeddingUnavailable("embedding.api_key holds characters that no HTTP header takes")
+        raise EmbeddingUnavailable("embedding.api_key contains characters that are invalid in an HTTP header")
     return key

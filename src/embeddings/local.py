@@ -1,4 +1,4 @@
-"""The local embedder: a BERT-type model on this machine's processor, converted once, loaded at first use."""
+"""The local embedder: a BERT-type model on the CPU, converted once and loaded at first use."""
 
 import logging
 import threading
@@ -22,10 +22,10 @@ _RETRY_SECONDS = 60.0
 
 
 class LocalEmbedder:
-    """An Embedder over onnxruntime. Texts are encoded one by one: on a CPU a batch of several is not quicker.
+    """An Embedder that uses onnxruntime. It encodes texts one by one: on a CPU, batches are not faster.
 
-    The first call starts loading the model, which converts it if it never was (about a second), or even fetches it.
-    Calls wait for that at most `total_timeout`. After a failed load, calls fail at once for a minute.
+    The first call starts loading the model. Loading converts the model if necessary (about a second), and may download
+    it. Calls wait for it at most `total_timeout`. After a failed load, calls fail at once for a minute.
     """
 
     provider = "local"
@@ -44,12 +44,12 @@ class LocalEmbedder:
         self._retry_at = clock()
 
     def documents(self, texts: Sequence[str]) -> Matrix:
-        """Return one vector a text: shape (len(texts), dim). Raises EmbeddingError."""
+        """Return one vector per text: shape (len(texts), dim). Raises EmbeddingError."""
         encoder = self._encoder()
         return self._encode_all(encoder, encoder.document_prompt, texts)
 
     def queries(self, texts: Sequence[str]) -> Matrix:
-        """Return one vector a text: shape (len(texts), dim). Raises EmbeddingError."""
+        """Return one vector per text: shape (len(texts), dim). Raises EmbeddingError."""
         encoder = self._encoder()
         return self._encode_all(encoder, encoder.query_prompt, texts)
 
@@ -60,46 +60,46 @@ class LocalEmbedder:
         return vectors
 
     def close(self) -> None:
-        """Let the model go; a later call loads it again."""
+        """Release the model. A later call loads it again."""
         with self._lock:
             self._loading = None
 
     def _encode(self, encoder: "Encoder", text: str) -> Vector:
         try:
             return encoder.encode(text)
-        except Exception as fault:  # onnxruntime and tokenizers raise classes of their own
-            _LOG.warning("the local model failed on a text of %d characters", len(text), exc_info=fault)
-            raise EmbeddingError("the local model failed") from fault
+        except Exception as error:  # onnxruntime and tokenizers raise their own exception classes
+            _LOG.warning("the local model failed on a text of %d characters", len(text), exc_info=error)
+            raise EmbeddingError("the local model failed") from error
 
     def _encoder(self) -> "Encoder":
-        loading = self._started()
+        loading = self._start_loading()
         try:
             return loading.result(timeout=self._settings.total_timeout)
-        except TimeoutError as fault:
-            raise EmbeddingError("the local model is still being loaded", retry_after=1.0) from fault
-        except EmbeddingError as fault:
+        except TimeoutError as error:
+            raise EmbeddingError("the local model is still loading", retry_after=1.0) from error
+        except EmbeddingError as error:
             wait = max(self._retry_at - self._clock(), 0.0)
-            raise EmbeddingError(str(fault), retry_after=wait) from fault
+            raise EmbeddingError(str(error), retry_after=wait) from error
 
-    def _started(self) -> "Future[Encoder]":
-        """Return the load under way or done; start one where there is none, or where the last failed long ago."""
+    def _start_loading(self) -> "Future[Encoder]":
+        """Return the current load, running or done. Start one if there is none, or to retry after a failure."""
         with self._lock:
             last = self._loading
             if last is None or (last.done() and last.exception() is not None and self._clock() >= self._retry_at):
                 last = self._loading = Future()
-                # A thread of its own: fetching weights can take longer than any caller should wait.
+                # In a thread, because downloading weights can take longer than a caller should wait.
                 threading.Thread(target=self._load, args=(last,), name="embedding-model", daemon=True).start()
             return last
 
     def _load(self, loading: "Future[Encoder]") -> None:
         try:
-            # onnxruntime takes a tenth of a second to import: not before it is needed.
+            # Imported only if needed: onnxruntime takes a tenth of a second to import.
             from embeddings.encoder import Encoder  # noqa: PLC0415
 
             data = converted.load(self._source, self._settings.cache_dir)
             loading.set_result(Encoder(data, self._settings.threads))
-        except Exception as fault:
+        except Exception as error:  # the callers that wait for the future must get every error
             self._retry_at = self._clock() + _RETRY_SECONDS
-            _LOG.warning("the local model %s could not be loaded", self.model, exc_info=fault)
-            reason = f": {fault}" if isinstance(fault, EmbeddingError) else ""
+            _LOG.warning("the local model %s could not be loaded", self.model, exc_info=error)
+            reason = f": {error}" if isinstance(error, EmbeddingError) else ""
             loading.set_exception(EmbeddingError(f"the local model could not be loaded{reason}"))

@@ -1,4 +1,4 @@
-"""The local models: the default one with pinned hashes and where it may be found, and any BERT folder."""
+"""The local models: the default model, with pinned hashes, and any folder with a BERT-type model."""
 
 import hashlib
 import importlib.util
@@ -23,56 +23,56 @@ _HUB_TIMEOUT = 2.0
 
 @dataclass(frozen=True)
 class LocalModel:
-    """A model that can be converted; `fingerprint` identifies everything that makes its vectors.
+    """A model that can be converted. `fingerprint` identifies everything that determines its vectors.
 
-    `checkpoint()` finds its folder, however slowly, or raises EmbeddingError.
+    `checkpoint()` returns its folder, which may take a download, or raises EmbeddingError.
     """
 
     name: str
     fingerprint: str
     dimension: int
-    checkpoint: Callable[[], checkpoint.Checkpoint]
+    checkpoint: Callable[[], checkpoint.ModelCheckpoint]
 
 
 def is_default(name: str | None) -> bool:
-    """Tell whether a configured name means the default model."""
+    """Return whether a configured name means the default model."""
     return name in (None, DEFAULT_MODEL, _REPOSITORY)
 
 
 def default_model() -> LocalModel:
-    """Return all-MiniLM-L6-v2, pinned: files with other hashes than the official ones are refused."""
+    """Return all-MiniLM-L6-v2. Files whose hashes differ from the official ones are rejected."""
     weights = _PINNED[checkpoint.WEIGHTS]
     return LocalModel(DEFAULT_MODEL, weights, DEFAULT_DIMENSION, _pinned_checkpoint)
 
 
 def folder_model(directory: Path) -> LocalModel:
     """Return the BERT-type model in `directory`. Raises CheckpointError."""
-    found = checkpoint.read(directory)
+    source = checkpoint.read(directory)
     name = directory.resolve().name
-    return LocalModel(name, checkpoint.fingerprint(directory), found.shape.hidden_size, lambda: found)
+    return LocalModel(name, checkpoint.fingerprint(directory), source.shape.hidden_size, lambda: source)
 
 
-def default_model_obtainable() -> bool:
-    """Tell, without a network, whether the default model's weights are here or may be fetched."""
+def default_model_available() -> bool:
+    """Return, without network access, whether the default model is installed, cached or may be downloaded."""
     if _packaged() is not None:
         return True
     from huggingface_hub import constants, try_to_load_from_cache  # noqa: PLC0415 (slow)
 
-    here = isinstance(try_to_load_from_cache(_REPOSITORY, checkpoint.WEIGHTS), str)
-    return here or not constants.HF_HUB_OFFLINE
+    is_cached = isinstance(try_to_load_from_cache(_REPOSITORY, checkpoint.WEIGHTS), str)
+    return is_cached or not constants.HF_HUB_OFFLINE
 
 
-def _pinned_checkpoint() -> checkpoint.Checkpoint:
+def _pinned_checkpoint() -> checkpoint.ModelCheckpoint:
     directory = _packaged() or _from_hub()
     for name, expected in _PINNED.items():
         with (directory / name).open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != expected:
-                raise EmbeddingError(f"the {name} found for {DEFAULT_MODEL} is not the official one: wrong sha256")
+                raise EmbeddingError(f"the {name} of {DEFAULT_MODEL} is not the official file: wrong sha256")
     return checkpoint.read(directory)
 
 
 def _packaged() -> Path | None:
-    """Return the folder in the weights package, which is not imported: it may lack its dependencies."""
+    """Return the model folder of the weights package, without importing it: its dependencies may be missing."""
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         return None
@@ -81,7 +81,7 @@ def _packaged() -> Path | None:
 
 
 def _from_hub() -> Path:
-    from huggingface_hub import hf_hub_download  # noqa: PLC0415 (slow; only where nothing is installed)
+    from huggingface_hub import hf_hub_download  # noqa: PLC0415 (slow; only if nothing is installed)
     from huggingface_hub.utils.tqdm import disable_progress_bars  # noqa: PLC0415
 
     disable_progress_bars()
@@ -89,5 +89,5 @@ def _from_hub() -> Path:
         for name in _HUB_FILES:
             path = hf_hub_download(_REPOSITORY, name, etag_timeout=_HUB_TIMEOUT, token=False)
         return Path(path.removesuffix(name))
-    except Exception as fault:  # the hub's client raises errors of several libraries
-        raise EmbeddingError(f"the weights of {DEFAULT_MODEL} are not installed and cannot be fetched") from fault
+    except Exception as error:  # the hub client raises errors of several libraries
+        raise EmbeddingError(f"the weights of {DEFAULT_MODEL} are not installed and cannot be downloaded") from error

@@ -1,12 +1,11 @@
-"""A BERT sentence encoder as an ONNX graph, written straight from its weights, without torch.
+"""Builds the ONNX graph of a BERT sentence encoder from its weights, without torch.
 
-The graph takes one text, `input_ids` of shape (1, tokens), and gives `vector` of shape (1, hidden), unit
-length. There is no padding and no attention mask on purpose: on a CPU one text at a time is as quick as a
-batch, needs a third of the memory, and a text's vector never depends on its neighbours.
+The input is one text, `input_ids` of shape (1, tokens); the output is `vector` of shape (1, hidden), of unit length.
+There is deliberately no padding and no attention mask: on a CPU, one text at a time is as fast as a batch, needs a
+third of the memory, and the vector of a text never depends on other texts.
 
-The layers are those of BERT (Devlin et al. 2019, arXiv:1810.04805) with post-layer normalisation and the
-exact, erf-based GELU. Operators of the domain com.microsoft are documented in onnxruntime's
-docs/ContribOperators.md.
+The layers are those of BERT (Devlin et al. 2019, arXiv:1810.04805) with post-layer normalisation and the exact,
+erf-based GELU. The operators of the domain com.microsoft are documented in onnxruntime's docs/ContribOperators.md.
 """
 
 from collections.abc import Callable
@@ -19,20 +18,20 @@ from onnx import TensorProto, helper, numpy_helper
 from embeddings.checkpoint import BertShape
 
 Weights = Callable[[str], NDArray[Any]]
-"""Gives the tensor of a name, as in the checkpoint."""
+"""Returns the tensor with a name of the checkpoint."""
 
 Precision = Literal["int8", "float32"]
 
 _MICROSOFT = "com.microsoft"
 _BLOCK = 128
-# Seven bits, not eight: processors without VNNI add two products in a saturating 16-bit register, where eight
-# overflow. It costs 0.0006 of cosine, and every machine makes the same vectors.
+# Seven bits, not eight: processors without VNNI add two products in a saturating 16-bit register, which eight bits
+# overflow. This costs 0.0006 of cosine, and all machines make the same vectors.
 _TENSOR_LEVELS = 63
 _BLOCK_LEVELS = 127
 
 
 class _Graph:
-    """Collects nodes and constants, and hands out names."""
+    """Collects nodes and constants, and names their outputs."""
 
     def __init__(self) -> None:
         self.nodes: list[Any] = []
@@ -48,12 +47,12 @@ class _Graph:
         self.nodes.append(helper.make_node(kind, list(inputs), names, domain=domain, **attributes))
         return names
 
-    def one(self, kind: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
+    def node(self, kind: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
         return self.add(kind, *inputs, domain=domain, **attributes)[0]
 
 
 def build(weights: Weights, shape: BertShape, precision: Precision = "int8") -> Any:
-    """Return the encoder as an onnx.ModelProto. Raises what `weights` raises for a name it lacks."""
+    """Return the encoder as an onnx.ModelProto. Raises the error of `weights` for a missing tensor."""
     graph = _Graph()
     encoder = _Encoder(graph, weights, shape, precision)
     tokens = encoder.embeddings()
@@ -72,7 +71,7 @@ def build(weights: Weights, shape: BertShape, precision: Precision = "int8") -> 
 
 
 class _Encoder:
-    """The parts of BERT, each added to a graph."""
+    """Adds the parts of BERT to a graph."""
 
     def __init__(self, graph: _Graph, weights: Weights, shape: BertShape, precision: Precision) -> None:
         self._graph = graph
@@ -82,29 +81,29 @@ class _Encoder:
 
     def embeddings(self) -> str:
         g, table = self._graph, self._weights("embeddings.word_embeddings.weight")
-        words = g.one("Gather", g.constant(table), "input_ids") if self._exact else self._quantised_rows(table)
-        # All tokens are of the first type, so its vector joins the positions'.
+        words = g.node("Gather", g.constant(table), "input_ids") if self._exact else self._quantised_rows(table)
+        # All tokens have type 0, so its embedding is added to the position embeddings.
         positions = self._weights("embeddings.position_embeddings.weight")
         positions = positions + self._weights("embeddings.token_type_embeddings.weight")[0]
         start, axis = g.constant(np.array([0])), g.constant(np.array([0]))
-        length = g.one("Shape", "input_ids", start=1, end=2)
-        placed = g.one("Slice", g.constant(positions), start, length, axis)
-        return self._layer_norm(g.one("Add", words, placed), "embeddings.LayerNorm")
+        length = g.node("Shape", "input_ids", start=1, end=2)
+        token_positions = g.node("Slice", g.constant(positions), start, length, axis)
+        return self._layer_norm(g.node("Add", words, token_positions), "embeddings.LayerNorm")
 
     def layer(self, tokens: str, name: str) -> str:
         g = self._graph
         mixed = self._linear(self._attention(tokens, f"{name}attention.self."), f"{name}attention.output.dense")
-        tokens = self._layer_norm(g.one("Add", mixed, tokens), f"{name}attention.output.LayerNorm")
-        wide = g.one("Gelu", self._linear(tokens, f"{name}intermediate.dense"), domain=_MICROSOFT)
-        # GELU's few outliers would take most of the levels of a scale shared by the whole tensor.
+        tokens = self._layer_norm(g.node("Add", mixed, tokens), f"{name}attention.output.LayerNorm")
+        wide = g.node("Gelu", self._linear(tokens, f"{name}intermediate.dense"), domain=_MICROSOFT)
+        # With one scale per tensor, the few outliers of GELU would take up most levels.
         narrow = self._linear(wide, f"{name}output.dense", blockwise=True)
-        return self._layer_norm(g.one("Add", narrow, tokens), f"{name}output.LayerNorm")
+        return self._layer_norm(g.node("Add", narrow, tokens), f"{name}output.LayerNorm")
 
     def pooled(self, tokens: str) -> str:
         g = self._graph
         if self._shape.pooling == "mean":
-            return g.one("ReduceMean", tokens, axes=[1], keepdims=0)
-        return g.one("Gather", tokens, g.constant(np.array(0)), axis=1)
+            return g.node("ReduceMean", tokens, axes=[1], keepdims=0)
+        return g.node("Gather", tokens, g.constant(np.array(0)), axis=1)
 
     def _attention(self, tokens: str, name: str) -> str:
         g, hidden = self._graph, self._shape.hidden_size
@@ -112,52 +111,52 @@ class _Encoder:
         joined = self._linear(tokens, *(f"{name}{part}" for part in ("query", "key", "value")))
         query, key, value = g.add("Split", joined, parts, outputs=3, axis=-1)
         heads = self._shape.num_attention_heads
-        return g.one("MultiHeadAttention", query, key, value, domain=_MICROSOFT, num_heads=heads)
+        return g.node("MultiHeadAttention", query, key, value, domain=_MICROSOFT, num_heads=heads)
 
     def _layer_norm(self, tokens: str, name: str) -> str:
         g = self._graph
         scale, bias = (g.constant(self._weights(f"{name}.{part}")) for part in ("weight", "bias"))
-        return g.one("LayerNormalization", tokens, scale, bias, axis=-1, epsilon=self._shape.layer_norm_eps)
+        return g.node("LayerNormalization", tokens, scale, bias, axis=-1, epsilon=self._shape.layer_norm_eps)
 
     def _linear(self, tokens: str, *names: str, blockwise: bool = False) -> str:
-        """Apply the dense layers of these names side by side: x @ W.T + b."""
+        """Apply the dense layers with these names, concatenated: x @ W.T + b."""
         weight = np.concatenate([self._weights(f"{name}.weight") for name in names])
         bias = np.concatenate([self._weights(f"{name}.bias") for name in names])
         g = self._graph
         if self._exact:
-            return g.one("Add", g.one("MatMul", tokens, g.constant(weight.T)), g.constant(bias))
+            return g.node("Add", g.node("MatMul", tokens, g.constant(weight.T)), g.constant(bias))
         if blockwise and weight.shape[1] % _BLOCK == 0:
             return self._blockwise_linear(tokens, weight, bias)
         levels, scale = _quantise(weight, _TENSOR_LEVELS)
         zeros = np.zeros(len(scale), np.int8)
         constants = [g.constant(part) for part in (levels.T, scale, zeros, bias)]
-        return g.one("DynamicQuantizeMatMul", tokens, *constants, domain=_MICROSOFT)
+        return g.node("DynamicQuantizeMatMul", tokens, *constants, domain=_MICROSOFT)
 
     def _blockwise_linear(self, tokens: str, weight: NDArray[Any], bias: NDArray[Any]) -> str:
-        """Scale weights and inputs by block of 128 columns; accuracy_level 4 multiplies in int8."""
+        """Quantise weights and inputs per block of 128 columns. accuracy_level 4 multiplies in int8."""
         outputs, inputs = weight.shape
         levels, scale = _quantise(weight.reshape(outputs, -1, _BLOCK), _BLOCK_LEVELS)
         shifted = (levels.astype(np.int16) + 128).astype(np.uint8)
         g = self._graph
         sizes = {"K": inputs, "N": outputs, "bits": 8, "block_size": _BLOCK, "accuracy_level": 4}
         names = g.constant(shifted), g.constant(scale), "", "", g.constant(bias)
-        return g.one("MatMulNBits", tokens, *names, domain=_MICROSOFT, **sizes)
+        return g.node("MatMulNBits", tokens, *names, domain=_MICROSOFT, **sizes)
 
     def _quantised_rows(self, table: NDArray[Any]) -> str:
         levels, scale = _quantise(table, _BLOCK_LEVELS)
         g = self._graph
-        rows = g.one("Cast", g.one("Gather", g.constant(levels), "input_ids"), to=TensorProto.FLOAT)
-        return g.one("Mul", rows, g.one("Gather", g.constant(scale[:, None]), "input_ids"))
+        rows = g.node("Cast", g.node("Gather", g.constant(levels), "input_ids"), to=TensorProto.FLOAT)
+        return g.node("Mul", rows, g.node("Gather", g.constant(scale[:, None]), "input_ids"))
 
 
 def _quantise(values: NDArray[Any], levels: int) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Return integers in -levels..levels and the scale of each last-axis row: values ~ integers * scale."""
+    """Return integers in -levels..levels and one scale per row of the last axis: values ~ integers * scale."""
     largest = np.abs(values).max(axis=-1)
     scale = np.where(largest > 0, largest / levels, 1).astype(np.float32)
     return np.rint(values / scale[..., None]).astype(np.int8), scale
 
 
 def serialized(model: Any, metadata: dict[str, str]) -> bytes:
-    """Return the model's bytes with `metadata` in its properties."""
+    """Return the serialised model with `metadata` as its metadata properties."""
     helper.set_model_props(model, metadata)
     return bytes(model.SerializeToString())

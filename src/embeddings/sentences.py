@@ -1,4 +1,4 @@
-"""Any other sentence-transformers model, by name or folder, through torch."""
+"""The embedder for all other models of the sentence-transformers library, by name or folder."""
 
 import importlib.util
 import logging
@@ -14,16 +14,16 @@ from embeddings.base import EmbeddingError, Matrix
 from embeddings.settings import EmbeddingSettings, EmbeddingUnavailable
 
 _LOG = logging.getLogger(__name__)
-# Cut as for the converted model, with room for models that read 8,192 tokens.
+# Texts are truncated as for the converted model, with room for models that accept 8,192 tokens.
 _MAX_CHARACTERS = 32_768
 _BATCH = 16
 
 
 class SentenceTransformersEmbedder:
-    """An Embedder over the sentence-transformers library. The model is loaded, or fetched, at the first call.
+    """An Embedder that uses the sentence-transformers library. The first call loads or downloads the model.
 
-    Calls wait for each other: fast tokenizers are not safe to use from several threads at once.
-    Raises EmbeddingUnavailable, when made, if the library or `embedding.dimension` is missing.
+    Calls run one at a time, because fast tokenizers are not thread-safe. The constructor raises EmbeddingUnavailable
+    if the library or `embedding.dimension` is missing.
     """
 
     provider = "local"
@@ -36,51 +36,51 @@ class SentenceTransformersEmbedder:
                 f"{settings.model} needs an extra: pip install 'skill-registry[sentence-transformers]'"
             )
         folder = Path(settings.model)
-        mark = f"@{checkpoint.fingerprint(folder)[:16]}" if folder.is_dir() else ""
+        fingerprint = f"@{checkpoint.fingerprint(folder)[:16]}" if folder.is_dir() else ""
         self.model = folder.resolve().name if folder.is_dir() else settings.model
         self.dim = settings.dimension
-        self.space = f"local/{self.model}{mark}/{self.dim}/sentence-transformers"
+        self.space = f"local/{self.model}{fingerprint}/{self.dim}/sentence-transformers"
         self._source = settings.model
         self._threads = settings.threads
         self._lock = threading.Lock()
-        self._loaded: Any = None
+        self._loaded_model: Any = None
 
     def documents(self, texts: Sequence[str]) -> Matrix:
-        """Return one vector a text: shape (len(texts), dim). Raises EmbeddingError."""
+        """Return one vector per text: shape (len(texts), dim). Raises EmbeddingError."""
         if not texts:
             return np.empty((0, self.dim), dtype=np.float32)
         return self._encode("encode_document", texts)
 
     def queries(self, texts: Sequence[str]) -> Matrix:
-        """Return one vector a text: shape (len(texts), dim). Raises EmbeddingError."""
+        """Return one vector per text: shape (len(texts), dim). Raises EmbeddingError."""
         return self._encode("encode_query", texts) if texts else np.empty((0, self.dim), dtype=np.float32)
 
     def close(self) -> None:
-        """Let the model go; a later call loads it again."""
+        """Release the model. A later call loads it again."""
         with self._lock:
-            self._loaded = None
+            self._loaded_model = None
 
     def _encode(self, method: str, texts: Sequence[str]) -> Matrix:
-        cut = [text[:_MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8") for text in texts]
+        truncated = [text[:_MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8") for text in texts]
         with self._lock:
             try:
                 model = self._model()
-                # Before 5.0 there was one method for both kinds.
+                # Before version 5.0, one method encoded both.
                 encode = getattr(model, method, model.encode)
-                vectors = encode(cut, batch_size=_BATCH, normalize_embeddings=True, show_progress_bar=False)
-            except Exception as fault:  # torch, transformers and the hub raise classes of their own
-                _LOG.warning("sentence-transformers failed with %s", self.model, exc_info=fault)
-                raise EmbeddingError(f"the model {self.model} could not be loaded or failed") from fault
+                vectors = encode(truncated, batch_size=_BATCH, normalize_embeddings=True, show_progress_bar=False)
+            except Exception as error:  # torch, transformers and the hub raise their own exception classes
+                _LOG.warning("sentence-transformers failed with %s", self.model, exc_info=error)
+                raise EmbeddingError(f"the model {self.model} could not be loaded or failed") from error
         matrix: Matrix = np.asarray(vectors, dtype=np.float32)
         if matrix.shape != (len(texts), self.dim):
-            raise EmbeddingError(f"{self.model} makes {matrix.shape[-1]} dimensions: set embedding.dimension to that")
+            raise EmbeddingError(f"{self.model} has {matrix.shape[-1]} dimensions: set embedding.dimension to that")
         return matrix
 
     def _model(self) -> Any:
-        if self._loaded is None:
+        if self._loaded_model is None:
             import torch  # noqa: PLC0415 (seconds to import)
             from sentence_transformers import SentenceTransformer  # noqa: PLC0415
 
             torch.set_num_threads(self._threads)
-            self._loaded = SentenceTransformer(self._source, device="cpu")
-        return self._loaded
+            self._loaded_model = SentenceTransformer(self._source, device="cpu")
+        return self._loaded_model

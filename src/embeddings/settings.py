@@ -1,4 +1,4 @@
-"""What decides which embedder a process gets."""
+"""The settings that select and configure an embedder."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,18 +8,17 @@ Provider = Literal["auto", "hosted", "local", "none"]
 
 
 class EmbeddingUnavailable(ValueError):
-    """The embedder that was asked for cannot be had; the message is one line and says what to do."""
+    """The embedder named in the settings is not available. The message is one line and says what to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddingSettings:
-    """Which provider and model to use, and what a call may cost.
+    """The provider, its model and its limits.
 
-    `cache_dir` keeps converted local models (about 25 MB each). `threads` are the local model's. The
-    time-outs are seconds: `connect_timeout` to open a connection, `total_timeout` for one call with its
-    retry, or for the wait while another thread loads the local model. After
-    `breaker_failures` in a row a hosted provider is left alone for `breaker_seconds`. `api_key` and `base_url` may hold
-    secrets: they are not in the repr.
+    `cache_dir` contains converted local models (about 25 MB each). `threads` is the number of threads of the local
+    model. Timeouts are in seconds: `connect_timeout` to open a connection; `total_timeout` for one call with its retry,
+    or to wait for the local model to load. After `breaker_failures` consecutive failures, a hosted provider is not
+    called for `breaker_seconds`. `api_key` and `base_url` may contain secrets, so they are not in the repr.
     """
 
     provider: Provider = "auto"

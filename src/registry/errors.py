@@ -29,7 +29,7 @@ STATUS: Mapping[str, int] = {
 }
 
 
-class Fault(msgspec.Struct, frozen=True):
+class FieldError(msgspec.Struct, frozen=True):
     """One broken rule: the field's dotted name as the caller wrote it, and what is wrong in plain words."""
 
     field: str
@@ -47,7 +47,7 @@ class RegistryError(Exception):
     """
 
     def __init__(
-        self, code: str, message: str, details: Sequence[Fault] = (), headers: Mapping[str, str] | None = None
+        self, code: str, message: str, details: Sequence[FieldError] = (), headers: Mapping[str, str] | None = None
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -69,7 +69,7 @@ MAX_DETAILS = 100
 """Broken rules that are named of one request."""
 
 
-def validation_error(*details: Fault, message: str | None = None) -> RegistryError:
+def validation_error(*details: FieldError, message: str | None = None) -> RegistryError:
     """Return the error for broken rules; without a message, the first fault is the message."""
     if message is None:
         first = f"{details[0].field}: {details[0].message}"

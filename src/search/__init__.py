@@ -1,1 +1,1 @@
-"""Search over documents: words and vectors, each an index that follows the catalog, fused into one ranking."""
+"""Hybrid search over documents: a keyword index and a vector index, synchronised with the catalog and fused."""

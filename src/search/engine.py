@@ -1,4 +1,4 @@
-"""Search as one piece: indexes, the thread that embeds, the query path, and their life together."""
+"""The search engine of one catalog: its indexes, the thread that embeds, the query path, and their life cycle."""
 
 import logging
 import threading
@@ -8,39 +8,39 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from embeddings.base import Embedder
-from search.faiss_vectors import FaissVectors
-from search.follower import Follower
+from search.index_sync import IndexSync
 from search.indexer import Indexer
+from search.lexical.disk_segment import IndexWriteError
 from search.reports import EngineStatus, Reindexed
-from search.saved_words import IndexNotWritten
 from search.service import SearchService, Semantic
 from search.text import RECIPE
 from search.types import Documents
-from search.vectors import OpenVectors
+from search.vectors.base import OpenVectors
+from search.vectors.faiss_index import FaissVectors
 
 _log = logging.getLogger("search")
 
 _STALLED_SECONDS = 60.0
 
 Progress = Callable[[int, int], None]
-"""Called with how many documents are done and how many there are to do."""
+"""A progress callback. Parameters: the number of documents done, and the number to do."""
 
 
 def text_space(embedder: Embedder) -> str:
-    """Return the name of the vectors `embedder` makes of our texts: another recipe of texts, another space."""
+    """Return the space of an embedder's document vectors. It contains the version of the text preparation."""
     return f"{embedder.space}/text-{RECIPE}"
 
 
 class Engine:
-    """Search over `documents`, with index files in `folder`.
+    """Hybrid search over `documents`, with index files in `folder`. Without an embedder, keyword search only.
 
-    Without an embedder search is by words. `previous` is an embedder with the space it filled before the settings
-    changed: it answers until the new space is complete, then its vectors are dropped. `on_complete` is called when the
-    space is complete for the first time.
-    `indexing` is false in processes that leave the embedding to another one. `open_vectors` chooses the vector index.
+    `previous` is the embedder used before the settings changed, with its space. It serves until the new space is
+    complete; then `on_complete` is called. A search waits `fallback_seconds` for the vector of its query. `indexing`
+    is false in processes that leave the embedding to another one, `embedding_rate` is the maximum number of documents
+    embedded per second. `open_vectors` opens the vector index of a space.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the optional parameters are keywords
         self,
         documents: Documents,
         folder: Path,
@@ -49,6 +49,7 @@ class Engine:
         previous: tuple[Embedder, str] | None = None,
         fallback_seconds: float = 1.5,
         indexing: bool = True,
+        embedding_rate: float | None = None,
         on_complete: Callable[[], None] = lambda: None,
         open_vectors: OpenVectors = FaissVectors,
     ) -> None:
@@ -56,72 +57,81 @@ class Engine:
         self._folder = folder
         self._on_complete = on_complete
         self._open_vectors = open_vectors
-        self._reindexing: dict[tuple[bool, tuple[int, ...] | None], Future[Reindexed]] = {}
+        self._running_reindexes: dict[tuple[bool, tuple[int, ...] | None], Future[Reindexed]] = {}
         self._lock = threading.Lock()
         self._was_complete = False
-        self._counted = (-1, 0)
-        self.follower = Follower(documents, folder)
-        self._target = self._semantic(embedder, text_space(embedder)) if embedder else None
+        self._pending_cache = (-1, 0)
+        self.index_sync = IndexSync(documents, folder)
+        self._target = self._open_semantic(embedder, text_space(embedder)) if embedder else None
         self._serving = self._target
-        if previous and self._target and self._is_better(previous[1], self._target.space):
-            self._serving = self._semantic(*previous)
-        self._follow()
-        self.search = SearchService(documents, self.follower, self._answering, fallback_seconds)
-        self.indexer = (
-            Indexer(documents, self._target.embedder, self._target.space, self.follower.catch_up, self._completed)
-            if self._target and indexing
-            else None
-        )
-        if self.indexer:
-            self.indexer.give_way = self.search.under_way.give_way
+        if previous and self._target and self._has_more_vectors(previous[1], self._target.space):
+            self._serving = self._open_semantic(*previous)
+        self._sync_vector_indexes()
+        self.search = SearchService(documents, self.index_sync, self._current_semantic, fallback_seconds)
+        self.indexer = self._make_indexer(self._target, embedding_rate) if self._target and indexing else None
 
-    def _semantic(self, embedder: Embedder, space: str) -> Semantic:
+    def _open_semantic(self, embedder: Embedder, space: str) -> Semantic:
         path = self._folder / f"{_file_name(space)}.faiss"
         return Semantic(embedder, space, self._open_vectors(path, self._documents.catalog_id, space, embedder.dim))
 
-    def _is_better(self, old: str, new: str) -> bool:
-        """Return whether the old space has more to answer with than the new one, which is still being filled."""
+    def _has_more_vectors(self, old: str, new: str) -> bool:
+        """Return whether the old space has current vectors for more documents than the new one, still being filled."""
         return old != new and self._documents.stale_count(new) > self._documents.stale_count(old)
 
-    def _follow(self) -> None:
-        spaces = {one.space: one.vectors for one in (self._serving, self._target) if one}
-        self.follower.follow(*spaces.values())
+    def _make_indexer(self, target: Semantic, rate: float | None) -> Indexer:
+        return Indexer(
+            self._documents,
+            target.embedder,
+            target.space,
+            self.index_sync.sync,
+            self._space_completed,
+            rate=rate,
+            yield_to_foreground=self.search.in_flight.yield_to_foreground,
+        )
+
+    def _sync_vector_indexes(self) -> None:
+        indexes = {semantic.space: semantic.vectors for semantic in self._semantics()}
+        self.index_sync.set_vector_indexes(*indexes.values())
+
+    def _semantics(self) -> list[Semantic]:
+        """Return the semantic searches in use: the serving one and the target, which are usually the same."""
+        return [semantic for semantic in (self._serving, self._target) if semantic]
 
     def start(self) -> None:
-        """Bring the indexes up to date and begin to embed what is stale."""
+        """Sync the indexes and start embedding stale documents."""
         self.changed()
         self.start_indexing()
 
     def start_indexing(self) -> None:
-        """Begin to embed what is stale: one process of a catalog does."""
+        """Start embedding stale documents: the task of one process of a catalog."""
         if self.indexer:
             self.indexer.start()
 
     def stop_indexing(self) -> None:
-        """Leave the embedding to another process after the batch in hand, until started again."""
+        """Stop embedding after the current batch, until it is started again."""
         if self.indexer:
             self.indexer.stop()
 
     def changed(self) -> None:
-        """Make what was just committed findable by words, and have it embedded.
+        """Apply the changes that this process has just committed to the indexes, and wake the indexer.
 
-        What is committed stays so where the index cannot follow: the next search tries again, and says so.
+        If an index cannot be written, the changes stay committed, and the next search tries again and warns.
         """
         try:
-            self.follower.catch_up()
-        except IndexNotWritten:
-            _log.exception("the latest changes cannot be found yet")
+            self.index_sync.sync()
+        except IndexWriteError:
+            _log.exception("the latest changes could not be indexed; searches do not find them yet")
         if self.indexer:
             self.indexer.wake()
 
-    def follow(self) -> None:
-        """Take up what another process may have committed, so that no search has to wait for it."""
+    def sync(self) -> None:
+        """Apply the changes that other processes may have committed, so that no search has to wait for it."""
         if self.indexer:
-            self.indexer.look()
-        self.follower.look()
+            self.indexer.check_revision()
+        self.index_sync.try_sync()
 
-    def _completed(self) -> None:
-        """Let the new space answer now that nothing of it is missing, and drop every other one."""
+    def _space_completed(self) -> None:
+        """Switch to the target space if it is complete, and delete all others."""
         target, indexer = self._target, self.indexer
         if target is None or indexer is None:
             return
@@ -135,15 +145,15 @@ class Engine:
             self._was_complete = True
             self._remove_other_snapshots(target)
             self._on_complete()
-            self.follower.save()
+            self.index_sync.save()
 
     def _serve(self, target: Semantic) -> None:
         if self._serving is not target:
             self._serving = target
-            self._follow()
+            self._sync_vector_indexes()
 
-    def _answering(self) -> Semantic | None:
-        """Return what answers: the new space as soon as the process that embeds has dropped the one before it."""
+    def _current_semantic(self) -> Semantic | None:
+        """Return the semantic search to use: the target once the embedding process has deleted the previous space."""
         target, serving = self._target, self._serving
         if target and serving and serving is not target and serving.space not in self._documents.spaces():
             self._serve(target)
@@ -157,78 +167,78 @@ class Engine:
     def reindex(
         self, keys: Sequence[int] | None = None, *, force: bool = False, progress: Progress | None = None
     ) -> Reindexed:
-        """Make search right for these documents, or all: index what changed, or everything where `force` says so.
+        """Index the changed documents of `keys`, or of all; with `force`, index unchanged documents too.
 
-        A call that comes while the same is under way returns that one's result.
+        A call waits for an identical call that is running, and returns its result.
         """
-        question = (force, None if keys is None else tuple(keys))
+        request = (force, None if keys is None else tuple(keys))
         with self._lock:
-            running = self._reindexing.get(question)
-            future = running or self._reindexing.setdefault(question, Future())
+            running = self._running_reindexes.get(request)
+            future = running or self._running_reindexes.setdefault(request, Future())
         if running:
             return running.result()
         try:
             future.set_result(self._reindex(keys, force, progress or (lambda done, total: None)))
-        except BaseException as error:
+        except BaseException as error:  # callers that wait for the result must get every error
             future.set_exception(error)
             raise
         finally:
             with self._lock:
-                del self._reindexing[question]
+                del self._running_reindexes[request]
         return future.result()
 
     def _reindex(self, keys: Sequence[int] | None, force: bool, progress: Progress) -> Reindexed:
         started = time.monotonic()
         total = self._documents.count() if keys is None else len(keys)
         if force and keys is None:
-            self.follower.rebuild_words()
-        self.follower.catch_up()
-        todo, left, errors = self._embed(keys, force, progress)
+            self.index_sync.rebuild_lexical()
+        self.index_sync.sync()
+        stale, remaining, errors = self._embed(keys, force, progress)
         return Reindexed(
-            reindexed=todo - left if self._target else total,
+            reindexed=stale - remaining if self._target else total,
             count=total,
-            skipped=total - todo if self._target else 0,
-            removed=self._documents.drop_other_spaces([s.space for s in (self._serving, self._target) if s]),
-            failed=left,
+            skipped=total - stale if self._target else 0,
+            removed=self._documents.drop_other_spaces([semantic.space for semantic in self._semantics()]),
+            failed=remaining,
             errors=errors,
             duration_ms=round((time.monotonic() - started) * 1000),
             mode="hybrid" if self._target else "keyword",
         )
 
     def _embed(self, keys: Sequence[int] | None, force: bool, progress: Progress) -> tuple[int, int, list[str]]:
-        """Have everything stale embedded; return how much there was, how much is left and why."""
+        """Wait until all stale documents are embedded; return how many there were, how many remain, and why."""
         target = self._target
         if target is None:
             return 0, 0, []
         if force:
             self._documents.forget_vectors(target.space, keys)
-        failures = self._embed_again()
-        todo = left = self._documents.stale_count(target.space, keys)
-        moved_at = time.monotonic()
-        while left and not (errors := self._why_not(keys, left, failures, moved_at)):
-            progress(todo - left, todo)
+        failures = self._wake_indexer()
+        stale = remaining = self._documents.stale_count(target.space, keys)
+        progressed_at = time.monotonic()
+        while remaining and not (errors := self._errors(keys, remaining, failures, progressed_at)):
+            progress(stale - remaining, stale)
             self._wait(0.5)
-            before, left = left, self._documents.stale_count(target.space, keys)
-            moved_at = time.monotonic() if left != before else moved_at
-        progress(todo - left, todo)
-        return todo, left, errors if left else []
+            before, remaining = remaining, self._documents.stale_count(target.space, keys)
+            progressed_at = time.monotonic() if remaining != before else progressed_at
+        progress(stale - remaining, stale)
+        return stale, remaining, errors if remaining else []
 
-    def _embed_again(self) -> int:
-        """Wake the indexer, also for texts refused before; return how often it has failed so far."""
+    def _wake_indexer(self) -> int:
+        """Wake the indexer, also for texts refused before; return its number of failures so far."""
         if self.indexer is None:
             return 0
         self.indexer.retry_refused()
         self.indexer.wake()
         return self.indexer.totals.failures
 
-    def _why_not(self, keys: Sequence[int] | None, left: int, failures: int, moved_at: float) -> list[str]:
-        """Return why what is left will not be embedded now; empty while it is being done."""
-        if time.monotonic() - moved_at > _STALLED_SECONDS:
-            return ["nothing has been embedded for a while: is the process that embeds running?"]
+    def _errors(self, keys: Sequence[int] | None, remaining: int, failures: int, progressed_at: float) -> list[str]:
+        """Return why the remaining documents will not be embedded now; empty while embedding makes progress."""
+        if time.monotonic() - progressed_at > _STALLED_SECONDS:
+            return ["no document was embedded for a minute: is the process that embeds running?"]
         if self.indexer is None:
             return []
-        refused = [why for key, why in self.indexer.refused().items() if keys is None or key in keys]
-        if left == len(refused):
+        refused = [reason for key, reason in self.indexer.refused().items() if keys is None or key in keys]
+        if remaining == len(refused):
             return sorted(set(refused))
         failed = self.indexer.totals.failures > failures
         return [self.indexer.totals.last_error or "the provider failed"] if failed else []
@@ -240,18 +250,18 @@ class Engine:
             self.indexer.wait_for_progress(seconds)
 
     def status(self) -> EngineStatus:
-        """Return how the indexes stand."""
+        """Return the state of the indexes."""
         target = self._target
         pending = self._pending(target) if target else 0
         count = self._documents.count()
-        drift = abs(len(self.follower.words.state) - count)
+        drift = abs(len(self.index_sync.lexical.reader) - count)
         if target:
             drift += abs(len(target.vectors) - self._documents.vector_count(target.space))
         return EngineStatus(
             indexed=count - pending,
             pending=pending,
             drift=drift,
-            generation=self._documents.number(),
+            generation=self._documents.revision(),
             provider=target.embedder.provider if target else None,
             model=target.embedder.model if target else None,
             dim=target.embedder.dim if target else None,
@@ -259,15 +269,15 @@ class Engine:
         )
 
     def _pending(self, target: Semantic) -> int:
-        """Return how many documents have no current vector; counted anew only where something has changed."""
-        number = self._documents.number()
-        if self._counted[0] != number:
-            since = self.indexer.complete_up_to() if self.indexer else 0
-            self._counted = (number, self._documents.stale_count(target.space, since=since))
-        return self._counted[1]
+        """Return the number of documents without a current vector, counted once per revision."""
+        revision = self._documents.revision()
+        if self._pending_cache[0] != revision:
+            since = self.indexer.complete_revision() if self.indexer else 0
+            self._pending_cache = (revision, self._documents.stale_count(target.space, since=since))
+        return self._pending_cache[1]
 
     def wait_until_embedded(self, seconds: float) -> None:
-        """Return when nothing is left to embed, embedding has failed, or `seconds` have passed."""
+        """Return when all documents are embedded, embedding has failed, or `seconds` have passed."""
         deadline = time.monotonic() + seconds
         while self.indexer and not self.indexer.totals.failures and time.monotonic() < deadline:
             if not self.status().pending:
@@ -275,13 +285,13 @@ class Engine:
             self.indexer.wait_for_progress(min(0.2, seconds))
 
     def close(self) -> None:
-        """Stop embedding, write the snapshots, let the files go."""
+        """Stop embedding, write the snapshots, and release all files."""
         self.stop_indexing()
         self.search.close()
-        for embedder in {id(one.embedder): one.embedder for one in (self._serving, self._target) if one}.values():
+        for embedder in {id(semantic.embedder): semantic.embedder for semantic in self._semantics()}.values():
             embedder.close()
-        self.follower.close()
+        self.index_sync.close()
 
 
 def _file_name(space: str) -> str:
-    return "vectors-" + "".join(sign if sign.isalnum() else "-" for sign in space)[-120:]
+    return "vectors-" + "".join(character if character.isalnum() else "-" for character in space)[-120:]

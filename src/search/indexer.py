@@ -1,4 +1,4 @@
-"""The embedding loop: what has no current vector gets one. There is no queue, only a question to the catalog."""
+"""The indexer: a thread that embeds stale documents. It has no queue; the catalog knows what is stale."""
 
 import logging
 import threading
@@ -14,14 +14,14 @@ from search.types import Documents, Embedded, Stale
 _log = logging.getLogger("search")
 
 BATCH = 256
-"""Documents read at a time: enough to sort by length, little enough to be stored within seconds."""
+"""Documents per batch: few enough that a batch is stored within seconds."""
 
 _POLL_SECONDS = 2.0
 _BACKOFF_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
 
 
 class Totals(msgspec.Struct):
-    """What the indexer has done since it was made: monotone counts, the time embedding took, and the last error."""
+    """The counters of an indexer since it was created, the time spent embedding, and the last error."""
 
     embedded: int = 0
     seconds: float = 0.0
@@ -29,12 +29,25 @@ class Totals(msgspec.Struct):
     last_error: str | None = None
 
 
-class Indexer:
-    """A thread that embeds what is stale in the embedder's space until nothing is, and then waits to be woken.
+def _do_not_yield() -> None:
+    """Go on at once."""
 
-    A provider's failure is waited out with a growing pause; a text that the provider refuses for good is left out
-    until it changes or `retry_refused` is called. What another process has claimed is left to it, and looked for again
-    later. `on_stored` is called after each batch, `on_complete` whenever nothing is left to claim.
+
+class Indexer:
+    """A thread that embeds all stale documents of the embedder's space and then waits for changes.
+
+    After a failure of the provider it retries with increasing pauses. A text that the provider refuses permanently is
+    skipped until it changes or `retry_refused` is called. Documents claimed by another process are left to it, and
+    checked again later.
+
+    Args:
+        documents: The catalog.
+        embedder: Makes the vectors.
+        space: The name of the embedder's space.
+        on_stored: Called after each stored batch.
+        on_complete: Called when nothing is left to claim.
+        rate: The maximum number of texts per second, None for no limit.
+        yield_to_foreground: Called before each text that is embedded on this machine; waits for foreground work.
     """
 
     def __init__(
@@ -44,74 +57,75 @@ class Indexer:
         space: str,
         on_stored: Callable[[], object],
         on_complete: Callable[[], None],
+        *,
+        rate: float | None = None,
+        yield_to_foreground: Callable[[], None] = _do_not_yield,
     ) -> None:
         self._documents, self._embedder, self._space = documents, embedder, space
         self._on_stored = on_stored
         self._on_complete = on_complete
-        self.rate: float | None = None
-        """How many texts are embedded in a second at most."""
-        self.give_way: Callable[[], None] = lambda: None
-        """Called before each text that is embedded on this machine: it waits for who should go first."""
-        self._refused: dict[int, tuple[str, str]] = {}
+        self._rate = rate
+        self._yield_to_foreground = yield_to_foreground
+        self._refused: dict[int, tuple[str, str]] = {}  # by key: the hash of the refused text, and the reason
         self._wake = threading.Event()
         self._stopped = threading.Event()
-        self._changed = threading.Condition()
-        self._failures = 0
-        self._awake = self._everything = True
-        self._settled_at = 0
+        self._progress = threading.Condition()
+        self._failures = 0  # in a row
+        self._rescan_wanted = self._full_rescan_wanted = True
+        self._complete_revision = 0
         self.totals = Totals()
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begin to embed, until stopped."""
-        self._everything = True
+        """Start the thread."""
+        self._full_rescan_wanted = True
         self._stopped.clear()
         self._thread = threading.Thread(target=self._run, name="indexer", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop after the batch in hand and wait for that."""
+        """Stop after the current batch, and wait for it."""
         self._stopped.set()
         self.wake()
         if self._thread is not None:
             self._thread.join()
 
     def wake(self) -> None:
-        """Say that something may have become stale."""
-        self._awake = True
+        """Look for stale documents now."""
+        self._rescan_wanted = True
         self._wake.set()
 
-    def look(self) -> None:
-        """Say that there may be a change that this process has not made."""
+    def check_revision(self) -> None:
+        """Look for stale documents if the catalog's revision has changed: another process may have written."""
         self._wake.set()
 
     def retry_refused(self) -> None:
-        """Try the texts again that the provider refused."""
+        """Try the refused texts again."""
         self._refused.clear()
-        self._everything = True
+        self._full_rescan_wanted = True
 
     def refused(self) -> dict[int, str]:
-        """Return why each document that is left out was refused."""
-        return {key: why for key, (_, why) in self._refused.items()}
+        """Return the reason for each document that is skipped because its text was refused."""
+        return {key: reason for key, (_, reason) in self._refused.items()}
 
-    def complete_up_to(self) -> int:
-        """Return a change number up to which nothing is left to embed; 0 where none is known."""
-        return 0 if self._everything or self._refused else self._settled_at
+    def complete_revision(self) -> int:
+        """Return a revision up to which every document is embedded, or 0 if none is known."""
+        return 0 if self._full_rescan_wanted or self._refused else self._complete_revision
 
     def wait_for_progress(self, seconds: float) -> None:
-        """Return when a batch has ended, in success or failure, or after `seconds`."""
-        with self._changed:
-            self._changed.wait(seconds)
+        """Return after the next batch or failure, or after `seconds`."""
+        with self._progress:
+            self._progress.wait(seconds)
 
     def _run(self) -> None:
         while not self._stopped.is_set():
             self._wake.clear()
             try:
-                progressed = self._round()
+                progressed = self._embed_stale()
             except EmbeddingError as error:
                 self._pause(error)
-            except Exception:
-                _log.exception("indexing stopped for a moment")
+            except Exception:  # the thread must survive: without it, no text is embedded until the next start
+                _log.exception("indexing failed; it is retried after a pause")
                 self._pause(EmbeddingError("an unexpected error; see the log"))
             else:
                 self._failures = 0
@@ -119,52 +133,55 @@ class Indexer:
                     self._notify()
                     self._wake.wait(_POLL_SECONDS)
 
-    def _round(self) -> bool:
-        """Embed everything stale once; return whether there was anything.
+    def _embed_stale(self) -> bool:
+        """Embed all stale documents once, and return whether there were any.
 
-        What has been looked at is not looked at again: in a large catalog that would take seconds for every write.
+        Only changes since the last complete round are examined: in a large catalog, a full scan takes seconds.
         """
-        if self._everything:
-            self._settled_at, self._everything = 0, False
-        number, since = self._documents.number(), self._settled_at
-        if number == since and not self._awake:
+        if self._full_rescan_wanted:
+            self._complete_revision, self._full_rescan_wanted = 0, False
+        revision, since = self._documents.revision(), self._complete_revision
+        if revision == since and not self._rescan_wanted:
             return False
-        self._awake, after, progressed, elsewhere = False, 0, False, False
+        self._rescan_wanted, after, progressed, has_others = False, 0, False, False
         while not self._stopped.is_set():
             started = time.monotonic()
             with self._documents.claim(self._space, BATCH, after, since) as claimed:
-                if claimed.last is None:
+                if claimed.last_key is None:
                     break
-                after, elsewhere = claimed.last, elsewhere or claimed.elsewhere
-                todo = [one for one in claimed.stale if self._refused.get(one.key, ("", ""))[0] != one.text_hash]
-                if todo:
+                after, has_others = claimed.last_key, has_others or claimed.has_others
+                batch = [stale for stale in claimed.stale if not self._is_refused(stale)]
+                if batch:
                     progressed = True
-                    self._embed(todo)
-            self._throttle(len(todo), started)
+                    self._embed(batch)
+            self._throttle(len(batch), started)
         if not self._stopped.is_set():
             self._on_complete()
-            if not elsewhere:
-                self._settled_at = number
+            if not has_others:
+                self._complete_revision = revision
         return progressed
 
-    def _throttle(self, texts: int, started: float) -> None:
-        """Wait until embedding so many texts should have taken the time since `started`."""
-        if self.rate is not None:
-            self._stopped.wait(max(0.0, started + texts / self.rate - time.monotonic()))
+    def _is_refused(self, stale: Stale) -> bool:
+        return self._refused.get(stale.key, ("", ""))[0] == stale.text_hash
 
-    def _embed(self, stale: Sequence[Stale]) -> None:
+    def _throttle(self, texts: int, started: float) -> None:
+        """Wait so long that embedding this many texts since `started` does not exceed the rate."""
+        if self._rate is not None:
+            self._stopped.wait(max(0.0, started + texts / self._rate - time.monotonic()))
+
+    def _embed(self, batch: Sequence[Stale]) -> None:
         started = time.monotonic()
         try:
-            vectors = self._vectors([item.text for item in stale])
+            vectors = self._vectors([stale.text for stale in batch])
         except EmbeddingError as error:
             if not error.permanent:
                 raise
-            self._embed_halves(stale, error)
+            self._embed_halves(batch, error)
             return
         finally:
             self.totals.seconds += time.monotonic() - started
-        made = [Embedded(item.key, item.text_hash, vector) for item, vector in zip(stale, vectors, strict=True)]
-        self.totals.embedded += self._documents.put_vectors(self._space, made)
+        embedded = [Embedded(stale.key, stale.text_hash, vector) for stale, vector in zip(batch, vectors, strict=True)]
+        self.totals.embedded += self._documents.put_vectors(self._space, embedded)
         self._on_stored()
         self._notify()
 
@@ -173,33 +190,33 @@ class Indexer:
             return self._embedder.documents(texts)
         vectors = np.empty((len(texts), self._embedder.dim), np.float32)
         for row, text in enumerate(texts):
-            self.give_way()
+            self._yield_to_foreground()
             vectors[row] = self._embedder.documents([text])[0]
         return vectors
 
-    def _embed_halves(self, stale: Sequence[Stale], error: EmbeddingError) -> None:
-        """Find the text that was refused, so that it does not keep the others out."""
-        if len(stale) == 1:
-            self._refused[stale[0].key] = (stale[0].text_hash, str(error))
-            self._note(error)
+    def _embed_halves(self, batch: Sequence[Stale], error: EmbeddingError) -> None:
+        """Find the refused text by bisection and embed the others."""
+        if len(batch) == 1:
+            self._refused[batch[0].key] = (batch[0].text_hash, str(error))
+            self._record(error)
             return
-        middle = len(stale) // 2
-        self._embed(stale[:middle])
-        self._embed(stale[middle:])
+        middle = len(batch) // 2
+        self._embed(batch[:middle])
+        self._embed(batch[middle:])
 
     def _pause(self, error: EmbeddingError) -> None:
         self.totals.failures += 1
-        self._note(error)
+        self._record(error)
         seconds = _BACKOFF_SECONDS[min(self._failures, len(_BACKOFF_SECONDS) - 1)]
         self._failures += 1
         self._stopped.wait(max(seconds, error.retry_after or 0.0))
 
-    def _note(self, error: EmbeddingError) -> None:
+    def _record(self, error: EmbeddingError) -> None:
         if self.totals.last_error != str(error):
             _log.warning("embedding failed: %s", error)
         self.totals.last_error = str(error)
         self._notify()
 
     def _notify(self) -> None:
-        with self._changed:
-            self._changed.notify_all()
+        with self._progress:
+            self._progress.notify_all()

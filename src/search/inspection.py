@@ -1,4 +1,4 @@
-"""What index files hold, read beside whoever writes them: nothing here takes a writer's lock or changes a file."""
+"""Inspection of index files while another process may write them: takes no writer's lock, changes no file."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -8,71 +8,75 @@ import numpy as np
 import tantivy
 
 from search import integrity
-from search.saved_words import IndexState
+from search.lexical.disk_segment import IndexState
 from search.types import Keys
 
 
 class IndexDamaged(Exception):
-    """An index cannot be trusted; the message says why."""
+    """An index is damaged. The message says how."""
 
 
-class WordsHeld(NamedTuple):
-    """What a words index says of itself, and the keys of the documents in it."""
+class LexicalContents(NamedTuple):
+    """The state of a keyword index, and the keys of its documents."""
 
     state: IndexState
     keys: Keys
 
 
-def words_folders(indexes: Path) -> list[Path]:
-    """Return the words index that is in use below a folder of index files: the newest, or none."""
+def lexical_folders(indexes: Path) -> list[Path]:
+    """Return the keyword index that is in use in a folder of index files: the newest, or none."""
     folders = sorted(indexes.glob("words-*"), key=lambda folder: (len(folder.name), folder.name))
     return folders[-1:]
 
 
-def words_held(folder: Path) -> WordsHeld:
-    """Return what the words index in `folder` holds as of its last commit. Raises IndexDamaged."""
+def read_lexical(folder: Path) -> LexicalContents:
+    """Return the contents of the keyword index in `folder` at its last commit. Raises IndexDamaged."""
     try:
         if fault := integrity.tantivy_fault(folder):
             raise IndexDamaged(fault)
         index = tantivy.Index.open(str(folder))
         searcher = index.searcher()
         schema = index.schema
-        marker = searcher.search(tantivy.Query.term_query(schema, "state", "state", "basic"), 1, count=False).hits
-        if not marker:
-            raise IndexDamaged("it holds no state")
-        state = msgspec.json.decode(searcher.doc(marker[0][1]).get_all("state")[1], type=IndexState)
-        every = max(1, searcher.num_docs)
-        hits = searcher.search(tantivy.Query.exists_query("key"), every, count=False).hits
+        state_query = tantivy.Query.term_query(schema, "state", "state", "basic")
+        state_hits = searcher.search(state_query, 1, count=False).hits
+        if not state_hits:
+            raise IndexDamaged("it contains no state")
+        state = msgspec.json.decode(searcher.doc(state_hits[0][1]).get_all("state")[1], type=IndexState)
+        limit = max(1, searcher.num_docs)
+        hits = searcher.search(tantivy.Query.exists_query("key"), limit, count=False).hits
         keys = searcher.fast_field_values("key", [address for _, address in hits])
     except (OSError, ValueError, IndexError, msgspec.DecodeError) as error:
         raise IndexDamaged(str(error)) from None
-    return WordsHeld(state, np.array(keys, np.int64))
+    return LexicalContents(state, np.array(keys, np.int64))
 
 
-class Snapshot(msgspec.Struct):
-    """What the sidecar of a vector snapshot says: whose vectors, of which change, how many, the file of the rest."""
+class SnapshotInfo(msgspec.Struct):
+    """The sidecar of a vector snapshot: its catalog, space, revision, number of vectors and IVF file, if it has one.
+
+    The JSON fields of `revision` and `ivf_file` are `number` and `clusters`: their names in existing snapshots.
+    """
 
     catalog: str
     space: str
-    number: int
+    revision: int = msgspec.field(name="number")
     count: int
-    clusters: str | None
+    ivf_file: str | None = msgspec.field(name="clusters")
 
 
-def snapshots(indexes: Path) -> list[Path]:
-    """Return the vector snapshots in a folder of index files, each without its file of clusters."""
+def vector_snapshots(indexes: Path) -> list[Path]:
+    """Return the vector snapshots in a folder of index files: for each, the path of its flat segment."""
     return sorted(indexes.glob("vectors-*.npz"))
 
 
-def snapshot_held(path: Path) -> Snapshot:
-    """Return what the snapshot of vectors at `path` holds. Raises IndexDamaged where a checksum does not agree."""
-    facts = integrity.read_sidecar(path)
-    if facts is None:
-        raise IndexDamaged("its checksum does not agree")
+def read_snapshot_info(path: Path) -> SnapshotInfo:
+    """Return the sidecar of the vector snapshot at `path`. Raises IndexDamaged if a checksum does not match."""
+    metadata = integrity.read_sidecar(path)
+    if metadata is None:
+        raise IndexDamaged("its checksum does not match")
     try:
-        held = msgspec.convert(facts, Snapshot)
+        info = msgspec.convert(metadata, SnapshotInfo)
     except msgspec.ValidationError as error:
-        raise IndexDamaged(f"its description cannot be read: {error}") from None
-    if held.clusters is not None and integrity.read_sidecar(path.with_name(Path(held.clusters).name)) is None:
-        raise IndexDamaged("its clusters are missing, or their checksum does not agree")
-    return held
+        raise IndexDamaged(f"its sidecar cannot be read: {error}") from None
+    if info.ivf_file is not None and integrity.read_sidecar(path.with_name(Path(info.ivf_file).name)) is None:
+        raise IndexDamaged("its IVF file is missing, or its checksum does not match")
+    return info

@@ -1,4 +1,4 @@
-"""Is an index file what was written? Checks made before a file of the cache is trusted."""
+"""Integrity checks of index files, made before a file is used."""
 
 import hashlib
 import json
@@ -9,40 +9,39 @@ from pathlib import Path
 from typing import Any
 
 _FOOTER_MAGIC = 1337
-"""The number tantivy writes last in every segment file, after the length of the footer before it."""
+"""The last four bytes of every tantivy segment file; the length of the footer precedes them."""
 
-
-_PART = 1 << 20
+_CRC_CHUNK_BYTES = 1 << 20
 
 
 def tantivy_fault(folder: Path) -> str | None:
-    """Return why the tantivy index in `folder` cannot be trusted, or None.
+    """Return what is wrong with the tantivy index in `folder`, or None.
 
-    tantivy writes a CRC-32 of each segment file into that file's footer but does not read it when it opens an index,
-    so a flipped byte would be served. Format: body, footer as JSON, its length and a magic number (4 bytes each,
-    little-endian); `meta.json` names the segments.
+    tantivy writes a CRC-32 into the footer of each segment file, but does not check it when it opens an index: a
+    flipped byte would go unnoticed. A file consists of the body, the footer as JSON, the footer's length and a magic
+    number (4 bytes each, little-endian). `meta.json` lists the segments.
     """
     try:
         meta = json.loads((folder / "meta.json").read_bytes())
         segments = {segment["segment_id"].replace("-", "") for segment in meta["segments"]}
     except FileNotFoundError:
-        return "there is no index yet"
+        return "there is no index"
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return "meta.json is damaged"
     versions = set()
     for path in sorted(folder.iterdir()):
         if path.name.partition(".")[0] in segments:
-            versions.add(_version_if_sound(path))
-            # All were written by one release: where they disagree, it is a footer that is damaged.
+            versions.add(_version_if_intact(path))
+            # One release wrote all files: if the versions differ, a footer is damaged.
             if None in versions or len(versions) > 1:
                 return f"{path.name} is damaged"
     return None
 
 
 def link_tantivy(folder: Path, copy: Path) -> None:
-    """Make a folder that holds the last commit of a tantivy index. Raises OSError where a merge takes files away.
+    """Copy the last commit of a tantivy index into a new folder. Raises OSError if a merge deletes files meanwhile.
 
-    Files of segments never change, so links to them are a copy; `meta.json` is replaced by every commit.
+    Segment files never change, so hard links are enough. Every commit replaces `meta.json`, so it is copied.
     """
     copy.mkdir()
     meta = (folder / "meta.json").read_bytes()
@@ -55,8 +54,8 @@ def link_tantivy(folder: Path, copy: Path) -> None:
         raise OSError(fault)
 
 
-def _version_if_sound(path: Path) -> str | None:
-    """Return the version of tantivy that wrote a segment file, or None where its checksum does not hold."""
+def _version_if_intact(path: Path) -> str | None:
+    """Return the version of tantivy that wrote a segment file, or None if its checksum does not match."""
     if path.stat().st_size < 8:
         return None
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -73,8 +72,8 @@ def _version_if_sound(path: Path) -> str | None:
 
 def _crc(data: mmap.mmap, end: int) -> int:
     crc = 0
-    for start in range(0, end, _PART):
-        crc = zlib.crc32(data[start : min(start + _PART, end)], crc)
+    for start in range(0, end, _CRC_CHUNK_BYTES):
+        crc = zlib.crc32(data[start : min(start + _CRC_CHUNK_BYTES, end)], crc)
     return crc
 
 
@@ -85,32 +84,32 @@ def sha256(path: Path) -> str:
 
 
 def sidecar(path: Path) -> Path:
-    """Return where the description of an index file lies."""
+    """Return the path of the sidecar of an index file."""
     return path.with_name(path.name + ".json")
 
 
-def write_with_sidecar(temporary: Path, path: Path, facts: dict[str, Any]) -> None:
-    """Move a finished file to `path` beside a sidecar of `facts` and its SHA-256, so that a crash leaves old or new.
+def write_with_sidecar(temporary: Path, path: Path, metadata: dict[str, Any]) -> None:
+    """Rename a complete temporary file to `path`, with a sidecar that contains `metadata` and its SHA-256.
 
-    A crash between the two renames leaves a file its sidecar does not fit, which `read_sidecar` refuses.
+    A crash between the two renames leaves a sidecar that does not match the file, which `read_sidecar` rejects.
     """
     _fsync(temporary)
-    described = sidecar(path).with_suffix(".json.tmp")
-    described.write_text(json.dumps({**facts, "sha256": sha256(temporary)}, sort_keys=True))
-    _fsync(described)
+    sidecar_temporary = sidecar(path).with_suffix(".json.tmp")
+    sidecar_temporary.write_text(json.dumps({**metadata, "sha256": sha256(temporary)}, sort_keys=True))
+    _fsync(sidecar_temporary)
     temporary.replace(path)
-    described.replace(sidecar(path))
+    sidecar_temporary.replace(sidecar(path))
     _fsync(path.parent)
 
 
 def read_sidecar(path: Path) -> dict[str, Any] | None:
-    """Return the facts beside an index file, or None where either is missing or the file is not what they describe."""
+    """Return the sidecar of an index file, or None if either is missing or the SHA-256 does not match."""
     try:
-        facts = json.loads(sidecar(path).read_bytes())
+        metadata = json.loads(sidecar(path).read_bytes())
         digest = sha256(path)
     except (OSError, ValueError):
         return None
-    return facts if isinstance(facts, dict) and facts.get("sha256") == digest else None
+    return metadata if isinstance(metadata, dict) and metadata.get("sha256") == digest else None
 
 
 def _fsync(path: Path) -> None:

@@ -1,10 +1,10 @@
-"""What the engine says of its indexes and of its work."""
+"""Reports of the engine: its status, and the result of a reindex."""
 
 import msgspec
 
 
 class Reindexed(msgspec.Struct, kw_only=True):
-    """What a reindexing did. `count` is how many skills were looked at, `skipped` how many needed nothing."""
+    """The result of a reindex: of `count` skills, `skipped` were up to date."""
 
     reindexed: int
     count: int
@@ -17,7 +17,7 @@ class Reindexed(msgspec.Struct, kw_only=True):
 
 
 class EngineStatus(msgspec.Struct, kw_only=True):
-    """How the indexes stand: `drift` counts entries the indexes have too many or too few of, against the catalog."""
+    """The state of the indexes. `drift` is the number of entries that they lack or have in excess of the catalog."""
 
     indexed: int
     pending: int

@@ -1,4 +1,4 @@
-"""The query path: a query becomes terms and a vector, both indexes answer, their answers are fused into hits."""
+"""The query path: both indexes are searched with the query's terms and vectors, and fusion ranks the candidates."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -6,31 +6,32 @@ from typing import NamedTuple
 import numpy as np
 
 from embeddings.base import Embedder, EmbeddingError, Matrix
-from search.filtered import FilteredNeighbours
-from search.follower import Follower
-from search.fuse import MINILM, Flags, Floats, Ranking, Signals, fuse
-from search.query_vectors import QueryVectors
-from search.saved_words import IndexNotWritten
-from search.types import Documents, Filter, Found, Keys, MatchedBy, Mode, RanMode, Relevance
-from search.under_way import UnderWay
-from search.vectors import VectorIndex, VectorsUnavailable
-from search.words_beside import LARGE, Asked, WordsBeside
+from search.fusion import MINILM, Flags, Floats, Ranking, Signals, fuse
+from search.in_flight import InFlight
+from search.index_sync import IndexSync
+from search.lexical.concurrent_query import LARGE, ConcurrentLexicalQuery, LexicalQuery
+from search.lexical.disk_segment import IndexWriteError
+from search.modes import MatchedBy, Mode, RanMode, Relevance
+from search.types import Documents, Filter, Keys, Match
+from search.vectors.base import VectorIndex, VectorsUnavailable
+from search.vectors.filtered import FilteredNeighbours
+from search.vectors.query_vectors import QueryVectors
 
 CANDIDATES = 50
-"""How many documents each index contributes to the fusion, at least: 100 and 200 measured no better."""
+"""The minimum number of documents that each index contributes to the fusion: 100 and 200 measured no better."""
 
 DEEPEST = 1000
-"""How far down the ranking a page may lie."""
+"""The lowest rank that a page may contain."""
 
-_CACHED_CARDS = 4096
+_MAX_CACHED_CARDS = 4096
 
 
 class SemanticUnavailable(Exception):
-    """Semantic search was insisted on and cannot be had; the message says why."""
+    """The request requires semantic search, which is not available. The message says why."""
 
 
-class Request(NamedTuple):
-    """One search. `allowed` is the filter, `min_score` the least score (0 to 1) a hit may have."""
+class SearchRequest(NamedTuple):
+    """A search request. `allowed` is the filter, `min_score` the minimum score of a hit, in [0, 1]."""
 
     query: str
     limit: int = 10
@@ -41,7 +42,7 @@ class Request(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """One document found: `payload` is what the catalog keeps to show for it."""
+    """A document that was found. `payload` is the catalog's encoded card of it."""
 
     key: int
     id: str
@@ -52,17 +53,17 @@ class Hit(NamedTuple):
 
 
 class Results(NamedTuple):
-    """What a search found, best first, and how: `mode` is what really ran, `number` the change it saw last."""
+    """The hits of a search, best first. `mode` is the mode that ran, `revision` the last change that it saw."""
 
     query: str
     mode: RanMode
     hits: list[Hit]
     warnings: list[str]
-    number: int
+    revision: int
 
 
 class Semantic(NamedTuple):
-    """An embedder, the name of the space its vectors of our texts make up, and the vectors of that space."""
+    """The parts of semantic search: an embedder, the name of the space of its document vectors, and their index."""
 
     embedder: Embedder
     space: str
@@ -70,125 +71,126 @@ class Semantic(NamedTuple):
 
 
 class SearchService:
-    """Answers searches from the indexes a follower keeps current.
+    """Searches the indexes that `index_sync` keeps current.
 
-    `semantic` returns what embeds queries now, or None where search is by words. A query's vector is waited for
-    `fallback_seconds`; after that, or when the embedder fails, words answer and a warning says so.
+    `semantic` returns the semantic search to use now, or None for keyword search only. If embedding the query fails or
+    takes longer than `fallback_seconds`, keyword search answers with a warning.
     """
 
     def __init__(
         self,
         documents: Documents,
-        follower: Follower,
+        index_sync: IndexSync,
         semantic: Callable[[], Semantic | None],
         fallback_seconds: float,
     ) -> None:
         self._documents = documents
-        self._follower = follower
-        self.under_way = UnderWay()
+        self._index_sync = index_sync
+        self.in_flight = InFlight()
         self._semantic = semantic
         self._query_vectors = QueryVectors(fallback_seconds)
         self._neighbours = FilteredNeighbours()
-        self._read_cards: tuple[int, dict[int, tuple[str, bytes]]] = (-1, {})
-        self._words = WordsBeside()
+        self._card_cache: tuple[int, dict[int, tuple[str, bytes]]] = (-1, {})
+        self._lexical_queries = ConcurrentLexicalQuery()
 
-    def number(self) -> int | None:
-        """Return the change number that a search made now would see at once, None where it would have to catch up."""
-        number = self._documents.number()
-        return number if self._follower.has_reached(number) else None
+    def synced_revision(self) -> int | None:
+        """Return the catalog's revision if the indexes have reached it, else None."""
+        revision = self._documents.revision()
+        return revision if self._index_sync.has_reached(revision) else None
 
-    def search_at_once(self, request: Request) -> Results | None:
-        """Return what `search` would, or None where that may take more than a few milliseconds.
+    def search_nowait(self, request: SearchRequest) -> Results | None:
+        """Return the results of `search`, or None if they may take more than a few milliseconds.
 
-        That is so when the indexes must catch up, when the query must be embedded by a provider or is long, when
-        the vectors are searched by another process, and when the catalog is large.
+        That is the case if the indexes must sync, if the query is long or a provider must embed it, if another process
+        searches the vectors, and if the catalog is large.
         """
-        number = self.number()
-        if number is None or len(self._follower.words.state) >= LARGE:
+        revision = self.synced_revision()
+        if revision is None or len(self._index_sync.lexical.reader) >= LARGE:
             return None
         semantic = self._semantic() if request.mode != "keyword" else None
-        if semantic is not None and not self._is_quick(semantic, _normal(request.query)):
+        if semantic is not None and not self._is_fast(semantic, _normalized(request.query)):
             return None
-        with self.under_way:
-            return self._search(request, number, [])
+        with self.in_flight:
+            return self._search(request, revision, [])
 
-    def _is_quick(self, semantic: Semantic, query: str) -> bool:
+    def _is_fast(self, semantic: Semantic, query: str) -> bool:
         embedder, space, vectors = semantic
-        return not vectors.is_remote and self._query_vectors.come_at_once(embedder, space, query)
+        return not vectors.is_remote and self._query_vectors.is_fast(embedder, space, query)
 
-    def search(self, request: Request) -> Results:
-        """Return the best documents for a query, of what was committed when the search began.
+    def search(self, request: SearchRequest) -> Results:
+        """Return the best documents for a query, including all changes committed before the call.
 
-        Raises SemanticUnavailable when the mode is `semantic` and the query cannot be embedded.
+        Raises SemanticUnavailable if the mode is `semantic` and the query cannot be embedded.
         """
         warnings: list[str] = []
-        with self.under_way:
+        with self.in_flight:
             try:
-                number = self._follower.catch_up()
-            except IndexNotWritten:
-                number = self._documents.number()
-                warnings.append("degraded: the latest changes cannot be indexed just now, and are not found")
-            return self._search(request, number, warnings)
+                revision = self._index_sync.sync()
+            except IndexWriteError:
+                revision = self._documents.revision()
+                warnings.append("degraded: the latest changes cannot be indexed at the moment and are not found")
+            return self._search(request, revision, warnings)
 
-    def _search(self, request: Request, number: int, warnings: list[str]) -> Results:
-        query = _normal(request.query)
+    def _search(self, request: SearchRequest, revision: int, warnings: list[str]) -> Results:
+        query = _normalized(request.query)
         semantic = self._semantic() if request.mode != "keyword" else None
-        asked = self._asked(request, query)
-        by_words = Found.nothing
+        lexical_query = self._lexical_query(request, query)
+        keyword_match = Match.empty
         if request.mode != "semantic":
-            by_words = self._words.begin(asked, beside=semantic is not None and len(asked.words) >= LARGE)
-        vector = self._query_vector(semantic, query, request.mode, warnings)
-        mode: RanMode = "keyword" if vector is None else "semantic" if request.mode == "semantic" else "hybrid"
-        index = semantic.vectors if semantic and vector is not None else None
+            concurrent = semantic is not None and len(lexical_query.reader) >= LARGE
+            keyword_match = self._lexical_queries.start(lexical_query, concurrent=concurrent)
+        vectors = self._embed_query(semantic, query, request.mode, warnings)
+        mode: RanMode = "keyword" if vectors is None else "semantic" if request.mode == "semantic" else "hybrid"
+        index = semantic.vectors if semantic and vectors is not None else None
         try:
-            signals = self._signals(asked, by_words, index, vector)
+            signals = self._signals(lexical_query, keyword_match, index, vectors)
         except VectorsUnavailable as error:
-            _go_on_by_words(request.mode, error, warnings)
-            mode, signals = "keyword", self._signals(asked, by_words, None, None)
+            _fall_back_to_keywords(request.mode, error, warnings)
+            mode, signals = "keyword", self._signals(lexical_query, keyword_match, None, None)
         ranking = fuse(signals, mode)
-        return Results(request.query, mode, self._page(ranking, request, number), warnings, number)
+        return Results(request.query, mode, self._page(ranking, request, revision), warnings, revision)
 
-    def _asked(self, request: Request, query: str) -> Asked:
+    def _lexical_query(self, request: SearchRequest, query: str) -> LexicalQuery:
         depth = min(max(CANDIDATES, request.offset + request.limit), DEEPEST)
-        words = self._follower.words.state
-        return Asked(words, query, words.terms(query), depth, request.allowed)
+        reader = self._index_sync.lexical.reader
+        return LexicalQuery(reader, query, reader.terms(query), depth, request.allowed)
 
-    def _query_vector(self, semantic: Semantic | None, query: str, mode: Mode, warnings: list[str]) -> Matrix | None:
+    def _embed_query(self, semantic: Semantic | None, query: str, mode: Mode, warnings: list[str]) -> Matrix | None:
         if mode == "keyword" or (semantic is None and mode == "auto"):
             return None
         try:
             if semantic is None:
-                raise EmbeddingError("no embedding model is set up")
-            return self._query_vectors.of(semantic.embedder, semantic.space, query)
+                raise EmbeddingError("no embedding model is configured")
+            return self._query_vectors.get(semantic.embedder, semantic.space, query)
         except EmbeddingError as error:
-            _go_on_by_words(mode, error, warnings)
+            _fall_back_to_keywords(mode, error, warnings)
             return None
 
     def _signals(
-        self, asked: Asked, by_words: Callable[[], Found], index: VectorIndex | None, vector: Matrix | None
+        self, query: LexicalQuery, keyword_match: Callable[[], Match], index: VectorIndex | None, vectors: Matrix | None
     ) -> Signals:
-        near = Found.nothing()
-        if index is not None and vector is not None:
-            near = self._neighbours.nearest(index, vector, asked.limit, asked.words, asked.allowed)
-        exact, prefixed = asked.named()
-        found = by_words()
-        by_word = set(found.keys.tolist())
-        others = [key for key in dict.fromkeys((*near.keys.tolist(), *exact, *prefixed)) if key not in by_word]
-        keys = np.concatenate((found.keys, np.array(others, np.int64)))
+        near = Match.empty()
+        if index is not None and vectors is not None:
+            near = self._neighbours.nearest(index, vectors, query.limit, query.reader, query.allowed)
+        exact, prefixed = query.match_names()
+        matched = keyword_match()
+        matched_keys = set(matched.keys.tolist())
+        others = [key for key in dict.fromkeys((*near.keys.tolist(), *exact, *prefixed)) if key not in matched_keys]
+        keys = np.concatenate((matched.keys, np.array(others, np.int64)))
         return Signals(
             keys=keys,
-            words=np.concatenate((found.scores, np.zeros(len(others), np.float32))),
-            cosine=_cosines(index, vector, near, keys),
+            bm25=np.concatenate((matched.scores, np.zeros(len(others), np.float32))),
+            cosine=_cosines(index, vectors, near, keys),
             exact=_flags(keys, exact),
             prefix=_flags(keys, prefixed),
-            ceiling=asked.words.ceiling(asked.terms),
-            background=index.background() if index is not None else MINILM,
-            documents=len(asked.words),
+            ceiling=query.reader.ceiling(query.terms),
+            null=index.null_distribution() if index is not None else MINILM,
+            documents=len(query.reader),
         )
 
-    def _page(self, ranking: Ranking, request: Request, number: int) -> list[Hit]:
-        """Return the hits of the page asked for; those with equal scores stand in order of id, across pages too."""
-        count = ranking.at_least(request.min_score)
+    def _page(self, ranking: Ranking, request: SearchRequest, revision: int) -> list[Hit]:
+        """Return the hits of the requested page. Hits with equal scores are ordered by id, also across pages."""
+        count = ranking.count_at_least(request.min_score)
         start, end = request.offset, min(request.offset + request.limit, count)
         if start >= end:
             return []
@@ -197,56 +199,56 @@ class SearchService:
             first -= 1
         while last < count and ranking.score(last) == ranking.score(last - 1):
             last += 1
-        fused = ranking[first:last]
-        shown = self._cards([one.key for one in fused], number)
-        hits = [
-            Hit(one.key, shown[one.key][0], one.score, one.relevance, one.matched_by, shown[one.key][1])
-            for one in fused
-            if one.key in shown
-        ]
+        candidates = ranking[first:last]
+        cards = self._cards([candidate.key for candidate in candidates], revision)
+        hits = []
+        for key, score, relevance, matched_by in candidates:
+            if key in cards:
+                skill_id, payload = cards[key]
+                hits.append(Hit(key, skill_id, score, relevance, matched_by, payload))
         hits.sort(key=lambda hit: (-hit.score, hit.id))
         return hits[start - first : end - first]
 
-    def _cards(self, keys: Sequence[int], number: int) -> Mapping[int, tuple[str, bytes]]:
-        """Return the cards of these documents, read once while the catalog stands at change `number`."""
-        at, known = self._read_cards
-        if at != number or len(known) > _CACHED_CARDS:
-            self._read_cards = (number, known := {})
-        missing = [key for key in keys if key not in known]
+    def _cards(self, keys: Sequence[int], revision: int) -> Mapping[int, tuple[str, bytes]]:
+        """Return the cards of these documents, cached while the catalog is at `revision`."""
+        cached_revision, cards = self._card_cache
+        if cached_revision != revision or len(cards) > _MAX_CACHED_CARDS:
+            self._card_cache = (revision, cards := {})
+        missing = [key for key in keys if key not in cards]
         if missing:
-            known.update(self._documents.cards(missing))
-        return known
+            cards.update(self._documents.cards(missing))
+        return cards
 
     def close(self) -> None:
-        """Let the threads go that embed queries and search words."""
+        """Stop the threads that embed queries and search keywords."""
         self._query_vectors.close()
-        self._words.close()
+        self._lexical_queries.close()
 
 
-def _go_on_by_words(mode: Mode, error: Exception, warnings: list[str]) -> None:
-    """Say why vectors have no part in a search. Raises SemanticUnavailable where they were insisted on."""
+def _fall_back_to_keywords(mode: Mode, error: Exception, warnings: list[str]) -> None:
+    """Add a warning that vectors are not used. Raises SemanticUnavailable if the mode requires them."""
     if mode == "semantic":
         raise SemanticUnavailable(f"Semantic search is unavailable: {error}") from error
-    warnings.append(f"degraded: ranked by words only, because {error}")
+    warnings.append(f"degraded: keyword search only, because {error}")
 
 
-def _cosines(index: VectorIndex | None, vectors: Matrix | None, near: Found, keys: Keys) -> Floats:
-    """Return each document's greatest cosine with any of the vectors, NaN where there is none; shape (len(keys),)."""
+def _cosines(index: VectorIndex | None, vectors: Matrix | None, near: Match, keys: Keys) -> Floats:
+    """Return each document's maximum cosine with any of the vectors, NaN if it has none; shape (len(keys),)."""
     if index is None or vectors is None:
         return np.full(len(keys), np.nan)
-    if len(vectors) > 1:  # what is near to one of them may be nearer to another
+    if len(vectors) > 1:  # a document that is near to one vector may be nearer to another
         return index.cosines(vectors, keys)
     known = dict(zip(near.keys.tolist(), near.scores.tolist(), strict=True))
     cosines = np.array([known.get(key, np.nan) for key in keys.tolist()], np.float32)
-    others = np.isnan(cosines)
-    cosines[others] = index.cosines(vectors, keys[others])
+    missing = np.isnan(cosines)
+    cosines[missing] = index.cosines(vectors, keys[missing])
     return cosines
 
 
-def _flags(keys: Keys, chosen: Sequence[int]) -> Flags:
-    return np.isin(keys, chosen) if chosen else np.zeros(len(keys), np.bool_)
+def _flags(keys: Keys, flagged: Sequence[int]) -> Flags:
+    return np.isin(keys, flagged) if flagged else np.zeros(len(keys), np.bool_)
 
 
-def _normal(query: str) -> str:
-    """Return the query without needless white space; line breaks stay, since they may end sentences."""
+def _normalized(query: str) -> str:
+    """Return the query without redundant white space. Line breaks stay, because they may end sentences."""
     return "\n".join(line for part in query.splitlines() if (line := " ".join(part.split())))

@@ -1,4 +1,4 @@
-"""English words that say nothing of what a query is after."""
+"""English stop words: they carry no information about what a query is about."""
 
 STOP_WORDS: tuple[str, ...] = tuple(
     """
@@ -11,5 +11,5 @@ STOP_WORDS: tuple[str, ...] = tuple(
     them themselves then there these they this those through to too under until up upon us use used user users
     using ve very via want wants was wasn we were weren what when where which while who whom whose why will with
     within without won would wouldn yes yet you your yours yourself
-    """.split()  # noqa: SIM905 - a word a line would be three pages
+    """.split()  # noqa: SIM905 - one word per line would take three pages
 )

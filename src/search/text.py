@@ -1,4 +1,4 @@
-"""Which text of a document is searched by words, which is embedded, and how names and queries are read."""
+"""Text preparation: the indexed text and the embedded text of a document, analyzers, and folded names."""
 
 import hashlib
 import re
@@ -10,23 +10,23 @@ from search.stop_words import STOP_WORDS
 from search.types import Document
 
 RECIPE = 3
-"""Version of everything in this module: raise it when a recipe changes, so that indexes and vectors are made anew."""
+"""The version of the text preparation. Increase it with any change here: indexes and vectors are then rebuilt."""
 
 BODY_CHARACTERS = 6000
 QUERY_TERMS = 64
 
 
 QUERY_SENTENCES = 6
-_SHORTEST_SENTENCE = 3  # words
+_MIN_SENTENCE_WORDS = 3
 
-# Han, kana and hangul are written without spaces, so a run of them would be one term that nothing else matches.
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]{2,}")
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+# Chinese, Japanese and Korean text has no spaces: a run of it would become one term that matches nothing else.
+_CJK_RUN = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]{2,}")
+_CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 _SEPARATORS = re.compile(r"[\s_\-]+")
 
 
-def _plain_words() -> tantivy.TextAnalyzerBuilder:
+def _base_analyzer() -> tantivy.TextAnalyzerBuilder:
     return (
         tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
         .filter(tantivy.Filter.remove_long(60))
@@ -36,67 +36,67 @@ def _plain_words() -> tantivy.TextAnalyzerBuilder:
 
 
 def document_analyzer() -> tantivy.TextAnalyzer:
-    """Return the analysis of documents: lower case, no accents, English stems."""
-    return _plain_words().filter(tantivy.Filter.stemmer("english")).build()
+    """Return the analyzer of documents: lower case, no accents, English stemming."""
+    return _base_analyzer().filter(tantivy.Filter.stemmer("english")).build()
 
 
 def query_analyzer() -> tantivy.TextAnalyzer:
-    """Return the analysis of queries: that of documents, without stop words."""
-    without = _plain_words().filter(tantivy.Filter.custom_stopword(list(STOP_WORDS)))
-    return without.filter(tantivy.Filter.stemmer("english")).build()
+    """Return the analyzer of queries: that of documents, and without stop words."""
+    without_stop_words = _base_analyzer().filter(tantivy.Filter.custom_stopword(list(STOP_WORDS)))
+    return without_stop_words.filter(tantivy.Filter.stemmer("english")).build()
 
 
-def segmented(text: str) -> str:
-    """Return a text in which writing without spaces stands as overlapping pairs of characters."""
+def split_cjk(text: str) -> str:
+    """Return the text with each run of Chinese, Japanese or Korean characters replaced by its overlapping bigrams."""
     if text.isascii():
         return text
-    return _UNSPACED.sub(lambda run: " " + " ".join(map("".join, pairwise(run[0]))) + " ", text)
+    return _CJK_RUN.sub(lambda run: " " + " ".join(map("".join, pairwise(run[0]))) + " ", text)
 
 
-def _humps(name: str) -> str:
-    """Return the words of a camel-case name, nothing for any other."""
-    split = _HUMP.sub(" ", name)
+def _split_camel_case(name: str) -> str:
+    """Return the words of a camel-case name, or an empty string for any other name."""
+    split = _CAMEL_CASE_BOUNDARY.sub(" ", name)
     return split if split != name else ""
 
 
 def indexed_text(document: Document) -> str:
-    """Return the words a document is found by, repeated by weight: one field keeps BM25F's meaning."""
+    """Return the text of the keyword index. Repetition weights its parts: one field keeps the behaviour of BM25F."""
     labels = " ".join((*document.tags, *document.capabilities))
-    names = [document.name] * 3 + [_humps(document.name), document.id, _humps(document.id)]
+    names = [document.name] * 3 + [_split_camel_case(document.name), document.id, _split_camel_case(document.id)]
     parts = [*names, *[document.description] * 2, *[labels] * 2, document.body[:BODY_CHARACTERS]]
-    return segmented("\n".join(parts))
+    return split_cjk("\n".join(parts))
 
 
 def embedded_text(document: Document) -> str:
-    """Return the text whose vector stands for the document."""
+    """Return the text from which the document's vector is made."""
     return f"{document.name}: {document.description}"
 
 
 def text_hash(text: str) -> str:
-    """Return the name of an embedded text: two documents with one hash have one vector."""
+    """Return the hash of an embedded text. Documents with equal hashes have equal vectors."""
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def fold(name: str) -> str:
-    """Return a name as names are compared: in small letters, with one space for white space, `-` and `_`."""
+    """Return a name in the form in which names are compared: case-folded, separators replaced by one space."""
     return _SEPARATORS.sub(" ", name.casefold()).strip()
 
 
-def joined(folded: str) -> str:
-    """Return a folded name without spaces: how a name is looked for that is not there as it was written."""
+def remove_spaces(folded: str) -> str:
+    """Return a folded name without spaces, so that `pdftools` finds `pdf tools`."""
     return folded.replace(" ", "")
 
 
 def folded_names(document: Document) -> list[str]:
-    """Return what a document is called, folded: its id without the scope, and its name."""
+    """Return the folded names of a document: its id without the scope, and its name."""
     names = (fold(document.id.rpartition("/")[2]), fold(document.name))
     return [name for name in dict.fromkeys(names) if name]
 
 
 def sentences(query: str) -> list[str]:
-    """Return the query, and its sentences where there are several: each may ask for something else.
+    """Return the query, followed by its sentences if it has several.
 
-    The best likeness of any counts. One vector of a query with several wishes is near to none of them.
+    A document's cosine is the maximum over all of them: the vector of a query about several things is near to none.
     """
-    parts = [part for part in _SENTENCE_END.split(query) if len(part.split()) >= _SHORTEST_SENTENCE]
+    parts = [part for part in _SENTENCE_END.split(query) if len(part.split()) >= _MIN_SENTENCE_WORDS]
     return [query, *parts[:QUERY_SENTENCES]] if len(parts) > 1 else [query]

@@ -1,8 +1,8 @@
-"""What search is about: documents, changes to them, queries and hits. Search knows nothing of HTTP or skills' life."""
+"""The data that search works on, and the `Documents` protocol through which it reads the catalog."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -10,14 +10,9 @@ from numpy.typing import NDArray
 
 from embeddings.base import Vector
 
-Mode = Literal["auto", "hybrid", "semantic", "keyword"]
-RanMode = Literal["hybrid", "semantic", "keyword"]
-Relevance = Literal["high", "medium", "low", "keyword"]
-MatchedBy = Literal["name", "keyword", "semantic"]
-
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """What is searched of one skill: `key` is the catalog's small integer for it, `labels` what filters test."""
+    """The searchable data of one skill: `key` is its integer in the catalog, `labels` are the values filters match."""
 
     key: int
     id: str
@@ -32,30 +27,27 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 class DocumentPut(NamedTuple):
     """A document was added or replaced."""
 
-    number: int
+    revision: int
     document: Document
 
 
 class DocumentGone(NamedTuple):
-    """A document left the catalog."""
+    """A document was deleted."""
 
-    number: int
+    revision: int
     key: int
 
 
 class VectorPut(NamedTuple):
-    """A document's vector was stored or replaced."""
+    """A document's vector was added or replaced."""
 
-    number: int
+    revision: int
     key: int
     vector: Vector
 
 
-Change = DocumentPut | DocumentGone | VectorPut
-
-
 class Stale(NamedTuple):
-    """A document with no current vector: the text to embed and its hash."""
+    """A document without a current vector: the text to embed and its hash."""
 
     key: int
     text_hash: str
@@ -63,18 +55,19 @@ class Stale(NamedTuple):
 
 
 class Claimed(NamedTuple):
-    """Documents to embed that nobody else embeds meanwhile.
+    """Stale documents that only the holder of the claim embeds.
 
-    `last` is the key up to which was looked, None where nothing was left; `elsewhere` says that others are at some.
+    `last_key` is the highest key that was examined, None if nothing was stale. `has_others` is true if other
+    processes hold claims on some of the examined documents.
     """
 
     stale: Sequence[Stale]
-    last: int | None
-    elsewhere: bool
+    last_key: int | None
+    has_others: bool
 
 
 class Embedded(NamedTuple):
-    """A vector made for the text with this hash."""
+    """A new vector, for the text with this hash."""
 
     key: int
     text_hash: str
@@ -82,90 +75,91 @@ class Embedded(NamedTuple):
 
 
 Keys = NDArray[np.int64]
-"""Keys of documents, shape (documents,)."""
+"""Document keys, shape (documents,)."""
 
 
-class Found(NamedTuple):
-    """Documents an index found, with the score it gave each; parallel arrays of shape (documents,)."""
+class Match(NamedTuple):
+    """Documents that an index returned, with their scores: parallel arrays of shape (documents,)."""
 
     keys: Keys
     scores: NDArray[np.float32]
 
     @classmethod
-    def nothing(cls) -> "Found":
-        """Return no documents."""
+    def empty(cls) -> "Match":
+        """Return a match without documents."""
         return cls(np.empty(0, np.int64), np.empty(0, np.float32))
 
 
 class Filter(NamedTuple):
-    """Which documents may be found: those with at least one label of every group and none of `without`."""
+    """A filter by labels: a document passes with at least one label of every group and no excluded label."""
 
     groups: tuple[tuple[str, ...], ...] = ()
-    without: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
 
 
 class Documents(Protocol):
-    """What search reads of the catalog, and the one thing it writes: vectors. Safe to call from several threads.
+    """The catalog as search sees it: a change feed to read, and vectors to write. Safe to call from several threads.
 
-    Every change of a document or a vector has a number; numbers only grow, in commit order, and are never reused.
+    Every change of a document or a vector has a revision. Revisions increase in commit order and are never reused.
     """
 
     @property
     def catalog_id(self) -> str:
-        """A random name given to this catalog when it was made: index files of another catalog are recognised."""
+        """The random id of this catalog. Index files of another catalog are recognised by it."""
         ...
 
-    def number(self) -> int:
-        """Return the number of the latest change."""
+    def revision(self) -> int:
+        """Return the revision of the latest change."""
         ...
 
     def document_changes(self, since: int, limit: int) -> Sequence[DocumentPut | DocumentGone]:
-        """Return at most `limit` document changes numbered above `since`, in order; only the latest of each key."""
+        """Return at most `limit` document changes after revision `since`, in order, only the latest of each key."""
         ...
 
     def vector_changes(self, space: str, since: int, limit: int) -> Sequence[VectorPut | DocumentGone]:
-        """Return at most `limit` changes to the vectors of `space` numbered above `since`, in order."""
+        """Return at most `limit` changes to the vectors of `space` after revision `since`, in order."""
         ...
 
     def stale(self, space: str, limit: int, after: int = 0, since: int = 0) -> Sequence[Stale]:
-        """Return documents (key above `after`, ascending) whose current text has no vector in `space`.
+        """Return at most `limit` documents whose current text has no vector in `space`, by ascending key.
 
-        With `since` only those changed, or made stale, after this number are looked at.
+        Only keys above `after` count. With `since`, only documents count that changed or became stale after that
+        revision.
         """
         ...
 
     def claim(self, space: str, limit: int, after: int = 0, since: int = 0) -> AbstractContextManager[Claimed]:
-        """Claim at most `limit` of what `stale` returns, for the block."""
+        """Claim at most `limit` of the documents that `stale` returns, for the duration of the block."""
         ...
 
     def stale_count(self, space: str, keys: Sequence[int] | None = None, since: int = 0) -> int:
-        """Return how many documents (of `keys`, or all, changed after `since`) have no current vector in `space`."""
+        """Count the documents without a current vector in `space`: of `keys` or all, changed after revision `since`."""
         ...
 
     def count(self) -> int:
-        """Return how many documents there are."""
+        """Return the number of documents."""
         ...
 
     def vector_count(self, space: str) -> int:
-        """Return how many vectors of `space` are stored."""
+        """Return the number of stored vectors of `space`."""
         ...
 
     def spaces(self) -> Sequence[str]:
-        """Return the spaces there are vectors of."""
+        """Return the spaces that have stored vectors."""
         ...
 
     def put_vectors(self, space: str, vectors: Iterable[Embedded]) -> int:
-        """Store vectors and return how many were kept: those whose text hash is still the document's. Idempotent."""
+        """Store the vectors whose text hash is still that of their document, and return their number. Idempotent."""
         ...
 
     def forget_vectors(self, space: str, keys: Sequence[int] | None = None) -> None:
-        """Make the vectors of `space` (of some keys, or all) stale; they answer until new ones take their place."""
+        """Mark the vectors of `space` (of `keys`, or all) as stale. They stay in use until new ones replace them."""
         ...
 
     def drop_other_spaces(self, spaces: Sequence[str]) -> int:
-        """Delete the vectors of every space but `spaces` and the one being filled; return how many there were."""
+        """Delete the vectors of all spaces except `spaces` and the one being filled; return the number deleted."""
         ...
 
     def cards(self, keys: Sequence[int]) -> Mapping[int, tuple[str, bytes]]:
-        """Return id and payload of each of these documents that is still there."""
+        """Return the id and the payload of each of these documents that still exists."""
         ...

@@ -12,8 +12,8 @@ import yaml
 
 from registry import __version__
 from registry.auth.secret import check_secret
-from registry.cli import main
-from registry.settings import Settings, load_settings
+from registry.cli.main import main
+from registry.config.settings import Settings, load_settings
 from registry.transparency.checkpoint import Signer
 from support.deployment import CHART, DEPLOY, Chart, instructions, only
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from registry.cli import main
-from registry.settings import Settings, load_settings
+from registry.cli.main import main
+from registry.config.settings import Settings, load_settings
 from support.deployment import DEPLOY, interpolated
 
 FILES = sorted(DEPLOY.glob("compose*.yaml"))

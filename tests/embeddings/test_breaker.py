@@ -1,4 +1,4 @@
-"""A provider that fails is left alone, and tried again later. Time is a clock of our own."""
+"""The circuit breaker: failing providers are not called, and tried again later. Uses a fake clock."""
 
 import time
 from collections.abc import Callable
@@ -21,12 +21,12 @@ def fail(embedder: HostedEmbedder, times: int = 1) -> EmbeddingError:
     return caught.value
 
 
-def test_opens_after_five_failures_and_closes_after_a_good_call(server: EmbeddingServer, hosted: Make) -> None:
+def test_opens_after_five_failures_and_closes_after_a_successful_call(server: EmbeddingServer, hosted: Make) -> None:
     clock = Clock()
     embedder = hosted(clock=clock)
     server.answer = body(b"<html>")
     fail(embedder, times=5)
-    assert "left alone" in str(fail(embedder, times=3))
+    assert "not called" in str(fail(embedder, times=3))
     assert len(server.requests) == 5
     clock.forward(30.1)
     server.answer = honest
@@ -45,7 +45,7 @@ def test_stays_open_when_the_trial_fails(server: EmbeddingServer, hosted: Make) 
     assert len(server.requests) == 6
 
 
-def test_a_good_answer_starts_the_count_again(server: EmbeddingServer, hosted: Make) -> None:
+def test_a_success_resets_the_count(server: EmbeddingServer, hosted: Make) -> None:
     embedder = hosted(clock=Clock())
     for _ in range(3):
         server.answer = body(b"<html>")
@@ -89,10 +89,10 @@ WAITS = {
 
 
 @pytest.mark.parametrize(("header", "least", "most"), WAITS.values(), ids=WAITS)
-def test_any_retry_after_is_understood(
+def test_any_retry_after_is_parsed(
     server: EmbeddingServer, hosted: Make, header: str, least: float, most: float
 ) -> None:
-    if header == IN_TEN_MINUTES:  # from now on, not from when the tests were collected
+    if header == IN_TEN_MINUTES:  # from now, not from test collection
         header = formatdate(time.time() + 600, usegmt=True)
     server.answer = body(b"{}", status=429, Retry_After=header)
     wait = fail(hosted(clock=Clock())).retry_after

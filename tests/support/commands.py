@@ -2,10 +2,10 @@
 
 import json
 import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
+from support.processes import Finished
 from support.servers import COMMAND
 
 WORDS_ONLY = {"SKILL_REGISTRY_EMBEDDING_PROVIDER": "none"}
@@ -17,17 +17,8 @@ class Done:
     def __init__(self, folder: Path, *args: str, stdin: str = "", **env: str) -> None:
         plain = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI", "SKILL_"))}
         whole = plain | WORDS_ONLY | env
-        done = subprocess.run(
-            [COMMAND, *args],
-            cwd=folder,
-            env=whole,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        self.code, self.out, self.error = done.returncode, done.stdout, done.stderr
+        done = Finished([COMMAND, *args], whole, folder, stdin=stdin)
+        self.code, self.out, self.error = done.code, done.out, done.error
 
     @property
     def json(self) -> Any:

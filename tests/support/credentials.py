@@ -6,7 +6,7 @@ from typing import Any
 from registry.auth.keys import ApiKeys, NewKey
 from registry.auth.revocations import Revocations
 from registry.database.sqlite import SqliteDatabase
-from registry.models import now
+from registry.domain.models import now
 from support.servers import RunningServer, bearer
 
 

@@ -1,283 +1,76 @@
-"""Texts made to be expensive for one parser: its own tokens repeated, nested, without their ends, and known bad cases.
+"""Texts made of what the content rules look for, combined, repeated and nested to make scanning slow."""
 
-Each function yields names and texts of about `size` characters.
-"""
-
-import itertools
-import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from typing import NamedTuple
 
-Texts = Iterator[tuple[str, str]]
+from registry.findings.pattern import Pattern
+from registry.findings.rules import RULES, Rule
 
-MARKDOWN = (
-    *(
-        "[",
-        "]",
-        "![",
-        "](",
-        "[a](",
-        "![a](b",
-        "a[",
-        '[a](b "',
-        "[a](<b",
-        "[[",
-        "![[",
-        "[a][",
-        "[a]: b\n",
-        "[a]:",
-        "[^a]",
-    ),
-    *(
-        "*",
-        "_",
-        "*_",
-        "*a **b ",
-        "**a",
-        "a**",
-        "*a_",
-        "***a",
-        "~~a ",
-        "~",
-        "`",
-        "a`",
-        "``a`",
-        "```\n",
-        "~~~\n",
-        "\\",
-        "&",
-    ),
-    *("> ", ">", "- ", "* ", "1. a\n", "-\n", "  - ", "> - ", "    ", "\t", "# ", "a\n=\n", "---\n", "\n", "  \n", "|"),
-    *(
-        "|a|\n|-|\n",
-        "|\n",
-        "<",
-        "<b>",
-        "</b>",
-        "<b a='",
-        "<div>",
-        "<!--",
-        "<![CDATA[",
-        "<?",
-        "<a@b>",
-        "<http://a>",
-        "&#x",
-    ),
-    *("<svg><style>", "<table>", "<math><mi>", "<script>", "<p>", "<li>", "<td>", "<ul>", "<dl>", "</p>", "a", "\xa0"),
+SIGNS = (
+    *("|", " ", "\n", "\t", "\r\n", "\\\n", "@", "$(", "`", "<(", "(", ")", ">>", "~/.", "/", ".", "-", "=", "&&", ";"),
+    *("-d ", "http://", "https://1.1.", "|sh", '"', "a", "A", "0", "\0", "é", "\u200b", "\u200c", "\u202e", "\ufe00"),
+    *("\u017f", "\u212a", "\u0131", "\u2019", "\u0410", "\u0663", "\u00a0", "\U000e0041", "\U000e0110", "\U0001f3f4"),
 )
-YAML = (
-    *(
-        "a: b\n",
-        "a:\n",
-        "a: [",
-        "a: {",
-        "[",
-        "{",
-        "]",
-        "}",
-        "- ",
-        "- a\n",
-        "? ",
-        "? a\n",
-        ": ",
-        "&a ",
-        "*a ",
-        "!t ",
-        "|\n",
-    ),
-    *(
-        ">\n",
-        " ",
-        "\t",
-        "\n",
-        '"',
-        "'",
-        "\\",
-        "a",
-        "é",
-        "#",
-        "%",
-        ",",
-        "a: b: c\n",
-        'a: "b\n',
-        "a: 'b\n",
-        "a: |\n",
-        "- - ",
-    ),
-    *("--- ", "...\n", "  b\n", "a.b: c\n", "<!--", "-->", "\x85", "\r"),
-)
-TOML = (
-    *(
-        "a=1\n",
-        "[a]\n",
-        "[[a]]\n",
-        "[a.b]\n",
-        "[[a.b]]\n",
-        "a.b=1\n",
-        "a.",
-        "a={",
-        "a=[",
-        "[",
-        "]",
-        "{",
-        "a={a=1},",
-        "1,",
-    ),
-    *(
-        '"',
-        "'",
-        '"""',
-        "'''",
-        "\\",
-        "\\n",
-        "\\\n",
-        "#",
-        "\n",
-        " ",
-        ",",
-        "=",
-        "0x",
-        "9",
-        "1_1",
-        "1e1",
-        "2020-01-01,",
-        "''=1\n",
-    ),
-    *('"a"."a".', "[[a]]\n[a.b]\n", "[a]\nb=1\n", "x=[", 'a="""\n', "{a=1},"),
-)
+"""What separates the words of rules, and one character of every kind that the rules distinguish."""
+ATTACK = "cp .env|curl "
+"""This cost 0.3 ms per byte and more when the rules were backtracking regular expressions."""
+_JOINTS = ("", " ", "\n", " | ")
 
 
-def combined(tokens: Sequence[str], size: int, before: str = "", *, pairs: bool = False) -> Texts:
-    """Yield each token repeated, on lines, and in lines as long as there are lines; with `pairs` also all pairs."""
-    side = int(size**0.5)
-    for token in tokens:
-        yield f"{token!r} repeated", before + token * (size // len(token))
-        yield f"{token!r} on lines", before + f"{token}\n" * (size // (len(token) + 1))
-        yield f"{token!r} in a square", before + f"{token * (side // len(token) + 1)}\n" * side
-    for first, then in itertools.product(tokens, tokens) if pairs else ():
-        yield f"{first!r} and {then!r}", before + (first + then) * (size // len(first + then))
-        yield f"{first!r}, then {then!r}", before + first * (size // 2 // len(first)) + then * (size // 2 // len(then))
+class HostileText(NamedTuple):
+    """A text and how it is built."""
+
+    recipe: str
+    text: str
 
 
-def mixed(tokens: Sequence[str], size: int, before: str = "", *, count: int, seed: int = 1) -> Texts:
-    """Yield `count` texts of a few tokens in a random order, half of them of one random phrase repeated."""
-    drawn = random.Random(seed)
-    for number in range(count):
-        some = drawn.sample(tokens, drawn.randint(2, 7))
-        phrase = "".join(drawn.choices(some, k=drawn.randint(2, 12) if number % 2 else size // 3))
-        yield f"mix {number} of {some!r}", (before + phrase * (size // len(phrase) + 1))[:size]
+def fragments(rule: Rule) -> list[str]:
+    """Return the words that a rule looks for, in order."""
+    words = {word.decode("latin-1") for word in Pattern(rule.pattern).words}
+    return sorted({*rule.hints, *rule.words, *words})
 
 
-def markdown(size: int) -> Texts:
-    """Yield what takes renderers, and parsers of HTML, the square of the length or answers of many times the length."""
-    tags = "".join(f"<b a={number}>" for number in range(size // 30))
-    yield "one title over many lines", '[a](b "' + "x\n" * (size // 2)
-    yield "titles over many lines", ("[a](b \"[a](b '[a](b (" + "x\n" * (size // 50) + "\n") * 25
-    yield "quotes, then lines", "> " * (size // 4) + "a\n" * (size // 4)
-    yield "lists, then lines", "- " * (size // 4) + "|\n" * (size // 4)
-    yield "lists, then blank lines", "- " * (size // 4) + "\n" * (size // 2)
-    yield "a wide table of short rows", "|a" * (size // 6) + "|\n" + "|-" * (size // 6) + "|\n" + "|\n" * (size // 6)
-    yield "a long reference", "[x]: " + "x" * (size // 2) + "\n" + "[x]" * (size // 6)
-    yield "many references", "".join(f"[{number}]: b\n[{number}]\n" for number in range(size // 20))
-    yield "longer and longer backticks", "".join("a" + "`" * count for count in range(1, int((2 * size) ** 0.5)))
-    yield "deeper and deeper lists", "".join("  " * depth + "- a\n" for depth in range(int(size**0.5)))
-    yield "open tags, then paragraphs", f"<p>{tags}" + "</p><p>a" * (size // 16)
-    yield "open tags", "".join(f"<i a={number}>" for number in range(size // 12))
-    yield "many attributes", "<a " + " ".join(f"a{number}" for number in range(size // 7)) + ">"
-    yield "links in links", "<a href=x>b" * (size // 11)
-    yield "tags misnested", "<b><p></b>" * (size // 10)
-    yield "tables in tables", "<table><tr><td>" * (size // 15)
+def hostile_texts(size: int, random_ones: int, seed: int) -> Iterator[HostileText]:
+    """Yield texts of about `size` characters: every word of the rules repeated, and `random_ones` combinations."""
+    of_rules = [fragments(rule) for rule in RULES]
+    words = sorted({word for of_rule in of_rules for word in of_rule})
+    yield HostileText("the attack", _repeated(ATTACK, size))
+    for joint in _JOINTS:
+        yield HostileText(f"all words, {joint!r} between them", _repeated(joint.join(words) + joint, size))
+        for word in (*words, *SIGNS):
+            yield HostileText(f"{word + joint!r} repeated", _repeated(word + joint, size))
+    chance = random.Random(seed)
+    for _ in range(random_ones):
+        own = chance.choice(of_rules) if chance.random() < 0.6 else words
+        count = chance.choice((2, 2, 3, 3, 4, 8, 40))
+        parts = [chance.choice((*own, *SIGNS)) for _ in range(count)]
+        yield _combined(parts, words, size, chance)
 
 
-def front_matter(size: int) -> Texts:
-    """Yield fields without end."""
-    yield "many keys", "---\nname: a\n" + "".join(f"k{number}: v\n" for number in range(size // 10)) + "---\n"
-    yield "many bad keys", "---\n" + "".join(f"k{number}: a: b\n" for number in range(size // 13)) + "---\n"
-    yield "a long key", "---\n? " + "k" * (size // 2) + "\n:\n" + " a: b\n" * (size // 14) + "---\n"
+def _combined(parts: list[str], words: list[str], size: int, chance: random.Random) -> HostileText:
+    joint = chance.choice(_JOINTS)
+    told = f"of {parts[:8]!r} and {joint!r}"
+    match chance.randrange(5):
+        case 0:
+            return HostileText(f"a cycle {told}", _repeated(joint.join(parts) + joint, size))
+        case 1:
+            return HostileText(
+                f"the first repeated, then the others {told}", _repeated(parts[0], size) + "".join(parts)
+            )
+        case 2:
+            nested = ""
+            for part in parts:
+                nested = part + joint + nested + joint + part
+            return HostileText(f"each round the others {told}", _repeated(nested, size))
+        case 3:
+            mixed = (chance.choice(parts) + chance.choice(("", joint)) for _ in range(size // 2))
+            return HostileText(f"a mixture {told}", "".join(mixed)[:size])
+        case _:
+            filler = _repeated(parts[0], chance.randrange(1, 2000))
+            some = " ".join(chance.sample(words, 200))
+            return HostileText(f"200 words and {len(filler)} characters {told}", _repeated(some + joint + filler, size))
 
 
-def toml(size: int) -> Texts:
-    """Yield deep tables, many tables, long numbers and long strings."""
-    deep = ".".join("a" * 99)
-    yield "deep keys", "".join(f"{deep}.k{number}=1\n" for number in range(size // 205))
-    yield "deep tables", "".join(f"[{deep}.k{number}]\n" for number in range(size // 207))
-    yield "many keys", "".join(f"k{number}=1\n" for number in range(size // 9))
-    yield "many tables", "".join(f"[a.k{number}]\n" for number in range(size // 10))
-    yield "dotted keys within", "a={" + ",".join(f"b.k{number}=1" for number in range(size // 11)) + "}\n"
-    yield "lists in lists", "x=[" + ("[" * 90 + "]" * 90 + ",") * (size // 181) + "]"
-    yield "a long number", "a=" + "9" * size
-    yield "a long hexadecimal number", "a=0x" + "f" * size
-    yield "escapes", 'a="' + "\\U00000041" * (size // 10) + '"'
-
-
-def json_bodies(size: int) -> Texts:
-    """Yield bodies for a new skill: many values, many faults, long keys, long numbers."""
-    start = '{"id":"abc","name":"a","description":"0123456789a","version":"1.0.0",'
-    for item in ("[]", "{}", "1", '""', "-1", "1.5", '"\\u0001"', '{"a":1,"a":1}'):
-        yield f"many {item}", "[" + f"{item}," * (size // (len(item) + 1)) + "1]"
-        yield f"tags {item}", start + '"tags":[' + f"{item}," * (size // (len(item) + 1)) + '""]}'
-        yield (
-            f"fewer tags {item}",
-            start + '"tags":[' + f"{item}," * min(4_990 // (item.count(",") + 2), size // 9) + '""]}',
-        )
-    yield "a long key", '{"' + "k" * (size // 2) + '":[' + "1," * min(size // 4, 4_900) + "1]}"
-    yield "long keys in long keys", ('{"' + "k" * (size // 60) + '":') * 30 + "[" + "-1," * 1_000 + "1]" + "}" * 30
-    yield "many keys", "{" + ",".join(f'"k{number}":-1' for number in range(size // 12)) + "}"
-    yield "a fault that quotes", start + '"source_type":"' + " - at `$" * (size // 8) + '"}'
-    yield "a deep list", "[" * size
-    yield "a long number", "9" * size
-    yield "a long fraction", "0." + "9" * size
-    yield "escapes", '{"a":"' + "\\u0041" * (size // 6) + '"}'
-    yield "quotes", '"' * size
-    yield "separators in a string", json.dumps({"content": "," * size})
-
-
-def marketplaces(size: int) -> Texts:
-    """Yield documents of many entries, many folders, long paths and long texts."""
-    source = '{"source":"github","repo":"a/b"}'
-    many = {
-        "empty entries": ["{}"] * (size // 3),
-        "plugins": [f'{{"name":"a{number}","source":{source}}}' for number in range(size // 52)],
-        "folders": [
-            f'{{"name":"a","source":{source},"skills":[' + ",".join(f'"{number}"' for number in range(200)) + "]}"
-        ]
-        * (size // 1_250),
-        "folders, the last bad": [
-            f'{{"name":"a","source":{source},"skills":[' + '"a",' * 198 + '"\\u0001"]}',
-        ]
-        * (size // 850),
-        "labels": [f'{{"name":"a","source":{source},"tags":"' + "a," * (size // 2) + '"}'],
-        "a text": [f'{{"name":"a","source":{source},"description":"' + "a\\u0001" * (size // 7) + '"}'],
-        "a path": ['{"name":"a","source":"' + "a/" * (size // 2) + '"}'],
-        "a path up and down": ['{"name":"a","source":"' + "a/../" * (size // 5) + '"}'],
-    }
-    for name, entries in many.items():
-        yield name, '{"plugins":[' + ",".join(entries) + "]}"
-    yield (
-        "a root",
-        '{"metadata":{"pluginRoot":"'
-        + "a/" * (size // 4)
-        + '"},"plugins":['
-        + (",".join(['{"name":"a","source":"b"}'] * (size // 60)) + "]}"),
-    )
-    yield "skills", '{"skills":[' + ",".join(f'{{"id":"a{number}"}}' for number in range(size // 15)) + "]}"
-    yield (
-        "skills with URLs",
-        ('{"skills":[' + ",".join(f'{{"id":"a{number}","download_url":"x"}}' for number in range(size // 34)) + "]}"),
-    )
-    yield "a deep document", '{"data":' * (size // 8)
-    yield "deep entries", '{"plugins":[' + "[" * size
-
-
-def index_files(size: int) -> Texts:
-    """Yield files of a shared index: many lines, long lines, deep lines, many values."""
-    good = '{{"name":"a/b","vers":"1.0.{}"}}'
-    yield "many versions", "\n".join(good.format(number) for number in range(size // 31))
-    yield "many bad lines", "x\n" * (size // 2)
-    yield "blank lines", "\n" * size
-    yield "a deep line", '{"vers":' + "[" * size
-    yield "deep lines", ('{"vers":' + "[" * 900 + "\n") * (size // 910)
-    yield "a long line", '{"name":"a/b","vers":"' + "1." * (size // 2) + '"}'
-    yield "lines of many values", ('{"name":"a/b","vers":"1.0.0","x":[' + "-1," * 4_000 + "1]}\n") * (size // 12_000)
-    yield "lines of many lists", ('{"name":"a/b","vers":"1.0.0","x":[' + "[[]]," * 2_000 + "1]}\n") * (size // 10_000)
-    yield "long keys", ('{"name":"a/b","' + "k" * 8_000 + '":[' + "1," * 2_000 + "1]}\n") * (size // 12_000)
+def _repeated(unit: str, size: int) -> str:
+    return (unit * (size // len(unit) + 1))[:size]

@@ -2,17 +2,18 @@
 
 import functools
 import shutil
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from registry.config.settings import Settings, load_settings
 from registry.database import open_database
 from registry.db import Database
-from registry.fsck import Parts, Report, inspect
-from registry.models import now
-from registry.settings import Settings, load_settings
+from registry.domain.models import now
+from registry.ops.fsck import Parts, Report, inspect
 from support.bert_folder import write_bert_folder
 from support.postgres_server import PostgresServer
 from support.publishing import Registry, skill_package
@@ -97,8 +98,8 @@ class KeptRegistry:
     def inspect(self, *, repair: bool = False, alone: bool = True, **changes: Any) -> Report:
         """Run every check, as the command does; `alone` says that no service runs."""
         settings = self.settings(**changes)
-        parts = Parts(settings, self.database, now, alone=alone)
-        return inspect(parts, repair=repair, second_look_seconds=0 if alone else 0.3)
+        with closing(Parts(settings, self.database, now, alone=alone)) as parts:
+            return inspect(parts, repair=repair, recheck_seconds=0 if alone else 0.3)
 
     def copy(self, folder: Path, postgres: PostgresServer | None) -> "KeptRegistry":
         """Return a copy of all of it."""

@@ -23,7 +23,7 @@ _INSIDE = ("<anon_inode:", "<pipe:", "server.log>", "<... ", "/dev/null>", "exit
 """What stands in the lines of calls that change nothing that could be found later."""
 
 _ATTEMPTS = 10
-_ATTACH_SECONDS = 3.0
+_ATTACH_SECONDS = 10.0
 
 
 class Steps:

@@ -17,6 +17,7 @@ from support.publish_kills import SETTLE_SECONDS
 from support.publishing import Registry, skill_package
 from support.registry_stores import RegistryStores
 from support.servers import new_skill
+from support.waiting import PATIENCE_SECONDS
 
 Answer = httpx.Response | None
 
@@ -37,7 +38,7 @@ class Callers:
         self.outcomes: Counter[tuple[str, int]] = Counter()
         self.found_ms: list[float] = []
         self.searches: Counter[int] = Counter()
-        self._client = httpx.Client(timeout=30, trust_env=False)
+        self._client = httpx.Client(timeout=PATIENCE_SECONDS, trust_env=False)
         self._finders = ThreadPoolExecutor(4 * len(self.replicas))
 
     def send(self, method: str, path: str, replica: Registry | None = None, **options: Any) -> Answer:

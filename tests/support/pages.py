@@ -7,6 +7,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, BrowserContext, Dialog, Page
 
 from support.servers import RunningServer, write_skill
+from support.waiting import PATIENCE_SECONDS
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "skills"
 STRANGER = "evil.example"
@@ -77,6 +78,7 @@ class Watched:
     def open(self, url: str, path: str = "/", width: int = 1280, **options: str) -> Page:
         size = {"width": width, "height": 900}
         context = self._browser.new_context(base_url=url, viewport=size, **options)  # type: ignore[arg-type]
+        context.set_default_timeout(1000 * PATIENCE_SECONDS)
         self._contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: self.problems.append(f"{message.type}: {message.text}"))

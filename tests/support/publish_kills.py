@@ -13,6 +13,7 @@ import httpx
 from support.killing import Steps, kill_all
 from support.publishing import Registry, skill_package
 from support.registry_stores import RegistryStores
+from support.waiting import PATIENCE_SECONDS
 
 SETTLE_SECONDS = 240
 """How long what was cut short may take to come to its end, on a machine that does much else."""
@@ -36,7 +37,7 @@ class Upload:
             f"{server.url}/api/registry/publish",
             files={"package": ("package.zip", self._package)},
             headers=self._headers,
-            timeout=60,
+            timeout=PATIENCE_SECONDS,
         )
         assert answer.status_code == 202, answer.text
         job = answer.json()["data"]["job_id"]

@@ -1,7 +1,6 @@
 """A service in registry mode with its store and its index, and what its callers do."""
 
 import subprocess
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import httpx
 
 from support.git_server import _BLANK
 from support.servers import RunningServer
+from support.waiting import PATIENCE_SECONDS, wait_until
 from support.zips import plain_zip
 
 SECRET = "5f0c6e1b9d3a4728" * 4
@@ -58,9 +58,7 @@ class Registry(RunningServer):
     def publish(self, package: bytes, caller: dict[str, str] | None = None, **headers: str) -> httpx.Response:
         """Upload a package."""
         files = {"package": ("package.zip", package, "application/zip")}
-        return self.http.post(
-            "/api/registry/publish", files=files, headers={**(caller or self.caller()), **headers}, timeout=120
-        )
+        return self.http.post("/api/registry/publish", files=files, headers={**(caller or self.caller()), **headers})
 
     def job(self, job_id: str, caller: dict[str, str] | None = None) -> dict[str, Any]:
         """Return a job."""
@@ -69,16 +67,20 @@ class Registry(RunningServer):
         data: dict[str, Any] = answer.json()["data"]
         return data
 
-    def finished(self, answer: httpx.Response, *, synced: bool = False, seconds: float = 60) -> dict[str, Any]:
+    def finished(
+        self, answer: httpx.Response, *, synced: bool = False, seconds: float = PATIENCE_SECONDS
+    ) -> dict[str, Any]:
         """Return a job once it has ended and, if wanted, the index has it."""
         assert answer.status_code == 202, answer.text
-        caller, deadline = self.caller("root", "admin"), time.monotonic() + seconds
-        while True:
-            job = self.job(answer.json()["data"]["job_id"], caller)
-            if job["completed_at"] and (job["index_synced"] or not synced):
-                return job
-            assert time.monotonic() < deadline, f"{job}\n{self.log.read_text()[-3000:]}"
-            time.sleep(0.03)
+        caller = self.caller("root", "admin")
+        job: dict[str, Any] = {}
+
+        def is_finished() -> bool:
+            job.update(self.job(answer.json()["data"]["job_id"], caller))
+            return bool(job["completed_at"] and (job["index_synced"] or not synced))
+
+        wait_until(is_finished, seconds, lambda: f"{job}\n{self.log.read_text()[-3000:]}")
+        return job
 
     def get(self, path: str, caller: dict[str, str] | None = None, **headers: str) -> httpx.Response:
         """Read as a user."""

@@ -1,20 +1,20 @@
 """A raw HTTP client, and the tiny application as a process to point it at."""
 
 import json
+import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
+
+from support.processes import Process, start
+from support.waiting import PATIENCE_SECONDS, wait_until
 
 TINY_APP = Path(__file__).parent / "tiny_app.py"
-HANG_SECONDS = 20.0
 
 
 class RawAnswer(NamedTuple):
@@ -43,7 +43,7 @@ class Connection:
     """One connection; answers are read as bytes, by the book."""
 
     def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=HANG_SECONDS)
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_SECONDS)
         self._file = self._socket.makefile("rb")
 
     def __enter__(self) -> "Connection":
@@ -87,8 +87,9 @@ class Connection:
 class TinyServer:
     """The tiny application, running."""
 
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
+    def __init__(self, process: Process, log: IO[str]) -> None:
         self.process = process
+        self._log = log
         self.lines: list[str] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -98,21 +99,21 @@ class TinyServer:
         self.port = int(self.wait_for_line(r"listening on http://\S+:(\d+)")[1])
 
     def _read(self) -> None:
-        assert self.process.stderr
-        self.lines.extend(iter(self.process.stderr.readline, ""))
+        self.lines.extend(iter(self._log.readline, ""))
 
     def read_to_end(self) -> None:
         """Read what the process, which has ended, has written last."""
-        self._reader.join(HANG_SECONDS)
+        self._reader.join(PATIENCE_SECONDS)
 
     def wait_for_line(self, pattern: str) -> re.Match[str]:
-        end = time.monotonic() + HANG_SECONDS
-        while time.monotonic() < end:
-            for line in list(self.lines):
-                if match := re.search(pattern, line):
-                    return match
-            time.sleep(0.01)
-        raise AssertionError(f"no line like {pattern!r} in {self.lines}")
+        found: list[re.Match[str]] = []
+
+        def is_there() -> bool:
+            found.extend(match for line in list(self.lines) if (match := re.search(pattern, line)))
+            return bool(found)
+
+        wait_until(is_there, why=lambda: f"no line like {pattern!r} in {self.lines}")
+        return found[0]
 
     def connect(self) -> Connection:
         return Connection(self.port)
@@ -131,7 +132,7 @@ class TinyServer:
         self.process.send_signal(number)
 
     def exit_code(self) -> int:
-        return self.process.wait(HANG_SECONDS)
+        return self.process.wait(PATIENCE_SECONDS)
 
     def log(self) -> list[dict[str, Any]]:
         """The lines of the log written so far, which is in JSON, as objects."""
@@ -158,13 +159,17 @@ def request(
 @contextmanager
 def tiny_server(**run: Any) -> Iterator[TinyServer]:
     """Run the tiny application with these settings (`tiny_app.Run`) and end it afterwards."""
-    command = [sys.executable, str(TINY_APP), json.dumps(run)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        server = TinyServer(process)
+    read, write = os.pipe()
+    with os.fdopen(read, encoding="utf-8") as log:
+        try:
+            process = start([str(TINY_APP), json.dumps(run)], os.environ, stderr=write)
+        finally:
+            os.close(write)
+        server = TinyServer(process, log)
         try:
             server.wait_until_listening()
             yield server
         finally:
-            if process.poll() is None:
-                process.kill()
+            process.kill()
+            process.wait()
             server.read_to_end()

@@ -10,8 +10,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from registry.config.types import DatabaseUrl
 from registry.database import open_url
-from registry.setting_types import DatabaseUrl
 from registry.transparency.checkpoint import Verifier
 from registry.transparency.merkle import leaf_hash, node_hash
 from support.commands import Done

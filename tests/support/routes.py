@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from litestar import Litestar
 from litestar.routes import HTTPRoute
 
-from registry.app import create_app
-from registry.routes.guards import require_role
-from registry.services import Services
-from registry.settings import load_settings
+from registry.config.settings import load_settings
+from registry.http.app import create_app
+from registry.http.routes.guards import require_role
+from registry.services.container import Services
 
 REGISTRY_MODE = "registry mode"
 

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,6 +11,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from support.ports import free_ports
+from support.waiting import wait_until
 
 WEED = str(Path(sys.executable).with_name("weed"))
 BUCKET = "packages"
@@ -42,17 +42,21 @@ class SeaweedFS:
         self._log = (self._folder / "weed.log").open("wb")
         self._process = subprocess.Popen(command, stdout=self._log, stderr=self._log, cwd=self._folder)
         self.client = self._client()
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                if BUCKET not in [one["Name"] for one in self.client.list_buckets()["Buckets"]]:
-                    self.client.create_bucket(Bucket=BUCKET)
-                self.client.put_object(Bucket=BUCKET, Key="ready", Body=b"ready")
-                return self
-            except (BotoCoreError, ClientError):
-                assert self._process.poll() is None, (self._folder / "weed.log").read_text()[-2000:]
-                assert time.monotonic() < deadline, (self._folder / "weed.log").read_text()[-2000:]
-                time.sleep(0.1)
+        wait_until(self._is_ready, why=self._told)
+        return self
+
+    def _is_ready(self) -> bool:
+        try:
+            if BUCKET not in [one["Name"] for one in self.client.list_buckets()["Buckets"]]:
+                self.client.create_bucket(Bucket=BUCKET)
+            self.client.put_object(Bucket=BUCKET, Key="ready", Body=b"ready")
+        except (BotoCoreError, ClientError):
+            assert self._process.poll() is None, self._told()
+            return False
+        return True
+
+    def _told(self) -> str:
+        return (self._folder / "weed.log").read_text()[-2000:]
 
     def _client(self) -> Any:
         return boto3.client(
@@ -61,7 +65,7 @@ class SeaweedFS:
             region_name="us-east-1",
             aws_access_key_id=KEYS["AWS_ACCESS_KEY_ID"],
             aws_secret_access_key=KEYS["AWS_SECRET_ACCESS_KEY"],
-            config=Config(connect_timeout=2, read_timeout=5, retries={"total_max_attempts": 1}),
+            config=Config(connect_timeout=60, read_timeout=60, retries={"total_max_attempts": 1}),
         )
 
     @property

@@ -3,18 +3,18 @@
 import json
 import os
 import signal
-import subprocess
 import sys
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import httpx
 
+from support.processes import start
+from support.waiting import PATIENCE_SECONDS, wait_until
+
 COMMAND = str(Path(sys.executable).with_name("skill-registry"))
-START_SECONDS = 60
 
 
 def write_skill(root: Path, name: str, description: str, body: str = "# Body\n", **metadata: str) -> Path:
@@ -61,21 +61,24 @@ class RunningServer:
         """Start and wait until requests are answered."""
         self._lock.unlink(missing_ok=True)
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(self.command(), stderr=log, env=self.environment())
-        deadline = time.monotonic() + START_SECONDS
-        while not (url := self._announced()):
-            assert self.process.poll() is None, self.log.read_text()
-            assert time.monotonic() < deadline, self.log.read_text()
-            time.sleep(0.02)
-        self.url = url
-        self.http = httpx.Client(base_url=url, timeout=30, trust_env=False)
-        while True:
-            try:
-                self.http.get("/healthz")
-                return self
-            except httpx.TransportError:
-                assert self.process.poll() is None, self.log.read_text()
-                time.sleep(0.02)
+            self.process = start(self.command(), self.environment(), stderr=log.fileno())
+        wait_until(self._is_announced, why=self.log.read_text)
+        self.http = httpx.Client(base_url=self.url, timeout=PATIENCE_SECONDS, trust_env=False)
+        wait_until(self._answers, why=self.log.read_text)
+        return self
+
+    def _is_announced(self) -> bool:
+        assert self.process.poll() is None, self.log.read_text()
+        if url := self._announced():
+            self.url = url
+        return url is not None
+
+    def _answers(self) -> bool:
+        assert self.process.poll() is None, self.log.read_text()
+        try:
+            return bool(self.http.get("/healthz"))
+        except httpx.TransportError:
+            return False
 
     def _announced(self) -> str | None:
         try:
@@ -94,7 +97,7 @@ class RunningServer:
         self.http.close()
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(60)
+        return self.process.wait(PATIENCE_SECONDS)
 
     def api(self, method: str, path: str, **options: Any) -> httpx.Response:
         """Send a request below `/api/v1`."""
@@ -128,12 +131,9 @@ class RunningServer:
         data: dict[str, Any] = self.api("GET", "/status").json()["data"]
         return data
 
-    def wait_for(self, condition: Any, seconds: float = 30) -> None:
+    def wait_for(self, condition: Callable[[], object], seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until `condition()` holds."""
-        deadline = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < deadline, "it did not happen in time"
-            time.sleep(0.05)
+        wait_until(condition, seconds)
 
     def __enter__(self) -> Self:
         return self.start()

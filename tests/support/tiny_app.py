@@ -18,18 +18,18 @@ from litestar.di import NamedDependency, Provide
 from litestar.params import FromPath, FromQuery, QueryParameter
 from msgspec import UNSET, Meta, UnsetType
 
+from registry.config.groups import LimitsSettings
 from registry.database.sqlite import SqliteDatabase
-from registry.decoding import StrictRequest
-from registry.envelope import Ok, Pagination, answer_exception
 from registry.errors import skill_not_found
-from registry.guard import Guard
-from registry.listening import ListenError, listen
-from registry.logs import configure_logging
-from registry.query import Page, StrictQuery, page
-from registry.request_log import RequestLog
-from registry.server import Site, serve
-from registry.setting_groups import Limits
-from registry.workers import serve_workers
+from registry.http.envelope import Ok, Pagination, answer_exception
+from registry.http.host_guard import HostGuard
+from registry.http.query_params import Page, StrictQueryParams, page
+from registry.http.request_body import StrictRequest
+from registry.http.request_log import RequestLog
+from registry.runtime.logs import configure_logging
+from registry.server.http_server import Site, serve
+from registry.server.sockets import ListenError, listen
+from registry.server.workers import serve_workers
 
 Word = Annotated[str, Meta(pattern=r"^[a-z]{2,9}$(?!\n)", extra={"rule": "must be 2 to 9 small letters"})]
 Text = Annotated[str, Meta(max_length=200, extra={"rule": "must be at most 200 characters", "multiline": True})]
@@ -91,14 +91,19 @@ def missing(name: FromPath[str]) -> Ok[None]:
     raise skill_not_found(name)
 
 
-@get("/slow/{seconds:float}")
-async def slow(seconds: FromPath[float]) -> Ok[str]:
-    await asyncio.sleep(seconds)
+@get("/held")
+async def held(gate: FromQuery[str]) -> Ok[str]:
+    """Answer once the file `gate` is there; `gate`.begun is there from the beginning on."""
+    Path(f"{gate}.begun").touch()
+    while not Path(gate).exists():
+        await asyncio.sleep(0.005)
     return Ok("done")
 
 
 @get("/stuck/{how:str}")
-async def stuck(how: FromPath[str]) -> Ok[str]:
+async def stuck(how: FromPath[str], gate: FromQuery[str]) -> Ok[str]:
+    """Never answer; `gate`.begun is there from the beginning on."""
+    Path(f"{gate}.begun").touch()
     while how == "loop":
         time.sleep(0.05)
     while True:
@@ -145,7 +150,9 @@ class State:
     draining = False
 
 
-def make_site(bind: str, origins: list[str], log_format: Literal["text", "json"], limits: Limits, worker: int) -> Site:
+def make_site(
+    bind: str, origins: list[str], log_format: Literal["text", "json"], limits: LimitsSettings, worker: int
+) -> Site:
     configure_logging(log_format, "info")
     state = State()
 
@@ -156,11 +163,11 @@ def make_site(bind: str, origins: list[str], log_format: Literal["text", "json"]
     def on_drain() -> None:
         state.draining = True
 
-    api: list[Any] = [create, options, find, missing, slow, stuck, fail, pid, die]
-    return Site(RequestLog(Guard(make_app([*api, healthz, readyz], limits), bind, (), origins)), on_drain)
+    api: list[Any] = [create, options, find, missing, held, stuck, fail, pid, die]
+    return Site(RequestLog(HostGuard(make_app([*api, healthz, readyz], limits), bind, (), origins)), on_drain)
 
 
-def make_app(handlers: list[Any], limits: Limits) -> Litestar:
+def make_app(handlers: list[Any], limits: LimitsSettings) -> Litestar:
     from litestar import Router
 
     probes = [handler for handler in handlers if handler.paths & {"/healthz", "/readyz"}]
@@ -169,7 +176,7 @@ def make_app(handlers: list[Any], limits: Limits) -> Litestar:
         dependencies={"page": Provide(page, sync_to_thread=False)},
         exception_handlers={Exception: answer_exception},
         request_class=StrictRequest,
-        before_request=StrictQuery(),
+        before_request=StrictQueryParams(),
         request_max_body_size=limits.json_body_bytes,
         logging_config=None,
         openapi_config=None,
@@ -183,7 +190,7 @@ class Run(msgspec.Struct):
     workers: int = 1
     origins: list[str] = []
     log_format: Literal["text", "json"] = "json"
-    limits: Limits = Limits()
+    limits: LimitsSettings = LimitsSettings()
 
 
 def main() -> int:

@@ -69,7 +69,7 @@ def _printed(script: str, settings: Mapping[str, str]) -> str:
         env={**plain, "PATH": path, **settings},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     if done.returncode:

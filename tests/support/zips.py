@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from registry.findings import Finding
+from registry.domain.findings import Finding
 from registry.packages import PackageRefused, read_zip
 
 SKILL = b"---\nname: pdf-forms\ndescription: Fills the fields of PDF forms.\n---\n\n# PDF forms\n"

@@ -4,9 +4,10 @@ import shutil
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from support.pages import STRANGER, ListedServer, Watched
+from support.waiting import PATIENCE_SECONDS
 
 
 @pytest.fixture(scope="session")
@@ -29,6 +30,7 @@ def browser() -> Iterator[Browser]:
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     assert path, "the tests of the page need chromium on the PATH: `make programs` installs it"
     arguments = ["--no-sandbox", f"--host-resolver-rules=MAP {STRANGER} 127.0.0.1"]
+    expect.set_options(timeout=1000 * PATIENCE_SECONDS)
     with sync_playwright() as playwright:
         made = playwright.chromium.launch(executable_path=path, args=arguments)
         yield made

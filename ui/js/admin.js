@@ -39,12 +39,13 @@ function Index({ status }) {
   return html`<section>
     <h2>Index</h2>
     <dl class="figures">
-      <${Figure} name="Service">${status.status}, ${status.version}<//>
+      <${Figure} name="Service" isBad=${status.status === "degraded"}>${status.status}, ${status.version}<//>
       <${Figure} name="Skills">${status.skills.toLocaleString("en")}<//>
       <${Figure} name="Indexed">${status.indexed.toLocaleString("en")}<//>
       <${Figure} name="Pending" isBad=${status.pending > 0}>${status.pending.toLocaleString("en")}<//>
       <${Figure} name="Drift" isBad=${status.drift !== 0}>${status.drift.toLocaleString("en")}<//>
     </dl>
+    ${Object.entries(status.problems ?? {}).map(([part, why]) => html`<p class="problem"><${Text}>${`${part}: ${why}`}<//></p>`)}
     <p><${Text}>${means}<//></p>
     ${error && html`<p class="problem"><${Text}>${error}<//></p>`}
     <${Reindex} />

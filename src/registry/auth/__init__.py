@@ -1,1 +1,1 @@
-"""Who may do what: tokens, users, API keys, roles, and the gate every request of the registry profile passes."""
+"""Authentication and authorization for the registry profile: tokens, users, API keys, rate limits and the audit log."""

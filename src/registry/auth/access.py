@@ -1,25 +1,24 @@
-"""The gate of the registry profile: who a request is from, whether it may pass, and how often."""
+"""Authenticates the requests of the registry profile and counts them against the rate limits."""
 
 import logging
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from registry.answer_headers import set_headers
-from registry.audit import Audit
+from registry.auth.audit import Audit
 from registry.auth.keys import ApiKeys, subject_of
-from registry.auth.limiting import Rate, RateLimiter, counted_as
+from registry.auth.rate_limits import Quota, Rate, RateLimiter, address_key
 from registry.auth.revocations import Revocations
-from registry.auth.roles import Principal, includes
-from registry.auth.secret import check_secret, kept_secret
+from registry.auth.secret import check_secret, load_or_create_secret
 from registry.auth.tokens import Claims, TokenInvalid, Tokens
 from registry.auth.users import Users
+from registry.config.settings import Settings
 from registry.db import Database, DatabaseError
-from registry.errors import forbidden, rate_limited, unauthorized
-from registry.settings import Settings
-from search.latest import Latest
+from registry.domain.roles import Principal
+from registry.errors import unauthorized
+from search.lru_cache import LruCache
 
 _log = logging.getLogger("registry.auth")
 
@@ -28,23 +27,22 @@ Headers = Iterable[tuple[bytes, bytes]]
 _NO_CREDENTIAL = "Authentication is required: send 'Authorization: Bearer <token>' or 'x-api-key: <key>'"
 _MALFORMED = "The Authorization header must be 'Bearer <token>', with one space, and be sent once"
 _ANONYMOUS = Principal(name="anonymous", role="user")
-_PRINCIPAL = "principal"
-_FRESH_SECONDS = 0.5
-_KNOWN_CREDENTIALS = 4096
+_CACHE_SECONDS = 0.5
+_CACHED_CREDENTIALS = 4096
 
 
-class _Known(NamedTuple):
-    """A credential that was good a moment ago, when so many revocations had been made here."""
+class _CachedCredential(NamedTuple):
+    """A credential that was valid at this revision of the revocations. `until` is a monotonic time."""
 
     principal: Principal
-    revocations: int
+    revision: int
     until: float
 
 
 class Access:
-    """Knows tokens, users and keys, and decides on every request. Safe to use from several threads.
+    """Authenticates requests by token or API key. Safe to use from several threads.
 
-    Raises WeakSecret where the secret that is configured, or kept, must not sign anything.
+    Raises WeakSecret if the configured or stored secret is too weak to sign tokens.
     """
 
     def __init__(self, settings: Settings, database: Database, clock: Callable[[], datetime]) -> None:
@@ -53,16 +51,16 @@ class Access:
         self.revocations = Revocations(database, clock)
         self.users = Users(database, clock, self.revocations)
         self.keys = ApiKeys(database, clock, self.revocations)
-        self._known: Latest[bytes, _Known] = Latest(_KNOWN_CREDENTIALS)
+        self._cache: LruCache[bytes, _CachedCredential] = LruCache(_CACHED_CREDENTIALS)
         self.limiter = RateLimiter(settings.limits)
         self.audit = Audit(database, clock)
         self._anonymous_read = auth.anonymous_read
-        self._notes = ThreadPoolExecutor(1, thread_name_prefix="key-use")
+        self._key_use_writer = ThreadPoolExecutor(1, thread_name_prefix="key-use")
 
-    def identify(self, headers: Headers, *, anew: bool = False) -> Principal | None:
-        """Return who sends these headers, None where there is no credential. Raises UNAUTHORIZED for a bad one.
+    def identify(self, headers: Headers, *, use_cache: bool = True) -> Principal | None:
+        """Return the principal of the credential in these headers, or None without one.
 
-        With `anew` nothing that was known a moment ago counts.
+        Raises UNAUTHORIZED for an invalid credential. Without `use_cache`, the credential is checked again.
         """
         bearers = [value for name, value in headers if name == b"authorization"]
         keys = [value for name, value in headers if name == b"x-api-key"]
@@ -70,42 +68,43 @@ class Access:
             return None
         if len(bearers) > 1 or len(keys) > 1:
             raise unauthorized("A credential was sent more than once")
-        look_up = self._look_up if anew else self._fresh
-        with_key = look_up(keys[0], self._of_key) if keys else None
-        return look_up(bearers[0], self._of_token) if bearers else with_key
+        look_up = self._cached if use_cache else self._checked
+        key_principal = look_up(keys[0], self._check_key) if keys else None
+        return look_up(bearers[0], self._check_token) if bearers else key_principal
 
-    def _fresh(self, credential: bytes, check: Callable[[bytes], Principal]) -> Principal:
-        """Return whom a credential stands for, looked up again once it has been known for half a second.
+    def _cached(self, credential: bytes, check: Callable[[bytes], Principal]) -> Principal:
+        """Return the principal of a credential, from the cache for up to half a second.
 
-        What this process revokes ends at once, what another one does as soon as this one hears of it, or in that time.
+        A revocation by this process takes effect at once. One by another process takes effect when its notification
+        arrives, or when the cache entry expires.
         """
-        known = self._known.get(credential)
-        if known is not None and known.revocations == self.revocations.count and time.monotonic() < known.until:
-            return known.principal
-        return self._look_up(credential, check)
+        entry = self._cache.get(credential)
+        if entry is not None and entry.revision == self.revocations.revision and time.monotonic() < entry.until:
+            return entry.principal
+        return self._checked(credential, check)
 
-    def _look_up(self, credential: bytes, check: Callable[[bytes], Principal]) -> Principal:
-        now, count = time.monotonic(), self.revocations.count
+    def _checked(self, credential: bytes, check: Callable[[bytes], Principal]) -> Principal:
+        now, revision = time.monotonic(), self.revocations.revision  # read first: a revocation during the check counts
         principal = check(credential)
-        left = _FRESH_SECONDS if principal.expires_at is None else self.tokens.seconds_left(principal.expires_at)
-        self._known.put(credential, _Known(principal, count, now + min(left, _FRESH_SECONDS)))
+        left = _CACHE_SECONDS if principal.expires_at is None else self.tokens.seconds_left(principal.expires_at)
+        self._cache.put(credential, _CachedCredential(principal, revision, now + min(left, _CACHE_SECONDS)))
         return principal
 
-    def _of_key(self, value: bytes) -> Principal:
+    def _check_key(self, value: bytes) -> Principal:
         key = self.keys.check(value.decode("latin-1")) if len(value) <= 256 else None
         if key is None:
             raise unauthorized("The API key is not valid")
-        if self.keys.note_use(key.id):
-            self._notes.submit(self._write_use, key.id)
+        if self.keys.should_record_use(key.id):
+            self._key_use_writer.submit(self._record_use, key.id)
         return Principal(name=subject_of(key.id), role=key.role, scope=key.scope)
 
-    def _write_use(self, key_id: str) -> None:
+    def _record_use(self, key_id: str) -> None:
         try:
-            self.keys.write_use(key_id)
+            self.keys.record_use(key_id)
         except DatabaseError as error:
-            _log.warning("the use of API key %s could not be noted: %s", key_id, error)
+            _log.warning("cannot record the use of API key %s: %s", key_id, error)
 
-    def _of_token(self, header: bytes) -> Principal:
+    def _check_token(self, header: bytes) -> Principal:
         try:
             claims = self._claims(header)
         except TokenInvalid as error:
@@ -125,54 +124,32 @@ class Access:
         if scheme.lower() != "bearer" or not token or token != token.strip() or " " in token:
             raise TokenInvalid(_MALFORMED)
         claims = self.tokens.read(token)
-        if self.revocations.has_ended(claims):
+        if self.revocations.is_revoked(claims):
             raise TokenInvalid("The token was revoked")
         return claims
 
-    def admit(self, scope: Any, role: str, rate: Rate) -> Principal:
-        """Return who makes a request that needs `role`. Raises UNAUTHORIZED, RATE_LIMITED, FORBIDDEN.
+    def count(self, headers: Headers, address: str, role: str, rate: Rate) -> tuple[Principal, Quota]:
+        """Count a request that needs `role` against the caller's limit; return the caller and its remaining quota.
 
-        The caller is counted, once for a request, and the answer will say what is left.
+        A caller without a credential is counted by its address. Raises UNAUTHORIZED.
         """
-        principal = scope["state"].get(_PRINCIPAL) or self._counted(scope, role, rate)
-        if not includes(principal.role, role):
-            raise forbidden(f"This needs the role '{role}'; yours is '{principal.role}'")
-        scope["state"][_PRINCIPAL] = principal
-        return principal
-
-    def _counted(self, scope: Any, role: str, rate: Rate) -> Principal:
-        principal = self.identify(scope["headers"])
+        principal = self.identify(headers)
         if principal is None:
             if not (self._anonymous_read and role == "user"):
                 raise unauthorized(_NO_CREDENTIAL)
             principal = _ANONYMOUS
-        caller = principal.name if principal is not _ANONYMOUS else f"address {counted_as(client_address(scope))}"
-        quota = self.limiter.count(caller, rate)
-        set_headers(scope, quota.headers())
-        if quota.is_exceeded:
-            raise rate_limited("Too many requests in this minute", quota.reset_seconds)
-        return principal
+        caller = principal.name if principal is not _ANONYMOUS else f"address {address_key(address)}"
+        return principal, self.limiter.count(caller, rate)
 
     def close(self) -> None:
-        """Finish what is left to write down."""
-        self._notes.shutdown()
+        """Write the key uses that are still queued, then stop."""
+        self._key_use_writer.shutdown()
 
 
 def signing_keys(settings: Settings) -> list[bytes]:
-    """Return the secret that signs tokens, and the one before where it still counts. Raises WeakSecret, OSError."""
-    current, before = settings.auth.secret, settings.auth.previous_secret
-    keys = [check_secret(current.reveal(), "auth.secret") if current else kept_secret(settings.data_dir)]
-    if before:
-        keys.append(check_secret(before.reveal(), "auth.previous_secret"))
+    """Return the secret that signs tokens, then the previous one if it is configured. Raises WeakSecret, OSError."""
+    current, previous = settings.auth.secret, settings.auth.previous_secret
+    keys = [check_secret(current.reveal(), "auth.secret") if current else load_or_create_secret(settings.data_dir)]
+    if previous:
+        keys.append(check_secret(previous.reveal(), "auth.previous_secret"))
     return keys
-
-
-def principal_of(scope: Any) -> Principal:
-    """Return who makes the request: known once the guard has admitted it."""
-    principal: Principal = scope["state"][_PRINCIPAL]
-    return principal
-
-
-def client_address(scope: Any) -> str:
-    """Return the address a request comes from, `-` where there is none."""
-    return str(scope["client"][0]) if scope.get("client") else "-"

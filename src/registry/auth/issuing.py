@@ -1,4 +1,4 @@
-"""How tokens are issued: for a credential, or, on loopback, for the asking (the contract's section 3)."""
+"""Issues tokens: for a credential, or without one on loopback (section 3 of the contract)."""
 
 import ipaddress
 from collections.abc import Iterable
@@ -8,12 +8,12 @@ import msgspec
 from msgspec import Meta
 
 from registry.auth.access import Access
-from registry.auth.limiting import Quota
-from registry.auth.roles import Principal, Role, Username, includes, scope_of
-from registry.errors import Fault, RegistryError, forbidden, rate_limited, unauthorized, validation_error
-from registry.hosts import is_loopback_host
-from registry.models import timestamp_of
-from registry.settings import Settings
+from registry.auth.rate_limits import Quota
+from registry.config.settings import Settings
+from registry.domain.hosts import is_loopback_host
+from registry.domain.models import timestamp_of
+from registry.domain.roles import Principal, Role, Username, includes, scope_of
+from registry.errors import FieldError, RegistryError, forbidden, rate_limited, unauthorized, validation_error
 
 DEFAULT_USER = "dev-user"
 
@@ -27,7 +27,7 @@ _CLOSED = (
 
 
 class TokenRequest(msgspec.Struct, kw_only=True):
-    """The body that asks for a token: a role, and who to be; or a username and a password."""
+    """The body of a token request: a role and a username, or a username and a password."""
 
     role: Role | None = None
     username: Username | None = None
@@ -45,7 +45,7 @@ class TokenData(msgspec.Struct, kw_only=True):
 
 
 class Caller(NamedTuple):
-    """Where a request for a token comes from."""
+    """The origin of a token request."""
 
     headers: Iterable[tuple[bytes, bytes]]
     address: str
@@ -53,56 +53,58 @@ class Caller(NamedTuple):
 
 
 def issuer_mode(settings: Settings) -> Issuer:
-    """Return to whom tokens are issued without a credential: to all, to none, or to callers on loopback."""
+    """Return who gets a token without a credential: everyone, nobody, or callers on loopback."""
     if settings.auth.issuer is not None:
         return settings.auth.issuer
     return "loopback" if is_loopback_host(settings.server.host) else "closed"
 
 
 class TokenIssuer:
-    """Issues tokens. Role and scope come from the caller's credential; the request may only ask for less."""
+    """Issues tokens. Role and scope come from the caller's credential; the request may only narrow them."""
 
     def __init__(self, access: Access, mode: Issuer) -> None:
         self._access = access
         self.mode = mode
 
-    def issue(self, wanted: TokenRequest, caller: Caller) -> TokenData:
-        """Return a token. Raises UNAUTHORIZED, FORBIDDEN, RATE_LIMITED, VALIDATION_ERROR."""
-        principal = self._identified(caller)
+    def issue(self, request: TokenRequest, caller: Caller) -> TokenData:
+        """Return a new token. Raises UNAUTHORIZED, FORBIDDEN, RATE_LIMITED, VALIDATION_ERROR."""
+        principal = self._identify(caller)
         if principal is None:
-            principal = self._without_header(wanted, caller)
-        elif wanted.password is not None:
-            raise validation_error(Fault("password", "does not go with a credential in a header: send one of them"))
-        return self._issued(principal, wanted, caller)
+            principal = self._identify_by_body(request, caller)
+        elif request.password is not None:
+            raise validation_error(
+                FieldError("password", "cannot be combined with a credential in a header: send one of them")
+            )
+        return self._issue_for(principal, request, caller)
 
-    def _identified(self, caller: Caller) -> Principal | None:
+    def _identify(self, caller: Caller) -> Principal | None:
         try:
             return self._access.identify(caller.headers)
         except RegistryError as error:
             raise self._failure(caller, error) from None
 
     def _failure(self, caller: Caller, error: RegistryError) -> RegistryError:
-        """Count a failure and return what the caller is told."""
+        """Count a failure and return the error for the caller."""
         quota = self._access.limiter.count_failure(caller.address)
         return _too_many(quota) if quota.is_exceeded else error
 
-    def _without_header(self, wanted: TokenRequest, caller: Caller) -> Principal:
+    def _identify_by_body(self, request: TokenRequest, caller: Caller) -> Principal:
         failures = self._access.limiter.failures(caller.address)
         if failures.is_exceeded:
             raise _too_many(failures)
-        if wanted.password is not None:
-            return self._with_password(wanted.username, wanted.password, caller)
+        if request.password is not None:
+            return self._check_password(request.username, request.password, caller)
         if not self._is_open_to(caller):
             raise self._failure(caller, unauthorized(_CLOSED))
-        if wanted.role is None:
-            raise validation_error(Fault("role", "is required"))
-        subject = wanted.username or DEFAULT_USER
-        return Principal(name=subject, role=wanted.role, scope=scope_of(subject), user=subject)
+        if request.role is None:
+            raise validation_error(FieldError("role", "is required"))
+        subject = request.username or DEFAULT_USER
+        return Principal(name=subject, role=request.role, scope=scope_of(subject), user=subject)
 
-    def _with_password(self, username: str | None, password: str, caller: Caller) -> Principal:
+    def _check_password(self, username: str | None, password: str, caller: Caller) -> Principal:
         if username is None:
-            raise validation_error(Fault("username", "is required with a password"))
-        # Counted before it is known to be a failure: of many guesses at once no more are looked at than one by one.
+            raise validation_error(FieldError("username", "is required with a password"))
+        # The failure is counted before the check, so that concurrent guesses get no more attempts than sequential ones.
         quota = self._access.limiter.count_failure(caller.address)
         if quota.is_exceeded:
             raise _too_many(quota)
@@ -117,30 +119,30 @@ class TokenIssuer:
             return self.mode == "open"
         hosts = [value for name, value in caller.headers if name == b"host"]
         proxied = any(name in _PROXY_HEADERS or name.startswith(b"x-forwarded") for name, _ in caller.headers)
-        here = len(hosts) == 1 and is_loopback_host(hosts[0].decode("latin-1"))
-        return here and not proxied and _is_loopback(caller.address)
+        is_local_host = len(hosts) == 1 and is_loopback_host(hosts[0].decode("latin-1"))
+        return is_local_host and not proxied and _is_loopback(caller.address)
 
-    def _issued(self, principal: Principal, wanted: TokenRequest, caller: Caller) -> TokenData:
-        role = wanted.role or principal.role
+    def _issue_for(self, principal: Principal, request: TokenRequest, caller: Caller) -> TokenData:
+        role = request.role or principal.role
         if not includes(principal.role, role):
-            raise forbidden(f"A token may have at most the role of the credential, '{principal.role}'")
-        subject = wanted.username or principal.name
+            raise forbidden(f"The role of a token cannot exceed that of the credential, '{principal.role}'")
+        subject = request.username or principal.name
         if subject != principal.name and principal.role != "admin" and scope_of(subject) != principal.scope:
             raise forbidden("The username is outside the scope of the credential")
         if principal.scope is None and role != "user" and principal.role != "admin":
-            raise forbidden("The API key has no scope, so it can only have tokens of the role 'user'")
+            raise forbidden("The API key has no scope, so it can only get tokens of the role 'user'")
         scope = principal.scope if subject == principal.name else scope_of(subject)
-        acting = principal.origin or principal.name
+        actor = principal.origin or principal.name
         token, claims = self._access.tokens.issue(
             subject,
             role,
             scope,
-            after=self._access.revocations.ended_until(subject, acting),
+            after=self._access.revocations.revoked_until(subject, actor),
             until=principal.expires_at,
-            acting=acting,
+            actor=actor,
         )
         if role != "user":
-            self._access.audit.note(
+            self._access.audit.record(
                 "issue token",
                 f"{role} token {claims.jti} for {subject}",
                 actor=principal.name,
@@ -154,7 +156,7 @@ class TokenIssuer:
 
 
 def _too_many(failures: Quota) -> RegistryError:
-    return rate_limited("Too many failures to get a token from this address", failures.reset_seconds)
+    return rate_limited("Too many failed token requests from this address", failures.reset_seconds)
 
 
 def _is_loopback(address: str) -> bool:

@@ -1,6 +1,6 @@
-"""API keys, for programs: `sk_<id>_<secret>`, shown once; what is kept is the SHA-256 of the secret.
+"""API keys for programs: `sk_<id>_<secret>`, shown once. The database holds only the SHA-256 of the secret.
 
-The secret is 32 random bytes, so a fast hash is enough: nobody can try them all.
+The secret is 32 random bytes, too many to guess, so a fast hash is enough.
 """
 
 import datetime
@@ -17,13 +17,13 @@ import msgspec
 from msgspec import Meta
 
 from registry.auth.revocations import Revocations
-from registry.auth.roles import Role, Segment
 from registry.db import Database, Row
+from registry.domain.models import timestamp
+from registry.domain.roles import Role, Segment
 from registry.errors import not_found
-from registry.models import timestamp
 
 _KEY = re.compile(r"sk_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
-_USE_NOTED_EVERY = 60.0
+_RECORD_USE_SECONDS = 60.0
 _COLUMNS = "id, name, role, scope, created_at, last_used_at, revoked_at"
 
 KeyName = Annotated[
@@ -38,7 +38,7 @@ KeyName = Annotated[
 
 
 class ApiKey(msgspec.Struct, kw_only=True):
-    """A key as it is shown: never with its secret."""
+    """A key without its secret."""
 
     id: str
     name: str
@@ -50,7 +50,7 @@ class ApiKey(msgspec.Struct, kw_only=True):
 
 
 class NewKey(msgspec.Struct, kw_only=True):
-    """The body that makes a key. Without a scope it cannot publish."""
+    """The body that creates a key. Without a scope it cannot publish."""
 
     name: KeyName
     role: Role = "user"
@@ -58,23 +58,23 @@ class NewKey(msgspec.Struct, kw_only=True):
 
 
 class MadeKey(ApiKey, kw_only=True):
-    """A new key with its text, which is shown this once."""
+    """A new key with its text, which is shown only once."""
 
     key: str
 
 
 class ApiKeys:
-    """Makes, checks and revokes keys, for every process on the database at once."""
+    """Creates, checks and revokes keys. A change takes effect at once in every process on the database."""
 
     def __init__(self, database: Database, clock: Callable[[], datetime.datetime], revocations: Revocations) -> None:
         self._database = database
         self._revocations = revocations
         self._clock = clock
-        self._noted: dict[str, float] = {}
+        self._recorded: dict[str, float] = {}
         self._lock = threading.Lock()
 
     def create(self, new: NewKey) -> MadeKey:
-        """Make a key."""
+        """Create a key."""
         key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
         at = timestamp(self._clock())
         with self._database.write() as transaction:
@@ -95,35 +95,35 @@ class ApiKeys:
         )
 
     def check(self, text: str) -> ApiKey | None:
-        """Return the key that `text` is, or None where it is none, or a revoked one."""
+        """Return the key with this text, or None if it is unknown or revoked."""
         parts = _KEY.fullmatch(text)
         if parts is None:
             return None
         rows = self._database.read(f"select secret_hash, {_COLUMNS} from api_keys where id = ?", (parts[1],))
-        known = rows[0][0] if rows else ""
-        if not hmac.compare_digest(known.encode(), _hash(parts[2]).encode()) or not rows:
+        secret_hash = rows[0][0] if rows else ""
+        if not hmac.compare_digest(secret_hash.encode(), _hash(parts[2]).encode()) or not rows:
             return None
         key = _api_key(rows[0][1:])
         return None if key.revoked_at else key
 
-    def note_use(self, key_id: str) -> bool:
-        """Return whether the use of a key should be written down now: once a minute is enough."""
+    def should_record_use(self, key_id: str) -> bool:
+        """Return whether the use of a key should be recorded now: at most once a minute."""
         if self._database.is_read_only:
             return False
         now = time.monotonic()
         with self._lock:
-            if now - self._noted.get(key_id, -_USE_NOTED_EVERY) < _USE_NOTED_EVERY:
+            if now - self._recorded.get(key_id, -_RECORD_USE_SECONDS) < _RECORD_USE_SECONDS:
                 return False
-            self._noted[key_id] = now
+            self._recorded[key_id] = now
             return True
 
-    def write_use(self, key_id: str) -> None:
-        """Write down that a key was used now."""
+    def record_use(self, key_id: str) -> None:
+        """Record that a key was used now."""
         with self._database.write() as transaction:
             transaction.execute("update api_keys set last_used_at = ? where id = ?", (timestamp(self._clock()), key_id))
 
     def revoke(self, key_id: str) -> ApiKey:
-        """Revoke a key for good, and end the tokens issued for it. Raises NOT_FOUND."""
+        """Revoke a key permanently, with the tokens issued for it. Raises NOT_FOUND."""
         with self._database.write() as transaction:
             rows = transaction.read(
                 f"update api_keys set revoked_at = coalesce(revoked_at, ?) where id = ? returning {_COLUMNS}",
@@ -131,12 +131,12 @@ class ApiKeys:
             )
             if not rows:
                 raise not_found(f"API key '{key_id}'")
-            self._revocations.end_all_of(transaction, subject_of(key_id))
-        self._revocations.note()
+            self._revocations.revoke_all(transaction, subject_of(key_id))
+        self._revocations.bump()
         return _api_key(rows[0])
 
     def list(self, limit: int, offset: int) -> tuple[list[ApiKey], int]:
-        """Return one page of the keys, oldest first, and how many there are."""
+        """Return one page of the keys, oldest first, and the total number of keys."""
         rows = self._database.read(
             f"select {_COLUMNS} from api_keys order by created_at, id limit ? offset ?", (limit, offset)
         )
@@ -144,7 +144,7 @@ class ApiKeys:
 
 
 def subject_of(key_id: str) -> str:
-    """Return as whom a key acts, in tokens and in the audit log."""
+    """Return the subject of a key in tokens and in the audit log."""
     return f"key-{key_id}"
 
 

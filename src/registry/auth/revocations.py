@@ -1,4 +1,4 @@
-"""Tokens that ended before their time: single ones, and all that were issued to a name up to a moment."""
+"""Revoked tokens: single ones, and all tokens issued to a subject up to a moment."""
 
 import datetime
 import secrets
@@ -11,56 +11,56 @@ _LAST = "last_revocation"
 
 
 class Revocations:
-    """Ends tokens, for every process on the database at once."""
+    """Revokes tokens for every process on the database."""
 
     def __init__(self, database: Database, clock: Callable[[], datetime.datetime]) -> None:
         self._database = database
         self._clock = clock
         self._last: list[Row] = []
-        self.count = 0
-        """How often something was seen to be ended: what was known of credentials before may be wrong."""
+        self.revision = 0
+        """Grows with every revocation this process knows of, so that caches of credentials can expire."""
 
     def _now(self) -> int:
         return int(self._clock().timestamp())
 
-    def end(self, token_id: str, expires_at: int) -> None:
-        """End one token; what has expired meanwhile is forgotten."""
+    def revoke(self, token_id: str, expires_at: int) -> None:
+        """Revoke one token; `expires_at` is in seconds since 1970. Prune revocations of expired tokens."""
         with self._database.write() as transaction:
             transaction.execute("delete from revoked_tokens where expires_at < ?", (self._now(),))
-            sql = "insert into revoked_tokens values (?, ?) on conflict do nothing"
+            sql = "insert into revoked_tokens (id, expires_at) values (?, ?) on conflict do nothing"
             transaction.execute(sql, (token_id, expires_at))
             _mark(transaction)
-        self.note()
+        self.bump()
 
-    def note(self) -> None:
-        """Say that some credential has just ended."""
-        self.count += 1
+    def bump(self) -> None:
+        """Increase the revision, after the transaction of a revocation has committed."""
+        self.revision += 1
 
-    def look(self) -> None:
-        """Note what another process has ended."""
+    def refresh(self) -> None:
+        """Increase the revision if another process has revoked a credential."""
         rows = self._database.read("select value from facts where name = ?", (_LAST,))
         if rows != self._last:
             self._last = rows
-            self.note()
+            self.bump()
 
-    def end_all_of(self, transaction: Transaction, subject: str) -> None:
-        """End every token issued to `subject` up to now."""
+    def revoke_all(self, transaction: Transaction, subject: str) -> None:
+        """Revoke every token issued to `subject` up to now. Call `bump` after the commit."""
         transaction.touched.append(subject)
-        # Tokens issued since the last time, in the same second, count as issued in the next.
+        # Tokens issued after an earlier revocation in the same second count as issued in the next second.
         sql = (
-            "insert into ended_tokens values (?, ?) on conflict (subject) do update set until ="
+            "insert into ended_tokens (subject, until) values (?, ?) on conflict (subject) do update set until ="
             " case when excluded.until > ended_tokens.until then excluded.until else ended_tokens.until + 1 end"
         )
         transaction.execute(sql, (subject, self._now()))
         _mark(transaction)
 
-    def ended_until(self, *names: str) -> int:
-        """Return the second up to which tokens of, or issued for, any of these were ended, 0 where none were."""
-        sql = f"select coalesce(max(until), 0) from ended_tokens where subject in ({', '.join('?' * len(names))})"
-        return int(self._database.read(sql, names)[0][0])
+    def revoked_until(self, *subjects: str) -> int:
+        """Return the second since 1970 up to which tokens of, or issued for, any subject are revoked; 0 if none is."""
+        sql = f"select coalesce(max(until), 0) from ended_tokens where subject in ({', '.join('?' * len(subjects))})"
+        return int(self._database.read(sql, subjects)[0][0])
 
-    def has_ended(self, claims: Claims) -> bool:
-        """Return whether a token was ended, or all of its subject or of whom it was issued for."""
+    def is_revoked(self, claims: Claims) -> bool:
+        """Return whether the token is revoked, or all tokens of its subject or actor."""
         actor = claims.act.sub if claims.act else claims.sub
         sql = (
             "select exists (select 1 from revoked_tokens where id = ?)"
@@ -70,5 +70,5 @@ class Revocations:
 
 
 def _mark(transaction: Transaction) -> None:
-    """Leave a mark that other processes see to be another one than before."""
+    """Change the mark by which other processes notice a revocation."""
     transaction.put_fact(_LAST, secrets.token_hex(8))

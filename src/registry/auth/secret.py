@@ -1,4 +1,4 @@
-"""The secret that signs tokens: configured, or made once and kept in a file only its owner can read."""
+"""The secret that signs tokens: configured, or generated once into a file that only its owner can read."""
 
 import os
 import secrets
@@ -6,41 +6,45 @@ from pathlib import Path
 
 import jwt
 
-from registry.private_files import PrivateFileExposed, kept
+from registry.runtime.private_files import PrivateFileExposed, load_or_create
 
 SECRET_FILE = "auth.secret"  # noqa: S105 - a file name
-SHORTEST = 32
-"""Bytes: an HS256 key is at least as long as the hash (RFC 7518, section 3.2)."""
+MIN_BYTES = 32
+"""An HS256 key is at least as long as the hash (RFC 7518, section 3.2)."""
 
-_FEWEST_BYTES = 8  # different ones; any random secret of 32 bytes has more
+_MIN_DISTINCT_BYTES = 8  # any random secret of 32 bytes has more
 _PLACEHOLDERS = ("change", "example", "secret", "password", "replace", "your-")
 
 
 class WeakSecret(Exception):
-    """A secret that must not sign anything; the message says why, without showing it."""
+    """A secret that is too weak to sign tokens; the message says why, without showing it."""
 
 
 def check_secret(secret: str, name: str) -> bytes:
-    """Return a configured secret as bytes. Raises WeakSecret where it is short, a placeholder or a public key."""
+    """Return a secret as bytes. Raises WeakSecret if it is short, a placeholder or a public key."""
     text = os.fsencode(secret)  # the environment may hold any bytes
-    if len(text) < SHORTEST:
-        raise WeakSecret(f"{name} has {len(text)} bytes, and needs at least {SHORTEST}: try `openssl rand -hex 32`")
-    if len(set(text)) < _FEWEST_BYTES or any(word in secret.lower() for word in _PLACEHOLDERS):
-        raise WeakSecret(f"{name} looks like a placeholder: make one with `openssl rand -hex 32`")
+    if len(text) < MIN_BYTES:
+        raise WeakSecret(
+            f"{name} has {len(text)} bytes and needs at least {MIN_BYTES}: generate one with `openssl rand -hex 32`"
+        )
+    if len(set(text)) < _MIN_DISTINCT_BYTES or any(word in secret.lower() for word in _PLACEHOLDERS):
+        raise WeakSecret(f"{name} looks like a placeholder: generate one with `openssl rand -hex 32`")
     try:
         jwt.get_algorithm_by_name("HS256").prepare_key(text)
     except jwt.InvalidKeyError:
-        raise WeakSecret(f"{name} is a public key or certificate, which is no secret") from None
+        raise WeakSecret(
+            f"{name} is a public key or certificate, not a secret: generate one with `openssl rand -hex 32`"
+        ) from None
     return text
 
 
-def kept_secret(data_dir: Path) -> bytes:
-    """Return the secret kept in the data directory, made there first where there is none.
+def load_or_create_secret(data_dir: Path) -> bytes:
+    """Return the secret in the data directory, and generate one if there is none.
 
-    Raises WeakSecret where others can read it, or it is too short; OSError.
+    Raises WeakSecret if other users can read it or if it is too weak; OSError.
     """
     try:
-        text = kept(data_dir / SECRET_FILE, lambda: secrets.token_hex(SHORTEST))
+        text = load_or_create(data_dir / SECRET_FILE, lambda: secrets.token_hex(MIN_BYTES))
     except PrivateFileExposed as error:
         raise WeakSecret(str(error)) from None
     return check_secret(text, SECRET_FILE)

@@ -1,4 +1,4 @@
-"""Bearer tokens: JSON Web Tokens signed with HS256 (RFC 7519, and RFC 8725 on what to refuse)."""
+"""Bearer tokens: JSON Web Tokens signed with HS256 (RFC 7519), validated as RFC 8725 recommends."""
 
 import datetime
 import hashlib
@@ -10,38 +10,38 @@ import jwt
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from registry.auth.roles import Role, Segment, Subject, scope_of
+from registry.domain.roles import Role, Segment, Subject, scope_of
 from registry.errors import RegistryError
-from registry.strict_json import decode
+from registry.parsing.strict_json import decode
 
 Clock = Callable[[], datetime.datetime]
 
 ISSUER = "skill-registry"
-LONGEST = 4096
-"""Bytes of a token that is looked at at all."""
+MAX_BYTES = 4096
+"""A longer token is refused without being decoded."""
 
 _ALGORITHM = "HS256"
-_LEEWAY_SECONDS = 30  # by which another machine's clock may be ahead
+_LEEWAY_SECONDS = 30  # how far the clock of another machine may be ahead
 
 _Moment = Annotated[int, Meta(ge=0, le=2**53)]
 
 
 class TokenInvalid(Exception):
-    """Not a token of ours, or not one any more."""
+    """The token is malformed, has another issuer, or is not valid any more."""
 
 
 class TokenExpired(TokenInvalid):
-    """A token of ours whose time is over."""
+    """The token was valid, and has expired."""
 
 
 class Actor(msgspec.Struct, frozen=True):
-    """Whose credential a token was issued for, where that is somebody else than `sub` (RFC 8693, section 4.1)."""
+    """The subject whose credential a token was issued for, if it is not `sub` (RFC 8693, section 4.1)."""
 
     sub: Subject
 
 
 class Claims(msgspec.Struct, frozen=True):
-    """What a token says: who (`sub`), with which role, where it may publish (`scope`), since and until when."""
+    """The claims of a token: its subject, role, the scope it may publish in, and when it was issued and expires."""
 
     sub: Subject
     scope: Segment
@@ -54,7 +54,7 @@ class Claims(msgspec.Struct, frozen=True):
 
 
 class Tokens:
-    """Signs tokens with the first of `keys`, reads those signed with any of them; `lifetime` is in seconds."""
+    """Signs tokens with the first of `keys` and accepts those signed with any of them; `lifetime` is in seconds."""
 
     def __init__(self, keys: Sequence[bytes], lifetime: int, clock: Clock) -> None:
         self._keys = tuple(keys)
@@ -70,11 +70,12 @@ class Tokens:
         *,
         after: int = 0,
         until: int | None = None,
-        acting: str | None = None,
+        actor: str | None = None,
     ) -> tuple[str, Claims]:
-        """Return a new token and its claims; it counts as issued later than the second `after`.
+        """Return a new token and its claims.
 
-        A token for a credential that ends at `until` ends with it; it ends, too, when those of `acting` are ended.
+        Its time of issue is later than the second `after`. It expires at `until` at the latest, when the credential it
+        is issued for does. Revoking all tokens of `actor` revokes it too.
         """
         now = self._now()
         expires = now + self.lifetime
@@ -86,29 +87,29 @@ class Tokens:
             exp=expires if until is None else min(expires, until),
             iss=ISSUER,
             jti=secrets.token_urlsafe(16),
-            act=Actor(acting) if acting and acting != subject else UNSET,
+            act=Actor(actor) if actor and actor != subject else UNSET,
         )
         return self._signatures.encode(msgspec.json.encode(claims), self._keys[0], _ALGORITHM), claims
 
     def read(self, token: str) -> Claims:
-        """Return what a token says. Raises TokenExpired, TokenInvalid.
+        """Return the claims of a token. Raises TokenExpired, TokenInvalid.
 
-        Expiry is exact, by the clock of this server; only the moment of issue may be up to 30 s ahead of it.
+        Expiry is exact by the clock of this server. Only the time of issue may be up to 30 s ahead of it.
         """
         claims = self._verified(token)
         now = self._now()
         if claims.exp <= now:
             raise TokenExpired("The token has expired")
         if claims.iat > now + _LEEWAY_SECONDS:
-            raise TokenInvalid("The token is from the future")
+            raise TokenInvalid("The token was issued in the future")
         return claims
 
     def seconds_left(self, expires_at: int) -> float:
-        """Return how far off a moment, in seconds since 1970, is by the clock of this server."""
+        """Return the seconds until a moment, in seconds since 1970, by the clock of this server."""
         return expires_at - self._clock().timestamp()
 
     def _verified(self, token: str) -> Claims:
-        if len(token) > LONGEST or not token.isascii():
+        if len(token) > MAX_BYTES or not token.isascii():
             raise TokenInvalid("The token is not valid")
         for key in self._keys:
             try:
@@ -124,7 +125,7 @@ class Tokens:
             raise TokenInvalid("The token is not valid") from None
         if claims.iss != ISSUER:
             raise TokenInvalid("The token is not valid")
-        if not claims.jti:  # signed elsewhere: the text of the token would not do, base64 has several for one content
+        if not claims.jti:  # signed elsewhere; the token's text is no id, since base64 has several for one content
             return msgspec.structs.replace(claims, jti=hashlib.sha256(signed["payload"]).hexdigest())
         return claims
 

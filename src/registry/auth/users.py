@@ -1,4 +1,4 @@
-"""People with a name and a password; passwords are kept as Argon2id hashes (RFC 9106)."""
+"""Users with a name and a password. The database holds Argon2id hashes of passwords (RFC 9106)."""
 
 import datetime
 import secrets
@@ -12,22 +12,22 @@ from argon2.exceptions import Argon2Error, InvalidHashError
 from msgspec import Meta
 
 from registry.auth.revocations import Revocations
-from registry.auth.roles import Role, Segment, Username, scope_of
 from registry.db import Database, Row
+from registry.domain.models import timestamp
+from registry.domain.roles import Role, Segment, Username, scope_of
 from registry.errors import conflict, not_found
-from registry.models import timestamp
 
 Password = Annotated[
     str,
     Meta(min_length=8, max_length=1024, extra={"rule": "must be 8 to 1,024 characters"}),
 ]
 
-_HASHING_AT_ONCE = 2
+_CONCURRENT_HASHES = 2
 _COLUMNS = "name, role, scope, created_at, updated_at"
 
 
 class User(msgspec.Struct, kw_only=True):
-    """A user as it is shown: never with the password, nor its hash."""
+    """A user without the password and its hash."""
 
     name: str
     role: Role
@@ -37,7 +37,7 @@ class User(msgspec.Struct, kw_only=True):
 
 
 class NewUser(msgspec.Struct, kw_only=True):
-    """The body that adds a user; without a scope it is the one the name has."""
+    """The body that adds a user. Without a scope, the scope of the name applies."""
 
     name: Username
     password: Password
@@ -46,7 +46,7 @@ class NewUser(msgspec.Struct, kw_only=True):
 
 
 class UserChanges(msgspec.Struct, kw_only=True):
-    """The body that changes a user: only what is sent."""
+    """The body that changes a user. Fields that are not sent stay as they are."""
 
     password: Password | None = None
     role: Role | None = None
@@ -54,27 +54,27 @@ class UserChanges(msgspec.Struct, kw_only=True):
 
 
 class Users:
-    """Adds, checks and removes users. A change of a user ends the tokens issued to that name before."""
+    """Adds, checks and removes users. A change of a user revokes the tokens issued to that name before."""
 
     def __init__(self, database: Database, clock: Callable[[], datetime.datetime], revocations: Revocations) -> None:
         self._database = database
         self._clock = clock
         self._revocations = revocations
-        # 19 MiB, two passes, one lane: the least OWASP's password storage cheat sheet names for Argon2id.
+        # 19 MiB, two passes, one lane: the minimum of OWASP's password storage cheat sheet for Argon2id.
         self._hasher = PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1)
-        self._hashing = threading.Semaphore(_HASHING_AT_ONCE)
-        self._nobody = self._hash(secrets.token_hex(16))
+        self._hashing = threading.Semaphore(_CONCURRENT_HASHES)
+        self._dummy_hash = self._hash(secrets.token_hex(16))
 
     def _hash(self, password: str) -> str:
         with self._hashing:
             return self._hasher.hash(password)
 
     def check(self, name: str, password: str) -> User | None:
-        """Return the user, or None for a wrong name or password: both take the same time."""
+        """Return the user, or None for a wrong name or password. Both take the same time."""
         rows = self._database.read(f"select password_hash, {_COLUMNS} from users where name = ?", (name,))
         try:
             with self._hashing:
-                self._hasher.verify(rows[0][0] if rows else self._nobody, password)
+                self._hasher.verify(rows[0][0] if rows else self._dummy_hash, password)
         except (Argon2Error, InvalidHashError, UnicodeError):
             return None
         return _user(rows[0][1:]) if rows else None
@@ -91,8 +91,8 @@ class Users:
                 " values (?, ?, ?, ?, ?, ?)",
                 (user.name, user.role, user.scope, hashed, at, at),
             )
-            self._revocations.end_all_of(transaction, user.name)
-        self._revocations.note()
+            self._revocations.revoke_all(transaction, user.name)
+        self._revocations.bump()
         return user
 
     def change(self, name: str, changes: UserChanges) -> User:
@@ -108,8 +108,8 @@ class Users:
             rows = transaction.read(sql, values)
             if not rows:
                 raise not_found(f"User '{name}'")
-            self._revocations.end_all_of(transaction, name)
-        self._revocations.note()
+            self._revocations.revoke_all(transaction, name)
+        self._revocations.bump()
         return _user(rows[0])
 
     def remove(self, name: str) -> None:
@@ -117,11 +117,11 @@ class Users:
         with self._database.write() as transaction:
             if not transaction.execute("delete from users where name = ?", (name,)):
                 raise not_found(f"User '{name}'")
-            self._revocations.end_all_of(transaction, name)
-        self._revocations.note()
+            self._revocations.revoke_all(transaction, name)
+        self._revocations.bump()
 
     def list(self, limit: int, offset: int) -> tuple[list[User], int]:
-        """Return one page of the users, by name, and how many there are."""
+        """Return one page of the users, by name, and the total number of users."""
         rows = self._database.read(f"select {_COLUMNS} from users order by name limit ? offset ?", (limit, offset))
         return [_user(row) for row in rows], int(self._database.read("select count(*) from users")[0][0])
 

@@ -1,8 +1,8 @@
-"""Where the bytes of published packages are kept: a bucket, or a folder. What is stored is never overwritten."""
+"""Blob storage for published packages: an S3 bucket or a folder. A stored blob is never overwritten."""
 
 from registry.blobs.folder import FolderStore
 from registry.blobs.store import BlobConflict, BlobMissing, BlobStore, BlobUnavailable, put_checked
-from registry.settings import Settings
+from registry.config.settings import Settings
 
 __all__ = [
     "BlobConflict",
@@ -16,7 +16,7 @@ __all__ = [
 
 
 def configured_store(settings: Settings) -> BlobStore:
-    """Return the store the settings name, a bucket before a folder. Raises BlobUnavailable where none can be had."""
+    """Return the configured store, a bucket before a folder. Raises BlobUnavailable if none is configured or usable."""
     if settings.s3.bucket is not None:
         from registry.blobs.s3 import S3Store  # noqa: PLC0415 - boto3 is an extra, and slow to import
 

@@ -1,4 +1,4 @@
-"""A bucket as the store of packages, at any service that speaks S3."""
+"""A blob store in a bucket of any S3-compatible service."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -6,19 +6,19 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from registry.blobs.store import BlobConflict, BlobMissing, BlobReader, BlobUnavailable
-from registry.setting_groups import S3, Limits
+from registry.config.groups import LimitsSettings, S3Settings
 
-_ABSENT = frozenset({"404", "NoSuchKey", "NotFound"})
-_TAKEN = frozenset({"PreconditionFailed", "412", "ConditionalRequestConflict", "409"})
-_CALLS = 2
-"""How often a call is made at most; beyond that the one who publishes waits and comes again."""
+_NOT_FOUND = frozenset({"404", "NoSuchKey", "NotFound"})
+_EXISTS = frozenset({"PreconditionFailed", "412", "ConditionalRequestConflict", "409"})
+_MAX_ATTEMPTS = 2
+"""Attempts of one call. After that the publisher waits and tries again."""
 
 
 class S3Store:
-    """Keeps blobs in one bucket. Credentials are found where boto3 looks for them."""
+    """Stores blobs in one bucket. boto3 finds the credentials in its usual places."""
 
-    def __init__(self, s3: S3, limits: Limits) -> None:
-        """Prepare the client; nothing is asked of the service yet. Raises BlobUnavailable without boto3."""
+    def __init__(self, s3: S3Settings, limits: LimitsSettings) -> None:
+        """Create the client without calling the service. Raises BlobUnavailable without boto3."""
         try:
             import boto3  # noqa: PLC0415 - an extra
             from botocore.config import Config  # noqa: PLC0415
@@ -35,8 +35,8 @@ class S3Store:
             config=Config(
                 connect_timeout=limits.s3_connect_seconds,
                 read_timeout=limits.s3_read_seconds,
-                retries={"total_max_attempts": _CALLS, "mode": "standard"},
-                # Services other than Amazon's do not all know the newer checksums; bytes are read back anyway.
+                retries={"total_max_attempts": _MAX_ATTEMPTS, "mode": "standard"},
+                # Not all S3-compatible services know the newer checksums. `put_checked` reads the bytes back anyway.
                 request_checksum_calculation="when_required",
                 response_checksum_validation="when_required",
                 s3={"addressing_style": "path"} if s3.endpoint else {},
@@ -44,50 +44,50 @@ class S3Store:
         )
 
     def put_new(self, key: str, source: Path) -> None:
-        """Store the bytes of a file unless the key is taken. Raises BlobConflict, BlobUnavailable."""
+        """Store the bytes of a file under a new key. Raises BlobConflict, BlobUnavailable."""
         with source.open("rb") as file:
             try:
                 self._client.put_object(
                     Bucket=self._bucket, Key=key, Body=file, IfNoneMatch="*", ContentType="application/zip"
                 )
             except self._errors as error:
-                if self._code(error) in _TAKEN:
-                    raise BlobConflict(f"something is stored as {key} already") from None
+                if self._code(error) in _EXISTS:
+                    raise BlobConflict(f"another package is already stored as {key}") from None
                 raise self._unavailable(error) from None
 
     @contextmanager
     def open(self, key: str) -> Iterator[BlobReader]:
-        """Open what is stored. Raises BlobMissing, BlobUnavailable."""
+        """Open a blob for reading. Raises BlobMissing, BlobUnavailable."""
         try:
-            answer = self._client.get_object(Bucket=self._bucket, Key=key)
-            with closing(answer["Body"]) as body:
+            response = self._client.get_object(Bucket=self._bucket, Key=key)
+            with closing(response["Body"]) as body:
                 yield cast(BinaryIO, body)
         except self._errors as error:
-            if self._code(error) in _ABSENT:
+            if self._code(error) in _NOT_FOUND:
                 raise BlobMissing(key) from None
             raise self._unavailable(error) from None
 
     def exists(self, key: str) -> bool:
-        """Return whether anything is stored under the key. Raises BlobUnavailable."""
+        """Return whether the key exists. Raises BlobUnavailable."""
         try:
             self._client.head_object(Bucket=self._bucket, Key=key)
         except self._errors as error:
-            if self._code(error) in _ABSENT:
+            if self._code(error) in _NOT_FOUND:
                 return False
             raise self._unavailable(error) from None
         return True
 
     def keys(self, prefix: str) -> Iterator[str]:
-        """Yield the keys that begin with `prefix`, a folder such as `skills/`. Raises BlobUnavailable."""
+        """Yield the keys that start with `prefix`, a folder such as `skills/`. Raises BlobUnavailable."""
         try:
             for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix):
-                for found in page.get("Contents", []):
-                    yield str(found["Key"])
+                for entry in page.get("Contents", []):
+                    yield str(entry["Key"])
         except self._errors as error:
             raise self._unavailable(error) from None
 
     def remove(self, key: str) -> None:
-        """Remove what is stored under the key, if anything is. Raises BlobUnavailable."""
+        """Remove a blob, if the key exists. Raises BlobUnavailable."""
         try:
             self._client.delete_object(Bucket=self._bucket, Key=key)
         except self._errors as error:
@@ -101,4 +101,4 @@ class S3Store:
 
     def _unavailable(self, error: Exception) -> BlobUnavailable:
         reason = self._code(error) or type(error).__name__
-        return BlobUnavailable(f"the bucket of packages cannot be used: {reason}")
+        return BlobUnavailable(f"the package bucket (s3.bucket) cannot be used: {reason}")

@@ -1,4 +1,4 @@
-"""What a store of packages is, and the one way bytes get into it."""
+"""The interface of a blob store, and the checked write to it."""
 
 import hashlib
 from collections.abc import Iterator
@@ -10,80 +10,80 @@ CHUNK_BYTES = 64 * 1024
 
 
 class BlobUnavailable(Exception):
-    """The store does not do its work just now; the message says why, without credentials or places of ours."""
+    """The store cannot be used now; the message says why, without credentials or paths."""
 
 
 class BlobConflict(Exception):
-    """The store holds other bytes under the key, or gives back others than it was given."""
+    """The key holds other bytes, or the bytes read back differ from those written."""
 
 
 class BlobMissing(Exception):
-    """The store holds nothing under the key."""
+    """The key does not exist."""
 
 
 class BlobReader(Protocol):
-    """What gives the bytes of a blob."""
+    """Reads the bytes of a blob."""
 
     def read(self, size: int, /) -> bytes:
-        """Return at most `size` bytes, none at the end."""
+        """Return at most `size` bytes; empty at the end."""
         ...
 
 
 class BlobStore(Protocol):
-    """Keeps immutable bytes under keys such as `skills/acme/pdf-1.0.0.zip`. Safe to use from several threads."""
+    """Stores immutable blobs under keys such as `skills/acme/pdf-1.0.0.zip`. Safe to use from several threads."""
 
     def put_new(self, key: str, source: Path) -> None:
-        """Store the bytes of a file unless the key is taken, whole or not at all.
+        """Store the bytes of a file under a new key, as a whole or not at all.
 
-        Raises BlobConflict where the key is taken, whatever is stored there; BlobUnavailable.
+        Raises BlobConflict if the key exists, whatever its bytes; BlobUnavailable.
         """
         ...
 
     def open(self, key: str) -> AbstractContextManager[BlobReader]:
-        """Open what is stored for reading. Raises BlobMissing, BlobUnavailable, also while it is read."""
+        """Open a blob for reading. Raises BlobMissing, and BlobUnavailable also during a read."""
         ...
 
     def exists(self, key: str) -> bool:
-        """Return whether anything is stored under the key. Raises BlobUnavailable."""
+        """Return whether the key exists. Raises BlobUnavailable."""
         ...
 
     def keys(self, prefix: str) -> Iterator[str]:
-        """Yield the keys that begin with `prefix`, a folder such as `skills/`. Raises BlobUnavailable."""
+        """Yield the keys that start with `prefix`, a folder such as `skills/`. Raises BlobUnavailable."""
         ...
 
     def remove(self, key: str) -> None:
-        """Remove what is stored under the key, if anything is. Raises BlobUnavailable."""
+        """Remove a blob, if the key exists. Raises BlobUnavailable."""
         ...
 
 
 def put_checked(store: BlobStore, key: str, source: Path) -> None:
-    """Store the bytes of a file and read them back; the same bytes under the same key again change nothing.
+    """Store the bytes of a file and read them back. Storing the same bytes under the same key again changes nothing.
 
-    Raises BlobConflict where other bytes are, or then prove to be, stored; BlobUnavailable.
+    Raises BlobConflict if the stored bytes differ; BlobUnavailable.
     """
-    wanted = _sha256_of_file(source)
+    expected = _sha256_of_file(source)
     try:
         if not store.exists(key):
             store.put_new(key, source)
     except BlobConflict:
-        pass  # another process was quicker; whether with the same bytes is seen below
+        pass  # another process was first; the comparison below tells whether with the same bytes
     try:
         with store.open(key) as stored:
-            found = sha256(stored)
+            actual = sha256(stored)
     except BlobMissing:
-        raise BlobUnavailable("what was stored is not there") from None
-    if found != wanted:
+        raise BlobUnavailable(f"the store has lost {key}: it was written, but cannot be read back") from None
+    if actual != expected:
         raise BlobConflict(f"other bytes are stored as {key}")
 
 
 def chunks(reader: BlobReader) -> Iterator[bytes]:
-    """Yield the bytes of a blob."""
+    """Yield the bytes of a blob in chunks."""
     while chunk := reader.read(CHUNK_BYTES):
         yield chunk
 
 
 def sha256(reader: BlobReader) -> str:
-    """Return the digest of a blob, in hexadecimal."""
+    """Return the SHA-256 of a blob, in hexadecimal."""
     digest = hashlib.sha256()
     for chunk in chunks(reader):
         digest.update(chunk)

@@ -1,4 +1,4 @@
-"""SQL as the house writes it, which is SQLite's, said in PostgreSQL's words."""
+"""Translates the SQL of this code base, which is SQLite's dialect, to PostgreSQL's."""
 
 import functools
 import re
@@ -13,39 +13,40 @@ _TYPES = {
     "integer": "bigint",
     "blob": "bytea",
     "real": "double precision",
-    "text": 'text collate "C"',  # texts compare byte by byte, as in SQLite, whatever language the server speaks
+    "text": 'text collate "C"',  # texts compare byte by byte, as in SQLite, whatever the server's locale
 }
 _PHRASES = {
     " without rowid": "",
     "lower(hex(randomblob(16)))": "replace(gen_random_uuid()::varchar, '-', '')",
-    "vector bytea": "vector halfvec",  # pgvector's, of any dimension
+    "vector bytea": "vector halfvec",  # of pgvector, with any dimension
 }
 
 
 def schema_statement(sql: str) -> str:
-    """Return a statement of the schema's migrations for PostgreSQL."""
-    sql = _TYPE.sub(lambda found: _TYPES[found[0]], sql)
-    for phrase, words in _PHRASES.items():
-        sql = sql.replace(phrase, words)
+    """Return a statement of the migrations for PostgreSQL."""
+    sql = _TYPE.sub(lambda match: _TYPES[match[0]], sql)
+    for phrase, replacement in _PHRASES.items():
+        sql = sql.replace(phrase, replacement)
     return sql
 
 
 @functools.lru_cache(1024)
 def statement(sql: str) -> bytes:
-    """Return a query for psycopg, whose placeholder is `%s`. The text must not have a `?` but for placeholders."""
+    """Return a query for psycopg, whose placeholder is `%s`. Every `?` in the text must be a placeholder."""
     return sql.replace("%", "%%").replace("?", "%s").encode()
 
 
 def text(value: str) -> str:
-    """Return a text as PostgreSQL can keep it: without NUL."""
+    """Return a text without NUL, which PostgreSQL cannot store."""
     return value.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def vector(value: bytes) -> Vector:
-    """Return the vector with these float32 components as PostgreSQL can keep it: in 16 bits each; shape (dim,)."""
+    """Return the float32 vector of these bytes, rounded to the 16 bits PostgreSQL stores; shape (dim,)."""
     return np.frombuffer(value, np.float32).astype(np.float16).astype(np.float32)
 
 
 def literal(value: str) -> str:
-    """Return a text as a constant of PostgreSQL's SQL, for where no parameter may stand."""
-    return "U&'" + "".join(one if one.isascii() and one.isalnum() else f"\\+{ord(one):06x}" for one in value) + "'"
+    """Return a text as an SQL constant for PostgreSQL, where no parameter is allowed."""
+    escaped = (char if char.isascii() and char.isalnum() else f"\\+{ord(char):06x}" for char in value)
+    return "U&'" + "".join(escaped) + "'"

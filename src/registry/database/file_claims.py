@@ -1,4 +1,4 @@
-"""Claims as locks on files, which the system lets go when their process dies."""
+"""Claims as file locks, which the system releases when their process dies."""
 
 import fcntl
 import hashlib
@@ -11,7 +11,7 @@ from typing import IO
 
 @contextmanager
 def hold(folder: Path, name: str) -> Iterator[bool]:
-    """Hold a claim for the block and yield true, or false where any thread of any process has it. Raises OSError."""
+    """Hold a claim for the block and yield true, or yield false if another thread or process has it. Raises OSError."""
     folder.mkdir(exist_ok=True)
     path = folder / hashlib.sha256(name.encode()).hexdigest()
     with path.open("a") as file:
@@ -27,7 +27,7 @@ def hold(folder: Path, name: str) -> Iterator[bool]:
 def _lock(file: IO[str], path: Path) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Whoever held it before may have removed the file that was opened here: others lock another one by now.
+        # The previous holder may have removed the opened file. Then other processes lock a new one.
         return os.fstat(file.fileno()).st_ino == path.stat().st_ino
     except (BlockingIOError, FileNotFoundError):
         return False

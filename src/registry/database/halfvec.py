@@ -1,4 +1,4 @@
-"""Vectors on their way into and out of PostgreSQL, where they are pgvector's `halfvec`, 16 bits a component."""
+"""Converts vectors to and from pgvector's `halfvec`, with 16 bits for each component."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from psycopg.types import TypeInfo
 
 
 def halfvec_type(connection: psycopg.Connection[Any]) -> TypeInfo:
-    """Return how a database knows the type. Raises psycopg.Error where it does not."""
+    """Return the type's information in a database. Raises psycopg.Error if the type does not exist."""
     info = TypeInfo.fetch(connection, "halfvec")
     if info is None:
         raise psycopg.errors.UndefinedObject("pgvector's types are not in the search path")
@@ -21,7 +21,7 @@ def halfvec_type(connection: psycopg.Connection[Any]) -> TypeInfo:
 
 
 def register(connection: psycopg.Connection[Any], info: TypeInfo) -> None:
-    """Have float32 arrays, shape (dim,), written as `halfvec`, and these read as the arrays' bytes."""
+    """Write float32 arrays, shape (dim,), as `halfvec`, and read `halfvec` as the bytes of float32 arrays."""
     connection.adapters.types.add(info)
     connection.adapters.register_dumper(np.ndarray, type("", (_ArrayDumper,), {"oid": info.oid}))
     connection.adapters.register_loader(info.oid, _BytesLoader)

@@ -1,4 +1,4 @@
-"""The vectors of one space searched where they are kept: in PostgreSQL, by pgvector."""
+"""Searches the vectors of one space in PostgreSQL, with pgvector."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -8,42 +8,42 @@ from numpy.typing import NDArray
 from embeddings.base import Matrix
 from registry.database.dialect import literal
 from registry.db import Database, DatabaseError, DatabaseUnusable, Row
-from search.fuse import MINILM, Background, background
-from search.types import DocumentGone, Found, Keys, VectorPut
-from search.vectors import VectorsUnavailable
+from search.fusion import MINILM, NullDistribution, null_distribution
+from search.types import DocumentGone, Keys, Match, VectorPut
+from search.vectors.base import VectorsUnavailable
 
-_LARGEST_DIMENSION = 4000
-"""What pgvector indexes of `halfvec`."""
+_MAX_DIMENSION = 4000
+"""The largest dimension of `halfvec` that pgvector indexes."""
 
-_WIDEST = 1000
-"""The most that pgvector's `hnsw.ef_search` may be."""
+_MAX_EF_SEARCH = 1000
+"""The maximum of pgvector's `hnsw.ef_search`."""
 
 _SAMPLE = 256
 
-_SPARE = 1.5
-"""How many times more documents are asked of the graph than would be enough if the filter let every n-th through."""
+_OVERFETCH = 1.5
+"""The factor for the number of documents requested from the index, if the filter passes every n-th document."""
 
-_COMPARED_PER_FOUND = 6
-"""How many vectors are compared one by one in the time in which the graph finds one: measured 5 to 6."""
+_COMPARISONS_PER_HIT = 6
+"""How many vectors an exhaustive search compares while the index finds one hit: measured 5 to 6."""
 
 
 class PgVectors:
-    """`search.vectors.VectorIndex` over the table of vectors itself, so that a replica holds none.
+    """`search.vectors.VectorIndex` over the table of vectors, so that a replica holds no vectors in memory.
 
-    What is committed is found, so there is nothing to follow and nothing to save. The nearest are found through an HNSW
-    graph where `registry.database.graphs` has built one, else by looking at all. A graph is blind to filters: it is
-    asked for more than is wanted, or the vectors allowed are compared one by one, whichever is quicker; the
-    latter too where it turns out to have found too few. `make_ready` sees to the graph of a space, and says whether it
-    is there.
+    A committed vector is searchable, so there is nothing to sync and nothing to save. A search uses the HNSW index if
+    `hnsw_indexes` has built one, and compares all vectors otherwise. The HNSW index ignores filters. So a filtered
+    search either requests more hits than needed from the index or compares all allowed vectors, whichever is faster;
+    it also compares them if the index returned too few hits. `make_ready` starts the build of a missing index and
+    returns whether the index exists.
     """
 
     is_remote = True
 
     def __init__(self, database: Database, space: str, dim: int, make_ready: Callable[[str, int], bool]) -> None:
-        if dim > _LARGEST_DIMENSION:
+        if dim > _MAX_DIMENSION:
             raise DatabaseUnusable(
-                f"vectors of {dim} dimensions cannot be searched in the database, which takes {_LARGEST_DIMENSION}:"
-                " choose embedding.dimension, or search.vectors = memory"
+                f"the database cannot search vectors of {dim} dimensions, only up to {_MAX_DIMENSION}:"
+                " set embedding.dimension, or search.vectors = memory"
             )
         self.space = space
         self._database = database
@@ -53,113 +53,113 @@ class PgVectors:
         self._measured = (0, MINILM)
 
     @property
-    def number(self) -> int:
-        """The last change the index holds: the last there is."""
+    def revision(self) -> int:
+        """The revision of the catalog: the database finds every committed change."""
         return int(self._read("select value from counter")[0][0])
 
     def _read(self, sql: str, *parameters: object) -> list[Row]:
         try:
             return self._database.read(sql, parameters)
         except DatabaseError as error:
-            raise VectorsUnavailable(f"the vectors could not be searched in the database: {error}") from error
+            raise VectorsUnavailable(f"cannot search the vectors in the database: {error}") from error
 
     def __len__(self) -> int:
         return int(self._read("select count(*) from vectors where space = ?", self.space)[0][0])
 
-    def _about(self) -> int:
-        """Return how many vectors there are, or were when a fifth of them at most had changed since."""
-        at, count = self._counted
-        number = self.number
-        if at < 0 or number - at > count / 5:
+    def _approximate_count(self) -> int:
+        """Return the number of vectors. It is counted again after changes of more than a fifth of them."""
+        counted_at, count = self._counted
+        number = self.revision
+        if counted_at < 0 or number - counted_at > count / 5:
             self._counted = (number, count := len(self))
         return count
 
-    def apply(self, changes: Sequence[VectorPut | DocumentGone], number: int) -> None:
-        """Do nothing: the database has what was committed."""
+    def apply(self, changes: Sequence[VectorPut | DocumentGone], revision: int) -> None:
+        """Do nothing, since the database has every committed vector."""
 
     def is_ready(self) -> bool:
-        """Return whether the space can be searched quickly, and see to it where it cannot."""
+        """Return whether the space can be searched quickly. If not, start the build of its index."""
         return self._make_ready(self.space, self._dim)
 
     def save(self) -> None:
-        """Do nothing: the database keeps its vectors."""
+        """Do nothing, since the database stores the vectors."""
 
-    def search(self, vectors: Matrix, limit: int, allowed: Keys | None = None) -> Found:
+    def search(self, vectors: Matrix, limit: int, allowed: Keys | None = None) -> Match:
         """Return the `limit` documents nearest to each of the vectors, shape (queries, dim), by cosine.
 
-        Those of the first vector come first, best first; a document may be there once for every vector. With
-        `allowed` only these keys are found. Raises VectorsUnavailable.
+        The hits of the first vector come first, best first. A document may occur once for every vector. `allowed`
+        restricts the hits to these keys. Raises VectorsUnavailable.
         """
         if allowed is None:
             return _joined(self._nearest(vectors, limit))
         if not len(allowed):
-            return Found.nothing()
-        wanted = min(limit, len(allowed))
-        asked = int(_SPARE * wanted * max(self._about() / len(allowed), 1.0)) + 1
-        if len(allowed) > _COMPARED_PER_FOUND * asked:
-            found = [_only(allowed, one, limit) for one in self._nearest(vectors, asked)]
-            if all(len(one.keys) >= wanted for one in found):
-                return _joined(found)
-        return _joined(self._compared(vectors, limit, allowed))
+            return Match.empty()
+        needed = min(limit, len(allowed))
+        requested = int(_OVERFETCH * needed * max(self._approximate_count() / len(allowed), 1.0)) + 1
+        if len(allowed) > _COMPARISONS_PER_HIT * requested:
+            matches = [_only(allowed, match, limit) for match in self._nearest(vectors, requested)]
+            if all(len(match.keys) >= needed for match in matches):
+                return _joined(matches)
+        return _joined(self._exhaustive(vectors, limit, allowed))
 
-    def _nearest(self, vectors: Matrix, limit: int) -> list[Found]:
-        """Return what is nearest to each vector, as the graph finds it if there is one.
+    def _nearest(self, vectors: Matrix, limit: int) -> list[Match]:
+        """Return the nearest documents to each vector, through the index if there is one.
 
-        One walk that follows as many of the best as are wanted takes less time than one that can go on, which keeps
-        all it passes. But it may bring fewer: what was deleted or changed since the last vacuum is still in the graph.
+        A plain scan with `ef_search` of at least `limit` is faster than an iterative scan, which keeps every vector it
+        visits. But it may return fewer hits, since the index holds rows deleted or changed since the last vacuum.
         """
-        if limit <= _WIDEST:
-            widest = f"greatest(current_setting('hnsw.ef_search')::integer, {limit})::varchar"
-            found = self._walked(vectors, limit, f"set_config('hnsw.ef_search', {widest}, true)")
-            if all(len(one.keys) == limit for one in found) or self._about() <= limit:
-                return found
-        return self._walked(vectors, limit, "set_config('hnsw.iterative_scan', 'relaxed_order', true)")
+        if limit <= _MAX_EF_SEARCH:
+            ef_search = f"greatest(current_setting('hnsw.ef_search')::integer, {limit})::varchar"
+            matches = self._scan(vectors, limit, f"set_config('hnsw.ef_search', {ef_search}, true)")
+            if all(len(match.keys) == limit for match in matches) or self._approximate_count() <= limit:
+                return matches
+        return self._scan(vectors, limit, "set_config('hnsw.iterative_scan', 'relaxed_order', true)")
 
-    def _walked(self, vectors: Matrix, limit: int, how: str) -> list[Found]:
-        # Written as the graph's index is, or PostgreSQL does not see that it may use it.
+    def _scan(self, vectors: Matrix, limit: int, setting: str) -> list[Match]:
+        # Must match the expression of the index, or PostgreSQL does not use the index.
         distance = f"v.vector::halfvec({self._dim}) <#> q.vector"
-        # What is set counts in this statement only, and before the scan begins, which needs the row that it stands in.
+        # The setting applies to this statement only. It takes effect before the scan, which needs the row it is in.
         sql = (
-            f"select q.place, f.key, f.score from (values {_places(vectors, how)}) q (place, vector)"
+            f"select q.place, f.key, f.score from (values {_values(vectors, setting)}) q (place, vector)"
             f" cross join lateral (select v.key, -({distance}) as score from vectors v"
             f" where v.space = {literal(self.space)} order by {distance} limit {limit}) f"
         )
-        return _by_place(self._read(sql, *vectors), len(vectors))
+        return _by_position(self._read(sql, *vectors), len(vectors))
 
-    def _compared(self, vectors: Matrix, limit: int, allowed: Keys) -> list[Found]:
-        """Return which of the allowed documents are nearest to each vector, by comparing all of them."""
+    def _exhaustive(self, vectors: Matrix, limit: int, allowed: Keys) -> list[Match]:
+        """Return the nearest allowed documents to each vector, by comparing all of them."""
         sql = (
-            f"select q.place, f.key, f.score from (values {_places(vectors)}) q (place, vector) cross join lateral"
+            f"select q.place, f.key, f.score from (values {_values(vectors)}) q (place, vector) cross join lateral"
             " (select v.key, -(v.vector <#> q.vector) as score from vectors v where v.space = ?"
             f" and v.key = any (?::bigint[]) order by score desc limit {limit}) f"
         )
-        return _by_place(self._read(sql, *vectors, self.space, allowed.tolist()), len(vectors))
+        return _by_position(self._read(sql, *vectors, self.space, allowed.tolist()), len(vectors))
 
     def cosines(self, vectors: Matrix, keys: Keys) -> NDArray[np.float32]:
-        """Return each document's greatest cosine with any of `vectors`, NaN where it has none; shape (len(keys),).
+        """Return each document's greatest cosine with any of `vectors`, NaN without a vector; shape (len(keys),).
 
         Raises VectorsUnavailable.
         """
         sql = (
-            f"select v.key, max(-(v.vector <#> q.vector)) from (values {_places(vectors)}) q (place, vector), vectors v"
+            f"select v.key, max(-(v.vector <#> q.vector)) from (values {_values(vectors)}) q (place, vector), vectors v"
             " where v.space = ? and v.key = any (?::bigint[]) group by v.key"
         )
         rows = self._read(sql, *vectors, self.space, keys.tolist()) if len(keys) else []
         cosines: dict[int, float] = dict(rows)
         return np.fromiter((cosines.get(key, np.nan) for key in keys.tolist()), np.float32, len(keys))
 
-    def background(self) -> Background:
-        """Return the cosine of unrelated documents here; measured again when the index has grown or shrunk by much.
+    def null_distribution(self) -> NullDistribution:
+        """Return the distribution of cosines of unrelated documents. It is measured again when the size changes much.
 
         Raises VectorsUnavailable.
         """
-        count = self._about()
+        count = self._approximate_count()
         if not 0.8 < count / max(self._measured[0], 1) < 1.25:
-            self._measured = (count, background(self._sample()))
+            self._measured = (count, null_distribution(self._sample()))
         return self._measured[1]
 
     def _sample(self) -> Matrix:
-        """Return vectors evenly spread over the keys, at most 256; shape (vectors, dim)."""
+        """Return at most 256 vectors, evenly spread over the keys; shape (vectors, dim)."""
         sql = (
             "select distinct on (v.key) v.vector from"
             " (select min(key) as low, max(key) as high from vectors where space = ?) b,"
@@ -171,25 +171,26 @@ class PgVectors:
         return np.array([np.frombuffer(vector, np.float32) for (vector,) in rows]).reshape(len(rows), self._dim)
 
 
-def _places(vectors: Matrix, *more: str) -> str:
-    return ", ".join(f"({', '.join((str(place), '?::halfvec', *more))})" for place in range(len(vectors)))
+def _values(vectors: Matrix, *more: str) -> str:
+    return ", ".join(f"({', '.join((str(position), '?::halfvec', *more))})" for position in range(len(vectors)))
 
 
-def _by_place(rows: Iterable[Row], places: int) -> list[Found]:
-    """Return what was found for each vector, best first: the graph's order is only nearly so."""
-    hits: list[list[tuple[float, int]]] = [[] for _ in range(places)]
-    for place, key, score in rows:
-        hits[place].append((-score, key))
+def _by_position(rows: Iterable[Row], count: int) -> list[Match]:
+    """Return the hits of each of `count` vectors, best first, since the order of the index is only approximate."""
+    hits: list[list[tuple[float, int]]] = [[] for _ in range(count)]
+    for position, key, score in rows:
+        hits[position].append((-score, key))
     return [
-        Found(np.array([key for _, key in one], np.int64), np.array([-score for score, _ in one], np.float32))
-        for one in map(sorted, hits)
+        Match(np.array([key for _, key in ranked], np.int64), np.array([-score for score, _ in ranked], np.float32))
+        for ranked in map(sorted, hits)
     ]
 
 
-def _only(allowed: Keys, found: Found, limit: int) -> Found:
-    kept = np.flatnonzero(np.isin(found.keys, allowed))[:limit]
-    return Found(found.keys[kept], found.scores[kept])
+def _only(allowed: Keys, match: Match, limit: int) -> Match:
+    positions = np.flatnonzero(np.isin(match.keys, allowed))[:limit]
+    return Match(match.keys[positions], match.scores[positions])
 
 
-def _joined(found: Sequence[Found]) -> Found:
-    return Found(np.concatenate([one.keys for one in found]), np.concatenate([one.scores for one in found]))
+def _joined(matches: Sequence[Match]) -> Match:
+    keys, scores = [match.keys for match in matches], [match.scores for match in matches]
+    return Match(np.concatenate(keys), np.concatenate(scores))

@@ -1,10 +1,10 @@
-"""PostgreSQL through psycopg: one truth for several replicas."""
+"""The PostgreSQL database, through psycopg, shared by several replicas."""
 
 import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,30 +15,30 @@ from psycopg_pool import ConnectionPool
 from registry.database.dialect import statement, text
 from registry.database.halfvec import halfvec_type, register
 from registry.database.postgres_claims import PostgresClaims
-from registry.database.postgres_news import CHANNEL, News
+from registry.database.postgres_notifications import CHANNEL, CommitNotifications
 from registry.database.postgres_schema import check_schema, migrate
-from registry.db import DatabaseFull, DatabaseUnavailable, DatabaseUnusable, Parameters, Row, Transaction
+from registry.db import CommitHooks, DatabaseFull, DatabaseUnavailable, DatabaseUnusable, Parameters, Row, Transaction
 
-_log = logging.getLogger("registry")
+_log = logging.getLogger("registry.database")
 
 Connection = psycopg.Connection[Row]
 
-# Keys of advisory locks, which count for one database of the server: arbitrary, and apart from other programs'.
-_WRITING = 0x536B_526A_0001
-_LEADING = 0x536B_526A_0002
+# Keys of advisory locks, which apply to one database of the server. Arbitrary numbers that other programs do not use.
+_WRITE_LOCK = 0x536B_526A_0001
+_LEADER_LOCK = 0x536B_526A_0002
 
 _READERS = 8
 _WAIT_SECONDS = 2.0
-_WAIT_IN_OUTAGE_SECONDS = 0.2
-_REST_SECONDS = 1.0
+_OUTAGE_WAIT_SECONDS = 0.2
+_OUTAGE_SECONDS = 1.0
 _RECONNECT_SECONDS = 5.0
-"""How long a pool tries to connect by itself, ever more seldom; afterwards it does when a connection is asked for."""
+"""How long a pool tries to reconnect by itself. After that, the next request for a connection tries."""
 _CONNECT: dict[str, Any] = {
     "autocommit": True,
     "client_encoding": "utf8",
     "connect_timeout": 5,
     "application_name": "skill-registry",
-    # A server that is gone without a word is noticed, and so is a leader by the server.
+    # Keepalives detect a server that is gone without closing the connection, and let the server detect a lost leader.
     "keepalives_idle": 5,
     "keepalives_interval": 5,
     "keepalives_count": 2,
@@ -47,22 +47,22 @@ _CONNECT: dict[str, Any] = {
     " -c tcp_keepalives_count=2",
 }
 _VECTOR_OPTIONS = "-c hnsw.ef_search=120 -c hnsw.scan_mem_multiplier=4"
-"""How well the index of vectors is searched; what `options` in the URL says goes before it."""
+"""The search parameters of the vector index. `options` in the URL override them."""
 
 
 class PostgresTransaction(Transaction):
-    """A transaction that holds the lock of all writers."""
+    """A transaction that holds the write lock."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__()
         self._connection = connection
 
     def execute(self, sql: str, parameters: Parameters = ()) -> int:
-        """Run a statement and return how many rows it changed."""
+        """Run a statement and return the number of changed rows."""
         return self._connection.execute(statement(sql), _values(parameters)).rowcount
 
     def execute_many(self, sql: str, rows: Sequence[Parameters]) -> int:
-        """Run a statement for every row of parameters and return how many rows it changed."""
+        """Run a statement for every row of parameters and return the number of changed rows."""
         with self._connection.cursor() as cursor:
             cursor.executemany(statement(sql), [_values(row) for row in rows])
             return cursor.rowcount if rows else 0
@@ -73,22 +73,22 @@ class PostgresTransaction(Transaction):
 
 
 class PostgresDatabase:
-    """`registry.db.Database` as a PostgreSQL database: `url` is libpq's, with what it knows of hosts, files and TLS.
+    """`registry.db.Database` as a PostgreSQL database. `url` is a libpq URL, with its options for hosts, files and TLS.
 
-    Reads take a connection out of a small pool and are tried again once where that turns out to be dead. Writers queue
-    for one advisory lock that ends with the transaction; after `busy_seconds` DatabaseUnavailable is raised. While the
-    server cannot be reached nobody waits for it more than once a second. With `read_only` it may be a standby.
+    Reads use a small connection pool, and retry once on a dead connection. Writers queue for one advisory lock, which
+    ends with the transaction; after `busy_seconds` they raise DatabaseUnavailable. While the server cannot be reached,
+    callers fail fast and only one attempt a second waits for it. With `read_only`, the server may be a standby.
     """
 
     def __init__(self, url: str, busy_seconds: float = 5.0, *, read_only: bool = False) -> None:
-        self.before_commit: Callable[[Transaction], None] = lambda transaction: None
+        self.hooks = CommitHooks()
         self.is_read_only = read_only
         self._options = _options(url, read_only=read_only)
         self._busy_seconds = busy_seconds
         self._lock = threading.Lock()
         self._down_until = 0.0
-        self._leading: Connection | None = None
-        self._news = News(self._options)
+        self._leader_connection: Connection | None = None
+        self._notifications = CommitNotifications(self._options)
         self._claims = PostgresClaims(self._options)
         try:
             with psycopg.connect(**self._options) as connection:
@@ -97,7 +97,7 @@ class PostgresDatabase:
         except psycopg.Error as error:
             raise DatabaseUnusable(f"the PostgreSQL database cannot be used: {_first_line(error)}") from None
         self._readers = self._pool("readers", _READERS)
-        # A write must not be tried twice, so its connection is tried before.
+        # A write must not be retried, so its connection is checked before.
         self._writers = self._pool("writer", 1, check=ConnectionPool.check_connection)
 
     def _pool(self, name: str, size: int, **options: Any) -> ConnectionPool[Connection]:
@@ -113,15 +113,15 @@ class PostgresDatabase:
         )
 
     def connect(self) -> Connection:
-        """Return a connection of the caller's own, for what takes long; the caller closes it. Raises psycopg.Error."""
+        """Return a new connection for a long task. The caller closes it. Raises psycopg.Error."""
         return psycopg.connect(**self._options)
 
     def _wait_seconds(self) -> float:
-        return _WAIT_IN_OUTAGE_SECONDS if self._down_until else _WAIT_SECONDS
+        return _OUTAGE_WAIT_SECONDS if self._down_until else _WAIT_SECONDS
 
     def read(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Return the rows of a query, as of the last commit."""
-        with self._in_our_words():
+        with self._translate_errors():
             try:
                 return self._read(sql, parameters)
             except (psycopg.OperationalError, psycopg.InterfaceError):
@@ -134,96 +134,104 @@ class PostgresDatabase:
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
-        """Run the block in a transaction: committed durably when it ends, rolled back when it raises."""
+        """Run the block in a transaction, which commits durably at its end and rolls back if it raises."""
         if self.is_read_only:
-            raise DatabaseUnavailable("the database is only read from here")
+            raise DatabaseUnavailable("this service is read-only (server.read_only)")
         wait = self._wait_seconds()
-        with self._in_our_words(), self._turn(), self._writers.connection(wait) as connection, connection.transaction():
+        with (
+            self._translate_errors(),
+            self._write_turn(),
+            self._writers.connection(wait) as connection,
+            connection.transaction(),
+        ):
             connection.execute("select set_config('lock_timeout', %s, true)", (f"{self._busy_seconds * 1000:.0f}",))
-            connection.execute("select pg_advisory_xact_lock(%s), pg_notify(%s, '')", (_WRITING, CHANNEL))
+            connection.execute("select pg_advisory_xact_lock(%s), pg_notify(%s, '')", (_WRITE_LOCK, CHANNEL))
             transaction = PostgresTransaction(connection)
             yield transaction
-            self.before_commit(transaction)
+            self.hooks.run_before(transaction)
+        self.hooks.run_after(transaction)
 
     @contextmanager
-    def _turn(self) -> Iterator[None]:
-        """Queue the writers of this process here, so that one connection is enough for them."""
+    def _write_turn(self) -> Iterator[None]:
+        """Queue the writers of this process, so that they need only one connection."""
         if not self._lock.acquire(timeout=self._busy_seconds):
-            raise DatabaseUnavailable("other writes took too long")
+            raise DatabaseUnavailable("other writes took too long: try again later")
         try:
             yield
         finally:
             self._lock.release()
 
     @contextmanager
-    def _in_our_words(self) -> Iterator[None]:
-        """Raise psycopg's errors as the seam's; those that are a fault of ours stay what they are."""
+    def _translate_errors(self) -> Iterator[None]:
+        """Translate psycopg's errors to those of `registry.db`. Programming errors stay as they are."""
         if time.monotonic() < self._down_until:
-            raise DatabaseUnavailable("the database could not be reached a moment ago")
+            raise DatabaseUnavailable("the database cannot be reached")
         try:
             yield
         except psycopg.errors.DiskFull as error:
             raise DatabaseFull(_first_line(error)) from error
         except (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction) as error:
-            if error.sqlstate is None:  # the server said nothing: it is not there
-                self._down_until = time.monotonic() + _REST_SECONDS
+            if error.sqlstate is None:  # no answer from the server, so it cannot be reached
+                self._down_until = time.monotonic() + _OUTAGE_SECONDS
             raise DatabaseUnavailable(_first_line(error)) from error
         self._down_until = 0.0
 
     def changed(self, seconds: float) -> bool:
-        """Wait for a commit of anybody since the call before, `seconds` at most; return whether there may be one."""
-        return self._news.wait(seconds)
+        """Wait at most `seconds` for a commit since the previous call; return whether there may be one."""
+        return self._notifications.wait(seconds)
 
     @contextmanager
     def claim(self, name: str) -> Iterator[bool]:
-        """Claim a piece of work for the block: true where it was to be had, false where somebody else has it."""
+        """Claim a piece of work for the block; yield false if another thread or process has it."""
         with contextlib.ExitStack() as stack:
-            with self._in_our_words():
-                mine = stack.enter_context(self._claims.hold(name))
-            yield mine
+            with self._translate_errors():
+                is_claimed = stack.enter_context(self._claims.hold(name))
+            yield is_claimed
 
     def lead(self) -> bool:
-        """Return whether this process leads. The lead is a lock that the server drops with its connection."""
+        """Return whether this process is the leader. The server releases the leader lock with its connection."""
         if self.is_read_only:
             return False
         try:
-            if self._leading is None:
-                self._leading = self.connect()
+            if self._leader_connection is None:
+                self._leader_connection = self.connect()
             sql = (
                 "select exists (select 1 from pg_locks where pid = pg_backend_pid() and locktype = 'advisory'"
                 " and objsubid = 1 and ((classid::bigint << 32) | objid::bigint) = %s) or pg_try_advisory_lock(%s)"
             )
-            return bool(_rows(self._leading, sql.replace("%s", "?"), (_LEADING, _LEADING))[0][0])
+            return bool(_rows(self._leader_connection, sql.replace("%s", "?"), (_LEADER_LOCK, _LEADER_LOCK))[0][0])
         except psycopg.Error as error:
-            _log.warning("this process cannot lead: %s", _first_line(error))
-            self._drop_lead()
+            _log.warning("this process cannot take part in the leader election: %s", _first_line(error))
+            self._close_leader_connection()
             return False
 
-    def _drop_lead(self) -> None:
-        if self._leading is not None:
+    def _close_leader_connection(self) -> None:
+        if self._leader_connection is not None:
             with contextlib.suppress(psycopg.Error):
-                self._leading.close()
-            self._leading = None
+                self._leader_connection.close()
+            self._leader_connection = None
 
     def close(self) -> None:
-        """Close every connection; call when no other thread uses the database any more."""
-        self._drop_lead()
-        self._news.close()
+        """Close all connections. No other thread may use the database any more."""
+        self._close_leader_connection()
+        self._notifications.close()
         self._claims.close()
         for pool in (self._readers, self._writers):
             pool.close()
 
 
 def _options(url: str, *, read_only: bool) -> dict[str, Any]:
-    """Return the parameters of a connection: the operator's, and ours where there are none."""
+    """Return the connection parameters: those of the URL, and defaults for the others."""
     try:
-        given = conninfo_to_dict(url)
+        parameters = conninfo_to_dict(url)
     except psycopg.Error:
-        raise DatabaseUnusable("database.url is not a PostgreSQL URL that can be read") from None
-    parts = [_VECTOR_OPTIONS, str(given.get("options") or ""), _CONNECT["options"]]
+        raise DatabaseUnusable(
+            "database.url is not a valid PostgreSQL URL: expected postgresql://user@host/database"
+        ) from None
+    parts = [_VECTOR_OPTIONS, str(parameters.get("options") or ""), _CONNECT["options"]]
     if read_only:
         parts.append("-c default_transaction_read_only=on")
-    return {**_CONNECT, **given, "options": " ".join(parts)}
+    return {**_CONNECT, **parameters, "options": " ".join(parts)}
 
 
 def _values(parameters: Parameters) -> list[Any]:
@@ -231,7 +239,7 @@ def _values(parameters: Parameters) -> list[Any]:
 
 
 def _rows(connection: Connection, sql: str, parameters: Parameters) -> list[Row]:
-    # Binary: vectors would otherwise come as twice as many hexadecimal digits.
+    # Binary, since the text format doubles the size of vectors.
     return connection.execute(statement(sql), _values(parameters), binary=True).fetchall()
 
 

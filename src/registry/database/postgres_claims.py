@@ -1,4 +1,4 @@
-"""Claims as advisory locks of one session, which the server lets go with its connection."""
+"""Claims as advisory locks of one session, which the server releases with its connection."""
 
 import contextlib
 import threading
@@ -12,9 +12,9 @@ from registry.db import Row
 
 
 class PostgresClaims:
-    """Holds the claims of this process on a connection that is opened with the first of them.
+    """Holds the claims of this process on one connection, which the first claim opens.
 
-    Where it breaks every claim is lost, and may be had by others, while the work that was claimed still goes on.
+    If the connection breaks, all claims are lost and others may get them, while the claimed work continues.
     """
 
     def __init__(self, options: dict[str, Any]) -> None:
@@ -25,17 +25,17 @@ class PostgresClaims:
 
     @contextmanager
     def hold(self, name: str) -> Iterator[bool]:
-        """Hold a claim for the block and yield true, or false where another has it. Raises psycopg.Error."""
-        mine = self._take(name)
+        """Hold a claim for the block and yield true, or yield false if another has it. Raises psycopg.Error."""
+        is_claimed = self._take(name)
         try:
-            yield mine
+            yield is_claimed
         finally:
-            if mine:
+            if is_claimed:
                 self._release(name)
 
     def _take(self, name: str) -> bool:
         with self._lock:
-            if name in self._held:  # the server would let this session have it twice
+            if name in self._held:  # the server would give the lock to this session twice
                 return False
             try:
                 if self._connection is None:
@@ -46,9 +46,9 @@ class PostgresClaims:
             except psycopg.Error:
                 self._drop()
                 raise
-            if taken := bool(row and row[0]):
+            if is_taken := bool(row and row[0]):
                 self._held.add(name)
-            return taken
+            return is_taken
 
     def _release(self, name: str) -> None:
         with self._lock:
@@ -66,6 +66,6 @@ class PostgresClaims:
             self._connection = None
 
     def close(self) -> None:
-        """Let everything go."""
+        """Release all claims."""
         with self._lock:
             self._drop()

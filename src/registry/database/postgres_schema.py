@@ -1,29 +1,31 @@
-"""The schema in a PostgreSQL database: the same steps as in SQLite, said in its words."""
+"""The schema of a PostgreSQL database: the migrations, translated from SQLite."""
 
 import psycopg
 
 from registry.database.dialect import schema_statement
+from registry.database.migrations import MIGRATIONS
 from registry.db import DatabaseUnusable, Row
-from registry.migrations import MIGRATIONS
 
-_MIGRATING = 0x536B_526A_0003
-"""Key of an advisory lock."""
+_MIGRATION_LOCK = 0x536B_526A_0003
+"""The key of an advisory lock."""
 
 _PGVECTOR = (0, 8)
-"""The first release of pgvector whose index goes on where a filter leaves too little."""
+"""The first release of pgvector with iterative index scans."""
 
 
 def migrate(connection: psycopg.Connection[Row]) -> None:
-    """Bring the schema up to date in one transaction, however many replicas start at once. Raises DatabaseUnusable."""
-    if (encoding := _one(connection, "show server_encoding")) != "UTF8":
-        raise DatabaseUnusable(f"the PostgreSQL database is encoded in {encoding}: make one with encoding UTF8")
-    if _one(connection, "show transaction_read_only") == "on":
-        raise DatabaseUnusable("the PostgreSQL database takes no writes, as a standby does: start with --read-only")
+    """Migrate the schema in one transaction; several replicas may start at once. Raises DatabaseUnusable."""
+    if (encoding := _value(connection, "show server_encoding")) != "UTF8":
+        raise DatabaseUnusable(
+            f"the PostgreSQL database has the encoding {encoding}: create one with the encoding UTF8"
+        )
+    if _value(connection, "show transaction_read_only") == "on":
+        raise DatabaseUnusable("the PostgreSQL database is read-only, as a standby is: start with --read-only")
     with connection.transaction():
-        connection.execute("select pg_advisory_xact_lock(%s)", (_MIGRATING,))
+        connection.execute("select pg_advisory_xact_lock(%s)", (_MIGRATION_LOCK,))
         version = _version(connection)
         _refuse_newer(version)
-        _take_pgvector(connection)
+        _ensure_pgvector(connection)
         for statements in MIGRATIONS[version:]:
             for sql in statements:
                 connection.execute(schema_statement(sql).encode())
@@ -31,12 +33,14 @@ def migrate(connection: psycopg.Connection[Row]) -> None:
 
 
 def check_schema(connection: psycopg.Connection[Row]) -> None:
-    """Refuse a database that would have to be written to before it can be read. Raises DatabaseUnusable."""
-    there = _one(connection, "select to_regclass('skill_registry_schema')") is not None
-    version = _version(connection) if there else 0
+    """Refuse a database that needs a migration, which a read-only replica cannot run. Raises DatabaseUnusable."""
+    has_schema = _value(connection, "select to_regclass('skill_registry_schema')") is not None
+    version = _version(connection) if has_schema else 0
     _refuse_newer(version)
     if version < len(MIGRATIONS):
-        raise DatabaseUnusable("the database has no catalog of this release yet: start a replica that may write first")
+        raise DatabaseUnusable(
+            "the database has no catalog of this release yet: start a replica without --read-only first"
+        )
 
 
 def _refuse_newer(version: int) -> None:
@@ -48,20 +52,22 @@ def _refuse_newer(version: int) -> None:
 
 
 def _version(connection: psycopg.Connection[Row]) -> int:
-    """Return the version of the schema, 0 in an empty database. Raises DatabaseUnusable for another program's."""
-    if _one(connection, "select to_regclass('skill_registry_schema')") is not None:
-        return int(str(_one(connection, "select version from skill_registry_schema")))
-    if _one(connection, "select count(*) from pg_tables where schemaname = current_schema()"):
-        raise DatabaseUnusable("the database holds another program's tables: make an empty one for skill-registry")
+    """Return the schema version, 0 for an empty database. Raises DatabaseUnusable for another program's database."""
+    if _value(connection, "select to_regclass('skill_registry_schema')") is not None:
+        return int(str(_value(connection, "select version from skill_registry_schema")))
+    if _value(connection, "select count(*) from pg_tables where schemaname = current_schema()"):
+        raise DatabaseUnusable(
+            "the database holds tables of another program: create an empty database for skill-registry"
+        )
     connection.execute("create table skill_registry_schema (version bigint not null)")
-    connection.execute("insert into skill_registry_schema values (0)")
+    connection.execute("insert into skill_registry_schema (version) values (0)")
     return 0
 
 
-def _take_pgvector(connection: psycopg.Connection[Row]) -> None:
-    """Make the extension that keeps vectors, where it is not there yet. Raises DatabaseUnusable."""
+def _ensure_pgvector(connection: psycopg.Connection[Row]) -> None:
+    """Create the extension pgvector if it does not exist yet. Raises DatabaseUnusable."""
     find = "select extversion from pg_extension where extname = 'vector'"
-    if (version := _one(connection, find)) is None:
+    if (version := _value(connection, find)) is None:
         try:
             with connection.transaction():
                 connection.execute("create extension vector")
@@ -71,11 +77,13 @@ def _take_pgvector(connection: psycopg.Connection[Row]) -> None:
             ) from None
         except (psycopg.errors.UndefinedFile, psycopg.errors.FeatureNotSupported):
             raise DatabaseUnusable("the PostgreSQL server has no pgvector: install pgvector 0.8 or newer") from None
-        version = _one(connection, find)
+        version = _value(connection, find)
     if tuple(int(part) for part in str(version).split(".")[:2]) < _PGVECTOR:
-        raise DatabaseUnusable(f"pgvector {version} is too old: have 0.8 or newer, and 'alter extension vector update'")
+        raise DatabaseUnusable(
+            f"pgvector {version} is too old: install 0.8 or newer and run 'alter extension vector update'"
+        )
 
 
-def _one(connection: psycopg.Connection[Row], sql: str) -> object:
+def _value(connection: psycopg.Connection[Row], sql: str) -> object:
     row = connection.execute(sql.encode()).fetchone()
     return row[0] if row else None

@@ -1,4 +1,4 @@
-"""SQLite through sqlite-utils: one file, one writer, a reader a thread."""
+"""The SQLite database, through sqlite-utils: one file, one writer, and a reader for each thread."""
 
 import contextlib
 import os
@@ -11,18 +11,18 @@ from pathlib import Path
 
 import sqlite_utils
 
-from registry.atomic_files import temporary_path
 from registry.database import file_claims
-from registry.db import DatabaseFull, DatabaseUnavailable, DatabaseUnusable, Parameters, Row, Transaction
-from registry.migrations import MIGRATIONS
+from registry.database.migrations import MIGRATIONS
+from registry.db import CommitHooks, DatabaseFull, DatabaseUnavailable, DatabaseUnusable, Parameters, Row, Transaction
+from registry.runtime.atomic_files import temporary_path
 
 APPLICATION_ID = 0x536B526A
-"""Written into the file's header, so that another program's database is recognised and left alone."""
+"""Stored in the header of the file, so that the database of another program is recognized and not changed."""
 
-_LOOK_SECONDS = 0.05
-"""How often the file is asked whether others have written: a few microseconds each time."""
+_POLL_SECONDS = 0.05
+"""How often the file is checked for commits of other processes, which takes a few microseconds."""
 
-_DOWN = frozenset(
+_UNAVAILABLE = frozenset(
     {
         sqlite3.SQLITE_BUSY,
         sqlite3.SQLITE_LOCKED,
@@ -37,18 +37,18 @@ _BACKUP_BUSY_SECONDS = 30.0
 
 
 class SqliteTransaction(Transaction):
-    """A transaction on the connection that writes."""
+    """A transaction on the writing connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         super().__init__()
         self._connection = connection
 
     def execute(self, sql: str, parameters: Parameters = ()) -> int:
-        """Run a statement and return how many rows it changed."""
+        """Run a statement and return the number of changed rows."""
         return self._connection.execute(sql, parameters).rowcount
 
     def execute_many(self, sql: str, rows: Sequence[Parameters]) -> int:
-        """Run a statement for every row of parameters and return how many rows it changed."""
+        """Run a statement for every row of parameters and return the number of changed rows."""
         return self._connection.executemany(sql, rows).rowcount
 
     def read(self, sql: str, parameters: Parameters = ()) -> list[Row]:
@@ -59,14 +59,14 @@ class SqliteTransaction(Transaction):
 class SqliteDatabase:
     """`registry.db.Database` as a SQLite file in WAL mode with synchronous=FULL.
 
-    Reads run on a connection of the calling thread. Each write is a `BEGIN IMMEDIATE` transaction; a lock held by
-    another process is waited for `busy_seconds`, then DatabaseUnavailable is raised.
+    Reads run on a connection of the calling thread. Each write is a `BEGIN IMMEDIATE` transaction. It waits
+    `busy_seconds` for a lock of another process, then raises DatabaseUnavailable.
     """
 
     def __init__(self, path: Path, busy_seconds: float = 5.0) -> None:
         self.path = path
         self._busy_seconds = busy_seconds
-        self.before_commit: Callable[[Transaction], None] = lambda transaction: None
+        self.hooks = CommitHooks()
         self.is_read_only = False
         self._local = threading.local()
         self._open: list[sqlite_utils.Database] = []
@@ -81,7 +81,7 @@ class SqliteDatabase:
         except BaseException as error:
             self.close()
             if isinstance(error, sqlite3.DatabaseError):
-                _tell(error)
+                _translate_error(error)
             raise
 
     def _connect(self) -> sqlite3.Connection:
@@ -106,56 +106,59 @@ class SqliteDatabase:
         try:
             return self._reader().execute(sql, parameters).fetchall()
         except sqlite3.DatabaseError as error:
-            _tell(error)
+            _translate_error(error)
             raise
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
-        """Run the block in a transaction: committed durably when it ends, rolled back when it raises."""
+        """Run the block in a transaction, which commits durably at its end and rolls back if it raises."""
         try:
             with self._lock, _transaction(self._writer) as transaction:
                 yield transaction
-                self.before_commit(transaction)
+                self.hooks.run_before(transaction)
         except sqlite3.DatabaseError as error:
-            _tell(error)
+            _translate_error(error)
             raise
+        self.hooks.run_after(transaction)
 
     def changed(self, seconds: float) -> bool:
-        """Wait for a commit of anybody since the call before, `seconds` at most; return whether there was one."""
+        """Wait at most `seconds` for a commit since the previous call; return whether there was one."""
         deadline = time.monotonic() + seconds
         while (version := self.read("pragma data_version")[0][0]) == getattr(self._local, "version", None):
             if time.monotonic() >= deadline:
                 return False
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(_POLL_SECONDS)
         self._local.version = version
         return True
 
     @contextmanager
     def claim(self, name: str) -> Iterator[bool]:
-        """Claim a piece of work for the block: true where it was to be had, false where somebody else has it."""
+        """Claim a piece of work for the block; yield false if another thread or process has it."""
         with contextlib.ExitStack() as stack:
             try:
-                mine = stack.enter_context(file_claims.hold(self.path.with_name(f"{self.path.name}-claims"), name))
+                folder = self.path.with_name(f"{self.path.name}-claims")
+                is_claimed = stack.enter_context(file_claims.hold(folder, name))
             except OSError as error:
                 raise DatabaseUnavailable(str(error)) from error
-            yield mine
+            yield is_claimed
 
     def lead(self) -> bool:
-        """Return true: the lock of the data directory and the number of a worker say who leads."""
+        """Return true: the lock of the data directory and the worker number decide who is the leader."""
         return True
 
     def close(self) -> None:
-        """Close every connection; call when no other thread uses the database any more."""
+        """Close all connections. No other thread may use the database any more."""
         for database in self._open:
             database.close()
         self._open.clear()
 
 
-def backup(path: Path, target: Path, meanwhile: Callable[[], None] = lambda: None) -> None:
-    """Write a copy of a database that others go on reading and writing: its state at one moment, whatever its schema.
+def backup(path: Path, target: Path, on_snapshot: Callable[[], None] = lambda: None) -> None:
+    """Copy a database in use, with any schema version, as a consistent snapshot.
 
-    `meanwhile` is called at that moment, while every writer waits, so it must be quick: what it does outside of the
-    database fits the copy. The copy is its owner's alone. Raises DatabaseUnusable, DatabaseUnavailable, DatabaseFull.
+    `on_snapshot` runs at the moment of the snapshot while all writers wait, so it must be quick. Files that it copies
+    are consistent with the snapshot. Only the owner can read the copy. Raises DatabaseUnusable, DatabaseUnavailable,
+    DatabaseFull.
     """
     _check_header(path)
     target.touch(mode=0o600, exist_ok=False)
@@ -166,30 +169,32 @@ def backup(path: Path, target: Path, meanwhile: Callable[[], None] = lambda: Non
     ):
         try:
             with _transaction(writer):
-                meanwhile()
+                on_snapshot()
                 reader.execute("begin")
-                reader.execute("select 1 from sqlite_schema").fetchone()  # a read is what fixes the moment it sees
+                reader.execute(
+                    "select 1 from sqlite_schema"
+                ).fetchone()  # a read transaction gets its snapshot with the first read
             reader.backup(copy)
         except sqlite3.OperationalError as error:
-            _tell(error)
+            _translate_error(error)
             raise
 
 
-def _tell(error: sqlite3.DatabaseError) -> None:
-    """Raise what an error means to callers; return where it is a fault of ours."""
-    # SQLite keeps the kind of an error in the low byte of its extended codes.
+def _translate_error(error: sqlite3.DatabaseError) -> None:
+    """Translate an error to those of `registry.db`; return if it is a programming error."""
+    # The low byte of an extended error code is the primary code.
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_FULL:
         raise DatabaseFull(str(error)) from error
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         raise DatabaseUnusable("the database file is damaged: restore it from a backup") from error
-    if code in _DOWN:
+    if code in _UNAVAILABLE:
         raise DatabaseUnavailable(str(error)) from error
 
 
 @contextmanager
 def _transaction(connection: sqlite3.Connection) -> Iterator[Transaction]:
-    # Immediate: a read transaction that turns into a write fails at once when another write came between.
+    # Immediate, since a read transaction that becomes a write fails at once after another write.
     connection.execute("begin immediate")
     try:
         yield SqliteTransaction(connection)
@@ -201,7 +206,7 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[Transaction]:
 
 
 def migrate(connection: sqlite3.Connection) -> None:
-    """Bring the schema up to date, each step with its number in one transaction. Raises DatabaseUnusable."""
+    """Migrate the schema, each migration with its number in one transaction. Raises DatabaseUnusable."""
     version = _schema_version(connection)
     if version > len(MIGRATIONS):
         raise DatabaseUnusable(
@@ -210,7 +215,7 @@ def migrate(connection: sqlite3.Connection) -> None:
         )
     for number, statements in enumerate(MIGRATIONS[version:], version + 1):
         with _transaction(connection) as transaction:
-            if _schema_version(connection) >= number:  # another process was quicker
+            if _schema_version(connection) >= number:  # another process was first
                 continue
             for statement in statements:
                 transaction.execute(statement)
@@ -222,31 +227,31 @@ def _schema_version(connection: sqlite3.Connection) -> int:
 
 
 def _create(path: Path) -> None:
-    """Make the file whole under another name first: a crash half-way never leaves one that is refused later.
+    """Create the file under a temporary name and link it when complete, so a crash leaves no unusable file.
 
-    Where another process was quicker its file stays: it may have written to it already.
+    If another process was first, its file stays, since it may contain data already.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = temporary_path(path.parent, "database-")
-    temporary.touch(mode=0o600)  # it may hold what nobody else should read; the files beside it get the same mode
+    temporary.touch(mode=0o600)  # private content; SQLite gives its other files the same mode
     connection = sqlite3.connect(temporary, isolation_level=None)
     try:
         connection.execute(f"pragma application_id = {APPLICATION_ID}")
         migrate(connection)
         connection.close()
         with contextlib.suppress(FileExistsError):
-            os.link(temporary, path)  # unlike a rename this fails where the name is taken
+            os.link(temporary, path)  # unlike a rename, a link fails if the name exists
     finally:
         connection.close()
         temporary.unlink()
 
 
 def _check_header(path: Path) -> None:
-    """Refuse a file that is not ours before SQLite opens, and so changes, it. Raises DatabaseUnusable."""
+    """Refuse a file of another program before SQLite opens and changes it. Raises DatabaseUnusable."""
     with path.open("rb") as file:
         header = file.read(100)
-    ours = header[:16] == b"SQLite format 3\0" and int.from_bytes(header[68:72], "big") == APPLICATION_ID
-    if not ours:
+    is_registry = header[:16] == b"SQLite format 3\0" and int.from_bytes(header[68:72], "big") == APPLICATION_ID
+    if not is_registry:
         raise DatabaseUnusable(
             f"{path.name} is not a skill registry database: move it away, or choose another data directory"
         )

@@ -44,10 +44,10 @@ COMMANDS = (
         severity="medium",
         message="what is downloaded is run unseen",
         pattern=(
-            r"(?i)\b(?:curl|wget)[ \t]+(?:-|[\"'<$]|"
+            r"(?im)\b(?:curl|wget)[ \t]+(?:-|[\"'<$]|"
             r"[a-z0-9-]{1,60}[./:])[^\n]{0,300}?\|[ \t]*(?:sudo[ \t]+(?:-\w+[ \t]+)?)?"
             r"(?:[a-z/]{0,12}/)?(?:(?:ba|z|da|k|a|c|fi)?sh\b(?![ \t]+-c|\.)|"
-            r"(?:python3?|perl|ruby|node|php)(?:[ \t]+-)?[ \t]*(?:$|[\n`\"'&;)]))"
+            r"(?:python3?|perl|ruby|node|php)(?:[ \t]+-)?[ \t]*(?:$|[`\"'&;)]))"
         ),
         words=_FETCHERS,
         unless=("known-installer", "insecure-download-and-run"),
@@ -57,11 +57,11 @@ COMMANDS = (
         severity="medium",
         message="a shell runs the output of a download",
         pattern=(
-            r"(?i)(?:\b(?:ba|z|da|k)?sh|\beval|\bsource|(?:^|[\s;&])\.)[ \t]+(?:-\w{1,4}[ \t]+)?[\"']?"
+            r"(?i)(?:\b(?:ba|z|da|k)?sh|\beval|\bsource|(?<![^\s;&])\.)[ \t]+(?:-\w{1,4}[ \t]+)?[\"']?"
             r"(?:<\(|\$\(|`)[ \t]*(?:curl|wget)\b(?![ \t]+-[a-z]{1,8}[ \t]+[\"']?https://raw\.githubusercontent\.com/"
             r"(?:homebrew/install|ohmyzsh/ohmyzsh)/)"
         ),
-        hints=tuple(f"{opening}{fetcher}" for opening in ("<(", "$(", "`", "( ") for fetcher in _FETCHERS),
+        words=_FETCHERS,
     ),
     Rule(
         id="powershell-download-and-run",
@@ -139,10 +139,10 @@ COMMANDS = (
             r"\bfsockopen[ \t]*\([^\n]{0,120}?\b(?:exec|proc_open|shell_exec)\b|"
             r"\bnew-object[ \t]+(?:system\.)?net\.sockets\.tcpclient\b"
         ),
+        words=("nc",),
         hints=(
             "/dev/tcp",
             "/dev/udp",
-            "nc -",
             "ncat",
             "netcat",
             "mkfifo",
@@ -158,9 +158,10 @@ COMMANDS = (
         severity="medium",
         message="a command removes everything there is",
         pattern=(
-            r"\brm[ \t]+-(?:rf|fr|r[ \t]+-f|Rf)[ \t]+(?:--no-preserve-root[ \t]+)?(?:/|~|\$HOME|\"\$HOME\")/?\*?"
-            r"[ \t]*(?:$|[\n;&|])|:\(\)[ \t]*\{[ \t]*:[ \t]*\|[ \t]*:"
+            r"(?m)\brm[ \t]+-(?:rf|fr|r[ \t]+-f|Rf)[ \t]+(?:--no-preserve-root[ \t]+)?(?:/|~|\$HOME|\"\$HOME\")/?\*?"
+            r"[ \t]*(?:$|[;&|])|:\(\)[ \t]*\{[ \t]*:[ \t]*\|[ \t]*:"
         ),
-        hints=("rm -", ":()"),
+        words=("rm",),
+        hints=(":()",),
     ),
 )

@@ -1,47 +1,34 @@
 """The rules applied to a text and to the texts of a folder."""
 
-import re
-from collections.abc import Iterable, Iterator
-from functools import cache
-from itertools import islice
 from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from registry.findings.finding import RISKS, Finding, SkillFindings, risk
-from registry.findings.hints import Span, hinted_spans
-from registry.findings.rule import Rule
-from registry.findings.rules import RULES
+from registry.domain.file_names import shown
+from registry.domain.findings import RISKS, Finding, SkillFindings, risk
+from registry.findings.matching import matches
 from registry.skill_folder.tree import SKILL_FILE, list_files
 
-ENGINE = 2
+ENGINE = 3
 """The version of the rules; a change of what they find is a new one."""
 
-OF_THESE_RULES = f'%"engine":{ENGINE},"findings":%'
+CURRENT_RULES = f'%"engine":{ENGINE},"findings":%'
 """What SQL's `like` knows the encoded findings of this version by: within a text of theirs, quotes are escaped."""
 
 MAX_FILE = 1024 * 1024
 MAX_FOLDER = 8 * 1024 * 1024
-_MAX_A_RULE = 3
-_MAX_MATCHES = 100
 _MAX_FINDINGS = 100
 _BINARY_SNIFF = 8 * 1024
 _PROSE = frozenset({".md", ".mdx", ".markdown", ".txt", ".rst", ".toml", ""})
 _TEXTS = _PROSE | frozenset({".sh", ".bash", ".zsh", ".py", ".js", ".mjs", ".ts", ".ps1", ".bat", ".cmd", ".rb", ".pl"})
 """What is read as text even where it holds NUL: shells pass over that, and PowerShell reads UTF-16."""
-_CONTINUED = re.compile(r"\\\r?\n")
-_INVISIBLE = re.compile(
-    r"[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\u3164\ufe00-\ufe0e\ufeff\uffa0\U000e0000-\U000e01ef]"
-)
-_UNHINTED = tuple(rule.id for rule in RULES if not rule.hints and not rule.words)
-"""The rules for invisible characters."""
 
 
 def scan_folder(folder: Path) -> SkillFindings:
     """Look into the texts of a skill's own files. Raises OSError when the folder cannot be listed."""
     scan = TextScan()
     for file in list_files(folder):
-        scan.look(file.path, _head(folder / file.path))
+        scan.look(shown(file.path), _head(folder / file.path))
     return skill_findings(scan.findings())
 
 
@@ -102,53 +89,22 @@ def _suffix(path: str) -> str:
 def scan_text(file: str, text: str) -> list[Finding]:
     """Return what the rules find in the text of a file, in order of line; at most three findings a rule."""
     # A command over several lines is one.
-    joined = _CONTINUED.sub(lambda broken: " " * len(broken[0]), text) if "\\" in text else text
-    spans = hinted_spans(joined)
-    if not text.isascii() and (hidden := list(_invisible_lines(joined))):
-        spans |= dict.fromkeys(_UNHINTED, hidden)
-    if not spans:
-        return []
-    return sorted(_found(file, joined, text, spans), key=lambda finding: finding.line or 0)
-
-
-def _invisible_lines(text: str) -> Iterator[Span]:
-    end = 0
-    while match := _INVISIBLE.search(text, end):
-        start, end = match.span()
-        start, end = text.rfind("\n", 0, start) + 1, text.find("\n", end)
-        end = len(text) if end < 0 else end
-        yield start, end
-
-
-def _found(file: str, text: str, original: str, spans: dict[str, list[Span]]) -> Iterator[Finding]:
-    prose = _suffix(file) in _PROSE
-    matched: dict[str, list[Span]] = {}
-    for rule, compiled in _compiled():
-        if rule.prose and not prose:
-            continue
-        others = [span for other in rule.unless for span in matched.get(other, ())]
-        matches = (
-            match.span() for start, end in spans.get(rule.id, ()) for match in compiled.finditer(text, start, end)
-        )
-        matched[rule.id] = [span for span in islice(matches, _MAX_MATCHES) if not _overlaps(span, others)]
-        for start, _ in matched[rule.id][:_MAX_A_RULE]:
-            yield Finding(
+    joined = text.replace("\\\r\n", "   ").replace("\\\n", "  ")
+    findings, line, counted = [], 1, 0
+    for rule, at in matches(joined, prose=_suffix(file) in _PROSE):
+        line += text.count("\n", counted, at)
+        counted = at
+        findings.append(
+            Finding(
                 kind="quality_warning",
                 severity=rule.severity,
                 rule=rule.id,
                 file=file,
-                line=original.count("\n", 0, start) + 1,
+                line=line,
                 message=rule.message,
             )
-
-
-@cache
-def _compiled() -> tuple[tuple[Rule, re.Pattern[str]], ...]:
-    return tuple((rule, re.compile(rule.pattern)) for rule in RULES)
-
-
-def _overlaps(span: Span, others: Iterable[Span]) -> bool:
-    return any(start < span[1] and span[0] < end for start, end in others)
+        )
+    return findings
 
 
 def _unread(file: str) -> Finding:

@@ -20,7 +20,10 @@ HIDDEN_TEXT = (
         id="invisible-run",
         severity="high",
         message="a run of invisible characters can carry a hidden text",
-        pattern=r"[\u200b-\u200d\u2060-\u2064\ufeff]{4}|[\ufe00-\ufe0e]{3}|[\U000e0100-\U000e01ef]{2}",
+        pattern=(
+            r"[\u200b-\u200d\u2060-\u2064\ufeff]{4,}(?![\u200b-\u200d\u2060-\u2064\ufeff])|"
+            r"[\ufe00-\ufe0e]{3,}(?![\ufe00-\ufe0e])|[\U000e0100-\U000e01ef]{2,}(?![\U000e0100-\U000e01ef])"
+        ),
     ),
     # Joiners between letters of other scripts and within emoji are spelling; within Latin words they are not.
     Rule(
@@ -38,7 +41,7 @@ HIDDEN_TEXT = (
             r"(?m)^[ \t]{0,8}name[ \t]{0,4}[:=][^\n]{0,100}?"
             r"(?:[A-Za-z][\u0370-\u03ff\u0400-\u052f]|[\u0370-\u03ff\u0400-\u052f][A-Za-z])"
         ),
-        hints=("name:", "name =", "name="),
+        words=("name",),
         prose=True,
     ),
 )

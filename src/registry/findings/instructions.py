@@ -22,16 +22,16 @@ INSTRUCTIONS = (
         severity="medium",
         message="the text tells the agent to hide what it does from the user",
         pattern=(
-            r"(?i)\b(?:do[ \t]+not|don['’]t|never|must[ \t]+not|without)[ \t\r\n]+(?:ever[ \t]+)?"
+            r"(?im)\b(?:do[ \t]+not|don['’]t|never|must[ \t]+not|without)[ \t\r\n]+(?:ever[ \t]+)?"
             r"(?:tell(?:ing)?|inform(?:ing)?|notify(?:ing)?|alert(?:ing)?|let(?:ting)?|mention(?:ing)?|"
             r"reveal(?:ing)?|disclos(?:e|ing))"
             r"[ \t\r\n]+(?:(?:this|that|it|any[ \t]+of[ \t]+this|these[ \t]+steps)[ \t\r\n]+to[ \t\r\n]+)?(?:the|"
             r"your)[ \t\r\n]+"
             r"(?:user|human|operator|owner)(?:[ \t\r\n]+(?:about[ \t]+(?:this|it|these|what)|that[ \t]+you|"
             r"what[ \t]+you|of[ \t]+this|"
-            r"know)\b|[ \t]*(?:[.!;\n]|$))"
+            r"know)\b|[ \t]*(?:[.!;]|$))"
         ),
-        hints=("the user", "your user", "human", "operator", "owner"),
+        words=("user", "human", "operator", "owner"),
         prose=True,
         across_lines=True,
     ),
@@ -48,18 +48,8 @@ INSTRUCTIONS = (
             r"[a-z0-9-]{1,40}@)"
         ),
         hints=(
-            "conversation",
-            "chat history",
-            "environment variables",
-            ".env file",
-            "api keys",
-            "credentials",
-            "passwords",
-            "private key",
-            "ssh key",
-            "system prompt",
-            "seed phrase",
-            "tokens",
+            *("conversation", "history", "variables", ".env", "keys", "credentials", "passwords", "tokens"),
+            *("private", "ssh", "prompt", "phrase"),
         ),
         prose=True,
     ),

@@ -23,19 +23,19 @@ CREDENTIALS = (
             r"\.ssh/id_|\.aws/credentials)|"
             r"\bscp\b[^\n]{0,80}?\.ssh/id_(?!\w{1,12}\.pub)[^\n]{1,80}?[\w.]@?[\w.-]{1,60}:"
         ),
-        words=("curl", "wget"),
-        hints=(" nc ", "ncat", "netcat", ".environ", "process.env", ".ssh"),
+        words=("curl", "wget", "nc"),
+        hints=("ncat", "netcat", ".environ", "process.env", ".ssh", ".aws/credentials"),
     ),
     Rule(
         id="credential-read",
         severity="medium",
         message="a file of credentials is read or copied",
         pattern=(
-            r"(?i)\b(?:cat|cp|less|more|head|tail|base64|xxd|strings|tar|zip|rsync|get-content|type|open|readfile"
+            r"(?im)\b(?:cat|cp|less|more|head|tail|base64|xxd|strings|tar|zip|rsync|get-content|type|open|readfile"
             r"|readfilesync|read_text|read)\b[^\n]{0,100}?"
-            r"(?:\.ssh/(?:id_(?:rsa|dsa|ecdsa|ed25519)(?!\.pub|\w)|\*)|\.ssh/?(?=[ \t]*(?:$|[\n|;&`\"']))|"
+            r"(?:\.ssh/(?:id_(?:rsa|dsa|ecdsa|ed25519)(?!\.pub|\w)|\*)|\.ssh/?(?=[ \t]*(?:$|[|;&`\"']))|"
             r"\.aws/credentials\b|\.gnupg/(?:private|secring)|\.git-credentials\b|/etc/shadow\b|"
-            r"\.netrc\b(?=[ \t]*(?:$|[\n|]))|"
+            r"\.netrc\b(?=[ \t]*(?:$|\|))|"
             r"google/chrome/[^\n]{0,40}?(?:login data|cookies)|\.mozilla/firefox/[^\n]{0,40}?logins\.json|"
             r"\.config/gcloud/(?:credentials|application_default)|\bwallet\.dat\b)"
         ),
@@ -105,7 +105,10 @@ PERSISTENCE = (
             r"/etc)/"
             r"(?:\.(?:bash|zsh|)_?(?:rc|profile|login|env)|cron|rc\.local|profile|systemd))"
         ),
-        hints=("crontab", "/.bash", "/.zsh", "/.profile", "/etc/"),
+        hints=(
+            *("crontab", "/cron", "/rc.local", "/profile", "/systemd"),
+            *("/.bash", "/.zsh", "/._", "/.rc", "/.profile", "/.login", "/.env"),
+        ),
     ),
     Rule(
         id="agent-hooks",
@@ -128,7 +131,17 @@ PERSISTENCE = (
             r"\bsystemctl[ \t]+(?:--user[ \t]+)?enable\b|\bschtasks\b[^\n]{0,20}/create\b|\bcurrentversion\\run\b|"
             r">>[ \t]*[\"']?(?:~|\$home)/\.(?:bashrc|zshrc|profile|bash_profile|zprofile|zshenv)\b"
         ),
-        hints=("crontab", "launchctl", "systemctl", "schtasks", "currentversion\\run", ">>"),
+        hints=(
+            "crontab",
+            "launchctl",
+            "systemctl",
+            "schtasks",
+            "currentversion\\run",
+            "/.bash",
+            "/.zsh",
+            "/.profile",
+            "/.zprofile",
+        ),
         unless=("hidden-start",),
     ),
 )

@@ -1,14 +1,14 @@
-"""The way out: what is fetched from elsewhere comes through here, or through git under the same rules."""
+"""Outgoing requests: the guarded HTTP client, and git under the same rules."""
 
-from registry.outbound.addresses import AddressPolicy, OutboundError, Target, parse_url, shown
-from registry.outbound.client import Answer, Outbound, Validators, basic_authorization
+from registry.domain.addresses import AddressPolicy, Endpoint, OutboundError, parse_url, shown
+from registry.outbound.client import FetchedResponse, OutboundClient, Validators, basic_authorization
 
 __all__ = [
     "AddressPolicy",
-    "Answer",
-    "Outbound",
+    "Endpoint",
+    "FetchedResponse",
+    "OutboundClient",
     "OutboundError",
-    "Target",
     "Validators",
     "basic_authorization",
     "parse_url",

@@ -1,4 +1,4 @@
-"""The one outgoing HTTP client: public addresses only, within a time and a size."""
+"""The outgoing HTTP client: it reaches only public addresses, within time and size limits."""
 
 import base64
 import ssl
@@ -11,7 +11,7 @@ import httpcore
 import httpx
 
 from registry import __version__
-from registry.outbound.addresses import AddressPolicy, OutboundError, Target, parse_url, shown
+from registry.domain.addresses import AddressPolicy, Endpoint, OutboundError, parse_url, shown
 from registry.outbound.connection import CheckedBackend, Deadline
 
 MAX_REDIRECTS = 5
@@ -22,14 +22,14 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 class Validators(NamedTuple):
-    """What an answer said of its state, to ask again only for what has changed since (RFC 9110, section 8.8)."""
+    """The validators of a response, for conditional requests (RFC 9110, section 8.8)."""
 
     etag: str = ""
     last_modified: str = ""
 
 
-class Answer(NamedTuple):
-    """A fetched document. `body` is None where it has not changed since the validators sent; `url` is the final one."""
+class FetchedResponse(NamedTuple):
+    """A fetched document. `url` is the final one; `body` is None if it has not changed since the validators."""
 
     url: str
     body: bytes | None
@@ -42,34 +42,35 @@ class _Opened(NamedTuple):
     header: dict[str, str]
 
 
-class Outbound:
-    """Fetches URLs. Proxies, cookies, environment and compression are left alone.
+class OutboundClient:
+    """Fetches URLs. It uses no proxies, cookies, environment variables or compression.
 
     Args:
-        policy: Which addresses may be reached.
-        certificates: Whom to trust over https; by default whom the system trusts.
+        policy: The addresses that may be reached.
+        certificates: The trusted certificates for https; by default those of the system.
     """
 
     def __init__(self, policy: AddressPolicy, certificates: ssl.SSLContext | None = None) -> None:
         self.policy = policy
         self._certificates = certificates or ssl.create_default_context()
 
-    def get(self, url: str, *, limit: int, seconds: float, known: Validators | None = None) -> Answer:
-        """Return the document at `url`, at most `limit` bytes, within `seconds` in all.
+    def get(self, url: str, *, limit: int, seconds: float, known: Validators | None = None) -> FetchedResponse:
+        """Return the document at `url`, at most `limit` bytes, within `seconds` in total.
 
-        Raises OutboundError, also for every status but 200, and 304 where `known` was sent.
+        `known` makes the request conditional. Raises OutboundError, also for every status except 200, and except 304 of
+        a conditional request.
         """
         known = known or Validators()
         with self._open(url, Deadline(seconds), known) as opened:
             validators = Validators(opened.header.get("etag", ""), opened.header.get("last-modified", ""))
             if opened.response.status == 304 and any(known):
-                return Answer(opened.url, None, known)
-            return Answer(opened.url, b"".join(_limited(opened, limit)), validators)
+                return FetchedResponse(opened.url, None, known)
+            return FetchedResponse(opened.url, b"".join(_limited(opened, limit)), validators)
 
     def download(self, url: str, target: Path, *, limit: int, seconds: float) -> None:
-        """Write the file at `url` to `target`, which must not exist yet; nothing is left of one that fails.
+        """Write the file at `url` to `target`, which must not exist yet. A failure leaves no file.
 
-        Raises OutboundError, FileExistsError and other OSErrors of the disk.
+        Raises OutboundError, FileExistsError and other OSErrors.
         """
         with self._open(url, Deadline(seconds), Validators()) as opened, target.open("xb") as file:
             try:
@@ -80,18 +81,18 @@ class Outbound:
                 raise
 
     def post(self, url: str, body: bytes, headers: Mapping[str, str], *, seconds: float) -> int:
-        """Send `body` to `url` and return the status of the answer, whose body is not read. Redirects are not followed.
+        """Send `body` to `url` and return the response status. It follows no redirects and reads no response body.
 
         Raises OutboundError.
         """
         target = parse_url(url)
-        sent = _headers(target.credentials, Validators()) | dict(headers)
-        with self._request("POST", target, sent, Deadline(seconds), body) as response:
+        all_headers = _headers(target.credentials, Validators()) | dict(headers)
+        with self._request("POST", target, all_headers, Deadline(seconds), body) as response:
             return response.status
 
     @contextmanager
     def _open(self, url: str, deadline: Deadline, known: Validators) -> Iterator[_Opened]:
-        """Yield the answer at the end of the redirects."""
+        """Yield the response after all redirects."""
         target = parse_url(url)
         credentials = target.credentials
         for _ in range(MAX_REDIRECTS + 1):
@@ -100,17 +101,17 @@ class Outbound:
                 if response.status not in _REDIRECTS:
                     yield _Opened(str(target.url), response, header)
                     return
-            following = _redirected(target, header.get("location", ""))
-            if (following.host, following.port) != (target.host, target.port):
-                credentials = following.credentials
-            target = following
+            next_target = _redirect_target(target, header.get("location", ""))
+            if (next_target.host, next_target.port) != (target.host, target.port):
+                credentials = next_target.credentials
+            target = next_target
         raise OutboundError(f"{shown(url)} is redirected more than {MAX_REDIRECTS} times")
 
     @contextmanager
     def _request(
-        self, method: str, target: Target, headers: _Headers, deadline: Deadline, body: bytes | None = None
+        self, method: str, target: Endpoint, headers: _Headers, deadline: Deadline, body: bytes | None = None
     ) -> Iterator[httpcore.Response]:
-        where = shown(str(target.url))
+        name = shown(str(target.url))
         backend = CheckedBackend(self.policy, deadline)
         try:
             with (
@@ -119,14 +120,14 @@ class Outbound:
             ):
                 yield response
         except (httpcore.TimeoutException, TimeoutError):
-            raise OutboundError(f"{where} did not answer in time") from None
+            raise OutboundError(f"{name} did not answer in time") from None
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol) as error:
             reason = " ".join(str(error).split())[:200] or type(error).__name__
-            raise OutboundError(f"{where} cannot be read: {reason}") from None
+            raise OutboundError(f"{name} cannot be read: {reason}") from None
 
 
 def _headers(credentials: tuple[str, str] | None, known: Validators) -> _Headers:
-    # Compression would make the size limit one of what is sent, not of what is unpacked.
+    # With compression, the size limit would apply to the compressed size only.
     headers: _Headers = {
         "User-Agent": f"skill-registry/{__version__}",
         "Accept": "*/*",
@@ -142,30 +143,30 @@ def _headers(credentials: tuple[str, str] | None, known: Validators) -> _Headers
 
 
 def basic_authorization(credentials: tuple[str, str]) -> str:
-    """Return the value of an `Authorization` header for a user and a password (RFC 7617)."""
+    """Return the value of an `Authorization` header for a user and password (RFC 7617)."""
     return "Basic " + base64.b64encode(":".join(credentials).encode()).decode("ascii")
 
 
-def _redirected(target: Target, location: str) -> Target:
+def _redirect_target(target: Endpoint, location: str) -> Endpoint:
     try:
-        following = parse_url(str(target.url.join(location)) if location else "")
+        next_target = parse_url(str(target.url.join(location)) if location else "")
     except (httpx.InvalidURL, ValueError):
-        raise OutboundError(f"{shown(str(target.url))} is redirected to what is no URL") from None
-    if target.url.scheme == "https" and following.url.scheme != "https":
+        raise OutboundError(f"{shown(str(target.url))} is redirected to an invalid URL") from None
+    if target.url.scheme == "https" and next_target.url.scheme != "https":
         raise OutboundError(f"{shown(str(target.url))} is redirected from https to http")
-    return following
+    return next_target
 
 
 def _limited(opened: _Opened, limit: int) -> Iterator[bytes]:
-    """Yield the body in pieces, counted as they come, whatever its announced length."""
-    where = shown(opened.url)
+    """Yield the body in chunks, and count their size, since the announced length may be wrong."""
+    name = shown(opened.url)
     if opened.response.status != 200:
-        raise OutboundError(f"{where} answers with status {opened.response.status}")
+        raise OutboundError(f"{name} answers with status {opened.response.status}")
     if opened.header.get("content-encoding", "identity").lower() != "identity":
-        raise OutboundError(f"{where} answers with a compressed body, which was not asked for")
+        raise OutboundError(f"{name} answers with a compressed body, although none was requested")
     received = 0
     for chunk in opened.response.iter_stream():
         received += len(chunk)
         if received > limit:
-            raise OutboundError(f"{where} is larger than {limit:,} bytes")
+            raise OutboundError(f"{name} is larger than {limit:,} bytes")
         yield chunk

@@ -1,4 +1,4 @@
-"""Connections of the outgoing client: to a checked address and no other, and over at a set moment."""
+"""Connections of the outgoing client: only to checked addresses, and only until a deadline."""
 
 import ssl
 import time
@@ -7,19 +7,19 @@ from typing import Any
 
 import httpcore
 
-from registry.outbound.addresses import AddressPolicy
+from registry.domain.addresses import AddressPolicy
 
 _CONNECT_SECONDS = 5.0
 
 
 class Deadline:
-    """A moment after which nothing is waited for any more."""
+    """The moment by which a request must be complete."""
 
     def __init__(self, seconds: float) -> None:
         self._at = time.monotonic() + seconds
 
     def left(self) -> float:
-        """Return the seconds left. Raises httpcore.ReadTimeout when there are none."""
+        """Return the seconds left. Raises httpcore.ReadTimeout after the deadline."""
         left = self._at - time.monotonic()
         if left <= 0:
             raise httpcore.ReadTimeout
@@ -27,7 +27,7 @@ class Deadline:
 
 
 class CheckedBackend(httpcore.NetworkBackend):
-    """Resolves a name once, checks every address of it and connects to these: there is no second look-up to fool."""
+    """Resolves a name once, checks all its addresses and connects to one of them, so DNS rebinding has no effect."""
 
     def __init__(self, policy: AddressPolicy, deadline: Deadline) -> None:
         self._policy = policy
@@ -59,7 +59,7 @@ class CheckedBackend(httpcore.NetworkBackend):
 
 
 class _TimedStream(httpcore.NetworkStream):
-    """A stream on which every wait ends at the deadline, however small the pieces in which bytes come."""
+    """A stream whose reads and writes end at the deadline, even if bytes arrive one by one."""
 
     def __init__(self, inner: httpcore.NetworkStream, deadline: Deadline) -> None:
         self._inner = inner
@@ -77,7 +77,7 @@ class _TimedStream(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        # The name, not the address, is what the certificate must be of.
+        # The certificate must match the name, not the address.
         return _TimedStream(self._inner.start_tls(ssl_context, server_hostname, self._deadline.left()), self._deadline)
 
     def get_extra_info(self, info: str) -> Any:

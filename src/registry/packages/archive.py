@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-from registry.packages.limits import Limits
+from registry.packages.limits import PackageLimits
 from registry.packages.refusal import malformed, unsafe
 from registry.packages.tree import check_tree
 from registry.packages.zip_records import STORED, STREAMED, Header, LocalHeader, read_directory, read_local
@@ -21,7 +21,7 @@ class _Member(NamedTuple):
 class Archive:
     """An archive whose records and names are in order. Its contents are checked as they are read."""
 
-    def __init__(self, file: BinaryIO, limits: Limits) -> None:
+    def __init__(self, file: BinaryIO, limits: PackageLimits) -> None:
         """Check the archive without inflating anything. Raises PackageRefused."""
         self._file = file
         directory = read_directory(file, limits)
@@ -49,7 +49,7 @@ class Archive:
             raise unsafe("checksum", "an entry's content does not have the checksum the archive says", name)
 
 
-def _check_ratio(headers: list[Header], limits: Limits) -> None:
+def _check_ratio(headers: list[Header], limits: PackageLimits) -> None:
     sizes = [(header.text, header.packed, header.size) for header in headers]
     sizes.append(("", sum(one[1] for one in sizes), sum(one[2] for one in sizes)))
     for name, packed, size in sizes:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import PurePosixPath
 
-from registry.findings import Finding
+from registry.domain.findings import Finding
 from registry.findings.secrets import holds_private_key
 from registry.packages.refusal import quality_warning, security_issue
 from registry.skill_folder.tree import SKILL_FILE, FileEntry

@@ -6,12 +6,12 @@ from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from registry.findings import Finding
+from registry.domain.findings import Finding
 from registry.findings.engine import TextScan
 from registry.packages.contents import layout_warnings, refused_content
 from registry.packages.refusal import PackageRefused
 from registry.packages.staging import stage
-from registry.packages.tree import Entry
+from registry.packages.tree import PackageEntry
 from registry.skill_folder.tree import FileEntry, digest_of_files
 
 
@@ -39,7 +39,7 @@ class Intake:
         self._refused: list[tuple[str, Finding]] = []
         self._texts = TextScan()
 
-    def take(self, entry: Entry, chunks: Iterable[bytes]) -> None:
+    def take(self, entry: PackageEntry, chunks: Iterable[bytes]) -> None:
         """Write an entry and look at it. Raises OSError, and what its chunks raise."""
         data = b"".join(chunks)
         stage(self._staged, entry, [data])

@@ -8,7 +8,7 @@ from msgspec import Meta
 _Positive = Annotated[int, Meta(ge=1)]
 
 
-class Limits(msgspec.Struct, kw_only=True, frozen=True):
+class PackageLimits(msgspec.Struct, kw_only=True, frozen=True):
     """Sizes in bytes. A ratio of unpacked to packed size is looked at only where more than `ratio_bytes` come out."""
 
     archive_bytes: _Positive = 25 * 1024 * 1024
@@ -19,4 +19,4 @@ class Limits(msgspec.Struct, kw_only=True, frozen=True):
     ratio_bytes: _Positive = 8 * 1024 * 1024
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = PackageLimits()

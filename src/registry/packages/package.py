@@ -7,16 +7,16 @@ from typing import BinaryIO
 
 import msgspec
 
-from registry.findings import SkillFindings
+from registry.domain.findings import SkillFindings
 from registry.findings.engine import skill_findings
 from registry.packages.archive import Archive
 from registry.packages.intake import Contents, Intake
-from registry.packages.limits import DEFAULT_LIMITS, Limits
+from registry.packages.limits import DEFAULT_LIMITS, PackageLimits
 from registry.packages.refusal import PackageRefused, structure_error
 from registry.packages.source_folder import SourceFolder
 from registry.packages.staging import stage, staging
 from registry.packages.statement import MAX_PROJECT_FILE, MAX_SKILL_FILE, PackageMetadata, Statement, read_statement
-from registry.packages.tree import Entry
+from registry.packages.tree import PackageEntry
 from registry.skill_folder.reading import PROJECT_FILE
 from registry.skill_folder.tree import SKILL_FILE, FileEntry
 
@@ -44,7 +44,7 @@ class Package(PackageMetadata, kw_only=True, frozen=True):
     findings: SkillFindings
 
 
-def read_zip(archive: Path | BinaryIO, staged: Path, limits: Limits = DEFAULT_LIMITS) -> Package:
+def read_zip(archive: Path | BinaryIO, staged: Path, limits: PackageLimits = DEFAULT_LIMITS) -> Package:
     """Unpack a zip into `staged`, which must not exist. Raises PackageRefused, and OSError of our own disk.
 
     `archive` is a path or a seekable file. Where it is refused, `staged` does not exist afterwards.
@@ -60,7 +60,7 @@ def read_zip(archive: Path | BinaryIO, staged: Path, limits: Limits = DEFAULT_LI
             return _package(staged / root, said, intake.contents())
 
 
-def read_folder(folder: Path, staged: Path, limits: Limits = DEFAULT_LIMITS) -> Package:
+def read_folder(folder: Path, staged: Path, limits: PackageLimits = DEFAULT_LIMITS) -> Package:
     """Copy a folder into `staged`, which must not exist, by the rules for a zip; links are refused, not followed.
 
     The `.git` of a checkout at the top is left out. Raises PackageRefused, and OSError of our own disk.
@@ -74,7 +74,7 @@ def read_folder(folder: Path, staged: Path, limits: Limits = DEFAULT_LIMITS) -> 
         return _package(staged / root, _staged_statement(staged / root), contents)
 
 
-def unpack(archive: Path | BinaryIO, folder: Path, limits: Limits) -> None:
+def unpack(archive: Path | BinaryIO, folder: Path, limits: PackageLimits) -> None:
     """Unpack a zip that need not be one package into `folder`, which must not exist, by the rules for its entries.
 
     Raises PackageRefused, and OSError of our own disk; then `folder` does not exist afterwards.
@@ -86,7 +86,7 @@ def unpack(archive: Path | BinaryIO, folder: Path, limits: Limits) -> None:
                 stage(folder, entry, source.chunks(entry.name))
 
 
-def peek(archive: Path | BinaryIO, limits: Limits = DEFAULT_LIMITS) -> Peek:
+def peek(archive: Path | BinaryIO, limits: PackageLimits = DEFAULT_LIMITS) -> Peek:
     """Return what a zip says of its skill; only its records, SKILL.md and skill-project.toml are read.
 
     Raises PackageRefused.
@@ -106,7 +106,7 @@ def _opened(archive: Path | BinaryIO) -> Iterator[BinaryIO]:
         yield archive
 
 
-def _root(entries: Iterable[Entry]) -> str:
+def _root(entries: Iterable[PackageEntry]) -> str:
     """Return the folder of the skill: nothing, or the name of the one top folder that holds a SKILL.md, and `/`."""
     names = {entry.name for entry in entries}
     if SKILL_FILE in names:

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from registry.atomic_files import TEMPORARY_PREFIX
-from registry.findings import Finding
+from registry.domain.findings import Finding
 from registry.packages.refusal import security_issue, structure_error
+from registry.runtime.atomic_files import TEMPORARY_PREFIX
 
 MAX_DEPTH = 16
 _MAX_PATH = 500

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from registry.findings import Finding
+from registry.domain.file_names import shown
+from registry.domain.findings import Finding
 
 
 class PackageRefused(Exception):
@@ -42,5 +43,6 @@ def _shown(name: str | None) -> str | None:
     """Return a name as it may be shown: short, and without characters that a terminal or JSON cannot bear."""
     if name is None:
         return None
+    name = shown(name)
     plain = "".join(character if character.isprintable() else "\ufffd" for character in name[:200])
     return plain + ("…" if len(name) > 200 else "")

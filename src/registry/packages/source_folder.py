@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from registry.atomic_files import TEMPORARY_PREFIX
-from registry.packages.limits import Limits
+from registry.packages.limits import PackageLimits
 from registry.packages.paths import MAX_DEPTH
 from registry.packages.refusal import PackageRefused, structure_error, unsafe
-from registry.packages.tree import Entry, check_tree
+from registry.packages.tree import PackageEntry, check_tree
+from registry.runtime.atomic_files import TEMPORARY_PREFIX
 
 _CHUNK = 64 * 1024
 
-Take = Callable[[Entry, Iterator[bytes]], None]
+Take = Callable[[PackageEntry, Iterator[bytes]], None]
 
 
 class _Found(NamedTuple):
-    entry: Entry
+    entry: PackageEntry
     name: str
     folder: int
     """A descriptor of the folder it lies in, valid until the next one is asked for."""
@@ -27,10 +27,10 @@ class _Found(NamedTuple):
 class SourceFolder:
     """A folder whose names and kinds of files are in order. The repository it may be a checkout of does not count."""
 
-    def __init__(self, folder: Path, limits: Limits) -> None:
+    def __init__(self, folder: Path, limits: PackageLimits) -> None:
         """Look at everything in the folder without reading it. Raises PackageRefused."""
         self._folder = folder
-        self.entries: list[Entry] = []
+        self.entries: list[PackageEntry] = []
         for found in self._walk():
             self.entries.append(found.entry)
             if len(self.entries) > limits.entries:
@@ -63,14 +63,14 @@ def _passed_over(name: str, prefix: str) -> bool:
     return (name == ".git" and not prefix) or name.startswith(TEMPORARY_PREFIX)
 
 
-def _entry(prefix: str, name: str, folder: int) -> Entry:
+def _entry(prefix: str, name: str, folder: int) -> PackageEntry:
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except OSError:
         raise _changed(prefix + name) from None
     if stat.S_ISDIR(status.st_mode):
-        return Entry(f"{prefix}{name}/", status.st_mode, 0)
-    return Entry(prefix + name, status.st_mode, status.st_size)
+        return PackageEntry(f"{prefix}{name}/", status.st_mode, 0)
+    return PackageEntry(prefix + name, status.st_mode, status.st_size)
 
 
 def _content(found: _Found) -> Iterator[bytes]:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from registry.packages.tree import Entry
+from registry.packages.tree import PackageEntry
 
 
 @contextmanager
@@ -22,7 +22,7 @@ def staging(folder: Path) -> Iterator[Path]:
         raise
 
 
-def stage(folder: Path, entry: Entry, chunks: Iterable[bytes]) -> None:
+def stage(folder: Path, entry: PackageEntry, chunks: Iterable[bytes]) -> None:
     """Write one checked entry: a folder of mode 0755, a file of mode 0755 or 0644, with the time of writing."""
     path = folder / entry.name
     if entry.is_folder:

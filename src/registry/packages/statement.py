@@ -11,15 +11,15 @@ from typing import Any
 
 import msgspec
 
-from registry.faults import find_faults
-from registry.findings import Finding
-from registry.frontmatter import FrontMatterError, read
-from registry.models import Author, Capability, Tag, Version, split_labels
+from registry.domain.findings import Finding
+from registry.domain.models import Author, Capability, Tag, Version, split_labels
+from registry.domain.validation import find_faults
 from registry.packages.refusal import PackageRefused, quality_warning, structure_error
+from registry.parsing.frontmatter import FrontMatterError, read
+from registry.parsing.toml_text import load_toml
+from registry.parsing.yaml_text import Value
 from registry.skill_folder.reading import PROJECT_FILE, Said
 from registry.skill_folder.tree import SKILL_FILE
-from registry.toml_text import load_toml
-from registry.yaml_text import Value
 
 MAX_SKILL_FILE = 1024 * 1024
 MAX_PROJECT_FILE = 64 * 1024

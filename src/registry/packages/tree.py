@@ -5,15 +5,15 @@ import unicodedata
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from registry.findings import Finding
-from registry.packages.limits import Limits
+from registry.domain.findings import Finding
+from registry.packages.limits import PackageLimits
 from registry.packages.paths import MAX_DEPTH, path_faults
 from registry.packages.refusal import PackageRefused, security_issue, structure_error, unsafe
 
 _MAX_FAULTS = 50
 
 
-class Entry(NamedTuple):
+class PackageEntry(NamedTuple):
     """A file or folder as its source names it.
 
     `name` has `/` between its parts and at the end of a folder's; `mode` is a Unix mode, its type 0 where unknown;
@@ -35,7 +35,7 @@ class Entry(NamedTuple):
         return bool(self.mode & 0o111)
 
 
-def check_tree(entries: Iterable[Entry], limits: Limits) -> None:
+def check_tree(entries: Iterable[PackageEntry], limits: PackageLimits) -> None:
     """Refuse entries that break a rule, with all their faults up to fifty. Raises PackageRefused."""
     faults: list[Finding] = []
     known: dict[str, str] = {}
@@ -56,12 +56,12 @@ def check_tree(entries: Iterable[Entry], limits: Limits) -> None:
         raise PackageRefused(faults[:_MAX_FAULTS])
 
 
-def too_many_entries(limits: Limits) -> PackageRefused:
+def too_many_entries(limits: PackageLimits) -> PackageRefused:
     """Return the refusal of more entries than are allowed."""
     return unsafe("too-many-entries", f"there are more than {limits.entries:,} entries")
 
 
-def _kind_faults(entry: Entry) -> list[Finding]:
+def _kind_faults(entry: PackageEntry) -> list[Finding]:
     kind = stat.S_IFMT(entry.mode)
     if kind == stat.S_IFLNK:
         return [security_issue("link", "there is a symbolic link", entry.name)]
@@ -76,7 +76,7 @@ def _kind_faults(entry: Entry) -> list[Finding]:
     return []
 
 
-def _clashes(entry: Entry, known: dict[str, str]) -> list[Finding]:
+def _clashes(entry: PackageEntry, known: dict[str, str]) -> list[Finding]:
     """Note an entry and the folders it lies in; tell where one of them is known under the same name, or nearly.
 
     `known` has the name as written, with `/` at the end of a folder's, by what a file system without case and with
@@ -113,7 +113,7 @@ def _alike(name: str) -> Finding:
     return security_issue("duplicate-name", message, name)
 
 
-def _size_faults(entry: Entry, limits: Limits) -> list[Finding]:
+def _size_faults(entry: PackageEntry, limits: PackageLimits) -> list[Finding]:
     if entry.is_folder and entry.size:
         return [structure_error("folder-with-content", "a folder has content of its own", entry.name)]
     if entry.size > limits.file_bytes:
@@ -121,5 +121,5 @@ def _size_faults(entry: Entry, limits: Limits) -> list[Finding]:
     return []
 
 
-def _too_large_in_all(limits: Limits) -> Finding:
+def _too_large_in_all(limits: PackageLimits) -> Finding:
     return security_issue("too-large", f"the files are larger than {limits.total_bytes:,} bytes in all")

@@ -9,9 +9,9 @@ import struct
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-from registry.packages.limits import Limits
+from registry.packages.limits import PackageLimits
 from registry.packages.refusal import PackageRefused, malformed, unsafe
-from registry.packages.tree import Entry, too_many_entries
+from registry.packages.tree import PackageEntry, too_many_entries
 
 STORED, DEFLATED = 0, 8
 STREAMED = 0x0008
@@ -46,9 +46,9 @@ class Header(NamedTuple):
         """The name as text: UTF-8, which also zips without its flag hold; bytes that are none show as surrogates."""
         return self.name.decode("utf-8", "surrogateescape")
 
-    def entry(self) -> Entry:
+    def entry(self) -> PackageEntry:
         """Return what the rules of the tree look at."""
-        return Entry(self.text, self.attributes >> 16, self.size)
+        return PackageEntry(self.text, self.attributes >> 16, self.size)
 
 
 class LocalHeader(NamedTuple):
@@ -70,7 +70,7 @@ class Directory(NamedTuple):
     start: int
 
 
-def read_directory(file: BinaryIO, limits: Limits) -> Directory:
+def read_directory(file: BinaryIO, limits: PackageLimits) -> Directory:
     """Return the central directory, its number of entries checked before it is read. Raises PackageRefused."""
     size = file.seek(0, 2)
     if size > limits.archive_bytes:

@@ -1,8 +1,8 @@
 """The files of the index as they are to be: made from the published versions, never kept."""
 
-from registry.index_lines import ndjson, published_line
+from registry.config.settings import Settings
+from registry.publish.index_lines import ndjson, published_line
 from registry.publish.published import PublishedVersions
-from registry.settings import Settings
 
 
 class IndexFiles:

@@ -4,14 +4,13 @@ import logging
 import time
 from collections.abc import Callable
 
-from registry.background import Background
 from registry.db import Database, DatabaseError
-from registry.git import GitError
-from registry.git_index import Attached, GitIndex
-from registry.metrics import Metrics
-from registry.publish.worker import STOP_SECONDS
+from registry.outbound.git import GitError
+from registry.publish.git_index import AttachedFile, GitIndex
+from registry.runtime.metrics import Metrics
+from registry.runtime.periodic_worker import STOP_SECONDS, PeriodicWorker
 
-_log = logging.getLogger("registry.index")
+_log = logging.getLogger("registry.publish")
 
 _LOOK_SECONDS = 1.0
 _CHECK_SECONDS = 300.0
@@ -34,14 +33,14 @@ class IndexPusher:
     """
 
     def __init__(
-        self, database: Database, index: GitIndex, lines: Lines, checkpoint: Attached, metrics: Metrics
+        self, database: Database, index: GitIndex, lines: Lines, checkpoint: AttachedFile, metrics: Metrics
     ) -> None:
         self._database = database
         self._index = index
         self._lines = lines
         self._checkpoint = checkpoint
         self._metrics = metrics
-        self._thread = Background("index", self._round)
+        self._thread = PeriodicWorker("index", self._round)
         self._failures = 0
         self._check_at = 0.0
 
@@ -78,7 +77,7 @@ class IndexPusher:
             self.push()
             self._failures = 0
             # A quarter of the time at most: pushing costs as much as searching, and what waits is pushed together.
-            self._thread.rest(min(3 * (time.monotonic() - started), _LONGEST_REST_SECONDS))
+            self._thread.pause(min(3 * (time.monotonic() - started), _LONGEST_REST_SECONDS))
         except (GitError, OSError, DatabaseError) as error:
             self._failures = min(self._failures + 1, 10)
             if not self._thread.is_stopped:

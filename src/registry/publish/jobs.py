@@ -5,19 +5,19 @@ from typing import Literal
 
 import msgspec
 
-from registry.auth.roles import Principal, includes
-from registry.catalog import Clock
+from registry.catalog.store import Clock
 from registry.db import Database, Transaction
-from registry.errors import not_found
-from registry.findings import Finding
-from registry.models import timestamp
-from registry.webhooks import Checked
+from registry.domain.findings import Finding
+from registry.domain.models import timestamp
+from registry.domain.roles import Principal, includes
+from registry.errors import conflict, not_found
+from registry.events.webhooks import Checked
 
 JobState = Literal["pending", "validating", "accepted", "rejected"]
 
 _COLUMNS = (
-    "id, state, skill_id, version, checksum, size, uploaded_at, uploaded_by, completed_at, tries, errors, warnings,"
-    " index_number"
+    "id, state, skill_id, version, checksum, size, uploaded_at, uploaded_by, completed_at, tries, begun, errors,"
+    " warnings, index_number"
 )
 _LIVE = "state in ('pending', 'validating')"
 
@@ -39,7 +39,9 @@ class JobFinding(msgspec.Struct, kw_only=True, frozen=True):
 class Job(msgspec.Struct, kw_only=True):
     """One upload. `checksum` is `sha256:` and the digest of the zip; `size` is in bytes.
 
-    `index_number` is the change of the index by which the version is listed, None until it is accepted.
+    `tries` counts temporary failures. `begun` counts the attempts without a recorded end: those whose process died, and
+    the one in progress. `index_number` is the change of the index by which the version is listed, None until it is
+    accepted.
     """
 
     id: str
@@ -52,6 +54,7 @@ class Job(msgspec.Struct, kw_only=True):
     uploaded_by: str
     completed_at: str | None = None
     tries: int = 0
+    begun: int = 0
     errors: list[JobFinding] = msgspec.field(default_factory=list)
     warnings: list[JobFinding] = msgspec.field(default_factory=list)
     index_number: int | None = None
@@ -117,7 +120,7 @@ class Jobs:
         transaction.touched.append(f"{job.skill_id}@{job.version}")
         transaction.execute(
             f"insert into publish_jobs ({_COLUMNS}, idempotency_key, next_try)"
-            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
+            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
             (
                 job.id,
                 job.state,
@@ -128,6 +131,7 @@ class Jobs:
                 job.uploaded_at,
                 job.uploaded_by,
                 None,
+                0,
                 0,
                 "[]",
                 "[]",
@@ -147,17 +151,56 @@ class Jobs:
         """Return the ids of the jobs whose end is open."""
         return {row[0] for row in transaction.read(f"select id from publish_jobs where {_LIVE}")}
 
+    def kept_ids(self, transaction: Transaction) -> set[str]:
+        """Return the ids of the jobs whose packages are needed: live jobs and those that are set aside."""
+        return {row[0] for row in transaction.read(f"select id from publish_jobs where {_LIVE} or set_aside = 1")}
+
     def begin(self, job: Job) -> None:
-        """Note that a job is being looked at."""
-        if job.state == "pending":
-            with self.database.write() as transaction:
-                sql = "update publish_jobs set state = 'validating' where id = ? and state = 'pending'"
-                transaction.execute(sql, (job.id,))
+        """Record the begin of an attempt, so that an attempt is counted even if the process dies."""
+        with self.database.write() as transaction:
+            sql = f"update publish_jobs set state = 'validating', begun = begun + 1 where id = ? and {_LIVE}"
+            transaction.execute(sql, (job.id,))
+
+    def leave(self, job_id: str) -> None:
+        """Record the orderly end of an attempt that another process will repeat."""
+        with self.database.write() as transaction:
+            transaction.execute("update publish_jobs set begun = begun - 1 where id = ? and begun > 0", (job_id,))
 
     def postpone(self, job: Job, until: float) -> None:
         """Note that a job has failed for reasons that may pass, and when to try again."""
         with self.database.write() as transaction:
-            transaction.execute("update publish_jobs set tries = tries + 1, next_try = ? where id = ?", (until, job.id))
+            sql = "update publish_jobs set tries = tries + 1, begun = begun - 1, next_try = ? where id = ?"
+            transaction.execute(sql, (until, job.id))
+
+    def set_aside(self, job: Job, error: JobFinding) -> None:
+        """Reject a job and keep its package for a retry."""
+        self._end_badly(job, [error], "set_aside = 1, ")
+
+    def set_aside_jobs(self) -> list[Job]:
+        """Return the jobs that are set aside, the oldest first."""
+        rows = self.database.read(f"select {_COLUMNS} from publish_jobs where set_aside = 1 order by number")
+        return [_job(row) for row in rows]
+
+    def retry(self, job_id: str) -> Job:
+        """Make a job that is set aside pending again, and return it.
+
+        Raises NOT_FOUND for any other job, CONFLICT if its version was published meanwhile or has a live job.
+        """
+        with self.database.write() as transaction:
+            rows = transaction.read(f"select {_COLUMNS} from publish_jobs where id = ? and set_aside = 1", (job_id,))
+            if not rows:
+                raise not_found(f"Job '{job_id[:64]}' that is set aside")
+            job = _job(rows[0])
+            published = "select 1 from published where skill_id = ? and version = ?"
+            version = (job.skill_id, job.version)
+            if self.live(transaction, *version) or transaction.read(published, version):
+                raise conflict(f"Version {job.version} of skill '{job.skill_id}' was uploaded again meanwhile")
+            rows = transaction.read(
+                "update publish_jobs set state = 'pending', set_aside = 0, begun = 0, tries = 0, next_try = 0,"
+                f" errors = '[]', completed_at = null where id = ? returning {_COLUMNS}",
+                (job_id,),
+            )
+            return _job(rows[0])
 
     def accept(self, transaction: Transaction, job: Job, warnings: Sequence[JobFinding], index_number: int) -> None:
         """End a live job well, in the transaction that makes its version visible."""
@@ -169,9 +212,13 @@ class Jobs:
 
     def reject(self, job: Job, errors: Sequence[JobFinding]) -> None:
         """End a job with what is wrong, unless it has ended already."""
+        self._end_badly(job, errors)
+
+    def _end_badly(self, job: Job, errors: Sequence[JobFinding], more: str = "") -> None:
         with self.database.write() as transaction:
             ended = transaction.execute(
-                f"update publish_jobs set state = 'rejected', errors = ?, completed_at = ? where id = ? and {_LIVE}",
+                f"update publish_jobs set {more}state = 'rejected', errors = ?, completed_at = ?"
+                f" where id = ? and {_LIVE}",
                 (msgspec.json.encode(errors).decode(), self.now(), job.id),
             )
             if ended:

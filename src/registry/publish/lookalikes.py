@@ -1,7 +1,7 @@
 """Names that can be taken for another's: `pdf-too1s` and `pdftools` of one scope beside `pdf-tools` of another."""
 
 from registry.db import Transaction
-from registry.findings import Finding
+from registry.domain.findings import Finding
 
 _READ_AS = str.maketrans({"-": None, "_": None, ".": None, "l": "1", "i": "1", "o": "0"})
 

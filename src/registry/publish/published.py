@@ -6,18 +6,18 @@ from typing import Any, Literal
 
 import msgspec
 
-from registry.catalog import Catalog
+from registry.catalog.record_skills import SOURCE
+from registry.catalog.store import Catalog
 from registry.db import Database, Transaction
+from registry.domain.findings import Finding, SkillFindings, risk
+from registry.domain.models import Skill, version_parts
 from registry.errors import forbidden, skill_not_found
-from registry.findings import Finding, SkillFindings, risk
-from registry.findings.engine import OF_THESE_RULES
-from registry.frontmatter import read
-from registry.models import Skill, version_parts
-from registry.packages import Package
+from registry.findings.engine import CURRENT_RULES
+from registry.inspection import InspectedPackage
+from registry.packages.update_diff import Footprint, update_notes
+from registry.parsing.frontmatter import read
 from registry.publish.lookalikes import lookalike, skeleton
-from registry.record_skills import SOURCE
 from registry.transparency.log import Kind, LogEntry, TransparencyLog
-from registry.update_notes import Reach, update_notes
 
 VersionState = Literal["active", "yanked", "revoked"]
 
@@ -41,16 +41,17 @@ class PublishedRecord(msgspec.Struct, kw_only=True):
     tree: str
     findings: SkillFindings
     files: list[tuple[str, int]]
-    reach: Reach
+    reach: Footprint
     notes: list[Finding] = msgspec.field(default_factory=list)
 
     @classmethod
-    def of(cls, package: Package) -> "PublishedRecord":
-        """Return what is kept of a package, whose folder is still there. Raises OSError."""
+    def of(cls, inspected: InspectedPackage) -> "PublishedRecord":
+        """Return what is kept of a package."""
+        package, reach = inspected
         same = ("title", "description", "author", "license", "tags", "capabilities", "findings")
         files = [(file.path, file.size) for file in package.files]
         said = {name: getattr(package, name) for name in same}
-        return cls(**said, tree=package.digest, files=files, reach=Reach.of(package.folder))
+        return cls(**said, tree=package.digest, files=files, reach=reach)
 
     def all_findings(self) -> SkillFindings:
         """Return what was found in the texts and beside them, with the risk of both."""
@@ -119,7 +120,9 @@ class PublishedVersions:
         """Add a version, with what its place among the others shows, and return the change of the index it is in."""
         version.record.notes = self._notes(transaction, version)
         transaction.execute(
-            "insert into published values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "insert into published (skill_id, skeleton, version, major, minor, patch, state,"
+            " checksum, size, published_at, record, skill_file)"
+            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 version.skill_id,
                 skeleton(version.skill_id),
@@ -153,7 +156,7 @@ class PublishedVersions:
             "select skill_id, version from published where (skill_id, version) > (?, ?) and state <> 'revoked'"
             " and record not like ? order by skill_id, version limit ?"
         )
-        rows = self._database.read(sql, (*after, OF_THESE_RULES, limit))
+        rows = self._database.read(sql, (*after, CURRENT_RULES, limit))
         return [(skill_id, version) for skill_id, version in rows]
 
     def set_findings(self, skill_id: str, version: str, findings: SkillFindings) -> None:
@@ -198,7 +201,8 @@ class PublishedVersions:
     def _changed(self, transaction: Transaction, skill_id: str) -> int:
         self.show(transaction, skill_id)
         sql = (
-            "insert into index_files values (?, 1, 0) on conflict (skill_id) do update set wanted ="
+            "insert into index_files (skill_id, wanted, pushed)"
+            " values (?, 1, 0) on conflict (skill_id) do update set wanted ="
             " index_files.wanted + 1"
             " returning wanted"
         )

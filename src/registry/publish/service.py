@@ -9,15 +9,18 @@ from typing import BinaryIO
 
 import msgspec
 
-from registry.auth.roles import Principal, includes
 from registry.blobs import BlobMissing, BlobStore, BlobUnavailable, configured_store
 from registry.blobs.store import chunks
-from registry.catalog import Catalog, Clock
+from registry.catalog.store import Catalog, Clock
+from registry.config.settings import Settings
 from registry.db import Transaction
+from registry.domain.roles import Principal, includes
 from registry.errors import RegistryError, conflict, forbidden, service_unavailable
-from registry.git_index import Attached, GitIndex
-from registry.metrics import Metrics
-from registry.packages import Limits, read_zip
+from registry.events.webhooks import Checked
+from registry.findings.engine import skill_findings
+from registry.inspection import Inspector, NotScanned
+from registry.packages import PackageLimits
+from registry.publish.git_index import AttachedFile, GitIndex
 from registry.publish.index_files import IndexFiles
 from registry.publish.index_pusher import IndexPusher
 from registry.publish.jobs import Job, JobFinding, Jobs, JobState
@@ -25,8 +28,7 @@ from registry.publish.published import PublishedVersion, PublishedVersions, Vers
 from registry.publish.spool import UNPACKED_PREFIX, DatabaseSpool, FolderSpool
 from registry.publish.submitting import Received, Receiver, Submitting
 from registry.publish.worker import PublishWorker
-from registry.settings import Settings
-from registry.webhooks import Checked
+from registry.runtime.metrics import Metrics
 from search.engine import Engine
 
 _log = logging.getLogger("registry.publish")
@@ -70,8 +72,8 @@ class IndexedSkill(msgspec.Struct, kw_only=True):
 class Publishing:
     """Receives packages, works them off, and gives them out. One process of a catalog pushes the index.
 
-    `engine` makes findable what is published, and its searches go first; `note` writes down what webhooks are to be
-    told. Raises BlobUnavailable where the store cannot be had at all.
+    Searches of `engine` have priority. `note` enqueues webhook notifications. Raises BlobUnavailable if the store cannot
+    be opened at all.
     """
 
     def __init__(
@@ -82,13 +84,13 @@ class Publishing:
         clock: Clock,
         engine: Engine,
         note: Callable[[Transaction, Checked], None],
-        checkpoint: Attached,
+        checkpoint: AttachedFile,
         metrics: Metrics,
     ) -> None:
         database = catalog.database
-        self._limits = limits = Limits(archive_bytes=settings.limits.upload_bytes)
+        self._limits = limits = PackageLimits(archive_bytes=settings.limits.upload_bytes)
         self._files = IndexFiles.configured(published, settings)
-        self._engine = engine
+        self._inspector = Inspector(settings.limits)
         self._metrics = metrics
         self.upload_bytes = settings.limits.upload_bytes
         self.published = published
@@ -105,10 +107,10 @@ class Publishing:
             self.store,
             settings.limits,
             metrics,
-            self._changed,
-            engine.search.under_way.give_way,
+            engine.search.in_flight.yield_to_foreground,
         )
         self._pusher = IndexPusher(database, git_index(settings), self._files.file, checkpoint, metrics)
+        database.hooks.after_change(self._pusher.wake)
 
     def start(self) -> None:
         """Begin to work jobs off; what was left by a stop or a crash comes first."""
@@ -124,6 +126,7 @@ class Publishing:
 
     def stop(self) -> None:
         """Stop at a step boundary."""
+        self._inspector.close()
         self._worker.stop()
         self.stop_leading()
 
@@ -131,10 +134,6 @@ class Publishing:
         """Take up what another process may have left to do."""
         self._worker.wake()
         self._pusher.look()
-
-    def _changed(self) -> None:
-        self._engine.changed()
-        self._pusher.wake()
 
     def receive(self) -> Receiver:
         """Return what takes the bytes of one upload."""
@@ -187,7 +186,7 @@ class Publishing:
         """Yank, unyank or revoke a version. Raises FORBIDDEN, SKILL_NOT_FOUND."""
         check_owner(caller, skill_id)
         self.published.set_state(skill_id, [version], state)
-        self._changed()
+        self._pusher.wake()
 
     def package(self, version: PublishedVersion) -> BinaryIO:
         """Return the bytes of a version as a file that is gone when it is closed, their digest checked.
@@ -198,9 +197,7 @@ class Publishing:
             raise conflict(f"Version {version.version} of skill '{version.skill_id}' is revoked: it is not given out")
         copy: BinaryIO = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - the caller closes it
         try:
-            digest = self._copy(version, copy)
-            if digest != version.checksum:
-                raise _damaged(version, digest)
+            self._copy(version, copy)
         except BaseException:
             copy.close()
             raise
@@ -209,15 +206,20 @@ class Publishing:
 
     def look_again(self, skill_id: str, version: str) -> None:
         """Renew the findings of a version from its package. Raises what `package` does, PackageRefused, OSError."""
-        folder = self._folder
-        with (
-            self.package(self.published.find(skill_id, version)) as package,
-            tempfile.TemporaryDirectory(dir=folder, prefix=UNPACKED_PREFIX) as unpacked,
-        ):
-            findings = read_zip(package, Path(unpacked) / "package", self._limits).findings
+        with tempfile.TemporaryDirectory(dir=self._folder, prefix=UNPACKED_PREFIX) as folder:
+            package = Path(folder) / "package.zip"
+            with package.open("xb") as copy:
+                self._copy(self.published.find(skill_id, version), copy)
+            try:
+                findings = self._inspector.read_package(
+                    package, Path(folder) / "package", self._limits
+                ).package.findings
+            except NotScanned as refused:
+                findings = skill_findings(list(refused.findings))
         self.published.set_findings(skill_id, version, findings)
 
-    def _copy(self, version: PublishedVersion, copy: BinaryIO) -> str:
+    def _copy(self, version: PublishedVersion, copy: BinaryIO) -> None:
+        """Write a version's bytes into `copy`, their digest checked. Raises SERVICE_UNAVAILABLE."""
         digest = hashlib.sha256()
         try:
             with self.store.open(version.key) as stored:
@@ -229,7 +231,8 @@ class Publishing:
         except BlobUnavailable as error:
             _log.warning("a package cannot be read: %s", error)
             raise service_unavailable("The packages cannot be read just now") from None
-        return f"sha256:{digest.hexdigest()}"
+        if (found := f"sha256:{digest.hexdigest()}") != version.checksum:
+            raise _damaged(version, found)
 
 
 def git_index(settings: Settings) -> GitIndex:

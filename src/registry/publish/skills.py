@@ -4,12 +4,12 @@ from collections.abc import Collection
 from contextlib import ExitStack
 from pathlib import Path
 
-from registry.catalog import Catalog, Stored
+from registry.catalog.skill_changes import sent_changes, with_sent
+from registry.catalog.store import Catalog, Stored
 from registry.db import Transaction
+from registry.domain.models import Skill, SkillChanges
 from registry.errors import conflict, not_found
-from registry.models import Skill, SkillChanges
 from registry.publish.published import PublishedVersions
-from registry.skill_changes import sent_changes, with_sent
 from registry.skill_folder import FileEntry
 
 
@@ -26,13 +26,13 @@ class PublishedSkills:
         if set(sent) != {"enabled"}:
             raise conflict(f"Skill '{skill_id}' is published: what it says is changed by publishing a new version")
         with self._catalog.database.write() as transaction:
-            stored = self._catalog.expect(transaction, skill_id, etags)
+            stored = self._catalog.get_for_update(transaction, skill_id, etags)
             return self._catalog.save(transaction, with_sent(stored.skill, sent), self._catalog.body(skill_id))
 
     def delete(self, skill_id: str, etags: Collection[str] | None) -> None:
         """Yank every version. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED."""
         with self._catalog.database.write() as transaction:
-            self._catalog.expect(transaction, skill_id, etags)
+            self._catalog.get_for_update(transaction, skill_id, etags)
         self._published.set_state(skill_id, None, "yanked")
 
     def set_version(self, transaction: Transaction, undo: ExitStack, stored: Stored, version: str) -> None:

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from registry.atomic_files import sync_folder
 from registry.db import Database, Transaction
+from registry.runtime.atomic_files import sync_folder
 
 UNPACKED_PREFIX = "unpacked-"
 """How the names of folders begin into which packages are written to be looked at."""
@@ -101,7 +101,8 @@ class DatabaseSpool:
         with package.open("rb") as file:
             part = 0
             while data := file.read(_PART_BYTES):
-                transaction.execute("insert into spooled_packages values (?, ?, ?)", (job_id, part, data))
+                sql = "insert into spooled_packages (job_id, part, data) values (?, ?, ?)"
+                transaction.execute(sql, (job_id, part, data))
                 part += 1
 
     @contextmanager

@@ -7,16 +7,16 @@ import uuid
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from registry.atomic_files import TEMPORARY_PREFIX, temporary_path
-from registry.auth.roles import Principal, includes
-from registry.catalog import Catalog, Clock
+from registry.catalog.store import Catalog, Clock
 from registry.db import Transaction
-from registry.errors import Fault, conflict, forbidden, validation_error
-from registry.models import RESERVED_IDS, timestamp
-from registry.packages import Limits, PackageRefused, Peek, peek
+from registry.domain.models import RESERVED_IDS, timestamp
+from registry.domain.roles import Principal, includes
+from registry.errors import FieldError, conflict, forbidden, validation_error
+from registry.packages import PackageLimits, PackageRefused, Peek, peek
 from registry.publish.jobs import Job, Jobs
 from registry.publish.published import PublishedVersions
 from registry.publish.spool import UNPACKED_PREFIX, Spool
+from registry.runtime.atomic_files import TEMPORARY_PREFIX, temporary_path
 
 RESERVED_SCOPES = frozenset(
     {"api", "auth", "index", "v1", "registry", "packages", "static", "dashboard", "healthz", "readyz"}
@@ -63,7 +63,13 @@ class Submitting:
     """Makes jobs of uploads, whose packages wait in `spool`."""
 
     def __init__(
-        self, spool: Spool, catalog: Catalog, jobs: Jobs, published: PublishedVersions, limits: Limits, clock: Clock
+        self,
+        spool: Spool,
+        catalog: Catalog,
+        jobs: Jobs,
+        published: PublishedVersions,
+        limits: PackageLimits,
+        clock: Clock,
     ) -> None:
         self._spool = spool
         self._catalog = catalog
@@ -109,7 +115,7 @@ class Submitting:
         try:
             return peek(package, self._limits)
         except PackageRefused as refused:
-            faults = (Fault(finding.file or "package", finding.message) for finding in refused.findings)
+            faults = (FieldError(finding.file or "package", finding.message) for finding in refused.findings)
             raise validation_error(*faults) from None
 
     def _earlier(self, transaction: Transaction, job: Job, idempotency_key: str | None) -> Job | None:
@@ -152,6 +158,6 @@ def _scope(said: Peek, caller: Principal) -> str:
 
 def _check_names(scope: str, name: str) -> None:
     if scope in RESERVED_SCOPES:
-        raise validation_error(Fault("scope", f"'{scope}' is reserved"))
+        raise validation_error(FieldError("scope", f"'{scope}' is reserved"))
     if name in RESERVED_IDS:
-        raise validation_error(Fault("name", f"'{name}' is reserved"))
+        raise validation_error(FieldError("name", f"'{name}' is reserved"))

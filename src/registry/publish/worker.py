@@ -12,32 +12,36 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from registry import setting_groups
-from registry.background import Background
 from registry.blobs import BlobConflict, BlobStore, BlobUnavailable, put_checked
-from registry.findings import Finding
-from registry.metrics import Metrics, PublishStep
-from registry.packages import Limits, Package, PackageRefused, read_zip
+from registry.config import groups
+from registry.db import ChangeBatch, DatabaseError
+from registry.domain.findings import Finding
+from registry.inspection import InspectedPackage, InspectionStopped, Inspector
+from registry.packages import PackageLimits, PackageRefused
 from registry.packages.refusal import security_issue, structure_error
 from registry.publish.jobs import Job, JobFinding, Jobs
 from registry.publish.published import PublishedRecord, PublishedVersion, PublishedVersions
 from registry.publish.spool import UNPACKED_PREFIX, PackageLost, Spool
+from registry.runtime.metrics import Metrics, PublishStep
+from registry.runtime.periodic_worker import STOP_SECONDS, PeriodicWorker
 
 _log = logging.getLogger("registry.publish")
-
-STOP_SECONDS = 3.0
-"""How long a stop waits for a step that is under way; one that waits for a store or a remote takes longer."""
 
 _POLL_SECONDS = 1.0
 _SHOW_EVERY_SECONDS = 1.0
 _FIRST_DELAY_SECONDS = 0.5
 _LONGEST_DELAY_SECONDS = 30.0
+_DEATHS = 2
+"""How many times the process may die during a job before the job is set aside."""
+
+_SET_ASIDE = "set aside: the process died twice during this job; an administrator can retry it"
 
 
 class PublishWorker:
-    """Works jobs off, one after the other.
+    """Works off publish jobs, one after the other.
 
-    `on_accepted` is called after some became visible, `give_way` before each step: it waits for who should go first.
+    Args:
+        yield_to_foreground: Called before each step; waits for foreground requests.
     """
 
     def __init__(
@@ -46,25 +50,25 @@ class PublishWorker:
         published: PublishedVersions,
         spool: Spool,
         store: BlobStore,
-        limits: setting_groups.Limits,
+        limits: groups.LimitsSettings,
         metrics: Metrics,
-        on_accepted: Callable[[], None],
-        give_way: Callable[[], None],
+        yield_to_foreground: Callable[[], None],
     ) -> None:
         self._database = jobs.database
         self._jobs = jobs
         self._published = published
         self._spool = spool
         self._store = store
-        self._limits = Limits(archive_bytes=limits.upload_bytes)
+        self._limits = PackageLimits(archive_bytes=limits.upload_bytes)
+        self._inspector = Inspector(limits)
         self._tries = limits.publish_tries
         self._metrics = metrics
-        self._on_accepted = on_accepted
-        self._give_way = give_way
-        self._thread = Background("publish", self._round)
+        self._yield_to_foreground = yield_to_foreground
+        self._thread = PeriodicWorker("publish", self._round)
         self._is_tidy = False
-        self._has_accepted = False
         self._shown_at = 0.0
+        self._begun: set[str] = set()
+        """The jobs with a recorded begin and no recorded end."""
 
     def start(self) -> None:
         """Begin to work, first on what was left open."""
@@ -76,43 +80,52 @@ class PublishWorker:
 
     def stop(self) -> None:
         """Stop at a step boundary, or soon: what is under way is taken up by the next start."""
+        self._inspector.close()
         self._thread.stop(STOP_SECONDS)
+        try:
+            for job_id in list(self._begun):
+                self._jobs.leave(job_id)
+        except DatabaseError as error:
+            _log.warning("an open publish job counts as one whose process died: %s", error)
 
     def _round(self) -> float:
         try:
             if not self._is_tidy:
                 self._tidy()
                 self._is_tidy = True
-            for job_id in self._jobs.due(time.time()):
-                if self._thread.is_stopped:
-                    break
-                self._take(job_id)
-                if time.monotonic() >= self._shown_at + _SHOW_EVERY_SECONDS:
-                    self._show()
-            self._show()
+            with self._database.hooks.batch() as changes:
+                for job_id in self._jobs.due(time.time()):
+                    if self._thread.is_stopped:
+                        break
+                    self._take(job_id)
+                    if time.monotonic() >= self._shown_at + _SHOW_EVERY_SECONDS:
+                        self._show(changes)
+                self._show(changes)
         except Exception:
             self._is_tidy = False  # a job may have ended without our being told
             if not self._thread.is_stopped:
                 _log.exception("publish jobs cannot be worked off; it is tried again")
         return _POLL_SECONDS
 
-    def _show(self) -> None:
-        """Have what was accepted indexed: once for many that come together, since searches catch up by themselves."""
-        if self._has_accepted:
-            self._has_accepted = False
+    def _show(self, changes: ChangeBatch) -> None:
+        """Have the accepted versions indexed, many at once: a search that comes before catches up by itself."""
+        if changes.is_pending:
             with self._metrics.publish_step("show"):
-                self._on_accepted()
+                changes.flush()
             self._shown_at = time.monotonic()
 
     def _tidy(self) -> None:
         """Remove the packages of jobs that have ended, or of uploads that never became one."""
         with self._database.write() as transaction:
-            self._spool.tidy(transaction, self._jobs.live_ids(transaction))
+            self._spool.tidy(transaction, self._jobs.kept_ids(transaction))
 
     def _take(self, job_id: str) -> None:
         with self._database.claim(f"publish {job_id}") as mine:
             job = self._jobs.get(job_id) if mine else None
             if job is None or not job.is_live:
+                return
+            if job.begun - (job_id in self._begun) >= _DEATHS:
+                self._set_aside(job)
                 return
             try:
                 with self._spool.open(job_id) as package:
@@ -120,12 +133,17 @@ class PublishWorker:
             except PackageLost:
                 self._reject(job, structure_error("package-lost", "the upload is lost: publish it again"))
             if (after := self._jobs.get(job_id)) and not after.is_live:
+                self._begun.discard(job_id)
                 self._spool.forget(job_id)
 
     def _work(self, job: Job, package: Path) -> None:
-        self._jobs.begin(job)
+        if job.id not in self._begun:  # a database error can leave the last attempt open
+            self._jobs.begin(job)
+            self._begun.add(job.id)
         try:
             self._publish(job, package)
+        except InspectionStopped:
+            pass  # the service stops; the next process starts again
         except PackageRefused as refused:
             self._reject(job, *refused.findings)
         except BlobConflict as error:
@@ -136,13 +154,13 @@ class PublishWorker:
                 self._postpone(job, error)
 
     def _step(self, name: PublishStep) -> AbstractContextManager[object]:
-        self._give_way()
+        self._yield_to_foreground()
         return self._metrics.publish_step(name)
 
     def _publish(self, job: Job, package: Path) -> None:
         with tempfile.TemporaryDirectory(dir=self._spool.folder, prefix=UNPACKED_PREFIX) as folder:
             with self._step("read"):
-                read = read_zip(package, Path(folder) / "package", self._limits)
+                read = self._inspector.read_package(package, Path(folder) / "package", self._limits)
             version = _version(job, read, self._jobs.now())
         if self._thread.is_stopped:
             return
@@ -155,11 +173,15 @@ class PublishWorker:
             warnings = [JobFinding.of(finding) for finding in version.record.all_findings().findings]
             self._jobs.accept(transaction, job, warnings, number)
         _log.info("published %s %s (%s)", job.skill_id, job.version, job.checksum)
-        self._has_accepted = True
 
     def _reject(self, job: Job, *findings: Finding) -> None:
         self._jobs.reject(job, [JobFinding.of(finding) for finding in findings])
         _log.info("rejected %s %s", job.skill_id, job.version)
+
+    def _set_aside(self, job: Job) -> None:
+        self._jobs.set_aside(job, JobFinding.of(structure_error("set-aside", _SET_ASIDE)))
+        self._begun.discard(job.id)
+        _log.error("publish job %s of %s %s: %s", job.id, job.skill_id, job.version, _SET_ASIDE)
 
     def _postpone(self, job: Job, error: Exception) -> None:
         known = isinstance(error, BlobUnavailable | OSError)
@@ -169,15 +191,16 @@ class PublishWorker:
             return
         delay = min(_FIRST_DELAY_SECONDS * 2**job.tries, _LONGEST_DELAY_SECONDS)
         self._jobs.postpone(job, time.time() + delay)
+        self._begun.discard(job.id)
 
 
-def _version(job: Job, package: Package, at: str) -> PublishedVersion:
+def _version(job: Job, inspected: InspectedPackage, at: str) -> PublishedVersion:
     return PublishedVersion(
         skill_id=job.skill_id,
         version=job.version,
         checksum=job.checksum,
         size=job.size,
         published_at=at,
-        record=PublishedRecord.of(package),
-        skill_file=(package.folder / "SKILL.md").read_text(encoding="utf-8"),
+        record=PublishedRecord.of(inspected),
+        skill_file=(inspected.package.folder / "SKILL.md").read_text(encoding="utf-8"),
     )

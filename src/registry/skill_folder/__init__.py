@@ -3,14 +3,7 @@
 from registry.skill_folder.ids import qualified_id, suggest_id
 from registry.skill_folder.placing import placing_skill_folder, replacing_skill_folder
 from registry.skill_folder.reading import SkillFolder, UnreadableSkill, project_metadata, read_skill_folder
-from registry.skill_folder.tree import (
-    FileEntry,
-    find_skill_folders,
-    fingerprint,
-    list_files,
-    open_file,
-    tree_digest,
-)
+from registry.skill_folder.tree import FileEntry, find_skill_folders, fingerprint, list_files, open_file, tree_digest
 from registry.skill_folder.writing import (
     remove_leftovers,
     remove_skill_folder,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from registry.atomic_files import TEMPORARY_PREFIX, sync_folder
+from registry.runtime.atomic_files import TEMPORARY_PREFIX, sync_folder
 
 REPLACED_PREFIX = f"{TEMPORARY_PREFIX}replaced-"
 """How the name of a folder begins whose place a newer one is taking; its own name follows."""

@@ -9,12 +9,13 @@ from typing import Any
 
 import msgspec
 
-from registry.frontmatter import read
-from registry.models import split_labels
+from registry.domain.file_names import is_text, shown
+from registry.domain.models import split_labels
+from registry.parsing.frontmatter import read
+from registry.parsing.toml_text import load_toml
+from registry.parsing.yaml_text import Value
 from registry.skill_folder.prose import first_paragraph
-from registry.skill_folder.tree import SKILL_FILE, tree_digest
-from registry.toml_text import load_toml
-from registry.yaml_text import Value
+from registry.skill_folder.tree import SKILL_FILE, list_files, tree_digest
 
 PROJECT_FILE = "skill-project.toml"
 
@@ -71,6 +72,7 @@ def read_skill_folder(folder: Path) -> SkillFolder:
     Raises UnreadableSkill, and FileNotFoundError where there is no SKILL.md (any more).
     """
     text, warnings = _text(folder)
+    warnings += _name_warnings(folder)
     document = read(_cleaned(text, warnings))
     warnings += document.warnings
     fields = _without_controls(document.fields)
@@ -135,6 +137,13 @@ def _text(folder: Path) -> tuple[str, list[str]]:
     except UnicodeDecodeError:
         return text, [f"{SKILL_FILE} is not UTF-8 throughout; what is not was replaced"]
     return text, []
+
+
+def _name_warnings(folder: Path) -> list[str]:
+    odd = [file.path for file in list_files(folder) if not is_text(file.path)]
+    if not odd:
+        return []
+    return [f"names of files are not UTF-8, so that these cannot be fetched: {len(odd)}, such as {shown(odd[0])[:200]}"]
 
 
 def _bytes(folder: Path, path: Path) -> bytes:

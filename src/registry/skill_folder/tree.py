@@ -1,19 +1,24 @@
 """The files of skill folders: finding the folders, noticing changes, digests, and safe access to single files."""
 
+import contextlib
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
-from registry.atomic_files import TEMPORARY_PREFIX
+from registry.runtime.atomic_files import TEMPORARY_PREFIX
 
 SKILL_FILE = "SKILL.md"
 
 _MAX_DEPTH = 16
 _MAX_FILES = 2_000
+_NO_SKILLS = frozenset({"node_modules", "lost+found"})
+
+Unlisted = Callable[[Path, OSError], None]
+"""Is told of a folder that is there and cannot be listed."""
 
 
 class FileEntry(msgspec.Struct, frozen=True, order=True):
@@ -23,58 +28,73 @@ class FileEntry(msgspec.Struct, frozen=True, order=True):
     size: int
 
 
-def find_skill_folders(root: Path) -> Iterator[Path]:
+def find_skill_folders(root: Path, unlisted: Unlisted = lambda folder, error: None) -> Iterator[Path]:
     """Yield every folder below `root` that holds a SKILL.md, also within another skill, in order of path.
 
-    `.git`, `node_modules` and our temporary folders are passed over, and what cannot be listed. A link to a folder
-    is followed only where it stands in `root` itself, once a target, and never to a folder `root` is in or holds.
+    `.git`, `node_modules` and our temporary folders are passed over, and what cannot be listed, of which `unlisted` is
+    told. A link to a folder is followed only where it stands in `root` itself, once a target, and never to a folder
+    `root` is in or holds. Raises OSError where `root` is there and cannot be listed.
     """
     home = root.resolve()
     followed: set[Path] = set()
     for folder in _folders_in(root):
-        if folder.is_symlink():
-            target = folder.resolve()
+        target = _target(folder)
+        if target is not None:
             if target in followed or target in home.parents or target.is_relative_to(home):
                 continue
             followed.add(target)
-        yield from _skill_folders(folder, 1)
+        yield from _skill_folders(folder, 1, unlisted)
 
 
-def _skill_folders(folder: Path, depth: int) -> Iterator[Path]:
-    names, folders = _listing(folder)
+def _target(folder: Path) -> Path | None:
+    """Return where a link leads, None for what is none, or no longer."""
+    try:
+        return folder.resolve() if folder.is_symlink() else None
+    except (OSError, RuntimeError):  # it leads in a circle now, or was taken away
+        return None
+
+
+def _skill_folders(folder: Path, depth: int, unlisted: Unlisted) -> Iterator[Path]:
+    try:
+        names, folders = _listing(folder)
+    except (FileNotFoundError, NotADirectoryError):  # gone since its name was read, or a file now
+        return
+    except OSError as error:
+        unlisted(folder, error)
+        return
     if SKILL_FILE in names:
         yield folder
     if depth < _MAX_DEPTH:
         for name in folders:
-            if name != "node_modules":
-                yield from _skill_folders(folder / name, depth + 1)
+            yield from _skill_folders(folder / name, depth + 1, unlisted)
 
 
 def _folders_in(root: Path) -> list[Path]:
     try:
         with os.scandir(root) as listing:
-            names = sorted(entry.name for entry in listing if _is_folder(entry))
-    except OSError:
+            names = sorted(entry.name for entry in listing if _is_folder(entry) and _may_hold_skills(entry.name))
+    except FileNotFoundError:
         return []
-    return [root / name for name in names if not _passed_over(name) and name != "node_modules"]
+    return [root / name for name in names]
 
 
-def _is_folder(entry: "os.DirEntry[str]") -> bool:
+def _is_folder(entry: "os.DirEntry[str]", *, follow_symlinks: bool = True) -> bool:
     try:
-        return entry.is_dir()
+        return entry.is_dir(follow_symlinks=follow_symlinks)
     except OSError:  # a link in a circle, or to where we may not look
         return False
 
 
 def _listing(folder: Path) -> tuple[set[str], list[str]]:
-    """Return the names in a folder, and those of its real folders in order; nothing if it cannot be listed."""
-    try:
-        with os.scandir(folder) as listing:
-            entries = list(listing)
-    except OSError:
-        return set(), []
-    folders = [one.name for one in entries if one.is_dir(follow_symlinks=False) and not _passed_over(one.name)]
+    """Return the names in a folder, and in order those of its real folders that may hold skills. Raises OSError."""
+    with os.scandir(folder) as listing:
+        entries = list(listing)
+    folders = [one.name for one in entries if _is_folder(one, follow_symlinks=False) and _may_hold_skills(one.name)]
     return {entry.name for entry in entries}, sorted(folders)
+
+
+def _may_hold_skills(name: str) -> bool:
+    return name not in _NO_SKILLS and not _passed_over(name)
 
 
 def _passed_over(name: str) -> bool:
@@ -89,7 +109,10 @@ def fingerprint(folder: Path) -> str:
     """
     seen = hashlib.blake2b(digest_size=16)
     for path, entry in _own_files(folder):
-        status = entry.stat(follow_symlinks=False)
+        try:
+            status = entry.stat(follow_symlinks=False)
+        except FileNotFoundError:  # gone since it was listed
+            continue
         seen.update(b"%s\0%d %d\n" % (os.fsencode(path), status.st_size, status.st_mtime_ns))
     return seen.hexdigest()
 
@@ -106,7 +129,7 @@ def _own_files(folder: Path) -> list[tuple[str, "os.DirEntry[str]"]]:
         for entry in entries:
             if _passed_over(entry.name):
                 continue
-            if entry.is_dir(follow_symlinks=False):
+            if _is_folder(entry, follow_symlinks=False):
                 waiting.append(f"{prefix}{entry.name}/")
             else:
                 found.append((prefix + entry.name, entry))
@@ -125,12 +148,16 @@ def _entries(folder: Path, prefix: str) -> list["os.DirEntry[str]"]:
 
 
 def list_files(folder: Path) -> list[FileEntry]:
-    """Return the skill's own regular files in order of path, at most 2,000; links are left out. Raises OSError."""
-    return [
-        FileEntry(path, entry.stat().st_size)
-        for path, entry in _own_files(folder)
-        if entry.is_file(follow_symlinks=False)
-    ]
+    """Return the skill's own regular files in order of path, at most 2,000; links are left out. Raises OSError.
+
+    A path is what the file system says: it need not be UTF-8 (`registry.file_names`).
+    """
+    files = []
+    for path, entry in _own_files(folder):
+        with contextlib.suppress(FileNotFoundError):  # gone since it was listed
+            if entry.is_file(follow_symlinks=False):
+                files.append(FileEntry(path, entry.stat(follow_symlinks=False).st_size))
+    return files
 
 
 def open_file(folder: Path, relative: str) -> Path:

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from registry.atomic_files import TEMPORARY_PREFIX, replace_file, sync_folder, temporary_path, write_new
-from registry.frontmatter_edit import patch, render, with_body
+from registry.parsing.frontmatter_edit import patch, render, with_body
+from registry.parsing.yaml_text import Value
+from registry.runtime.atomic_files import TEMPORARY_PREFIX, replace_file, sync_folder, temporary_path, write_new
 from registry.skill_folder.placing import restore_replaced
 from registry.skill_folder.reading import UnreadableSkill
 from registry.skill_folder.tree import SKILL_FILE, find_skill_folders
-from registry.yaml_text import Value
 
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from registry.outbound import OutboundError
-from registry.packages import DEFAULT_LIMITS, Limits, PackageRefused, unpack
+from registry.packages import DEFAULT_LIMITS, PackageLimits, PackageRefused, unpack
 
 _MOST_ENTRIES = 50_000
 
@@ -13,7 +13,7 @@ def unpacked(archive: Path, folder: Path, *, archive_bytes: int, total_bytes: in
 
     Raises OutboundError where the zip breaks a rule, OSError of our own disk.
     """
-    limits = Limits(
+    limits = PackageLimits(
         archive_bytes=archive_bytes,
         entries=_MOST_ENTRIES,
         file_bytes=DEFAULT_LIMITS.file_bytes,

@@ -10,19 +10,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-from registry.atomic_files import TEMPORARY_PREFIX
-from registry.git import Git
-from registry.origins import GitOrigin, GitRef, HttpOrigin, Origin, ZipOrigin, parse_origin
-from registry.outbound import Answer, Outbound, OutboundError, Validators, shown
+from registry.domain.origins import GitOrigin, GitRef, HttpOrigin, Origin, ZipOrigin, parse_origin
+from registry.domain.source_entry import Listing, SourceEntry
+from registry.outbound import FetchedResponse, OutboundClient, OutboundError, Validators, shown
+from registry.outbound.git import Git
+from registry.runtime.atomic_files import TEMPORARY_PREFIX
 from registry.sources.archives import top, unpacked
-from registry.sources.entry import Listing, SourceEntry
-from registry.sources.marketplace import (
-    MAX_DOCUMENT_BYTES,
-    PLACES,
-    UnreadableDocument,
-    parse_document,
-    remote_listing,
-)
+from registry.sources.marketplace import MAX_DOCUMENT_BYTES, PLACES, UnreadableDocument, parse_document, remote_listing
 from registry.sources.tree import read_tree
 
 FOLDER = "sources"
@@ -60,7 +54,7 @@ class Fetcher:
 
     def __init__(
         self,
-        outbound: Outbound,
+        outbound: OutboundClient,
         git: Git,
         folder: Path,
         *,
@@ -153,7 +147,7 @@ class Fetcher:
         with tempfile.TemporaryDirectory(prefix=TEMPORARY_PREFIX, dir=home) as folder:
             yield Path(folder)
 
-    def _document(self, url: str, known: Validators) -> Answer:
+    def _document(self, url: str, known: Validators) -> FetchedResponse:
         """Return the document at a URL, or at one of the usual places below it."""
         problem: Exception | None = None
         for place in _places(url):

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from registry.domain.models import split_labels
+from registry.domain.origins import GitOrigin, GitRef, Origin, ZipOrigin, parse_origin
+from registry.domain.source_entry import Listed, Listing
 from registry.errors import RegistryError
-from registry.models import split_labels
-from registry.origins import GitOrigin, GitRef, Origin, ZipOrigin, parse_origin
-from registry.sources.entry import Listed, Listing
 
 PLACES = (".claude-plugin/marketplace.json", "marketplace.json")
 """Where a document is looked for, in this order."""
@@ -102,7 +102,7 @@ class _Document(msgspec.Struct):
     data: "_Document | UnsetType" = UNSET
 
 
-class Document(NamedTuple):
+class MarketplaceDocument(NamedTuple):
     """The entries of a document that could be read, and what was amiss with the others."""
 
     plugins: list[Plugin]
@@ -111,7 +111,7 @@ class Document(NamedTuple):
     warnings: list[str]
 
 
-def parse_document(data: bytes) -> Document:
+def parse_document(data: bytes) -> MarketplaceDocument:
     """Read a document, also one in our own envelope. Raises UnreadableDocument."""
     try:
         found = msgspec.json.decode(data, type=_Document)
@@ -125,7 +125,7 @@ def parse_document(data: bytes) -> Document:
     plugins = list(_entries(found.plugins or [], Plugin, warnings))
     skills = list(_entries(found.skills or [], FlatSkill, warnings))
     root = found.metadata.plugin_root if found.metadata is not UNSET else ""
-    return Document(plugins, skills, root[: MAX_PATH + 1], warnings)
+    return MarketplaceDocument(plugins, skills, root[: MAX_PATH + 1], warnings)
 
 
 def _entries(raws: Sequence[msgspec.Raw], kind: type[_Entry], warnings: list[str]) -> Iterator[_Entry]:
@@ -138,7 +138,7 @@ def _entries(raws: Sequence[msgspec.Raw], kind: type[_Entry], warnings: list[str
             warnings.append(f"entry {place} was left out: {str(error)[:200]}")
 
 
-def remote_listing(document: Document, absolute: Callable[[str], str]) -> Listing:
+def remote_listing(document: MarketplaceDocument, absolute: Callable[[str], str]) -> Listing:
     """Return what a document lists that can be had without the folder it lies in.
 
     `absolute` makes a URL relative to the document a whole one.

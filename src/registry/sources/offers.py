@@ -6,9 +6,9 @@ from typing import NamedTuple
 import msgspec
 
 from registry.db import Database
+from registry.domain.origins import GitOrigin, HttpOrigin, Origin, ZipOrigin
+from registry.domain.source_entry import Listed, SourceEntry
 from registry.errors import conflict, not_found, skill_not_found
-from registry.origins import GitOrigin, HttpOrigin, Origin, ZipOrigin
-from registry.sources.entry import Listed, SourceEntry
 from registry.sources.fetching import without_credentials
 
 

@@ -6,12 +6,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from registry.domain.source_entry import SourceEntry
 from registry.outbound import OutboundError
-from registry.sources.entry import SourceEntry
 from registry.sources.fetching import Fetcher, Read
 from registry.sources.marketplace import UnreadableDocument
 
-_log = logging.getLogger("registry")
+_log = logging.getLogger("registry.sources")
 
 Outcome = Read | str | None
 """What reading a source gave: its skills, why it failed, or None where nothing has changed."""

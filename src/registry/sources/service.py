@@ -2,27 +2,27 @@
 
 import datetime
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from registry.background import Background
-from registry.catalog import Catalog, Clock
+from registry.catalog.store import Catalog, Clock
+from registry.config.settings import Settings
 from registry.db import Database
+from registry.domain.models import timestamp
+from registry.domain.source_entry import LOCAL, REGISTRY, Listed, SourceEntry, SourceKind
 from registry.errors import conflict, not_found
-from registry.git import Git
-from registry.models import timestamp
-from registry.outbound import AddressPolicy, Outbound, shown
-from registry.settings import Settings
-from registry.sources.entry import LOCAL, REGISTRY, Listed, SourceEntry, SourceKind
+from registry.outbound import AddressPolicy, OutboundClient, shown
+from registry.outbound.git import Git
+from registry.runtime.periodic_worker import PeriodicWorker
 from registry.sources.fetching import FOLDER, Fetcher
 from registry.sources.marketplace import claude_document
 from registry.sources.offers import Offers
 from registry.sources.refreshing import Outcome, Refreshing
 from registry.sources.store import SourceStore
 
-_log = logging.getLogger("registry")
+_log = logging.getLogger("registry.sources")
 
 MAX_SOURCES = 100
 
@@ -96,19 +96,16 @@ class Sources:
         settings: Names the configured sources, the limits and what may be reached.
         catalog: Where what is listed becomes searchable.
         clock: Tells the time.
-        on_change: Called after the catalog has changed.
     """
 
-    def __init__(
-        self, settings: Settings, database: Database, catalog: Catalog, clock: Clock, on_change: Callable[[], None]
-    ) -> None:
+    def __init__(self, settings: Settings, database: Database, catalog: Catalog, clock: Clock) -> None:
         limits = settings.limits
         policy = AddressPolicy(settings.outbound.allowed_hosts)
         self._settings = settings
         self._clock = clock
         self._store = SourceStore(database, catalog, clock)
         self.fetcher = Fetcher(
-            Outbound(policy),
+            OutboundClient(policy),
             Git(policy, limits.git_seconds, limits.git_bytes),
             settings.data_dir / FOLDER,
             download_bytes=limits.download_bytes,
@@ -116,9 +113,8 @@ class Sources:
             download_seconds=limits.download_seconds,
         )
         self.offers = Offers(database, self.entries)
-        self._on_change = on_change
         self._refreshing = Refreshing(self.fetcher, self._keep)
-        self._thread = Background("source ages", self._look)
+        self._thread = PeriodicWorker("source ages", self._look)
 
     def entries(self) -> list[SourceEntry]:
         """Return the sources that are asked, by priority; a configured one counts before an added one of its name."""
@@ -199,7 +195,6 @@ class Sources:
         self._entry(name)
         self._store.remove(name)
         self.fetcher.forget(name)
-        self._on_change()
 
     def skills(self, name: str) -> SourceSkills:
         """Return what one source lists. Raises NOT_FOUND."""
@@ -261,7 +256,6 @@ class Sources:
             self._store.unchanged(source, mark)
         else:
             self._store.keep(source, outcome.mark, outcome.listing)
-            self._on_change()
 
     def start(self) -> None:
         """Forget what is no source any more, and read from now on every source whose list is old."""

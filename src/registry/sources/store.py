@@ -7,12 +7,12 @@ from typing import cast
 
 import msgspec
 
-from registry.catalog import Catalog, Clock
+from registry.catalog.installs import installed_folder, set_twin
+from registry.catalog.store import Catalog, Clock
 from registry.db import Database, Transaction
+from registry.domain.models import RESERVED_IDS, Skill, SourceType, timestamp
+from registry.domain.source_entry import LOCAL, REGISTRY, Listed, Listing, SourceEntry
 from registry.errors import conflict
-from registry.installs import installed_folder, set_twin
-from registry.models import RESERVED_IDS, Skill, SourceType, timestamp
-from registry.sources.entry import LOCAL, REGISTRY, Listed, Listing, SourceEntry
 
 _TWIN = (
     "from installs i join skills s on s.folder = i.folder join documents d on d.key = s.key"
@@ -63,7 +63,7 @@ class SourceStore:
         entry = msgspec.json.encode(source).decode()
         with self._database.write() as transaction:
             if not transaction.execute(
-                "insert into sources values (?, ?) on conflict do nothing", (source.name, entry)
+                "insert into sources (name, entry) values (?, ?) on conflict do nothing", (source.name, entry)
             ):
                 raise conflict(f"Source '{source.name}' already exists")
 
@@ -149,7 +149,8 @@ class SourceStore:
         with self._database.write() as transaction:
             now = timestamp(self._clock())
             transaction.execute(
-                "insert into source_states values (?, ?, '', ?, null, ?, '[]') on conflict (name) do update set"
+                "insert into source_states (name, entry, mark, last_tried, last_refreshed, error, warnings)"
+                " values (?, ?, '', ?, null, ?, '[]') on conflict (name) do update set"
                 " mark = case when source_states.entry = excluded.entry then source_states.mark else '' end,"
                 " entry = excluded.entry,"
                 " last_tried = excluded.last_tried, error = excluded.error",
@@ -163,7 +164,8 @@ class SourceStore:
         entry = msgspec.json.encode(source).decode()
         told = None if warnings is None else msgspec.json.encode(warnings).decode()
         transaction.execute(
-            "insert into source_states values (?, ?, ?, ?, ?, null, ?) on conflict (name) do update set"
+            "insert into source_states (name, entry, mark, last_tried, last_refreshed, error, warnings)"
+            " values (?, ?, ?, ?, ?, null, ?) on conflict (name) do update set"
             " entry = excluded.entry, mark = excluded.mark, last_tried = excluded.last_tried,"
             " last_refreshed = excluded.last_refreshed, error = excluded.error,"
             " warnings = coalesce(?, source_states.warnings)",

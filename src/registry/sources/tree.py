@@ -9,17 +9,18 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from registry.domain.file_names import shown
+from registry.domain.origins import Origin
+from registry.domain.source_entry import Listed, Listing
 from registry.errors import RegistryError
-from registry.origins import Origin
 from registry.skill_folder import UnreadableSkill, find_skill_folders, qualified_id, read_skill_folder, suggest_id
 from registry.skill_folder.tree import SKILL_FILE
-from registry.sources.entry import Listed, Listing
 from registry.sources.marketplace import (
     MAX_DOCUMENT_BYTES,
     MAX_ENTRIES,
     MAX_PATH,
     PLACES,
-    Document,
+    MarketplaceDocument,
     Plugin,
     UnreadableDocument,
     checked,
@@ -65,7 +66,7 @@ def read_tree(root: Path, origin_of: OriginOf) -> Listing:
     return _read(root, places, origin_of, listing)
 
 
-def _document(root: Path, listing: Listing) -> Document | None:
+def _document(root: Path, listing: Listing) -> MarketplaceDocument | None:
     for place in PLACES:
         path = root / place
         if path.is_symlink() or path.parent.is_symlink() or not path.is_file():
@@ -81,7 +82,7 @@ def _document(root: Path, listing: Listing) -> Document | None:
     return None
 
 
-def _named_places(root: Path, document: Document, listing: Listing) -> Iterator[_Place]:
+def _named_places(root: Path, document: MarketplaceDocument, listing: Listing) -> Iterator[_Place]:
     """Yield the folders a document names; plugins that lie elsewhere go straight to the listing."""
     walked: set[Path] = set()
     for plugin, path in itertools.islice(_named_paths(document, listing), MAX_ENTRIES):
@@ -95,7 +96,7 @@ def _named_places(root: Path, document: Document, listing: Listing) -> Iterator[
     yield from (_Place(folder, None) for folder in _skill_folders(root) if wanted and folder.name.lower() in wanted)
 
 
-def _named_paths(document: Document, listing: Listing) -> Iterator[tuple[Plugin, str]]:
+def _named_paths(document: MarketplaceDocument, listing: Listing) -> Iterator[tuple[Plugin, str]]:
     for plugin in document.plugins:
         if not isinstance(plugin.source, str):
             with_left_out(listing, plugin.name, partial(remote_skills, plugin))
@@ -136,7 +137,7 @@ def _read(root: Path, places: list[_Place], origin_of: OriginOf, listing: Listin
             skill.origin = origin_of(relative)
         except (UnreadableSkill, OSError, ValueError, RegistryError) as error:
             reason = error.reason if isinstance(error, UnreadableSkill) else "it cannot be read, or not be named"
-            left_out(listing, relative, reason)
+            left_out(listing, shown(relative), reason)
             continue
         taken.add(skill.id)
         listing.skills.append(skill)

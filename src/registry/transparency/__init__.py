@@ -1,5 +1,5 @@
-"""The transparency log: what was published, yanked and revoked, in an order nobody can change unseen.
+"""The transparency log: an append-only record of what was published, yanked and revoked.
 
-A Merkle tree (RFC 6962, section 2.1) over the entries, kept in the same transactions as what they tell of. Its signed
-checkpoints let a reader who has seen one check every later state against it, with the public key alone.
+It is a Merkle tree (RFC 6962, section 2.1) over its entries, and each entry commits in the same transaction as the
+change it records. A reader who has a signed checkpoint can check every later state against it with the public key.
 """

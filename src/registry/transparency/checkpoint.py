@@ -1,7 +1,7 @@
-"""Signed states of the log: a signed note with an Ed25519 signature, as other transparency logs use.
+"""Checkpoints: signed states of the log, as signed notes with an Ed25519 signature.
 
-The text is three lines, the log's name, its size and its root in base64; the signature line is an em dash, the signer's
-name, and base64 of four bytes that tell its key and of the signature (C2SP signed-note and tlog-checkpoint, v1.0.0).
+The text has three lines: the log's name, its size and its root in base64. The signature line has an em dash, the
+signer's name, and in base64 the key's four-byte hash and the signature (C2SP signed-note and tlog-checkpoint, v1.0.0).
 """
 
 import base64
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from registry.private_files import kept
+from registry.runtime.private_files import load_or_create
 from registry.transparency.merkle import Hash
 
 KEY_FILE = "log.key"
@@ -26,20 +26,20 @@ _NAME = re.compile(r"[^\s+]{1,200}")
 
 
 def checkpoint_file(name: str) -> str:
-    """Return where the index keeps the last checkpoint of a log: beside the scopes, none of which has a dot."""
+    """Return the name of the file for the last checkpoint of a log. It cannot clash with a scope, which has no dot."""
     return f"{name.replace('/', '_')}.checkpoint"
 
 
 class CheckpointInvalid(Exception):
-    """Not a checkpoint, or not one of this signer; the message says which."""
+    """The text is not a checkpoint, or another key signed it; the message says which."""
 
 
 class KeyUnusable(Exception):
-    """What should be the private key of the log is none."""
+    """The private key of the log is malformed; the message says which setting or file to correct."""
 
 
-class Checkpoint(NamedTuple):
-    """A state of the log: its name, how many entries it has, and their root."""
+class LogCheckpoint(NamedTuple):
+    """A state of the log: its name, its number of entries, and its root hash."""
 
     origin: str
     size: int
@@ -47,28 +47,28 @@ class Checkpoint(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The text that is signed."""
+        """The text to sign."""
         return f"{self.origin}\n{self.size}\n{base64.b64encode(self.root).decode()}\n"
 
 
 class Verifier:
-    """Checks checkpoints with the public key, written `name+hash+base64` (a verifier key of signed notes)."""
+    """Verifies checkpoints with a verifier key of signed notes: `name+hash+base64`. Raises CheckpointInvalid."""
 
     def __init__(self, text: str) -> None:
         name, _, rest = text.strip().partition("+")
-        told, _, encoded = rest.partition("+")
+        key_hash, _, encoded = rest.partition("+")
         try:
             key = base64.b64decode(encoded, validate=True)
             self._key = Ed25519PublicKey.from_public_bytes(key[1:])
         except (binascii.Error, ValueError):
-            raise CheckpointInvalid("this is not a verifier key") from None
-        if key[:1] != _ED25519 or not _NAME.fullmatch(name) or told != _key_hash(name, key).hex():
-            raise CheckpointInvalid("this is not a verifier key")
+            raise CheckpointInvalid("this is not a verifier key: expected name+hash+base64") from None
+        if key[:1] != _ED25519 or not _NAME.fullmatch(name) or key_hash != _key_hash(name, key).hex():
+            raise CheckpointInvalid("this is not a verifier key: expected name+hash+base64")
         self.name = name
         self._hash = _key_hash(name, key)
 
-    def read(self, note: str) -> Checkpoint:
-        """Return what a signed checkpoint says. Raises CheckpointInvalid where it is not signed with this key."""
+    def read(self, note: str) -> LogCheckpoint:
+        """Return the content of a signed checkpoint. Raises CheckpointInvalid if this key did not sign it."""
         text, _, signatures = note.partition("\n\n")
         lines = f"{text}\n".split("\n")
         if len(lines) < 4 or not _NUMBER.fullmatch(lines[1]):
@@ -79,47 +79,51 @@ class Verifier:
             root = base64.b64decode(lines[2], validate=True)
         except binascii.Error:
             raise CheckpointInvalid("this is not a checkpoint") from None
-        return Checkpoint(lines[0], int(lines[1]), root)
+        return LogCheckpoint(lines[0], int(lines[1]), root)
 
     def _is_signature(self, line: str, text: bytes) -> bool:
         prefix = f"{_SIGNATURE_LINE}{self.name} "
         if not line.startswith(prefix):
             return False
         try:
-            signed = base64.b64decode(line.removeprefix(prefix), validate=True)
-            if signed[:4] != self._hash:
+            signature = base64.b64decode(line.removeprefix(prefix), validate=True)
+            if signature[:4] != self._hash:
                 return False
-            self._key.verify(signed[4:], text)
+            self._key.verify(signature[4:], text)
         except (binascii.Error, InvalidSignature, ValueError):
             return False
         return True
 
 
 class Signer:
-    """Signs checkpoints with a key that is given, else one kept in the data directory and made there first.
+    """Signs checkpoints with the configured key, or with one generated once into the data directory.
 
-    Raises PrivateFileExposed where others can read it, KeyUnusable where it is none, OSError.
+    Raises PrivateFileExposed if other users can read the key file, KeyUnusable if the key is malformed, OSError.
     """
 
     def __init__(self, data_dir: Path, name: str, key: str | None = None) -> None:
-        text = key or kept(data_dir / KEY_FILE, lambda: Ed25519PrivateKey.generate().private_bytes_raw().hex())
+        text = key or load_or_create(
+            data_dir / KEY_FILE, lambda: Ed25519PrivateKey.generate().private_bytes_raw().hex()
+        )
         try:
             self._key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(text))
         except ValueError:
-            where = "transparency.key" if key else f"{KEY_FILE} in the data directory"
-            raise KeyUnusable(f"{where} is no key: 64 hexadecimal digits are, as of `openssl rand -hex 32`") from None
+            origin = "transparency.key" if key else f"{KEY_FILE} in the data directory"
+            raise KeyUnusable(
+                f"{origin} is not a key: it must be 64 hexadecimal digits, as from `openssl rand -hex 32`"
+            ) from None
         self._public = _ED25519 + self._key.public_key().public_bytes_raw()
         self._hash = _key_hash(name, self._public)
         self.name = name
 
     @property
     def verifier_key(self) -> str:
-        """What readers check signatures with."""
+        """The public key, as `name+hash+base64`."""
         return f"{self.name}+{self._hash.hex()}+{base64.b64encode(self._public).decode()}"
 
     def sign(self, size: int, root: Hash) -> str:
         """Return the signed checkpoint of a state of the log."""
-        text = Checkpoint(self.name, size, root).text
+        text = LogCheckpoint(self.name, size, root).text
         signature = base64.b64encode(self._hash + self._key.sign(text.encode())).decode()
         return f"{text}\n{_SIGNATURE_LINE}{self.name} {signature}\n"
 

@@ -1,4 +1,4 @@
-"""The log as it is kept: entries in order, and the hashes of all perfect subtrees, each written once."""
+"""The log in the database: its entries in order, and the hash of each perfect subtree, written once."""
 
 import datetime
 import json
@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from registry.db import Database, Transaction
-from registry.models import timestamp
+from registry.domain.models import timestamp
 from registry.transparency.merkle import Hash, consistency_proof, inclusion_proof, leaf_hash, node_hash, root
 
 Kind = Literal["key", "publish", "yank", "unyank", "revoke"]
@@ -17,7 +17,7 @@ _SIZE = "select coalesce(max(number) + 1, 0) from log_entries"
 
 
 class LogEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """One line of the log. `sha256` is that of the zip, `digest` that of the tree of its files."""
+    """One entry of the log. `sha256` is the hash of the zip, `digest` the tree digest of its files."""
 
     kind: Kind
     at: str = ""
@@ -29,47 +29,47 @@ class LogEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 def canonical(entry: LogEntry) -> bytes:
-    """Return the bytes that are hashed: JSON with its keys in order, without spaces, in ASCII (RFC 8785 for ASCII)."""
+    """Return the bytes to hash: JSON with sorted keys, without spaces, in ASCII (RFC 8785 for ASCII)."""
     return json.dumps(msgspec.to_builtins(entry), sort_keys=True, separators=(",", ":")).encode()
 
 
 class TransparencyLog:
-    """Appends entries within transactions and answers for any state of the tree since its beginning."""
+    """Appends entries within transactions, and returns roots and proofs of every state of the tree."""
 
     def __init__(self, database: Database, clock: Callable[[], datetime.datetime]) -> None:
         self._database = database
         self._clock = clock
 
     def append(self, transaction: Transaction, entry: LogEntry) -> int:
-        """Append an entry, dated now; return its number, from 0 on. It is in the log when the transaction commits."""
+        """Append an entry with the current time, and return its number, from 0 on."""
         entry = msgspec.structs.replace(entry, at=timestamp(self._clock()))
         number = int(transaction.read(_SIZE)[0][0])
         text = canonical(entry)
-        transaction.execute("insert into log_entries values (?, ?)", (number, text.decode()))
-        level, position, found = 0, number, leaf_hash(text)
-        _put(transaction, level, position, found)
+        transaction.execute("insert into log_entries (number, entry) values (?, ?)", (number, text.decode()))
+        level, position, node = 0, number, leaf_hash(text)
+        _insert_node(transaction, level, position, node)
         while position & 1:  # a right subtree is complete, so the one above it is too
             sql = "select hash from log_nodes where level = ? and position = ?"
             left: Hash = transaction.read(sql, (level, position - 1))[0][0]
-            level, position, found = level + 1, position >> 1, node_hash(left, found)
-            _put(transaction, level, position, found)
+            level, position, node = level + 1, position >> 1, node_hash(left, node)
+            _insert_node(transaction, level, position, node)
         return number
 
-    def note_key(self, key: str) -> None:
-        """Append which key signs from now on, unless the log says so already."""
+    def record_key(self, key: str) -> None:
+        """Append an entry for the key that signs from now on, unless it is the current one already."""
         with self._database.write() as transaction:
-            before = transaction.read("select value from facts where name = 'log_key'")
-            if before and before[0][0] == key:
+            current = transaction.read("select value from facts where name = 'log_key'")
+            if current and current[0][0] == key:
                 return
             transaction.put_fact("log_key", key)
             self.append(transaction, LogEntry(kind="key", key=key))
 
     def size(self) -> int:
-        """Return how many entries there are."""
+        """Return the number of entries."""
         return int(self._database.read(_SIZE)[0][0])
 
     def entries(self, start: int, limit: int) -> list[str]:
-        """Return at most `limit` entries from number `start` on, as the texts that are hashed."""
+        """Return at most `limit` entries from number `start` on, as canonical texts."""
         sql = "select entry from log_entries where number >= ? order by number limit ?"
         return [row[0] for row in self._database.read(sql, (start, limit))]
 
@@ -78,18 +78,19 @@ class TransparencyLog:
         return root(size, self._subtree)
 
     def inclusion(self, number: int, size: int) -> list[Hash]:
-        """Return what proves that entry `number` is among the first `size`. Raises ValueError."""
+        """Return the inclusion proof of entry `number` in the first `size` entries. Raises ValueError."""
         return inclusion_proof(number, size, self._subtree)
 
     def consistency(self, before: int, size: int) -> list[Hash]:
-        """Return what proves that the log of `size` entries begins with that of `before`. Raises ValueError."""
+        """Return the consistency proof from the first `before` entries to the first `size`. Raises ValueError."""
         return consistency_proof(before, size, self._subtree)
 
     def _subtree(self, level: int, position: int) -> Hash:
         rows = self._database.read("select hash from log_nodes where level = ? and position = ?", (level, position))
-        found: Hash = rows[0][0]
-        return found
+        node: Hash = rows[0][0]
+        return node
 
 
-def _put(transaction: Transaction, level: int, position: int, found: Hash) -> None:
-    transaction.execute("insert into log_nodes values (?, ?, ?)", (level, position, found))
+def _insert_node(transaction: Transaction, level: int, position: int, node: Hash) -> None:
+    sql = "insert into log_nodes (level, position, hash) values (?, ?, ?)"
+    transaction.execute(sql, (level, position, node))

@@ -1,47 +1,47 @@
-"""The arithmetic of the tree: hashes, and the checks a reader makes (RFC 6962, section 2.1; RFC 9162, section 2.1)."""
+"""Hashes and proofs of the Merkle tree, and their verification (RFC 6962, section 2.1; RFC 9162, section 2.1)."""
 
 import hashlib
 from collections.abc import Callable, Sequence
 
 Hash = bytes
-"""A SHA-256, 32 bytes."""
+"""A SHA-256 hash, 32 bytes."""
 
 Subtree = Callable[[int, int], Hash]
-"""Returns the hash of the perfect subtree at a level (0: leaves) and position, as it was stored."""
+"""Returns the stored hash of the perfect subtree at a level (0: leaves) and position."""
 
 EMPTY: Hash = hashlib.sha256().digest()
-"""The root of a tree without entries."""
+"""The root of the empty tree."""
 
 
 def leaf_hash(entry: bytes) -> Hash:
-    """Return the hash of an entry."""
+    """Return the leaf hash of an entry."""
     return hashlib.sha256(b"\x00" + entry).digest()
 
 
 def node_hash(left: Hash, right: Hash) -> Hash:
-    """Return the hash of two subtrees."""
+    """Return the hash of the node above two subtrees."""
     return hashlib.sha256(b"\x01" + left + right).digest()
 
 
 class Tree:
-    """A tree in memory: the hash of every perfect subtree, by level and position."""
+    """A tree in memory: the hashes of its perfect subtrees, by level and position."""
 
     def __init__(self) -> None:
         self.nodes: dict[tuple[int, int], Hash] = {}
         self.size = 0
 
     def append(self, leaf: Hash) -> None:
-        """Add the hash of the next entry, and of every subtree it completes."""
+        """Append the leaf hash of the next entry, and hash every subtree it completes."""
         level, position = 0, self.size
         self.nodes[level, position] = leaf
         while position & 1:
-            made = node_hash(self.nodes[level, position - 1], self.nodes[level, position])
+            node = node_hash(self.nodes[level, position - 1], self.nodes[level, position])
             level, position = level + 1, position >> 1
-            self.nodes[level, position] = made
+            self.nodes[level, position] = node
         self.size += 1
 
     def subtree(self, level: int, position: int) -> Hash:
-        """Return the hash of a perfect subtree of the entries so far."""
+        """Return the hash of a perfect subtree."""
         return self.nodes[level, position]
 
 
@@ -51,7 +51,7 @@ def root(size: int, subtree: Subtree) -> Hash:
 
 
 def inclusion_proof(number: int, size: int, subtree: Subtree) -> list[Hash]:
-    """Return what proves that entry `number` is among the first `size`. Raises ValueError where it is not."""
+    """Return the inclusion proof of entry `number` in the first `size` entries. Raises ValueError."""
     if not 0 <= number < size:
         raise ValueError("the entry must be among those the tree holds")
     proof: list[Hash] = []
@@ -68,11 +68,11 @@ def inclusion_proof(number: int, size: int, subtree: Subtree) -> list[Hash]:
 
 
 def consistency_proof(before: int, size: int, subtree: Subtree) -> list[Hash]:
-    """Return what proves that the first `before` entries are those of the tree of `size`. Raises ValueError."""
+    """Return the consistency proof from the first `before` entries to the first `size`. Raises ValueError."""
     if not 0 < before <= size:
         raise ValueError("the earlier size must be from 1 to the later one")
     proof: list[Hash] = []
-    start, end, whole = 0, size, True
+    start, end, is_known = 0, size, True  # whether the reader knows the hash of the range, as the earlier root
     while before != end:
         middle = start + _split(end - start)
         if before <= middle:
@@ -80,14 +80,14 @@ def consistency_proof(before: int, size: int, subtree: Subtree) -> list[Hash]:
             end = middle
         else:
             proof.append(_range_hash(start, middle, subtree))
-            start, whole = middle, False
-    if not whole:
+            start, is_known = middle, False
+    if not is_known:
         proof.append(_range_hash(start, end, subtree))
     return proof[::-1]
 
 
 def _range_hash(start: int, end: int, subtree: Subtree) -> Hash:
-    """Return the hash of the entries from `start` to `end`, where `start` is where a subtree of that size may begin."""
+    """Return the hash of the entries from `start` up to `end`; `start` must be aligned to a subtree of that size."""
     count = end - start
     if count & (count - 1) == 0:
         level = count.bit_length() - 1
@@ -102,25 +102,25 @@ def _split(count: int) -> int:
 
 
 def is_included(leaf: Hash, number: int, size: int, proof: Sequence[Hash], expected: Hash) -> bool:
-    """Return whether a proof shows that a leaf is entry `number` of the tree of `size` with this root."""
+    """Return whether the proof is valid for a leaf in the tree of `size` entries with the root `expected`."""
     if not 0 <= number < size:
         return False
-    place, last, found = number, size - 1, leaf
+    position, last, node = number, size - 1, leaf
     for step in proof:
         if last == 0:
             return False
-        if place & 1 or place == last:
-            found = node_hash(step, found)
-            while place & 1 == 0 and place:
-                place, last = place >> 1, last >> 1
+        if position & 1 or position == last:
+            node = node_hash(step, node)
+            while position & 1 == 0 and position:
+                position, last = position >> 1, last >> 1
         else:
-            found = node_hash(found, step)
-        place, last = place >> 1, last >> 1
-    return last == 0 and found == expected
+            node = node_hash(node, step)
+        position, last = position >> 1, last >> 1
+    return last == 0 and node == expected
 
 
 def is_consistent(before: int, size: int, proof: Sequence[Hash], root_before: Hash, expected: Hash) -> bool:
-    """Return whether a proof shows that the tree of `before` entries is the beginning of that of `size`."""
+    """Return whether the proof is valid from the first `before` entries to `size` with the root `expected`."""
     if before == size:
         return not proof and root_before == expected
     if not 0 < before < size or not proof:
@@ -128,18 +128,18 @@ def is_consistent(before: int, size: int, proof: Sequence[Hash], root_before: Ha
     steps = list(proof)
     if before & (before - 1) == 0:
         steps.insert(0, root_before)
-    place, last = before - 1, size - 1
-    while place & 1:
-        place, last = place >> 1, last >> 1
+    position, last = before - 1, size - 1
+    while position & 1:
+        position, last = position >> 1, last >> 1
     old = new = steps[0]
     for step in steps[1:]:
         if last == 0:
             return False
-        if place & 1 or place == last:
+        if position & 1 or position == last:
             old, new = node_hash(step, old), node_hash(step, new)
-            while place & 1 == 0 and place:
-                place, last = place >> 1, last >> 1
+            while position & 1 == 0 and position:
+                position, last = position >> 1, last >> 1
         else:
             new = node_hash(new, step)
-        place, last = place >> 1, last >> 1
+        position, last = position >> 1, last >> 1
     return last == 0 and old == root_before and new == expected

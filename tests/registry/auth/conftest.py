@@ -1,4 +1,4 @@
-"""A clock that goes only when told to."""
+"""A clock that only the test moves."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How tokens are issued: for a credential no more than it has; without one only where nobody else can come from."""
+"""Issuing tokens: never with more rights than the credential, and without a credential only on loopback."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,9 +12,9 @@ from registry.auth.issuing import Caller, TokenIssuer, TokenRequest, issuer_mode
 from registry.auth.keys import NewKey
 from registry.auth.tokens import Claims
 from registry.auth.users import NewUser, UserChanges
+from registry.config.settings import Settings, load_settings
 from registry.db import Database
 from registry.errors import RegistryError
-from registry.settings import Settings, load_settings
 from support.clock import WallClock
 
 HERE = ((b"host", b"localhost:8080"),)
@@ -49,13 +49,13 @@ def with_key(access: Access, **fields: Any) -> tuple[bytes, bytes]:
     return (b"x-api-key", access.keys.create(NewKey(name="ci", **fields)).key.encode())
 
 
-def issued(access: Access, issuer: TokenIssuer, wanted: TokenRequest, by: Caller) -> Claims:
-    return access.tokens.read(issuer.issue(wanted, by).token)
+def issued(access: Access, issuer: TokenIssuer, request: TokenRequest, by: Caller) -> Claims:
+    return access.tokens.read(issuer.issue(request, by).token)
 
 
-def code_of(issuer: TokenIssuer, wanted: TokenRequest, by: Caller) -> str:
+def code_of(issuer: TokenIssuer, request: TokenRequest, by: Caller) -> str:
     with pytest.raises(RegistryError) as refusal:
-        issuer.issue(wanted, by)
+        issuer.issue(request, by)
     return refusal.value.code
 
 
@@ -71,11 +71,11 @@ def code_of(issuer: TokenIssuer, wanted: TokenRequest, by: Caller) -> str:
         ({"auth.issuer": "closed"}, "closed"),
     ],
 )
-def test_where_the_service_listens_decides_who_gets_a_token(tmp_path: Path, flags: dict[str, str], mode: str) -> None:
+def test_the_listening_address_sets_the_issuer_mode(tmp_path: Path, flags: dict[str, str], mode: str) -> None:
     assert issuer_mode(settings(tmp_path, **flags)) == mode
 
 
-def test_a_program_here_gets_the_role_and_name_it_asks_for(access: Access, issuer: TokenIssuer) -> None:
+def test_a_caller_on_loopback_gets_the_role_and_name_it_requests(access: Access, issuer: TokenIssuer) -> None:
     by_default = issued(access, issuer, TokenRequest(role="admin"), caller())
     named = issued(access, issuer, TokenRequest(role="manager", username="acme/bot"), caller())
     assert (by_default.sub, by_default.scope, by_default.role) == ("dev-user", "dev-user", "admin")
@@ -95,28 +95,28 @@ def test_a_program_here_gets_the_role_and_name_it_asks_for(access: Access, issue
         (b"host", b"localhost"),
     ],
 )
-def test_what_came_through_a_proxy_does_not_count_as_here(issuer: TokenIssuer, header: tuple[bytes, bytes]) -> None:
+def test_a_proxied_request_does_not_count_as_loopback(issuer: TokenIssuer, header: tuple[bytes, bytes]) -> None:
     assert code_of(issuer, TokenRequest(role="user"), caller(header)) == "UNAUTHORIZED"
 
 
 @pytest.mark.parametrize("host", [b"registry.example", b"localhost.evil.example", b"", b"192.0.2.1", b"\xe9", b"["])
-def test_a_foreign_host_does_not_count_as_here(issuer: TokenIssuer, host: bytes) -> None:
+def test_a_foreign_host_header_does_not_count_as_loopback(issuer: TokenIssuer, host: bytes) -> None:
     by = Caller(((b"host", host),), "127.0.0.1", "request")
     assert code_of(issuer, TokenRequest(role="user"), by) == "UNAUTHORIZED"
 
 
 @pytest.mark.parametrize("address", ["192.0.2.1", "-", "", "::ffff:192.0.2.1", "localhost"])
-def test_a_foreign_address_does_not_count_as_here(issuer: TokenIssuer, address: str) -> None:
+def test_a_foreign_address_does_not_count_as_loopback(issuer: TokenIssuer, address: str) -> None:
     assert code_of(issuer, TokenRequest(role="user"), caller(address=address)) == "UNAUTHORIZED"
 
 
-def test_an_open_issuer_asks_nobody_and_a_closed_one_everybody(access: Access) -> None:
+def test_an_open_issuer_needs_no_credential_and_a_closed_one_does(access: Access) -> None:
     away = caller((b"via", b"1.1 proxy"), address="192.0.2.1")
     assert issued(access, TokenIssuer(access, "open"), TokenRequest(role="admin"), away).role == "admin"
     assert code_of(TokenIssuer(access, "closed"), TokenRequest(role="user"), caller()) == "UNAUTHORIZED"
 
 
-def test_a_password_gives_the_role_of_the_user_or_less(access: Access, issuer: TokenIssuer) -> None:
+def test_a_password_gives_at_most_the_role_of_the_user(access: Access, issuer: TokenIssuer) -> None:
     away = caller(address="192.0.2.1")
     login = {"username": "acme/ada", "password": "a good password"}
     assert issued(access, issuer, TokenRequest(**login), away).role == "manager"
@@ -125,13 +125,13 @@ def test_a_password_gives_the_role_of_the_user_or_less(access: Access, issuer: T
     assert code_of(issuer, TokenRequest(password="a good password"), away) == "VALIDATION_ERROR"
 
 
-def test_a_password_is_never_passed_over_for_a_header(access: Access, issuer: TokenIssuer) -> None:
+def test_a_password_beside_a_credential_header_is_refused(access: Access, issuer: TokenIssuer) -> None:
     for password in ("a good password", "a wrong password"):
         login = TokenRequest(username="acme/ada", password=password)
         assert code_of(issuer, login, caller(with_key(access, role="admin"))) == "VALIDATION_ERROR"
 
 
-def test_a_wrong_password_and_an_unknown_user_are_told_the_same(issuer: TokenIssuer) -> None:
+def test_a_wrong_password_and_an_unknown_user_get_the_same_error(issuer: TokenIssuer) -> None:
     said = set()
     for name in ("acme/ada", "nobody"):
         with pytest.raises(RegistryError) as refusal:
@@ -140,12 +140,12 @@ def test_a_wrong_password_and_an_unknown_user_are_told_the_same(issuer: TokenIss
     assert len(said) == 1
 
 
-def test_a_bad_credential_is_never_made_good_by_loopback(issuer: TokenIssuer) -> None:
+def test_an_invalid_credential_is_refused_on_loopback_too(issuer: TokenIssuer) -> None:
     for header in (with_token("nonsense"), (b"x-api-key", b"sk_nonsense"), (b"authorization", b"Basic eDp5")):
         assert code_of(issuer, TokenRequest(role="user"), caller(header)) == "UNAUTHORIZED"
 
 
-def test_a_credential_gives_its_own_role_and_scope_and_never_more(access: Access, issuer: TokenIssuer) -> None:
+def test_a_token_has_at_most_the_role_and_scope_of_the_credential(access: Access, issuer: TokenIssuer) -> None:
     token = issuer.issue(TokenRequest(role="manager", username="acme/bot"), caller()).token
     for header in (with_token(token), with_key(access, role="manager", scope="acme")):
         claims = issued(access, issuer, TokenRequest(role="user"), caller(header))
@@ -161,20 +161,20 @@ def test_a_name_outside_the_scope_of_the_credential_is_refused(access: Access, i
         assert code_of(issuer, TokenRequest(username=name), by) == "FORBIDDEN"
 
 
-def test_an_administrator_may_name_anybody(access: Access, issuer: TokenIssuer) -> None:
+def test_an_administrator_may_request_any_username(access: Access, issuer: TokenIssuer) -> None:
     claims = issued(
         access, issuer, TokenRequest(role="user", username="other/bot"), caller(with_key(access, role="admin"))
     )
     assert (claims.sub, claims.scope, claims.role) == ("other/bot", "other", "user")
 
 
-def test_a_key_without_a_scope_gets_tokens_that_read(access: Access, issuer: TokenIssuer) -> None:
+def test_a_key_without_a_scope_gets_only_tokens_of_the_role_user(access: Access, issuer: TokenIssuer) -> None:
     by = caller(with_key(access, role="manager"))
     assert issued(access, issuer, TokenRequest(role="user"), by).role == "user"
     assert code_of(issuer, TokenRequest(role="manager"), by) == "FORBIDDEN"
 
 
-def test_a_token_renewed_is_no_longer_lived(access: Access, issuer: TokenIssuer, clock: WallClock) -> None:
+def test_a_renewed_token_expires_no_later(access: Access, issuer: TokenIssuer, clock: WallClock) -> None:
     first = issuer.issue(TokenRequest(role="admin"), caller())
     clock.forward(3600)
     second = issuer.issue(TokenRequest(), caller(with_token(first.token)))
@@ -182,7 +182,7 @@ def test_a_token_renewed_is_no_longer_lived(access: Access, issuer: TokenIssuer,
     assert second.expires_in == first.expires_in - 3600
 
 
-def test_a_revoked_key_leaves_no_token_behind(access: Access, issuer: TokenIssuer) -> None:
+def test_revoking_a_key_revokes_its_tokens(access: Access, issuer: TokenIssuer) -> None:
     key = access.keys.create(NewKey(name="ci", role="manager", scope="acme"))
     token = issuer.issue(TokenRequest(username="acme/bot"), caller((b"x-api-key", key.key.encode()))).token
     again = issuer.issue(TokenRequest(username="acme/other"), caller(with_token(token))).token
@@ -191,7 +191,7 @@ def test_a_revoked_key_leaves_no_token_behind(access: Access, issuer: TokenIssue
         assert code_of(issuer, TokenRequest(), caller(with_token(one))) == "UNAUTHORIZED"
 
 
-def test_a_user_who_lost_a_role_leaves_no_token_behind(access: Access, issuer: TokenIssuer) -> None:
+def test_changing_the_role_of_a_user_revokes_their_tokens(access: Access, issuer: TokenIssuer) -> None:
     login = TokenRequest(username="acme/ada", password="a good password")
     token = issuer.issue(login, caller()).token
     other = issuer.issue(TokenRequest(username="acme/other"), caller(with_token(token))).token
@@ -201,7 +201,7 @@ def test_a_user_who_lost_a_role_leaves_no_token_behind(access: Access, issuer: T
     assert issued(access, issuer, login, caller()).role == "user"
 
 
-def test_after_ten_failures_an_address_has_to_wait(access: Access, issuer: TokenIssuer) -> None:
+def test_an_address_has_to_wait_after_ten_failures(access: Access, issuer: TokenIssuer) -> None:
     wrong = TokenRequest(username="acme/ada", password="a wrong password")
     right = TokenRequest(username="acme/ada", password="a good password")
     assert {code_of(issuer, wrong, caller()) for _ in range(10)} == {"UNAUTHORIZED"}
@@ -221,7 +221,7 @@ def test_successes_are_not_failures(issuer: TokenIssuer) -> None:
     )
 
 
-def test_of_many_guesses_at_once_no_more_are_looked_at(issuer: TokenIssuer) -> None:
+def test_concurrent_guesses_get_no_more_attempts(issuer: TokenIssuer) -> None:
     wrong = TokenRequest(username="acme/ada", password="a wrong password")
     with ThreadPoolExecutor(20) as pool:
         codes = list(pool.map(lambda _: code_of(issuer, wrong, caller()), range(40)))
@@ -229,7 +229,7 @@ def test_of_many_guesses_at_once_no_more_are_looked_at(issuer: TokenIssuer) -> N
     assert codes.count("RATE_LIMITED") == 30
 
 
-def test_tokens_that_change_things_are_written_down(access: Access, issuer: TokenIssuer) -> None:
+def test_tokens_that_may_write_are_audited(access: Access, issuer: TokenIssuer) -> None:
     for role in ("user", "manager", "admin"):
         issuer.issue(TokenRequest(role=role), caller())
     entries, total = access.audit.list(10, 0)

@@ -1,4 +1,4 @@
-"""API keys: shown once, kept as a hash, good until they are revoked."""
+"""API keys: shown once, stored as a hash, valid until revoked."""
 
 import re
 from pathlib import Path
@@ -8,11 +8,11 @@ import pytest
 from registry.auth.keys import ApiKeys, NewKey, subject_of
 from registry.auth.revocations import Revocations
 from registry.auth.tokens import Tokens
+from registry.config.types import DatabaseUrl
 from registry.database import open_url
 from registry.database.sqlite import SqliteDatabase, backup
 from registry.db import Database
 from registry.errors import RegistryError
-from registry.setting_types import DatabaseUrl
 from support.clock import WallClock
 
 
@@ -21,7 +21,7 @@ def keys(database: Database, clock: WallClock) -> ApiKeys:
     return ApiKeys(database, clock, Revocations(database, clock))
 
 
-def test_a_key_is_what_it_was_made_as(keys: ApiKeys) -> None:
+def test_a_created_key_is_accepted_with_its_fields(keys: ApiKeys) -> None:
     made = keys.create(NewKey(name="ci", role="manager", scope="acme"))
     known = keys.check(made.key)
     assert known is not None
@@ -29,12 +29,12 @@ def test_a_key_is_what_it_was_made_as(keys: ApiKeys) -> None:
     assert re.fullmatch(r"sk_[0-9a-f]{12}_[A-Za-z0-9_-]{43}", made.key)
 
 
-def test_a_key_without_more_may_read_and_has_no_scope(keys: ApiKeys) -> None:
+def test_a_key_has_the_role_user_and_no_scope_by_default(keys: ApiKeys) -> None:
     made = keys.create(NewKey(name="reader"))
     assert (made.role, made.scope, made.last_used_at, made.revoked_at) == ("user", None, None, None)
 
 
-def test_what_is_almost_a_key_is_none(keys: ApiKeys) -> None:
+def test_a_text_that_is_almost_a_key_is_refused(keys: ApiKeys) -> None:
     first, second = keys.create(NewKey(name="one")), keys.create(NewKey(name="two"))
     mixed = f"sk_{first.id}_{second.key.rpartition('_')[2]}"
     altered = first.key[:-1] + ("A" if first.key[-1] != "A" else "B")
@@ -42,7 +42,7 @@ def test_what_is_almost_a_key_is_none(keys: ApiKeys) -> None:
         assert keys.check(text) is None
 
 
-def test_a_revoked_key_is_none_at_once_and_for_every_process(keys: ApiKeys, database_url: DatabaseUrl) -> None:
+def test_a_revoked_key_is_refused_at_once_by_every_process(keys: ApiKeys, database_url: DatabaseUrl) -> None:
     made = keys.create(NewKey(name="ci"))
     other = open_url(database_url)
     elsewhere = ApiKeys(other, WallClock(), Revocations(other, WallClock()))
@@ -54,7 +54,7 @@ def test_a_revoked_key_is_none_at_once_and_for_every_process(keys: ApiKeys, data
     assert revoked.revoked_at is not None
 
 
-def test_a_key_is_revoked_once(keys: ApiKeys, clock: WallClock) -> None:
+def test_revoking_a_key_twice_changes_nothing(keys: ApiKeys, clock: WallClock) -> None:
     made = keys.create(NewKey(name="ci"))
     first = keys.revoke(made.id).revoked_at
     clock.forward(60)
@@ -63,26 +63,28 @@ def test_a_key_is_revoked_once(keys: ApiKeys, clock: WallClock) -> None:
         keys.revoke("nothing")
 
 
-def test_a_revoked_key_takes_the_tokens_issued_for_it_along(
-    keys: ApiKeys, database: Database, clock: WallClock
-) -> None:
+def test_revoking_a_key_revokes_the_tokens_issued_for_it(keys: ApiKeys, database: Database, clock: WallClock) -> None:
     made = keys.create(NewKey(name="ci", scope="acme"))
     tokens = Tokens([b"0f1e2d3c4b5a69788796a5b4c3d2e1f0"], 3600, clock)
     _, own = tokens.issue(subject_of(made.id), "user", "acme")
-    _, named = tokens.issue("acme/bot", "user", "acme", acting=subject_of(made.id))
+    _, named = tokens.issue("acme/bot", "user", "acme", actor=subject_of(made.id))
     keys.revoke(made.id)
-    assert Revocations(database, clock).has_ended(own)
-    assert Revocations(database, clock).has_ended(named)
+    assert Revocations(database, clock).is_revoked(own)
+    assert Revocations(database, clock).is_revoked(named)
 
 
-def test_the_use_of_a_key_is_noted_once_a_minute(keys: ApiKeys) -> None:
+def test_the_use_of_a_key_is_recorded_once_a_minute(keys: ApiKeys) -> None:
     made, other = keys.create(NewKey(name="ci")), keys.create(NewKey(name="other"))
-    assert [keys.note_use(made.id), keys.note_use(made.id), keys.note_use(other.id)] == [True, False, True]
-    keys.write_use(made.id)
+    assert [keys.should_record_use(made.id), keys.should_record_use(made.id), keys.should_record_use(other.id)] == [
+        True,
+        False,
+        True,
+    ]
+    keys.record_use(made.id)
     assert [key.last_used_at is not None for key in keys.list(10, 0)[0] if key.id == made.id] == [True]
 
 
-def test_no_key_is_in_the_files_of_the_database_nor_in_its_backup(
+def test_neither_the_database_files_nor_a_backup_contain_a_key(
     sqlite: SqliteDatabase, clock: WallClock, tmp_path: Path
 ) -> None:
     made = ApiKeys(sqlite, clock, Revocations(sqlite, clock)).create(NewKey(name="canary", role="admin"))

@@ -1,4 +1,4 @@
-"""The secret that signs tokens: never weak, never anybody else's to read, the same for all processes."""
+"""The secret that signs tokens: never weak, readable only by its owner, the same for all processes."""
 
 import os
 import stat
@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from registry.auth.access import signing_keys
-from registry.auth.secret import SECRET_FILE, WeakSecret, check_secret, kept_secret
-from registry.settings import load_settings
+from registry.auth.secret import SECRET_FILE, WeakSecret, check_secret, load_or_create_secret
+from registry.config.settings import load_settings
 
 STRONG = "0f1e2d3c4b5a69788796a5b4c3d2e1f1"
 
@@ -42,7 +42,7 @@ def test_a_secret_may_be_any_bytes() -> None:
 
 
 @pytest.mark.parametrize("start", ["-----BEGIN PUBLIC KEY-----\n", "-----BEGIN CERTIFICATE-----\n", "ssh-ed25519 AAAA"])
-def test_what_everybody_may_know_is_no_secret(start: str) -> None:
+def test_a_public_key_or_certificate_is_refused(start: str) -> None:
     with pytest.raises(WeakSecret, match="public key"):
         check_secret(start + STRONG + start.replace("BEGIN", "END"), "auth.secret")
 
@@ -51,49 +51,50 @@ def test_thirty_two_bytes_are_enough() -> None:
     assert check_secret(STRONG, "auth.secret") == STRONG.encode()
 
 
-def test_a_secret_is_made_once_for_its_owner_only(tmp_path: Path) -> None:
-    made = kept_secret(tmp_path / "data")
+def test_a_secret_is_generated_once_and_readable_by_its_owner_only(tmp_path: Path) -> None:
+    secret = load_or_create_secret(tmp_path / "data")
     file = tmp_path / "data" / SECRET_FILE
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert (kept_secret(tmp_path / "data"), len(made)) == (made, 64)
+    assert (load_or_create_secret(tmp_path / "data"), len(secret)) == (secret, 64)
     assert [path.name for path in file.parent.iterdir()] == [SECRET_FILE]
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o644, 0o660])
 def test_a_secret_others_can_read_is_refused(tmp_path: Path, mode: int) -> None:
-    kept_secret(tmp_path)
+    load_or_create_secret(tmp_path)
     (tmp_path / SECRET_FILE).chmod(mode)
     with pytest.raises(WeakSecret, match="chmod 600"):
-        kept_secret(tmp_path)
+        load_or_create_secret(tmp_path)
 
 
 @pytest.mark.parametrize("content", [b"", b"short", b"\xff" * 64, b"x" * 64])
-def test_a_kept_secret_that_became_weak_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_a_weak_secret_file_is_refused(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / SECRET_FILE
     file.write_bytes(content)
     file.chmod(0o600)
     with pytest.raises(WeakSecret):
-        kept_secret(tmp_path)
+        load_or_create_secret(tmp_path)
 
 
-def test_processes_that_make_the_secret_at_once_agree(tmp_path: Path) -> None:
+def test_processes_that_generate_the_secret_concurrently_agree(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from registry.auth.secret import kept_secret; sys.stdin.read();"
-        "print(kept_secret(Path(sys.argv[1])).decode())"
+        "import sys; from pathlib import Path; from registry.auth.secret import load_or_create_secret;"
+        "sys.stdin.read();"
+        "print(load_or_create_secret(Path(sys.argv[1])).decode())"
     )
     command = [sys.executable, "-c", program, str(tmp_path)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     processes = [subprocess.Popen(command, **pipes) for _ in range(4)]  # type: ignore[call-overload]
     for process in processes:
         process.stdin.close()
-    said = {process.stdout.read() for process in processes}
+    output = {process.stdout.read() for process in processes}
     assert [process.wait() for process in processes] == [0] * 4
     for process in processes:
         process.stdout.close()
-    assert said == {(tmp_path / SECRET_FILE).read_text() + "\n"}
+    assert output == {(tmp_path / SECRET_FILE).read_text() + "\n"}
 
 
-def test_the_first_key_signs_and_the_one_before_still_reads(tmp_path: Path) -> None:
+def test_the_signing_keys_are_the_current_and_the_previous_secret(tmp_path: Path) -> None:
     flags = {"data_dir": str(tmp_path), "auth.secret": STRONG, "auth.previous_secret": STRONG[::-1]}
     assert signing_keys(load_settings(flags, {})) == [STRONG.encode(), STRONG[::-1].encode()]
     with pytest.raises(WeakSecret, match="previous_secret"):

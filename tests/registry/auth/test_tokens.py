@@ -1,4 +1,4 @@
-"""Tokens: what is issued is read again, and nothing else is."""
+"""Tokens: only issued tokens are accepted."""
 
 import base64
 import hashlib
@@ -32,7 +32,7 @@ def encoded(part: bytes) -> str:
 
 
 def signed(payload: bytes | dict[str, Any], key: bytes = KEY, algorithm: str = "HS256", digest: Any = "sha256") -> str:
-    """Return a token with a true HMAC, whatever it says of itself."""
+    """Return a token with a valid HMAC, whatever its header says."""
     body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
     head = json.dumps({"alg": algorithm, "typ": "JWT"}).encode()
     text = f"{encoded(head)}.{encoded(body)}"
@@ -49,7 +49,7 @@ def tokens(clock: WallClock) -> Tokens:
     return Tokens([KEY], 3600, clock)
 
 
-def test_what_was_issued_is_read_again(tokens: Tokens, clock: WallClock) -> None:
+def test_an_issued_token_is_accepted(tokens: Tokens, clock: WallClock) -> None:
     token, issued = tokens.issue("acme/bot", "manager")
     assert tokens.read(token) == issued
     assert (issued.scope, issued.role, issued.exp - clock.seconds) == ("acme", "manager", 3600)
@@ -58,7 +58,7 @@ def test_what_was_issued_is_read_again(tokens: Tokens, clock: WallClock) -> None
     }  # fmt: skip
 
 
-def test_no_two_tokens_are_alike(tokens: Tokens) -> None:
+def test_every_token_is_unique(tokens: Tokens) -> None:
     (first, one), (second, other) = tokens.issue("ada", "user"), tokens.issue("ada", "user")
     assert first != second
     assert one.jti != other.jti
@@ -73,19 +73,19 @@ def test_a_token_without_a_signature_is_refused(tokens: Tokens, clock: WallClock
             tokens.read(token)
 
 
-def test_a_head_without_an_algorithm_is_refused(tokens: Tokens, clock: WallClock) -> None:
+def test_a_header_without_an_algorithm_is_refused(tokens: Tokens, clock: WallClock) -> None:
     text = f"{encoded(b'{}')}.{encoded(json.dumps(claims(clock)).encode())}"
     with pytest.raises(TokenInvalid):
         tokens.read(f"{text}.{encoded(hmac.new(KEY, text.encode(), 'sha256').digest())}")
 
 
-def test_another_algorithm_of_the_same_secret_is_refused(tokens: Tokens, clock: WallClock) -> None:
+def test_another_algorithm_with_the_same_secret_is_refused(tokens: Tokens, clock: WallClock) -> None:
     for algorithm, digest in (("HS512", hashlib.sha512), ("HS384", hashlib.sha384)):
         with pytest.raises(TokenInvalid):
             tokens.read(signed(claims(clock), algorithm=algorithm, digest=digest))
 
 
-def test_a_public_key_is_no_secret(tokens: Tokens, clock: WallClock) -> None:
+def test_a_token_signed_with_a_public_key_is_refused(tokens: Tokens, clock: WallClock) -> None:
     for algorithm in ("HS256", "RS256", "ES256"):
         with pytest.raises(TokenInvalid):
             tokens.read(signed(claims(clock), PUBLIC_KEY, algorithm))
@@ -100,7 +100,7 @@ def test_an_edited_role_breaks_the_signature(tokens: Tokens) -> None:
 
 
 @pytest.mark.parametrize("name", ["sub", "scope", "role", "iat", "exp"])
-def test_a_claim_that_is_missing_is_missed(tokens: Tokens, clock: WallClock, name: str) -> None:
+def test_a_missing_claim_is_refused(tokens: Tokens, clock: WallClock, name: str) -> None:
     assert tokens.read(signed(claims(clock))).sub == "acme/bot"
     with pytest.raises(TokenInvalid):
         tokens.read(signed(claims(clock, **{name: None})))
@@ -122,31 +122,31 @@ def test_a_claim_that_is_missing_is_missed(tokens: Tokens, clock: WallClock, nam
         *[("act", value) for value in ("ada", {"sub": 5}, {})],
     ],
 )
-def test_a_claim_of_another_kind_is_refused(tokens: Tokens, clock: WallClock, name: str, value: Any) -> None:
+def test_a_claim_of_the_wrong_type_is_refused(tokens: Tokens, clock: WallClock, name: str, value: Any) -> None:
     with pytest.raises(TokenInvalid) as refusal:
         tokens.read(signed(claims(clock) | {name: value}))
     assert not isinstance(refusal.value, TokenExpired)
 
 
-def test_a_claim_said_twice_is_refused(tokens: Tokens, clock: WallClock) -> None:
+def test_a_repeated_claim_is_refused(tokens: Tokens, clock: WallClock) -> None:
     twice = json.dumps(claims(clock)).replace('"role": "user"', '"role": "user", "role": "admin"')
     with pytest.raises(TokenInvalid):
         tokens.read(signed(twice.encode()))
 
 
 @pytest.mark.parametrize("payload", [b"", b"[]", b"null", b"5", b"{", b"\xff", b"[" * 2000])
-def test_a_payload_that_is_no_object_is_refused(tokens: Tokens, payload: bytes) -> None:
+def test_a_payload_that_is_not_an_object_is_refused(tokens: Tokens, payload: bytes) -> None:
     with pytest.raises(TokenInvalid):
         tokens.read(signed(payload))
 
 
 @pytest.mark.parametrize("token", ["", ".", "..", "...", "a.b.c", "é.é.é", "a" * 5000, "null", "\ud800.x.y"])
-def test_what_is_no_token_is_refused(tokens: Tokens, token: str) -> None:
+def test_a_malformed_token_is_refused(tokens: Tokens, token: str) -> None:
     with pytest.raises(TokenInvalid):
         tokens.read(token)
 
 
-def test_a_token_is_valid_until_its_second_and_not_beyond(tokens: Tokens, clock: WallClock) -> None:
+def test_a_token_expires_exactly_at_its_second(tokens: Tokens, clock: WallClock) -> None:
     token, _ = tokens.issue("ada", "user")
     clock.forward(3599)
     assert tokens.read(token).sub == "ada"
@@ -155,7 +155,7 @@ def test_a_token_is_valid_until_its_second_and_not_beyond(tokens: Tokens, clock:
         tokens.read(token)
 
 
-def test_only_the_clock_of_the_server_counts(tokens: Tokens, clock: WallClock) -> None:
+def test_expiry_follows_the_clock_of_the_server(tokens: Tokens, clock: WallClock) -> None:
     token, _ = tokens.issue("ada", "user")
     clock.forward(-600)
     with pytest.raises(TokenInvalid):
@@ -164,13 +164,13 @@ def test_only_the_clock_of_the_server_counts(tokens: Tokens, clock: WallClock) -
     assert tokens.read(token).sub == "ada"
 
 
-def test_a_clock_elsewhere_may_be_thirty_seconds_ahead(tokens: Tokens, clock: WallClock) -> None:
+def test_another_clock_may_be_thirty_seconds_ahead(tokens: Tokens, clock: WallClock) -> None:
     assert tokens.read(signed(claims(clock, iat=clock.seconds + 30)))
     with pytest.raises(TokenInvalid):
         tokens.read(signed(claims(clock, iat=clock.seconds + 31)))
 
 
-def test_the_secret_before_reads_while_it_is_configured(clock: WallClock) -> None:
+def test_tokens_of_the_previous_secret_are_accepted_while_it_is_configured(clock: WallClock) -> None:
     old, _ = Tokens([OTHER], 3600, clock).issue("ada", "user")
     both = Tokens([KEY, OTHER], 3600, clock)
     assert both.read(old).sub == "ada"
@@ -179,13 +179,13 @@ def test_the_secret_before_reads_while_it_is_configured(clock: WallClock) -> Non
         Tokens([KEY], 3600, clock).read(old)
 
 
-def test_a_token_signed_elsewhere_has_an_id_of_its_content(tokens: Tokens, clock: WallClock) -> None:
+def test_a_token_without_an_id_gets_one_from_its_content(tokens: Tokens, clock: WallClock) -> None:
     first, second = (tokens.read(signed(claims(clock, sub=sub))) for sub in ("ada", "bob"))
     assert len({first.jti, second.jti, ""}) == 3
     assert tokens.read(signed(claims(clock, sub="ada"))).jti == first.jti
 
 
-def test_a_token_for_a_credential_ends_with_it(tokens: Tokens, clock: WallClock) -> None:
+def test_a_token_expires_with_its_credential(tokens: Tokens, clock: WallClock) -> None:
     _, claims_until = tokens.issue("ada", "user", until=clock.seconds + 10)
     assert claims_until.exp == clock.seconds + 10
     assert tokens.issue("ada", "user", until=clock.seconds + 10**6)[1].exp == clock.seconds + 3600

@@ -1,4 +1,4 @@
-"""Users: passwords nobody can read back, answers that tell a stranger nothing."""
+"""Users: passwords cannot be read back, and failures reveal nothing about a user."""
 
 import statistics
 import time
@@ -29,11 +29,11 @@ def users(database: Database, clock: WallClock, revocations: Revocations) -> Use
     return made
 
 
-def token_of(subject: str, clock: WallClock, acting: str | None = None) -> Claims:
-    return Tokens([b"0f1e2d3c4b5a69788796a5b4c3d2e1f0"], 3600, clock).issue(subject, "user", acting=acting)[1]
+def token_of(subject: str, clock: WallClock, actor: str | None = None) -> Claims:
+    return Tokens([b"0f1e2d3c4b5a69788796a5b4c3d2e1f0"], 3600, clock).issue(subject, "user", actor=actor)[1]
 
 
-def test_a_user_is_known_by_the_password_only(users: Users) -> None:
+def test_a_user_is_accepted_only_with_the_password(users: Users) -> None:
     known = users.check("acme/ada", PASSWORD)
     assert known is not None
     assert (known.name, known.role, known.scope) == ("acme/ada", "manager", "acme")
@@ -54,14 +54,14 @@ def test_a_name_is_taken_once(users: Users) -> None:
         assert sorted(pool.map(add, range(4))) == ["CONFLICT"] * 3 + ["added"]
 
 
-def test_passwords_are_kept_as_argon2id_of_their_own_salt(users: Users, database: Database) -> None:
+def test_passwords_are_stored_as_argon2id_with_their_own_salt(users: Users, database: Database) -> None:
     users.add(NewUser(name="bob", password=PASSWORD))
     hashes = [row[0] for row in database.read("select password_hash from users")]
     assert all(one.startswith("$argon2id$v=19$m=19456,t=2,p=1$") for one in hashes)
     assert len(set(hashes)) == 2
 
 
-def test_no_password_is_in_the_files_of_the_database(sqlite: SqliteDatabase, clock: WallClock) -> None:
+def test_the_database_files_contain_no_password(sqlite: SqliteDatabase, clock: WallClock) -> None:
     users = Users(sqlite, clock, Revocations(sqlite, clock))
     users.add(NewUser(name="acme/ada", password=PASSWORD))
     users.change("acme/ada", UserChanges(password="another canary password"))
@@ -73,67 +73,67 @@ def test_no_password_is_in_the_files_of_the_database(sqlite: SqliteDatabase, clo
 
 def test_an_unknown_user_takes_as_long_as_a_wrong_password(users: Users) -> None:
     def seconds(name: str) -> float:
-        started = time.perf_counter()
+        started = time.thread_time()  # what other processes take of the time does not count
         assert users.check(name, "a wrong password") is None
-        return time.perf_counter() - started
+        return time.thread_time() - started
 
-    known, unknown = ([seconds(name) for _ in range(15)] for name in ("acme/ada", "nobody"))
+    known, unknown = zip(*((seconds("acme/ada"), seconds("nobody")) for _ in range(9)), strict=True)
     assert 0.25 < statistics.median(known) / statistics.median(unknown) < 4
 
 
-def test_a_change_counts_at_once_and_ends_the_tokens_before(
+def test_a_change_takes_effect_at_once_and_revokes_earlier_tokens(
     users: Users, revocations: Revocations, clock: WallClock
 ) -> None:
     before, elsewhere = token_of("acme/ada", clock), token_of("acme/bob", clock)
     changed = users.change("acme/ada", UserChanges(role="user", password="a better password"))
     assert (changed.role, users.check("acme/ada", PASSWORD)) == ("user", None)
-    assert revocations.has_ended(before)
-    assert not revocations.has_ended(elsewhere)
+    assert revocations.is_revoked(before)
+    assert not revocations.is_revoked(elsewhere)
 
 
-def test_tokens_issued_after_a_change_are_good_even_in_the_same_second(
+def test_tokens_issued_after_a_change_are_valid_even_in_the_same_second(
     users: Users, revocations: Revocations, clock: WallClock
 ) -> None:
     users.change("acme/ada", UserChanges(role="admin"))
     tokens = Tokens([b"0f1e2d3c4b5a69788796a5b4c3d2e1f0"], 3600, clock)
-    token, claims = tokens.issue("acme/ada", "admin", after=revocations.ended_until("acme/ada"))
-    assert not revocations.has_ended(claims)
+    token, claims = tokens.issue("acme/ada", "admin", after=revocations.revoked_until("acme/ada"))
+    assert not revocations.is_revoked(claims)
     assert tokens.read(token) == claims
 
 
-def test_removing_a_user_ends_what_was_issued_for_them_under_any_name(
+def test_removing_a_user_revokes_all_tokens_issued_for_them(
     users: Users, revocations: Revocations, clock: WallClock
 ) -> None:
-    own, other = token_of("acme/ada", clock), token_of("acme/robot", clock, acting="acme/ada")
+    own, other = token_of("acme/ada", clock), token_of("acme/robot", clock, actor="acme/ada")
     users.remove("acme/ada")
     assert users.check("acme/ada", PASSWORD) is None
-    assert revocations.has_ended(own)
-    assert revocations.has_ended(other)
+    assert revocations.is_revoked(own)
+    assert revocations.is_revoked(other)
 
 
-def test_a_name_that_comes_back_does_not_bring_its_tokens(
+def test_a_user_added_again_does_not_get_the_old_tokens_back(
     users: Users, revocations: Revocations, clock: WallClock
 ) -> None:
     before = token_of("acme/ada", clock)
     users.remove("acme/ada")
     users.add(NewUser(name="acme/ada", password=PASSWORD))
-    assert revocations.has_ended(before)
+    assert revocations.is_revoked(before)
 
 
-def test_who_is_not_there_cannot_be_changed(users: Users) -> None:
+def test_an_unknown_user_cannot_be_changed(users: Users) -> None:
     for act in (lambda: users.remove("nobody"), lambda: users.change("nobody", UserChanges(role="admin"))):
         with pytest.raises(RegistryError, match="nobody"):
             act()
     assert [user.name for user in users.list(10, 0)[0]] == ["acme/ada"]
 
 
-def test_ended_tokens_are_forgotten_when_they_would_have_expired(
+def test_revocations_are_pruned_when_their_tokens_have_expired(
     revocations: Revocations, database: Database, clock: WallClock
 ) -> None:
     first = token_of("ada", clock)
-    revocations.end(first.jti, first.exp)
-    assert revocations.has_ended(first)
+    revocations.revoke(first.jti, first.exp)
+    assert revocations.is_revoked(first)
     clock.forward(3601)
     second = token_of("ada", clock)
-    revocations.end(second.jti, second.exp)
+    revocations.revoke(second.jti, second.exp)
     assert database.read("select id from revoked_tokens") == [(second.jti,)]

@@ -1,4 +1,4 @@
-"""What every store of packages keeps to: a folder, and a bucket of a real S3 service."""
+"""Conformance of the blob stores: a folder, and a bucket of a real S3 service."""
 
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -9,8 +9,8 @@ import pytest
 from registry.blobs import BlobConflict, BlobMissing, BlobStore, BlobUnavailable, FolderStore, put_checked
 from registry.blobs.folder import remove_leftovers
 from registry.blobs.s3 import S3Store
-from registry.setting_groups import S3, Limits
-from registry.setting_types import HttpUrl
+from registry.config.groups import LimitsSettings, S3Settings
+from registry.config.types import HttpUrl
 from support.s3 import BUCKET, KEYS, SeaweedFS
 
 
@@ -21,7 +21,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
     seaweed: SeaweedFS = request.getfixturevalue("bucket")
-    return S3Store(S3(bucket=BUCKET, endpoint=HttpUrl(seaweed.url)), Limits())
+    return S3Store(S3Settings(bucket=BUCKET, endpoint=HttpUrl(seaweed.url)), LimitsSettings())
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def stored(store: BlobStore, key: str) -> bytes:
         return b"".join(iter(lambda: reader.read(1000), b""))
 
 
-def test_what_is_put_is_read_back(store: BlobStore, key: str, tmp_path: Path) -> None:
+def test_a_stored_blob_is_read_back(store: BlobStore, key: str, tmp_path: Path) -> None:
     data = bytes(range(256)) * 4000
     assert not store.exists(key)
     put_checked(store, key, written(tmp_path, data))
@@ -48,7 +48,7 @@ def test_what_is_put_is_read_back(store: BlobStore, key: str, tmp_path: Path) ->
     assert stored(store, key) == data
 
 
-def test_the_same_bytes_again_change_nothing(store: BlobStore, key: str, tmp_path: Path) -> None:
+def test_storing_the_same_bytes_again_changes_nothing(store: BlobStore, key: str, tmp_path: Path) -> None:
     put_checked(store, key, written(tmp_path, b"same"))
     put_checked(store, key, written(tmp_path, b"same"))
     assert stored(store, key) == b"same"
@@ -63,7 +63,7 @@ def test_other_bytes_are_refused(store: BlobStore, key: str, tmp_path: Path) -> 
     assert stored(store, key) == b"first"
 
 
-def test_one_of_many_at_once_wins(store: BlobStore, key: str, tmp_path: Path) -> None:
+def test_one_of_several_concurrent_writers_wins(store: BlobStore, key: str, tmp_path: Path) -> None:
     files = [written(tmp_path, f"{number:03}".encode()) for number in range(8)]
 
     def put(path: Path) -> bool:
@@ -74,29 +74,29 @@ def test_one_of_many_at_once_wins(store: BlobStore, key: str, tmp_path: Path) ->
         return True
 
     with ThreadPoolExecutor(8) as threads:
-        won = [path for path, taken in zip(files, threads.map(put, files), strict=True) if taken]
-    assert [path.read_bytes() for path in won] == [stored(store, key)]
+        winners = [path for path, has_won in zip(files, threads.map(put, files), strict=True) if has_won]
+    assert [path.read_bytes() for path in winners] == [stored(store, key)]
 
 
-def test_what_is_not_there_is_told(store: BlobStore, key: str) -> None:
+def test_a_missing_blob_is_reported(store: BlobStore, key: str) -> None:
     with pytest.raises(BlobMissing), store.open(key):
         pass
     assert not store.exists(key)
 
 
-def test_an_empty_file_is_kept(store: BlobStore, key: str, tmp_path: Path) -> None:
+def test_an_empty_file_is_stored(store: BlobStore, key: str, tmp_path: Path) -> None:
     put_checked(store, key, written(tmp_path, b""))
     assert stored(store, key) == b""
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "blobs").write_text("a file")
-    with pytest.raises(BlobUnavailable) as told:
+    with pytest.raises(BlobUnavailable) as error:
         put_checked(FolderStore(tmp_path / "blobs"), "skills/a/b-1.0.0.zip", written(tmp_path, b"x"))
-    assert str(tmp_path) not in str(told.value)
+    assert str(tmp_path) not in str(error.value)
 
 
-def test_a_folder_holds_nothing_half_written(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_no_file(tmp_path: Path) -> None:
     store = FolderStore(tmp_path / "blobs")
     put_checked(store, "skills/a/b-1.0.0.zip", written(tmp_path, b"x"))
     with pytest.raises(BlobConflict):
@@ -104,16 +104,16 @@ def test_a_folder_holds_nothing_half_written(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "blobs").rglob("*") if path.is_file()] == ["b-1.0.0.zip"]
 
 
-def test_a_bucket_with_a_wrong_secret_is_told(bucket: SeaweedFS, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_secret_for_the_bucket_is_reported(bucket: SeaweedFS, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEYS["AWS_ACCESS_KEY_ID"])
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary")
-    store = S3Store(S3(bucket=BUCKET, endpoint=HttpUrl(bucket.url)), Limits())
-    with pytest.raises(BlobUnavailable, match=r"403|SignatureDoesNotMatch") as told:
+    store = S3Store(S3Settings(bucket=BUCKET, endpoint=HttpUrl(bucket.url)), LimitsSettings())
+    with pytest.raises(BlobUnavailable, match=r"403|SignatureDoesNotMatch") as error:
         store.exists("skills/a/b-1.0.0.zip")
-    assert "canary" not in str(told.value)
+    assert "canary" not in str(error.value)
 
 
-def test_what_a_killed_writer_left_is_removed_and_packages_stay(tmp_path: Path) -> None:
+def test_temporary_files_of_a_killed_writer_are_removed_and_packages_stay(tmp_path: Path) -> None:
     source = tmp_path / "source.zip"
     source.write_bytes(b"bytes")
     store = FolderStore(tmp_path / "blobs")
@@ -123,7 +123,7 @@ def test_what_a_killed_writer_left_is_removed_and_packages_stay(tmp_path: Path) 
     assert [path.name for path in (tmp_path / "blobs").rglob("*") if path.is_file()] == ["pdf-1.0.0.zip"]
 
 
-def test_what_is_stored_is_listed_and_removed(store: BlobStore, tmp_path: Path) -> None:
+def test_stored_blobs_can_be_listed_and_removed(store: BlobStore, tmp_path: Path) -> None:
     scope = f"skills/{uuid.uuid4().hex}/"
     for name in ("b-1.0.0.zip", "a-1.0.0.zip"):
         put_checked(store, f"{scope}{name}", written(tmp_path, b"x"))

@@ -1,4 +1,4 @@
-"""Vectors searched in PostgreSQL: what an index of vectors promises, under any filter, through graphs built for it."""
+"""Vector search in PostgreSQL: results under any filter, and the life of the HNSW indexes."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -8,12 +8,13 @@ import psycopg
 import pytest
 
 from embeddings.base import Matrix
-from registry.database.graphs import VectorGraphs
+from registry.database.hnsw_indexes import HnswIndexes
 from registry.database.pg_vectors import PgVectors
 from registry.database.postgres import PostgresDatabase
 from registry.db import DatabaseUnusable
-from search.vectors import VectorsUnavailable
+from search.vectors.base import VectorsUnavailable
 from support.postgres_server import PostgresServer
+from support.waiting import PATIENCE_SECONDS
 
 SPACE, DIM = "local/modèle?/16", 16
 
@@ -39,8 +40,8 @@ def put(database: PostgresDatabase, keys: Sequence[int], vectors: Matrix, space:
         for number, (key, vector) in enumerate(zip(keys, vectors, strict=True), last - len(keys) + 1):
             rows.append((space, key, "hash", vector, number))
         transaction.execute_many(
-            "insert into vectors values (?, ?, ?, ?, ?) on conflict (space, key) do update set"
-            " vector = excluded.vector, number = excluded.number",
+            "insert into vectors (space, key, text_hash, vector, number) values (?, ?, ?, ?, ?)"
+            " on conflict (space, key) do update set vector = excluded.vector, number = excluded.number",
             rows,
         )
 
@@ -60,14 +61,14 @@ def nearest(vector: Matrix, limit: int) -> list[int]:
     return (np.argsort(-(VECTORS @ vector[0]))[:limit] * 10).tolist()
 
 
-def test_the_nearest_come_first_with_their_cosine(index: PgVectors) -> None:
+def test_the_nearest_documents_come_first_with_their_cosine(index: PgVectors) -> None:
     found = index.search(VECTORS[3:4], 5)
     assert found.keys.tolist() == nearest(VECTORS[3:4], 5)
     assert found.scores == pytest.approx((VECTORS @ VECTORS[3])[found.keys // 10], abs=2e-3)
-    assert (len(index), index.number) == (50, 100)
+    assert (len(index), index.revision) == (50, 100)
 
 
-def test_each_of_several_vectors_finds_what_is_near_to_it(index: PgVectors) -> None:
+def test_each_of_several_vectors_finds_its_nearest_documents(index: PgVectors) -> None:
     found = index.search(VECTORS[3:5], 4)
     assert found.keys.tolist() == nearest(VECTORS[3:4], 4) + nearest(VECTORS[4:5], 4)
     assert index.search(VECTORS[3:5], 2, np.array([40, 70])).keys.tolist() in ([40, 70, 40, 70], [70, 40, 40, 70])
@@ -80,7 +81,7 @@ def test_only_allowed_documents_are_found(index: PgVectors) -> None:
     assert index.search(VECTORS[3:4], 5, allowed).keys.tolist() == nearest(VECTORS[3:4], 7)[2:]
 
 
-def test_changes_are_found_at_once_and_what_is_gone_never(database: PostgresDatabase, index: PgVectors) -> None:
+def test_changes_are_found_at_once_and_removed_documents_never(database: PostgresDatabase, index: PgVectors) -> None:
     put(database, [30], VECTORS[4:5])
     with database.write() as transaction:
         transaction.execute("delete from vectors where space = ? and key = ?", (SPACE, 40))
@@ -96,27 +97,27 @@ def test_cosines_are_the_greatest_of_any_vector_and_nan_for_unknown_documents(in
     assert index.cosines(VECTORS[:1], np.array([], np.int64)).shape == (0,)
 
 
-def test_the_background_is_that_of_the_vectors(index: PgVectors) -> None:
+def test_the_null_distribution_is_measured_on_the_vectors(index: PgVectors) -> None:
     cosines = (VECTORS @ VECTORS.T)[np.triu_indices(50, 1)]
-    assert index.background() == pytest.approx((cosines.mean(), cosines.std()), abs=1e-3)
+    assert index.null_distribution() == pytest.approx((cosines.mean(), cosines.std()), abs=1e-3)
 
 
 def test_an_empty_index_finds_nothing(database: PostgresDatabase) -> None:
     index = index_of(database)
     assert index.search(VECTORS[:2], 5).keys.tolist() == []
     assert index.search(VECTORS[:2], 5, np.array([1])).keys.tolist() == []
-    assert index.background().mean == pytest.approx(0.14)
+    assert index.null_distribution().mean == pytest.approx(0.14)
 
 
-def test_more_dimensions_than_can_be_searched_are_refused(database: PostgresDatabase) -> None:
+def test_too_many_dimensions_are_refused(database: PostgresDatabase) -> None:
     with pytest.raises(DatabaseUnusable, match=r"vectors of 4096 dimensions.*search\.vectors = memory"):
         index_of(database, dim=4096)
 
 
-def test_a_database_that_is_away_is_told(index: PgVectors, database: PostgresDatabase) -> None:
+def test_an_outage_is_reported(index: PgVectors, database: PostgresDatabase) -> None:
     database.close()
     for ask in (lambda: index.search(VECTORS[:1], 5), lambda: index.cosines(VECTORS[:1], np.array([1]))):
-        with pytest.raises(VectorsUnavailable, match="could not be searched in the database"):
+        with pytest.raises(VectorsUnavailable, match="cannot search the vectors in the database"):
             ask()
 
 
@@ -134,7 +135,7 @@ def grown(postgres: PostgresServer) -> Iterator[tuple[PostgresDatabase, Matrix]]
     url = f"{postgres.new_database()}?options=-c%20enable_seqscan%3Doff%20-c%20enable_bitmapscan%3Doff"
     opened, vectors = PostgresDatabase(url), clustered(6_000)
     put(opened, range(6_000), vectors, "grown")
-    VectorGraphs(opened, lambda: ["grown"], lambda: None).build("grown", 64)
+    HnswIndexes(opened, lambda: ["grown"], lambda: None).build("grown", 64)
     yield opened, vectors
     opened.close()
 
@@ -155,8 +156,10 @@ def test_a_filter_costs_no_recall(grown: tuple[PostgresDatabase, Matrix], share:
     assert hits / (40 * min(10, len(allowed))) >= 0.95
 
 
-@pytest.mark.parametrize("wanted", [50, 300])
-def test_documents_deleted_around_a_query_leave_no_gap(grown: tuple[PostgresDatabase, Matrix], wanted: int) -> None:
+@pytest.mark.parametrize("needed", [50, 300])
+def test_documents_deleted_near_a_query_do_not_reduce_the_hits(
+    grown: tuple[PostgresDatabase, Matrix], needed: int
+) -> None:
     database, vectors = grown
     query = units(vectors[23:24] + 0.01)
     ranked = np.argsort(-(vectors @ query[0]))
@@ -164,9 +167,9 @@ def test_documents_deleted_around_a_query_leave_no_gap(grown: tuple[PostgresData
         rows = [("grown", int(key)) for key in ranked[:200]]
         transaction.execute_many("delete from vectors where space = ? and key = ?", rows)
     try:
-        found = index_of(database, "grown", 64).search(query, wanted)
-        assert len(found.keys) == wanted
-        assert len(np.intersect1d(found.keys, ranked[200 : 200 + wanted])) >= 0.9 * wanted
+        found = index_of(database, "grown", 64).search(query, needed)
+        assert len(found.keys) == needed
+        assert len(np.intersect1d(found.keys, ranked[200 : 200 + needed])) >= 0.9 * needed
     finally:
         put(database, ranked[:200].tolist(), vectors[ranked[:200]], "grown")
 
@@ -183,7 +186,7 @@ class Explaining:
         return self._database.read(sql, parameters)
 
 
-def test_the_graph_is_used_where_it_helps(grown: tuple[PostgresDatabase, Matrix]) -> None:
+def test_the_index_is_used_where_it_is_faster(grown: tuple[PostgresDatabase, Matrix]) -> None:
     explained, everything = Explaining(grown[0]), np.arange(6_000)
     index = PgVectors(explained, "grown", 64, lambda space, dim: True)
     for allowed, expected in ((None, True), (everything[:5_900], True), (everything[:50], False)):
@@ -198,59 +201,59 @@ def names(database: PostgresDatabase) -> list[tuple[str, bool]]:
     )
 
 
-def test_graphs_are_built_when_there_is_reason_and_go_with_their_space(database: PostgresDatabase) -> None:
+def test_indexes_are_built_for_large_spaces_and_removed_with_their_space(database: PostgresDatabase) -> None:
     built, spaces = threading.Event(), ["large", "small"]
     put(database, range(300), clustered(300, 8), "large")
     put(database, range(100), VECTORS[:, :8].repeat(2, 0), "small")
-    graphs = VectorGraphs(database, lambda: spaces, built.set, worthwhile=200)
-    assert graphs.is_ready("small", 8)
-    assert not graphs.is_ready("large", 8)
-    assert built.wait(60)
-    assert graphs.is_ready("large", 8)
+    indexes = HnswIndexes(database, lambda: spaces, built.set, min_vectors=200)
+    assert indexes.is_ready("small", 8)
+    assert not indexes.is_ready("large", 8)
+    assert built.wait(PATIENCE_SECONDS)
+    assert indexes.is_ready("large", 8)
     assert [whole for _, whole in names(database)] == [True]
     spaces.remove("large")
     built.clear()
-    assert graphs.is_ready("small", 8)
-    assert built.wait(60)
+    assert indexes.is_ready("small", 8)
+    assert built.wait(PATIENCE_SECONDS)
     assert names(database) == []
-    graphs.stop()
+    indexes.stop()
 
 
-def test_a_half_built_graph_is_built_again(database: PostgresDatabase) -> None:
+def test_an_incomplete_index_is_built_again(database: PostgresDatabase) -> None:
     put(database, range(300), clustered(300, 8), "large")
-    graphs = VectorGraphs(database, lambda: ["large"], lambda: None, worthwhile=200)
-    graphs.build("large", 8)
+    indexes = HnswIndexes(database, lambda: ["large"], lambda: None, min_vectors=200)
+    indexes.build("large", 8)
     with database.connect() as connection:  # as a crash leaves it
         connection.execute(
             "update pg_index set indisvalid = false where indexrelid::regclass::text like 'vectors_hnsw%%'"
         )
     assert [whole for _, whole in names(database)] == [False]
-    graphs.build("large", 8)
+    indexes.build("large", 8)
     assert [whole for _, whole in names(database)] == [True]
 
 
-def test_a_graph_with_the_links_of_another_release_is_replaced(
+def test_an_index_with_the_parameters_of_another_release_is_replaced(
     database: PostgresDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(database, range(300), clustered(300, 8), "large")
-    graphs = VectorGraphs(database, lambda: ["large"], lambda: None, worthwhile=200)
-    graphs.build("large", 8)
+    indexes = HnswIndexes(database, lambda: ["large"], lambda: None, min_vectors=200)
+    indexes.build("large", 8)
     before = names(database)
-    monkeypatch.setattr("registry.database.graphs.LINKS", 8)
-    assert not graphs.is_ready("large", 8)
-    graphs.build("large", 8)
+    monkeypatch.setattr("registry.database.hnsw_indexes.M", 8)
+    assert not indexes.is_ready("large", 8)
+    indexes.build("large", 8)
     ((after, is_whole),) = names(database)
     assert is_whole
     assert [(after, is_whole)] != before
-    graphs.stop()
+    indexes.stop()
 
 
-def test_a_build_is_broken_off_at_the_end(database: PostgresDatabase) -> None:
+def test_stop_cancels_a_build(database: PostgresDatabase) -> None:
     put(database, range(300), clustered(300, 8), "large")
     with psycopg.connect(**database._options) as other:
         other.execute("begin")
         other.execute("lock table vectors in share update exclusive mode")  # no build gets past this
-        graphs = VectorGraphs(database, lambda: ["large"], lambda: None, worthwhile=200)
-        assert not graphs.is_ready("large", 8)
-        graphs.stop()
+        indexes = HnswIndexes(database, lambda: ["large"], lambda: None, min_vectors=200)
+        assert not indexes.is_ready("large", 8)
+        indexes.stop()
         assert names(database) == []

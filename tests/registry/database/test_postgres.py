@@ -1,4 +1,4 @@
-"""PostgreSQL: one leader, outages that pass, databases that are not ours, and a schema made once."""
+"""PostgreSQL: one leader, recovery from outages, databases of other programs, and concurrent migrations."""
 
 import threading
 from collections.abc import Callable
@@ -8,10 +8,11 @@ import psycopg
 import pytest
 
 from registry.database.dialect import schema_statement
+from registry.database.migrations import MIGRATIONS
 from registry.database.postgres import PostgresDatabase
 from registry.db import DatabaseUnavailable, DatabaseUnusable
-from registry.migrations import MIGRATIONS
 from support.postgres_server import PostgresServer
+from support.waiting import PATIENCE_SECONDS
 
 
 def test_one_process_leads_until_it_ends(postgres: PostgresServer) -> None:
@@ -19,20 +20,26 @@ def test_one_process_leads_until_it_ends(postgres: PostgresServer) -> None:
     first, second = PostgresDatabase(url), PostgresDatabase(url)
     assert (first.lead(), second.lead(), first.lead()) == (True, False, True)
     first.close()
-    assert until(second.lead)
+
+    def lead() -> bool:
+        if not second.lead():
+            raise DatabaseUnavailable("the server has not released the lock yet")
+        return True
+
+    assert until(lead)
     second.close()
 
 
-def test_every_replica_may_start_at_once(postgres: PostgresServer) -> None:
+def test_replicas_can_start_concurrently(postgres: PostgresServer) -> None:
     url = postgres.new_database()
     with ThreadPoolExecutor(4) as threads:
         opened = list(threads.map(lambda _: PostgresDatabase(url), range(4)))
-    assert len({one.read("select value from facts where name = 'catalog_id'")[0][0] for one in opened}) == 1
-    for one in opened:
-        one.close()
+    assert len({database.read("select value from facts where name = 'catalog_id'")[0][0] for database in opened}) == 1
+    for database in opened:
+        database.close()
 
 
-def test_an_outage_is_told_at_once_and_passes() -> None:
+def test_an_outage_is_reported_at_once_and_passes() -> None:
     with PostgresServer() as server:
         database = PostgresDatabase(server.new_database())
         server.stop()
@@ -50,7 +57,7 @@ def test_an_outage_is_told_at_once_and_passes() -> None:
         database.close()
 
 
-def until(read: Callable[[], object], seconds: float = 30) -> object:
+def until(read: Callable[[], object], seconds: float = PATIENCE_SECONDS) -> object:
     """Return what `read` returns once it does not say that the database is away."""
     ended = threading.Event()
     timer = threading.Timer(seconds, ended.set)
@@ -65,7 +72,7 @@ def until(read: Callable[[], object], seconds: float = 30) -> object:
         timer.cancel()
 
 
-def test_connections_that_broke_are_not_noticed_by_readers_nor_writers(postgres: PostgresServer) -> None:
+def test_readers_and_writers_survive_broken_connections(postgres: PostgresServer) -> None:
     url = postgres.new_database()
     database = PostgresDatabase(url)
     with psycopg.connect(url) as other:
@@ -77,7 +84,7 @@ def test_connections_that_broke_are_not_noticed_by_readers_nor_writers(postgres:
     database.close()
 
 
-def test_whoever_listens_does_so_again_when_the_connection_breaks(postgres: PostgresServer) -> None:
+def test_the_listener_reconnects_when_its_connection_breaks(postgres: PostgresServer) -> None:
     url = postgres.new_database()
     database = PostgresDatabase(url)
     assert database.changed(20)
@@ -85,7 +92,7 @@ def test_whoever_listens_does_so_again_when_the_connection_breaks(postgres: Post
         other.execute("select pg_terminate_backend(pid) from pg_stat_activity where query like 'listen%'"
                       " and datname = current_database()")  # fmt: skip
     assert database.changed(20)  # nobody can hear: there may be something new
-    database._news._try_at = 0.0
+    database._notifications._try_at = 0.0
     assert database.changed(20)
     assert not database.changed(0.1)
     with database.write() as transaction:
@@ -94,7 +101,7 @@ def test_whoever_listens_does_so_again_when_the_connection_breaks(postgres: Post
     database.close()
 
 
-def test_a_claim_may_be_lost_with_its_connection_and_the_next_one_works(postgres: PostgresServer) -> None:
+def test_a_claim_lost_with_its_connection_can_be_taken_again(postgres: PostgresServer) -> None:
     url = postgres.new_database()
     first, second = PostgresDatabase(url), PostgresDatabase(url)
     with first.claim("a") as mine, psycopg.connect(url) as other:
@@ -109,7 +116,7 @@ def test_a_claim_may_be_lost_with_its_connection_and_the_next_one_works(postgres
     second.close()
 
 
-def test_a_nul_is_kept_as_the_replacement_character(postgres: PostgresServer) -> None:
+def test_a_nul_is_stored_as_the_replacement_character(postgres: PostgresServer) -> None:
     database = PostgresDatabase(postgres.new_database())
     with database.write() as transaction:
         transaction.put_fact("nul", "a\0b")
@@ -117,7 +124,7 @@ def test_a_nul_is_kept_as_the_replacement_character(postgres: PostgresServer) ->
     database.close()
 
 
-def test_another_programs_or_a_newer_database_is_refused_and_not_touched(postgres: PostgresServer) -> None:
+def test_a_foreign_or_newer_database_is_refused_and_unchanged(postgres: PostgresServer) -> None:
     theirs, newer = postgres.new_database(), postgres.new_database()
     with psycopg.connect(theirs) as connection:
         connection.execute("create table other (a int)")
@@ -133,7 +140,7 @@ def test_another_programs_or_a_newer_database_is_refused_and_not_touched(postgre
         ]
 
 
-def test_a_database_without_pgvector_is_refused_where_it_may_not_be_made(postgres: PostgresServer) -> None:
+def test_a_database_without_pgvector_is_refused_if_it_cannot_be_created(postgres: PostgresServer) -> None:
     url = postgres.new_database()
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("create role plain login password 'plain'")
@@ -144,14 +151,14 @@ def test_a_database_without_pgvector_is_refused_where_it_may_not_be_made(postgre
     PostgresDatabase(url.replace("owner:test%3Ap%40ss%2Fword", "plain:plain")).close()
 
 
-def test_no_message_tells_the_password() -> None:
+def test_no_message_contains_the_password() -> None:
     for url in ("postgresql://ada:canary@127.0.0.1:1/none", "postgresql://ada:canary@/x?nonsense=1"):
         with pytest.raises(DatabaseUnusable) as refused:
             PostgresDatabase(url)
         assert "canary" not in str(refused.value)
 
 
-def test_the_schema_is_said_in_its_words() -> None:
+def test_the_schema_is_translated() -> None:
     assert schema_statement("create table t (a integer primary key autoincrement, text_hash text, b blob)") == (
         'create table t (a bigint generated by default as identity primary key, text_hash text collate "C", b bytea)'
     )

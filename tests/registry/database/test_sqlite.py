@@ -1,4 +1,4 @@
-"""SQLite: durable writes, one writer, files that are not ours left alone."""
+"""SQLite: durable writes, one writer, and files of other programs stay unchanged."""
 
 import os
 import signal
@@ -12,14 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from registry.database.migrations import MIGRATIONS
 from registry.database.sqlite import APPLICATION_ID, SqliteDatabase, backup
 from registry.db import DatabaseUnusable
-from registry.migrations import MIGRATIONS
 from support.catalogs import SkillCatalog
+from support.endurance import times
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage" * 50, b"SQLite format 3\0" + bytes(200)])
-def test_a_file_that_is_not_ours_is_refused_and_not_touched(tmp_path: Path, content: bytes) -> None:
+def test_a_foreign_file_is_refused_and_unchanged(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "skill-registry.db"
     path.write_bytes(content)
     with pytest.raises(DatabaseUnusable, match="not a skill registry database"):
@@ -28,7 +29,7 @@ def test_a_file_that_is_not_ours_is_refused_and_not_touched(tmp_path: Path, cont
     assert [entry.name for entry in tmp_path.iterdir()] == ["skill-registry.db"]
 
 
-def test_another_programs_database_is_refused_and_not_touched(tmp_path: Path) -> None:
+def test_a_database_of_another_program_is_refused_and_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "skill-registry.db"
     connection = sqlite3.connect(path)
     connection.execute("create table other (a)")
@@ -69,7 +70,7 @@ def test_a_database_of_every_older_release_opens(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("attempt", range(10))
-def test_who_opens_a_new_file_at_once_with_others_gets_the_same(tmp_path: Path, attempt: int) -> None:
+def test_processes_that_create_the_file_concurrently_share_it(tmp_path: Path, attempt: int) -> None:
     path, together = tmp_path / f"{attempt}.db", threading.Barrier(4)
 
     def write(number: int) -> SqliteDatabase:
@@ -87,7 +88,7 @@ def test_who_opens_a_new_file_at_once_with_others_gets_the_same(tmp_path: Path, 
     assert [found.name for found in tmp_path.iterdir()] == [path.name]
 
 
-def test_a_backup_made_while_writing_is_whole(sqlite: SqliteDatabase, tmp_path: Path) -> None:
+def test_a_backup_made_during_writes_is_consistent(sqlite: SqliteDatabase, tmp_path: Path) -> None:
     catalog, stop = SkillCatalog(sqlite), threading.Event()
 
     def write() -> None:
@@ -120,18 +121,19 @@ WRITER = """
     number = 0
     while True:
         with database.write() as transaction:
-            transaction.execute("insert into facts values (?, 'x')", (f"{sys.argv[2]}-{number}",))
+            transaction.execute("insert into facts (name, value) values (?, 'x')", (f"{sys.argv[2]}-{number}",))
         print(number, flush=True)
         number += 1
 """
 
 
+@pytest.mark.endurance
 def test_no_acknowledged_write_is_lost_when_the_process_is_killed(tmp_path: Path) -> None:
     path, script = tmp_path / "killed.db", textwrap.dedent(WRITER)
-    for run in range(10):
+    for run in range(times(10)):
         process = subprocess.Popen([sys.executable, "-c", script, path, str(run)], stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
-        acknowledged = [process.stdout.readline() for _ in range(5 + 3 * run)][-1]
+        acknowledged = [process.stdout.readline() for _ in range(5 + 3 * (run % 10))][-1]
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
         database = SqliteDatabase(path)

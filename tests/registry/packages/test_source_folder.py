@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from registry.packages import Limits, PackageRefused, read_folder
+from registry.packages import PackageLimits, PackageRefused, read_folder
 from registry.packages.limits import DEFAULT_LIMITS
 from registry.packages.source_folder import SourceFolder
 from registry.packages.staging import stage, staging
@@ -22,7 +22,7 @@ def source(tmp_path: Path) -> Path:
     return folder
 
 
-def refused(source: Path, limits: Limits = DEFAULT_LIMITS) -> set[str]:
+def refused(source: Path, limits: PackageLimits = DEFAULT_LIMITS) -> set[str]:
     staged = source.parent / "staged"
     with pytest.raises(PackageRefused) as refusal:
         read_folder(source, staged, limits)
@@ -62,9 +62,9 @@ def test_bytes_that_are_no_text_are_refused_as_a_name(source: Path) -> None:
 
 def test_limits_are_kept(source: Path) -> None:
     (source / "scripts/a").write_bytes(b"x" * 1000)
-    assert refused(source, Limits(entries=2)) == {"too-many-entries"}
-    assert refused(source, Limits(file_bytes=999)) == {"file-too-large"}
-    assert refused(source, Limits(total_bytes=1000)) == {"too-large"}
+    assert refused(source, PackageLimits(entries=2)) == {"too-many-entries"}
+    assert refused(source, PackageLimits(file_bytes=999)) == {"file-too-large"}
+    assert refused(source, PackageLimits(total_bytes=1000)) == {"too-large"}
 
 
 def test_a_deep_folder_is_refused_without_being_walked(source: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from registry.packages import Limits, PackageRefused, read_zip
+from registry.packages import PackageLimits, PackageRefused, read_zip
 from support.zips import DEFLATED, SKILL, STORED, Item, plain_zip, raw_zip, refused_for, skill_zip
 
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gt\n"
@@ -102,20 +102,20 @@ def test_modes_and_times_are_our_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("limits", "rule"),
     [
-        (Limits(entries=2), "too-many-entries"),
-        (Limits(file_bytes=999), "file-too-large"),
-        (Limits(total_bytes=1500), "too-large"),
-        (Limits(archive_bytes=500), "archive-too-large"),
+        (PackageLimits(entries=2), "too-many-entries"),
+        (PackageLimits(file_bytes=999), "file-too-large"),
+        (PackageLimits(total_bytes=1500), "too-large"),
+        (PackageLimits(archive_bytes=500), "archive-too-large"),
     ],
 )
-def test_limits_are_kept_to_the_byte(tmp_path: Path, limits: Limits, rule: str) -> None:
+def test_limits_are_kept_to_the_byte(tmp_path: Path, limits: PackageLimits, rule: str) -> None:
     archive = tmp_path / "a.zip"
     archive.write_bytes(skill_zip(Item(b"a", b"a" * 1000, STORED), Item(b"b", b"b" * 1000, STORED)))
     with pytest.raises(PackageRefused) as refused:
         read_zip(archive, tmp_path / "staged", limits)
     assert {finding.rule for finding in refused.value.findings} == {rule}
     size = archive.stat().st_size
-    just = Limits(entries=3, file_bytes=1000, total_bytes=2000 + len(SKILL), archive_bytes=size)
+    just = PackageLimits(entries=3, file_bytes=1000, total_bytes=2000 + len(SKILL), archive_bytes=size)
     assert read_zip(archive, tmp_path / "staged", just).name == "pdf-forms"
 
 

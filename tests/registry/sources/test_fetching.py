@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from registry.git import Git
-from registry.origins import GitOrigin, GitRef, LocalOrigin, ZipOrigin
-from registry.outbound import AddressPolicy, Outbound, OutboundError
-from registry.sources.entry import SourceEntry
+from registry.domain.origins import GitOrigin, GitRef, LocalOrigin, ZipOrigin
+from registry.domain.source_entry import SourceEntry
+from registry.outbound import AddressPolicy, OutboundClient, OutboundError
+from registry.outbound.git import Git
 from registry.sources.fetching import Fetcher
 from registry.sources.marketplace import UnreadableDocument
 from support.git_server import GitServer
@@ -31,7 +31,7 @@ def web() -> Iterator[WebServer]:
 def fetcher(tmp_path: Path, **limits: Any) -> Fetcher:
     policy = AddressPolicy(["127.0.0.1"])
     limits = {"download_bytes": 1000, "download_seconds": 5.0} | limits
-    return Fetcher(Outbound(policy), Git(policy), tmp_path / "kept", **limits)
+    return Fetcher(OutboundClient(policy), Git(policy), tmp_path / "kept", **limits)
 
 
 def git_source(hub: GitServer, user: str = "") -> SourceEntry:

@@ -6,8 +6,8 @@ from urllib.parse import urljoin
 
 import pytest
 
-from registry.origins import GitOrigin, GitRef, ZipOrigin
-from registry.sources.entry import Listed, Listing
+from registry.domain.origins import GitOrigin, GitRef, ZipOrigin
+from registry.domain.source_entry import Listed, Listing
 from registry.sources.marketplace import UnreadableDocument, claude_document, parse_document, remote_listing
 
 BASE = "https://market.example/m/marketplace.json"

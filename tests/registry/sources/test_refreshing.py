@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from registry.git import Git
-from registry.outbound import AddressPolicy, Outbound
-from registry.sources.entry import SourceEntry
+from registry.domain.source_entry import SourceEntry
+from registry.outbound import AddressPolicy, OutboundClient
+from registry.outbound.git import Git
 from registry.sources.fetching import Fetcher, Read
 from registry.sources.refreshing import Outcome, Refreshing
 from support import slow_answers
@@ -41,7 +41,7 @@ def kept() -> Kept:
 @pytest.fixture
 def refreshing(tmp_path: Path, kept: Kept) -> Iterator[Refreshing]:
     policy = AddressPolicy(["127.0.0.1"])
-    fetcher = Fetcher(Outbound(policy), Git(policy), tmp_path, download_bytes=1000, download_seconds=30)
+    fetcher = Fetcher(OutboundClient(policy), Git(policy), tmp_path, download_bytes=1000, download_seconds=30)
     made = Refreshing(fetcher, kept)
     yield made
     made.stop()

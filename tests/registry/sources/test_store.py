@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from registry.domain.models import now
+from registry.domain.source_entry import Listed, Listing, SourceEntry
 from registry.errors import RegistryError
-from registry.models import now
-from registry.sources.entry import Listed, Listing, SourceEntry
 from registry.sources.store import SourceStore
 from support.catalogs import SkillCatalog
 
@@ -37,11 +37,11 @@ def test_what_is_listed_replaces_what_was(catalog: SkillCatalog, store: SourceSt
 
 def test_what_has_not_changed_keeps_its_number(catalog: SkillCatalog, store: SourceStore) -> None:
     store.keep(ACME, "one", listing("pdf"))
-    number = catalog.documents.number()
+    number = catalog.documents.revision()
     store.keep(ACME, "two", listing("pdf"))
-    assert catalog.documents.number() == number
+    assert catalog.documents.revision() == number
     store.keep(ACME, "three", listing("pdf", description="Another."))
-    assert catalog.documents.number() > number
+    assert catalog.documents.revision() > number
 
 
 def test_one_id_in_two_sources_and_installed_is_three_skills(catalog: SkillCatalog, store: SourceStore) -> None:

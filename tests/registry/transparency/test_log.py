@@ -1,4 +1,4 @@
-"""The log as it is kept: what it answers is what its entries make, and what is signed is what was there."""
+"""The stored log: its roots and proofs agree with its entries, and checkpoints sign its real state."""
 
 import json
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from registry.db import Database
-from registry.models import now
-from registry.private_files import PrivateFileExposed
+from registry.domain.models import now
+from registry.runtime.private_files import PrivateFileExposed
 from registry.transparency.checkpoint import KEY_FILE, CheckpointInvalid, KeyUnusable, Signer, Verifier
 from registry.transparency.log import LogEntry, TransparencyLog
 from registry.transparency.merkle import is_consistent, is_included, leaf_hash
@@ -24,7 +24,7 @@ def publish(log: TransparencyLog, count: int) -> None:
             log.append(transaction, LogEntry(kind="publish", skill_id=f"acme/pdf-{number}", version="1.0.0"))
 
 
-def test_every_state_since_the_beginning_can_be_proved(log: TransparencyLog) -> None:
+def test_every_earlier_state_can_be_proved(log: TransparencyLog) -> None:
     roots = {0: log.root(0)}
     for size in range(1, 40):
         publish(log, 1)
@@ -36,7 +36,7 @@ def test_every_state_since_the_beginning_can_be_proved(log: TransparencyLog) -> 
         assert is_consistent(size, 39, log.consistency(size, 39), roots[size], roots[39])
 
 
-def test_a_transaction_that_fails_leaves_nothing(log: TransparencyLog) -> None:
+def test_a_failed_transaction_appends_nothing(log: TransparencyLog) -> None:
     publish(log, 3)
     before = log.root(3)
     with pytest.raises(KeyError), log._database.write() as transaction:
@@ -45,21 +45,21 @@ def test_a_transaction_that_fails_leaves_nothing(log: TransparencyLog) -> None:
     assert (log.size(), log.root(3)) == (3, before)
 
 
-def test_an_entry_is_one_canonical_text(log: TransparencyLog) -> None:
+def test_an_entry_is_canonical_json(log: TransparencyLog) -> None:
     publish(log, 1)
     (text,) = log.entries(0, 10)
-    said = json.loads(text)
-    assert set(said) == {"kind", "at", "skill_id", "version"}
-    assert text == json.dumps(said, sort_keys=True, separators=(",", ":"))
+    entry = json.loads(text)
+    assert set(entry) == {"kind", "at", "skill_id", "version"}
+    assert text == json.dumps(entry, sort_keys=True, separators=(",", ":"))
 
 
-def test_a_key_is_noted_once_and_again_when_it_changes(log: TransparencyLog) -> None:
+def test_a_key_is_recorded_only_when_it_changes(log: TransparencyLog) -> None:
     for key in ("a", "a", "b", "b"):
-        log.note_key(key)
+        log.record_key(key)
     assert [json.loads(text)["key"] for text in log.entries(0, 10)] == ["a", "b"]
 
 
-def test_a_checkpoint_is_read_with_the_public_key_alone(log: TransparencyLog, tmp_path: Path) -> None:
+def test_the_public_key_alone_verifies_a_checkpoint(log: TransparencyLog, tmp_path: Path) -> None:
     publish(log, 5)
     signer = Signer(tmp_path, "registry.example.org")
     note = signer.sign(5, log.root(5))
@@ -76,32 +76,32 @@ def test_a_changed_checkpoint_is_refused(log: TransparencyLog, tmp_path: Path, o
         Verifier(signer.verifier_key).read(note)
 
 
-def test_another_signer_of_the_same_name_is_refused(log: TransparencyLog, tmp_path: Path) -> None:
+def test_another_signer_with_the_same_name_is_refused(log: TransparencyLog, tmp_path: Path) -> None:
     signers = [Signer(tmp_path / name, "registry.example.org") for name in ("one", "other")]
     with pytest.raises(CheckpointInvalid, match="not signed"):
         Verifier(signers[0].verifier_key).read(signers[1].sign(0, log.root(0)))
 
 
 @pytest.mark.parametrize("text", ["", "a", "a+b+c", "a+00000000+AQ==", "a b+00000000+" + "A" * 44])
-def test_what_is_no_key_is_refused(text: str) -> None:
+def test_a_malformed_verifier_key_is_refused(text: str) -> None:
     with pytest.raises(CheckpointInvalid, match="verifier key"):
         Verifier(text)
 
 
-def test_a_configured_key_is_the_same_wherever_it_signs(tmp_path: Path) -> None:
+def test_a_configured_key_signs_the_same_on_every_machine(tmp_path: Path) -> None:
     signers = [Signer(tmp_path / name, "a", "5f" * 32) for name in ("one", "other")]
     assert signers[0].verifier_key == signers[1].verifier_key
     assert not (tmp_path / "one").exists()
 
 
 @pytest.mark.parametrize("key", ["anything", "5f" * 31])
-def test_a_configured_key_that_is_none_is_not_shown(tmp_path: Path, key: str) -> None:
-    with pytest.raises(KeyUnusable, match=r"transparency\.key is no key") as refused:
+def test_a_malformed_configured_key_is_not_shown(tmp_path: Path, key: str) -> None:
+    with pytest.raises(KeyUnusable, match=r"transparency\.key is not a key") as refused:
         Signer(tmp_path, "a", key)
     assert key not in str(refused.value)
 
 
-def test_a_key_others_can_read_signs_nothing(tmp_path: Path) -> None:
+def test_a_key_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
     Signer(tmp_path, "a")
     (tmp_path / KEY_FILE).chmod(0o644)
     with pytest.raises(PrivateFileExposed, match="chmod 600"):

@@ -1,4 +1,4 @@
-"""Proofs of the tree, against hashes computed by the definition, and what a changed bit does to them."""
+"""Proofs of the tree, compared with hashes computed by the definition; a changed bit makes them invalid."""
 
 import hashlib
 
@@ -19,7 +19,7 @@ SIZES = [*range(1, 40), 63, 64, 65, 127, 128, 129, 255, 500, 511, 512, 513, 999,
 
 
 def by_definition(entries: list[bytes]) -> bytes:
-    """Return the root as RFC 6962, section 2.1, defines it, from nothing but the entries."""
+    """Return the root as RFC 6962, section 2.1, defines it, computed from the entries alone."""
     if not entries:
         return hashlib.sha256(b"").digest()
     if len(entries) == 1:
@@ -44,13 +44,13 @@ def flipped(value: bytes, bit: int) -> bytes:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_roots_are_those_of_the_definition(size: int) -> None:
+def test_roots_match_the_definition(size: int) -> None:
     assert root(size, subtree) == ROOTS[size]
     assert root(0, subtree) == EMPTY == ROOTS[0]
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_every_entry_can_be_proved_and_no_other_in_its_place(size: int) -> None:
+def test_every_entry_can_be_proved_at_its_place_only(size: int) -> None:
     for number in {0, size // 3, size // 2, size - 1}:
         proof = inclusion_proof(number, size, subtree)
         leaf = leaf_hash(ENTRIES[number])
@@ -60,27 +60,28 @@ def test_every_entry_can_be_proved_and_no_other_in_its_place(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_every_earlier_tree_is_proved_to_be_the_beginning(size: int) -> None:
-    for before in {one for one in (1, 2, 3, size // 2, size - 1, size) if 0 < one <= size and one in ROOTS}:
+def test_every_earlier_tree_can_be_proved(size: int) -> None:
+    earlier_sizes = {1, 2, 3, size // 2, size - 1, size}
+    for before in {earlier for earlier in earlier_sizes if 0 < earlier <= size and earlier in ROOTS}:
         proof = consistency_proof(before, size, subtree)
         assert is_consistent(before, size, proof, ROOTS[before], ROOTS[size])
         assert not is_consistent(before, size, proof, leaf_hash(b"forged"), ROOTS[size])
 
 
-def test_each_flipped_bit_of_a_proof_is_noticed() -> None:
+def test_every_flipped_bit_makes_a_proof_invalid() -> None:
     included = inclusion_proof(77, 129, subtree)
-    for place, step in enumerate(included):
+    for index, step in enumerate(included):
         for bit in range(256):
-            forged = [*included[:place], flipped(step, bit), *included[place + 1 :]]
+            forged = [*included[:index], flipped(step, bit), *included[index + 1 :]]
             assert not is_included(leaf_hash(ENTRIES[77]), 77, 129, forged, ROOTS[129])
     consistent = consistency_proof(65, 129, subtree)
-    for place, step in enumerate(consistent):
+    for index, step in enumerate(consistent):
         for bit in range(256):
-            forged = [*consistent[:place], flipped(step, bit), *consistent[place + 1 :]]
+            forged = [*consistent[:index], flipped(step, bit), *consistent[index + 1 :]]
             assert not is_consistent(65, 129, forged, ROOTS[65], ROOTS[129])
 
 
-def test_a_proof_that_is_too_long_or_too_short_is_none() -> None:
+def test_a_proof_that_is_too_long_or_too_short_is_invalid() -> None:
     proof = inclusion_proof(5, 12, subtree)
     leaf = leaf_hash(ENTRIES[5])
     assert not is_included(leaf, 5, 12, proof[:-1], ROOTS[12])
@@ -91,7 +92,7 @@ def test_a_proof_that_is_too_long_or_too_short_is_none() -> None:
 
 
 @pytest.mark.parametrize(("number", "size"), [(-1, 4), (4, 4), (0, 0)])
-def test_what_is_not_in_the_tree_has_no_proof(number: int, size: int) -> None:
+def test_an_entry_outside_the_tree_has_no_proof(number: int, size: int) -> None:
     with pytest.raises(ValueError, match="among"):
         inclusion_proof(number, size, subtree)
     with pytest.raises(ValueError, match="earlier"):

@@ -1,4 +1,4 @@
-"""Locked skills shown to be in the log, offline: and every way in which a log, a file or a signer may lie."""
+"""Offline proofs that locked skills are in the log, and every way in which a log, a file or a signer may lie."""
 
 import base64
 from collections.abc import Callable
@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from registry.database.sqlite import SqliteDatabase
-from registry.lock_file import LockedSkill
-from registry.models import now
-from registry.origins import ZipOrigin
-from registry.proofs import Locked, Proofs, ProofsError, check_proofs, make_proofs
+from registry.domain.models import now
+from registry.domain.origins import ZipOrigin
+from registry.project.lock_file import LockedSkill
+from registry.project.proofs import Locked, Proofs, ProofsError, check_proofs, make_proofs
 from registry.transparency.checkpoint import CheckpointInvalid, Signer, Verifier
 from registry.transparency.log import LogEntry, TransparencyLog
 
@@ -19,7 +19,7 @@ URL = "https://registry.example.org"
 
 
 class LoggingRegistry:
-    """A registry as far as its log goes; `folder` holds its key and its database."""
+    """The log of a registry; `folder` holds its database."""
 
     def __init__(self, folder: Path, key: Path) -> None:
         folder.mkdir()
@@ -31,7 +31,7 @@ class LoggingRegistry:
     def publish(self, *numbers: int) -> None:
         with self.database.write() as transaction:
             for number in numbers:
-                self.log.append(transaction, LogEntry(kind="publish", **said(number)))
+                self.log.append(transaction, LogEntry(kind="publish", **fields(number)))
 
     def note(self, size: int | None = None) -> str:
         size = self.log.size() if size is None else size
@@ -39,10 +39,10 @@ class LoggingRegistry:
 
     def proofs(self, locked: list[LockedSkill], *notes: str) -> Proofs:
         entries = self.log.entries(0, 1000)
-        return make_proofs(URL, self.note(), entries, self.verifier, [Locked.of(one) for one in locked], notes)
+        return make_proofs(URL, self.note(), entries, self.verifier, [Locked.of(skill) for skill in locked], notes)
 
 
-def said(number: int) -> dict[str, str]:
+def fields(number: int) -> dict[str, str]:
     return {"skill_id": f"acme/skill-{number}", "version": "1.0.0", "digest": f"sha256:{number:064x}"}
 
 
@@ -54,30 +54,30 @@ def locked(number: int, **changes: str) -> LockedSkill:
 
 @pytest.fixture
 def registry(tmp_path: Path) -> LoggingRegistry:
-    made = LoggingRegistry(tmp_path / "registry", tmp_path)
-    made.publish(*range(7))
-    return made
+    logging_registry = LoggingRegistry(tmp_path / "registry", tmp_path)
+    logging_registry.publish(*range(7))
+    return logging_registry
 
 
 @pytest.fixture
 def other(tmp_path: Path) -> LoggingRegistry:
-    """Another log signed with the same key, as a registry that tells two stories has."""
-    made = LoggingRegistry(tmp_path / "other", tmp_path)
-    made.publish(99, *range(1, 12))
-    return made
+    """Another log with the same key, as of a registry that shows two histories."""
+    logging_registry = LoggingRegistry(tmp_path / "other", tmp_path)
+    logging_registry.publish(99, *range(1, 12))
+    return logging_registry
 
 
-def test_what_was_published_is_proven_and_goes_on_from_what_was_seen(registry: LoggingRegistry) -> None:
+def test_published_skills_are_proven_and_later_states_extend_earlier_ones(registry: LoggingRegistry) -> None:
     skills = [locked(2), locked(6)]
     first = registry.proofs(skills)
     assert check_proofs(first, registry.verifier, skills, [registry.note()]) == []
     registry.publish(*range(7, 20))
     later = registry.proofs(skills, first.checkpoint)
-    assert [one.id for one in later.skills] == ["skill-2", "skill-6"]
+    assert [skill.id for skill in later.skills] == ["skill-2", "skill-6"]
     assert check_proofs(later, registry.verifier, skills, [first.checkpoint, later.checkpoint]) == []
 
 
-def test_a_skill_from_elsewhere_needs_no_proof_and_one_from_the_registry_does(registry: LoggingRegistry) -> None:
+def test_only_a_skill_from_the_registry_needs_a_proof(registry: LoggingRegistry) -> None:
     elsewhere = msgspec.structs.replace(locked(50), origin=ZipOrigin(url="https://elsewhere.example.org/a.zip"))
     proofs = registry.proofs([locked(2), elsewhere])
     assert check_proofs(proofs, registry.verifier, [locked(2), elsewhere], []) == []
@@ -86,10 +86,10 @@ def test_a_skill_from_elsewhere_needs_no_proof_and_one_from_the_registry_does(re
 
 
 @pytest.mark.parametrize("change", [{"sha256": "f" * 64}, {"version": "1.0.1"}])
-def test_other_files_or_another_version_are_told(registry: LoggingRegistry, change: dict[str, str]) -> None:
+def test_other_files_or_another_version_are_reported(registry: LoggingRegistry, change: dict[str, str]) -> None:
     proofs = registry.proofs([locked(2)])
     (fault,) = check_proofs(proofs, registry.verifier, [locked(2, **change)], [])
-    assert "skill-2: its entry tells of other files" in fault
+    assert "skill-2: its entry has other files" in fault
 
 
 def altered_entry(proofs: Proofs) -> None:
@@ -109,14 +109,16 @@ def no_base64(proofs: Proofs) -> None:
 
 
 @pytest.mark.parametrize("tamper", [altered_entry, moved_entry, cut_proof, no_base64])
-def test_an_entry_that_is_not_in_the_log_is_told(registry: LoggingRegistry, tamper: Callable[[Proofs], None]) -> None:
+def test_an_entry_that_is_not_in_the_log_is_reported(
+    registry: LoggingRegistry, tamper: Callable[[Proofs], None]
+) -> None:
     proofs = registry.proofs([locked(2)])
     tamper(proofs)
     (fault,) = check_proofs(proofs, registry.verifier, [locked(2)], [])
-    assert "skill-2: its entry is not in the log that was signed" in fault
+    assert "skill-2: its entry is not in the signed log" in fault
 
 
-def test_a_checkpoint_that_is_forged_is_told(registry: LoggingRegistry, tmp_path: Path) -> None:
+def test_a_forged_checkpoint_is_reported(registry: LoggingRegistry, tmp_path: Path) -> None:
     proofs = registry.proofs([locked(2)])
     forger = Signer(tmp_path / "forger", "registry.example.org")
     forged = msgspec.structs.replace(proofs, checkpoint=forger.sign(7, registry.log.root(7)))
@@ -125,33 +127,33 @@ def test_a_checkpoint_that_is_forged_is_told(registry: LoggingRegistry, tmp_path
     assert check_proofs(larger, registry.verifier, [locked(2)], []) == ["the checkpoint is not signed with this key"]
 
 
-def test_a_log_that_was_set_back_is_told(registry: LoggingRegistry) -> None:
+def test_a_rolled_back_log_is_reported(registry: LoggingRegistry) -> None:
     old = registry.proofs([locked(2)])
     registry.publish(7)
     (fault,) = check_proofs(old, registry.verifier, [locked(2)], [registry.note()])
     assert "a later state of 8 entries was seen" in fault
-    with pytest.raises(ProofsError, match="it was set back"):
+    with pytest.raises(ProofsError, match="it was rolled back"):
         make_proofs(URL, registry.note(7), registry.log.entries(0, 10), registry.verifier, [], [registry.note(8)])
 
 
-def test_two_stories_are_told(registry: LoggingRegistry, other: LoggingRegistry) -> None:
+def test_two_histories_are_reported(registry: LoggingRegistry, other: LoggingRegistry) -> None:
     proofs = registry.proofs([locked(2)])
     (fault,) = check_proofs(proofs, registry.verifier, [locked(2)], [other.note(7)])
     assert "there are two logs" in fault
-    with pytest.raises(ProofsError, match="not those that were seen before"):
+    with pytest.raises(ProofsError, match="differ from those seen before"):
         other.proofs([locked(2)], proofs.checkpoint)
     forged = msgspec.structs.replace(other.proofs([locked(2)]), earlier=registry.proofs([], registry.note(5)).earlier)
-    assert "does not go on from its 5 entries" in check_proofs(forged, registry.verifier, [locked(2)], [])[0]
+    assert "extends its state of 5 entries" in check_proofs(forged, registry.verifier, [locked(2)], [])[0]
 
 
-def test_entries_that_are_not_those_that_were_signed_are_refused(registry: LoggingRegistry) -> None:
+def test_entries_that_do_not_match_the_checkpoint_are_refused(registry: LoggingRegistry) -> None:
     entries = registry.log.entries(0, 10)
     for wrong in (entries[:-1], [*entries[:-1], "{}"], [entries[1], entries[0], *entries[2:]]):
-        with pytest.raises(ProofsError, match="not those whose state is signed"):
+        with pytest.raises(ProofsError, match="do not match its signed checkpoint"):
             make_proofs(URL, registry.note(), wrong, registry.verifier, [], [])
 
 
-def test_another_log_of_the_same_key_is_refused(registry: LoggingRegistry, tmp_path: Path) -> None:
+def test_another_log_with_the_same_key_is_refused(registry: LoggingRegistry, tmp_path: Path) -> None:
     body = "elsewhere.example.org\n7\n" + base64.b64encode(registry.log.root(7)).decode() + "\n"
     signed = base64.b64encode(registry.signer._hash + registry.signer._key.sign(body.encode())).decode()
     note = f"{body}\n\u2014 registry.example.org {signed}\n"

@@ -18,7 +18,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- .Values.existingSecret | default (include "skill-registry.name" .) -}}
 {{- end -}}
 
-{{/* What cannot work is refused here, in the service's own words where it has them. */}}
+{{/* Rejects values that cannot work, with the messages of the service where it has them. */}}
 {{- define "skill-registry.check" -}}
 {{- if .Values.registry.enabled -}}
 {{- if not (or .Values.s3.bucket .Values.blobs.dir) -}}
@@ -47,7 +47,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end -}}
 {{- end -}}
 
-{{/* A table of settings as TOML, one dotted key a line: JSON's texts, numbers, switches and lists are TOML's too. */}}
+{{/* Settings as TOML, one dotted key per line. JSON strings, numbers, booleans and lists are valid TOML. */}}
 {{- define "skill-registry.toml" -}}
 {{- range $key, $value := .table -}}
 {{- if kindIs "map" $value -}}

@@ -1,0 +1,43 @@
+"""The seam to what stores a skill: a folder, a record of the database, or published packages."""
+
+from collections.abc import Collection
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Protocol
+
+from registry.catalog.store import Stored
+from registry.db import Transaction
+from registry.domain.models import Skill, SkillChanges
+from registry.skill_folder import FileEntry
+
+
+class SkillBackend(Protocol):
+    """Reads and changes the skills of one kind of storage.
+
+    A change is one transaction: it is whole or it is not there. All methods raise SKILL_NOT_FOUND for an id they do not
+    have; those that take `etags` raise PRECONDITION_FAILED where these lack the skill's own.
+    """
+
+    def update(self, skill_id: str, changes: SkillChanges, etags: Collection[str] | None) -> Skill:
+        """Change the fields that were sent and return the skill. Raises VALIDATION_ERROR, CONFLICT."""
+        ...
+
+    def delete(self, skill_id: str, etags: Collection[str] | None) -> None:
+        """Remove the skill from the catalog. Raises CONFLICT."""
+        ...
+
+    def set_version(self, transaction: Transaction, undo: ExitStack, stored: Stored, version: str) -> None:
+        """Make `version` the current one; `undo` reverts what is outside of the transaction. Raises CONFLICT."""
+        ...
+
+    def files(self, skill_id: str) -> list[FileEntry]:
+        """Return the files of the current version."""
+        ...
+
+    def file(self, skill_id: str, path: str) -> Path:
+        """Return where a file is. Raises VALIDATION_ERROR for a path that leaves the skill, NOT_FOUND."""
+        ...
+
+    def text(self, skill_id: str) -> str:
+        """Return the Markdown of the skill."""
+        ...

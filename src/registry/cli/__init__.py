@@ -1,0 +1,1 @@
+"""The command `skill-registry`: one module a command group."""

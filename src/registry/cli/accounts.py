@@ -1,0 +1,207 @@
+"""`skill-registry keys`, `users` and `token`: who gets into a registry, looked after where its data directory is.
+
+They work on the database, whether a server is running on it or not: whoever may write there needs no credential.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar, cast
+
+import click
+import msgspec
+from rich.table import Table
+
+from registry.auth.access import signing_keys
+from registry.auth.keys import ApiKeys, NewKey
+from registry.auth.revocations import Revocations
+from registry.auth.secret import WeakSecret
+from registry.auth.tokens import Tokens
+from registry.auth.users import NewUser, UserChanges, Users
+from registry.cli import command, console
+from registry.config.settings import Settings
+from registry.database import open_database
+from registry.db import Database, DatabaseError
+from registry.domain.models import now, timestamp_of
+from registry.domain.roles import ROLES, Role, Username
+from registry.domain.validation import convert
+from registry.errors import RegistryError
+
+_ALL = 10_000
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_role = click.option("--role", type=click.Choice(ROLES), default="user", show_default=True, help="What it may do.")
+_new_role = click.option("--role", type=click.Choice(ROLES), help="What the user may do.")
+_scope = click.option("--scope", help="Where it may publish.")
+_password = click.option(
+    "--password-stdin", is_flag=True, help="Read the password from standard input, instead of asking for it."
+)
+
+
+def local_options(function: _Command) -> _Command:
+    """Give a command the flags that lead to a database, and `--json`."""
+    return command.json_option(command.settings_options("data_dir", "database.url")(function))
+
+
+@contextmanager
+def local_database(flags: dict[str, Any]) -> Iterator[tuple[Settings, Database]]:
+    """Yield the settings and their database; what goes wrong ends the command with one line."""
+    settings = command.load(flags)
+    try:
+        database = open_database(settings)
+        try:
+            yield settings, database
+        finally:
+            database.close()
+    except RegistryError as error:
+        command.stop("; ".join(f"{fault.field} {fault.message}" for fault in error.details) or error.message)
+    except (DatabaseError, WeakSecret, OSError) as error:
+        command.stop(str(error))
+
+
+@click.group()
+def keys() -> None:
+    """Make, list and revoke API keys."""
+
+
+@keys.command("create")
+@click.option("--name", default="made on the command line", show_default=True, help="What it is for.")
+@_role
+@_scope
+@local_options
+def create_key(name: str, role: str, scope: str | None, as_json: bool, **flags: Any) -> None:
+    """Make an API key and print it: it is shown this once."""
+    with local_database(flags) as (_, database):
+        new = convert({"name": name, "role": role, "scope": scope}, NewKey)
+        made = _keys(database).create(new)
+    console.show(msgspec.to_builtins(made), console.facts_table, as_json=as_json)
+
+
+@keys.command("list")
+@local_options
+def list_keys(as_json: bool, **flags: Any) -> None:
+    """List the API keys, without their secrets."""
+    with local_database(flags) as (_, database):
+        found, _ = _keys(database).list(_ALL, 0)
+    console.show({"keys": [msgspec.to_builtins(key) for key in found]}, _keys_table, as_json=as_json)
+
+
+@keys.command("revoke")
+@click.argument("key_id")
+@local_options
+def revoke_key(key_id: str, as_json: bool, **flags: Any) -> None:
+    """Revoke the API key KEY_ID for good."""
+    with local_database(flags) as (_, database):
+        revoked = _keys(database).revoke(key_id)
+    console.show(msgspec.to_builtins(revoked), console.facts_table, as_json=as_json)
+
+
+def _keys_table(answer: console.Data) -> Iterator[Table | str]:
+    columns = ("Id", "Name", "Role", "Scope", "Made", "Last used", "Revoked")
+    fields = ("id", "name", "role", "scope", "created_at", "last_used_at", "revoked_at")
+    yield console.table(columns, ([key[field] or "" for field in fields] for key in answer["keys"]))
+
+
+@click.group()
+def users() -> None:
+    """Add, list, change and remove users with passwords."""
+
+
+@users.command("add")
+@click.argument("name")
+@_role
+@_scope
+@_password
+@local_options
+def add_user(name: str, role: str, scope: str | None, password_stdin: bool, as_json: bool, **flags: Any) -> None:
+    """Add the user NAME, a word or SCOPE/NAME."""
+    password = _read_password(from_stdin=password_stdin)
+    with local_database(flags) as (_, database):
+        new = convert({"name": name, "role": role, "scope": scope, "password": password}, NewUser)
+        user = _users(database).add(new)
+    console.show(msgspec.to_builtins(user), console.facts_table, as_json=as_json)
+
+
+@users.command("list")
+@local_options
+def list_users(as_json: bool, **flags: Any) -> None:
+    """List the users."""
+    with local_database(flags) as (_, database):
+        found, _ = _users(database).list(_ALL, 0)
+    console.show({"users": [msgspec.to_builtins(user) for user in found]}, _users_table, as_json=as_json)
+
+
+@users.command("change")
+@click.argument("name")
+@_new_role
+@_scope
+@click.option("--password", "new_password", is_flag=True, help="Ask for a new password.")
+@_password
+@local_options
+def change_user(
+    name: str,
+    role: str | None,
+    scope: str | None,
+    new_password: bool,
+    password_stdin: bool,
+    as_json: bool,
+    **flags: Any,
+) -> None:
+    """Change the user NAME; the tokens issued before end."""
+    password = _read_password(from_stdin=password_stdin) if new_password or password_stdin else None
+    if not (role or scope or password):
+        command.stop("say what to change: --role, --scope or --password", command.WRONG_USE)
+    with local_database(flags) as (_, database):
+        changes = convert({"role": role, "scope": scope, "password": password}, UserChanges)
+        user = _users(database).change(name, changes)
+    console.show(msgspec.to_builtins(user), console.facts_table, as_json=as_json)
+
+
+@users.command("remove")
+@click.argument("name")
+@local_options
+def remove_user(name: str, as_json: bool, **flags: Any) -> None:
+    """Remove the user NAME; the tokens issued before end."""
+    with local_database(flags) as (_, database):
+        _users(database).remove(name)
+    console.show({"name": name, "message": f"User '{name}' removed"}, console.facts_table, as_json=as_json)
+
+
+def _users_table(answer: console.Data) -> Iterator[Table | str]:
+    columns, fields = ("Name", "Role", "Scope", "Added"), ("name", "role", "scope", "created_at")
+    yield console.table(columns, ([user[field] for field in fields] for user in answer["users"]))
+
+
+def _keys(database: Database) -> ApiKeys:
+    return ApiKeys(database, now, Revocations(database, now))
+
+
+def _users(database: Database) -> Users:
+    return Users(database, now, Revocations(database, now))
+
+
+def _read_password(*, from_stdin: bool) -> str:
+    if from_stdin:
+        return sys.stdin.readline().rstrip("\r\n")
+    password: str = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+    return password
+
+
+@click.command()
+@click.option("--user", "subject", default="dev-user", show_default=True, help="Who it is for: a word or SCOPE/NAME.")
+@_role
+@click.option("--lifetime", type=click.IntRange(1), help="Seconds it is valid; default: auth.token_lifetime.")
+@local_options
+def token(subject: str, role: str, lifetime: int | None, as_json: bool, **flags: Any) -> None:
+    """Sign a token with the secret of this registry."""
+    with local_database(flags) as (settings, database):
+        subject = convert(subject, Username, field="--user")
+        after = Revocations(database, now).revoked_until(subject)
+        tokens = Tokens(signing_keys(settings), lifetime or settings.auth.token_lifetime, now)
+        signed, claims = tokens.issue(subject, cast(Role, role), after=after)
+    if as_json:
+        answer = {"token": signed, "role": role, "expires_at": timestamp_of(claims.exp)}
+        console.show(answer, console.facts_table, as_json=True)
+    else:
+        click.echo(signed)

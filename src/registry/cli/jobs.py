@@ -1,0 +1,56 @@
+"""`skill-registry jobs`: publish jobs that are set aside, because the process died twice during each."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.table import Table
+
+from registry.cli import console
+from registry.cli.accounts import local_database, local_options
+from registry.db import Database
+from registry.domain.models import now
+
+if TYPE_CHECKING:
+    from registry.publish.jobs import Job, Jobs
+
+_FIELDS = ("id", "skill_id", "version", "uploaded_by", "uploaded_at", "completed_at")
+
+
+@click.group()
+def jobs() -> None:
+    """List and retry publish jobs that are set aside."""
+
+
+@jobs.command("list")
+@local_options
+def list_jobs(as_json: bool, **flags: Any) -> None:
+    """List the publish jobs that are set aside."""
+    with local_database(flags) as (_, database):
+        found = _jobs(database).set_aside_jobs()
+    console.show({"jobs": [_told(job) for job in found]}, _table, as_json=as_json)
+
+
+@jobs.command("retry")
+@click.argument("job_id")
+@local_options
+def retry_job(job_id: str, as_json: bool, **flags: Any) -> None:
+    """Let the service retry the job JOB_ID, which is set aside."""
+    with local_database(flags) as (_, database):
+        job = _jobs(database).retry(job_id)
+    console.show({**_told(job), "state": job.state}, console.facts_table, as_json=as_json)
+
+
+def _jobs(database: Database) -> "Jobs":
+    from registry.publish.jobs import Jobs  # noqa: PLC0415 - slow to import
+
+    return Jobs(database, now, lambda _transaction, _checked: None)
+
+
+def _told(job: "Job") -> console.Data:
+    return {field: getattr(job, field) for field in _FIELDS}
+
+
+def _table(answer: console.Data) -> Iterator[Table | str]:
+    columns = ("Id", "Skill", "Version", "Uploaded by", "Uploaded", "Set aside")
+    yield console.table(columns, ([job[field] for field in _FIELDS] for job in answer["jobs"]))

@@ -1,0 +1,300 @@
+"""The service's configuration: every setting described once, read once at start.
+
+A setting is a field of `Settings` or of a group in it. `SETTINGS`, from which the command's flags and the
+documentation's table are made, is derived from them.
+
+Precedence: flags, environment, `registry.toml`, the variables of `FALLBACKS`, default. The environment name
+of a key is `SKILL_REGISTRY_` and the key in capitals, with `_` for `.` and before an inner capital. A list is
+an array, a repeated flag, or one comma-separated text; any other text stands for the value it spells,
+wherever it comes from. A blank text counts as not given.
+"""
+
+import contextlib
+import difflib
+import ipaddress
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+
+import msgspec
+from msgspec import Meta, field
+
+from registry.config.groups import (
+    AuthSettings,
+    BlobsSettings,
+    ClientSettings,
+    DatabaseSettings,
+    EmbeddingSettings,
+    InstallSettings,
+    LimitsSettings,
+    LogSettings,
+    OutboundSettings,
+    ProjectSettings,
+    RegistryIndexSettings,
+    RegistryMode,
+    S3Settings,
+    SearchSettings,
+    ServerSettings,
+    TransparencySettings,
+    WebhooksSettings,
+)
+from registry.config.types import Secret, convert, expected, is_encodable, kind
+from registry.domain.addresses import AddressPolicy
+from registry.domain.source_entry import ConfiguredSource
+
+ENVIRONMENT_PREFIX = "SKILL_REGISTRY_"
+CONFIG_VARIABLE = "SKILL_REGISTRY_CONFIG"
+CONFIG_FILE = "registry.toml"
+DATABASE_FILE = "skill-registry.db"
+FALLBACKS: Mapping[str, str] = MappingProxyType(
+    {"embedding.api_key": "OPENAI_API_KEY", "embedding.base_url": "OPENAI_BASE_URL"}
+)
+"""Variables of other tools that fill a setting nothing else has set."""
+
+# Kubernetes describes every service of the namespace to every pod in variables named after the service: one
+# called `skill-registry` gives variables with our prefix that are nobody's mistake.
+_SERVICE_LINK = re.compile(
+    r"\w+_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_\w+)?)=.*|\w+_PORT=(tcp|udp|sctp)://.*",
+    re.DOTALL,
+)
+
+_Group = TypeVar("_Group", bound=msgspec.Struct)
+
+
+class SettingsError(Exception):
+    """The configuration cannot be used; the message is one line: which setting, whence, what is expected."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that can be configured. Paths that `load_settings` returns are absolute."""
+
+    profile: Annotated[Literal["local", "registry"], Meta(description="which set of routes is served")] = "local"
+    skills_dir: Annotated[Path, Meta(description="folder of the installed skills")] = Path("skills")
+    data_dir: Annotated[Path, Meta(description="folder of the database and index files")] = Path(".skill-registry")
+    server: ServerSettings = ServerSettings()
+    registry: RegistryMode = RegistryMode()
+    database: DatabaseSettings = DatabaseSettings()
+    search: SearchSettings = SearchSettings()
+    auth: AuthSettings = AuthSettings()
+    transparency: TransparencySettings = TransparencySettings()
+    webhooks: WebhooksSettings = WebhooksSettings()
+    client: ClientSettings = ClientSettings()
+    project: ProjectSettings = ProjectSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    s3: S3Settings = S3Settings()
+    registry_index: RegistryIndexSettings = field(default=RegistryIndexSettings(), name="registryIndex")
+    blobs: BlobsSettings = BlobsSettings()
+    outbound: OutboundSettings = OutboundSettings()
+    install: InstallSettings = InstallSettings()
+    sources: Annotated[
+        tuple[ConfiguredSource, ...],
+        Meta(
+            description="where skills are advertised: [[sources]] tables with name, type (git, http, zip or local), "
+            "url or path, and perhaps branch and priority",
+            title="tables with name, type (git, http, zip or local), url or path, and perhaps branch and priority",
+            extra={"flag": None},
+        ),
+    ] = ()
+    log: LogSettings = LogSettings()
+    limits: LimitsSettings = LimitsSettings()
+
+    @property
+    def database_path(self) -> Path | None:
+        """The SQLite file that `database.url` names, or the default one in `data_dir`; None for another database."""
+        return self.database.url.file if self.database.url else self.data_dir / DATABASE_FILE
+
+    @property
+    def is_replicated(self) -> bool:
+        """Whether replicas on other machines may share the database."""
+        return self.database_path is None
+
+    @property
+    def has_other_processes(self) -> bool:
+        """Whether other processes may serve the same catalog."""
+        return self.is_replicated or self.server.workers > 1
+
+
+class Setting(NamedTuple):
+    """One row of the configuration table.
+
+    A secret has no flag: command lines are there for all to see. Nor have tables, which do not fit in one.
+    """
+
+    key: str
+    environment: str
+    flag: str | None
+    annotation: Any
+    default: object
+    description: str
+
+    @property
+    def type(self) -> type:
+        """The class of the values: bool is a switch, tuple a repeated flag."""
+        return kind(self.annotation)
+
+    @property
+    def expected(self) -> str:
+        """What is accepted, in words."""
+        return expected(self.annotation)
+
+
+def _separated(key: str, separator: str) -> str:
+    return re.sub(r"[._]|(?=[A-Z])", separator, key)
+
+
+def _settings(group: type[msgspec.Struct], prefix: str) -> Iterator[Setting]:
+    for one in msgspec.structs.fields(group):
+        key = prefix + one.encode_name
+        if kind(one.type) is one.type and issubclass(one.type, msgspec.Struct):
+            yield from _settings(one.type, f"{key}.")
+            continue
+        meta = one.type.__metadata__[-1]
+        flag = (meta.extra or {}).get("flag", "--" + _separated(key.removeprefix("server."), "-").lower())
+        yield Setting(
+            key=key,
+            environment=ENVIRONMENT_PREFIX + _separated(key, "_").upper(),
+            flag=None if kind(one.type) is Secret else flag,
+            annotation=one.type,
+            default=one.default,
+            description=meta.description,
+        )
+
+
+SETTINGS: tuple[Setting, ...] = tuple(_settings(Settings, ""))
+"""Every setting, in the order of the structs."""
+
+
+class _Given(NamedTuple):
+    raw: object
+    origin: str
+
+
+def load_settings(flags: Mapping[str, object], environ: Mapping[str, str], config_file: Path | None = None) -> Settings:
+    """Return the settings that flags, environment and file give together.
+
+    `flags` maps keys to values, None or an empty tuple where a flag was not used. `config_file` is what
+    `--config` names; without it SKILL_REGISTRY_CONFIG names the file, else `registry.toml` in the current
+    directory is read if there is one.
+    Raises SettingsError at the first unknown key, bad value or contradiction.
+    """
+    named = config_file or environ.get(CONFIG_VARIABLE)
+    given = _from_fallbacks(environ) | _from_file(Path(named or CONFIG_FILE), required=bool(named))
+    given |= _from_environment(environ) | _from_flags(flags)
+    values = {setting.key: _value(setting, given.get(setting.key)) for setting in SETTINGS}
+    settings = _built(Settings, "", values)
+    _check(settings, given)
+    if settings.registry.enabled:
+        settings = msgspec.structs.replace(settings, profile="registry")
+    return settings
+
+
+def _from_flags(flags: Mapping[str, object]) -> dict[str, _Given]:
+    by_key = {setting.key: setting for setting in SETTINGS}
+    return {key: _Given(raw, by_key[key].flag or key) for key, raw in flags.items() if raw not in (None, "", ())}
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, _Given]:
+    keys = {setting.environment: setting.key for setting in SETTINGS}
+    given = {}
+    for name, raw in environ.items():
+        if not name.startswith(ENVIRONMENT_PREFIX) or name == CONFIG_VARIABLE:
+            continue
+        if name in keys:
+            given[keys[name]] = _Given(raw, name)
+        elif not _SERVICE_LINK.fullmatch(f"{name}={raw}"):
+            raise _unknown("variable", name, "the environment", keys)
+    return {key: one for key, one in given.items() if one.raw}
+
+
+def _from_fallbacks(environ: Mapping[str, str]) -> dict[str, _Given]:
+    return {key: _Given(environ[name], name) for key, name in FALLBACKS.items() if environ.get(name)}
+
+
+def _from_file(path: Path, *, required: bool) -> dict[str, _Given]:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if required:
+            raise SettingsError(f"configuration file {path} does not exist") from None
+        return {}
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"configuration file {path} cannot be read: {' '.join(str(error).split())}") from None
+    keys = [setting.key for setting in SETTINGS]
+    given = {}
+    for key, raw in _leaves(document, ""):
+        if key not in keys:
+            raise _unknown("key", key, str(path), keys)
+        if raw != "":
+            given[key] = _Given(raw, str(path))
+    return given
+
+
+def _leaves(table: Mapping[str, object], prefix: str) -> Iterator[tuple[str, object]]:
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+def _unknown(what: str, name: str, origin: str, known: Iterable[str]) -> SettingsError:
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    return SettingsError(f"unknown {what} {name!r} in {origin}{hint}")
+
+
+def _value(setting: Setting, given: _Given | None) -> object:
+    default = setting.default.absolute() if isinstance(setting.default, Path) else setting.default
+    raw, origin = given or (default, "the current folder")
+    wanted = setting.expected
+    with contextlib.suppress(msgspec.ValidationError, RuntimeError, UnicodeEncodeError):
+        value = default if given is None else convert(raw, setting.annotation)
+        if is_encodable(value):
+            return value
+        wanted += " in UTF-8"
+    shown = "" if setting.flag is None or issubclass(setting.type, Secret) else f" = {raw!r:.200}"
+    raise SettingsError(f"{setting.key}{shown} (from {origin}): expected {wanted}")
+
+
+def _built(group: type[_Group], prefix: str, values: Mapping[str, object]) -> _Group:
+    arguments = {
+        one.name: _built(one.type, f"{prefix}{one.encode_name}.", values)
+        if prefix + one.encode_name not in values
+        else values[prefix + one.encode_name]
+        for one in msgspec.structs.fields(group)
+    }
+    return group(**arguments)
+
+
+def _check(settings: Settings, given: Mapping[str, _Given]) -> None:
+    origins = settings.server.allowed_origins
+    if "*" in origins and len(origins) > 1:
+        raise SettingsError("server.allowed_origins: * opens reads to all and stands alone, without other origins")
+    _check_addresses(settings)
+    if settings.search.vectors == "database" and settings.database_path is not None:
+        raise SettingsError("search.vectors.base = 'database' needs a PostgreSQL database: set database.url")
+    names = [source.name for source in settings.sources]
+    if len(set(names)) < len(names):
+        raise SettingsError("sources: two have the same name")
+    if not settings.registry.enabled:
+        return
+    if settings.profile == "local" and "profile" in given:
+        raise SettingsError("profile = 'local' contradicts registry.enabled, which needs the profile registry")
+    if settings.s3.bucket is None and settings.blobs.dir is None:
+        raise SettingsError("Registry is enabled but blob storage is not configured: set s3.bucket or blobs.dir")
+    if settings.registry_index.url is None:
+        raise SettingsError("Registry is enabled but the registry index is not configured: set registryIndex.url")
+
+
+def _check_addresses(settings: Settings) -> None:
+    key = "outbound.allowed_hosts"
+    try:
+        AddressPolicy(settings.outbound.allowed_hosts)
+        key = "server.trusted_proxies"
+        for network in settings.server.trusted_proxies:
+            ipaddress.ip_network(network)
+    except ValueError as error:
+        raise SettingsError(f"{key}: {error}") from None

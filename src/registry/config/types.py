@@ -1,0 +1,189 @@
+"""The types of settings: how values are read, checked, shown, and asked for in words."""
+
+import re
+import types
+import typing
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Meta, inspect
+
+from registry.domain.addresses import shown
+from registry.domain.file_names import is_text
+
+
+class Secret:
+    """A text that shows itself nowhere: `reveal()` is the only way to read it."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        """Return the text itself."""
+        return self._text
+
+    def __repr__(self) -> str:
+        return "***"
+
+
+class Url(Secret):
+    """A URL that shows itself without user, password, query and fragment."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return shown(self._text)
+
+
+class HttpUrl(Url):
+    """An http or https URL. Raises ValueError for anything else."""
+
+    __slots__ = ()
+
+    def __init__(self, text: str) -> None:
+        parts = urlsplit(text)
+        if parts.scheme not in {"http", "https"} or not parts.hostname or re.search(r"\s", text):
+            raise ValueError(text)
+        super().__init__(text)
+
+
+class DatabaseUrl(Url):
+    """A file as a database, `sqlite:///` and a path, or a PostgreSQL database. Raises ValueError for anything else."""
+
+    __slots__ = ()
+
+    def __init__(self, text: str) -> None:
+        if not re.fullmatch(r"sqlite:///(?!:memory:)[^?#\0]+|postgresql://[^\s\0]+", text):
+            raise ValueError(text)
+        super().__init__(text)
+
+    @property
+    def file(self) -> Path | None:
+        """The file of a SQLite database."""
+        is_file = self._text.startswith(_SQLITE)
+        return Path(self._text.removeprefix(_SQLITE)).absolute() if is_file else None
+
+    def __repr__(self) -> str:
+        return self._text if self.file else "postgresql://***"
+
+
+_SQLITE = "sqlite:///"
+
+
+Address = Annotated[
+    str,
+    Meta(
+        pattern=r"\A([A-Za-z0-9._-]+|[0-9A-Fa-f.]*:[0-9A-Fa-f.]*:[0-9A-Fa-f.:]*)\Z",
+        title="a host name or IP address",
+    ),
+]
+Host = Annotated[
+    str,
+    Meta(
+        pattern=r"\A([A-Za-z0-9._-]+|\[[0-9A-Fa-f.:]+\])\Z",
+        title="a host name or address without scheme and port",
+    ),
+]
+Origin = Annotated[
+    str,
+    Meta(pattern=r"\A(\*|https?://[^/\s,@?#*]+)\Z", title="an origin such as https://example.org, or * alone"),
+]
+ReachableHost = Annotated[
+    str,
+    Meta(
+        pattern=r"\A([A-Za-z0-9._-]+(:[0-9]{1,5})?|\[[0-9A-Fa-f.:]+\](:[0-9]{1,5})?|[0-9A-Fa-f.:]+/[0-9]{1,3})\Z",
+        title="a host, host:port or network such as 10.1.0.0/16",
+    ),
+]
+Network = Annotated[
+    str,
+    Meta(pattern=r"\A[0-9A-Fa-f.:]+(/[0-9]{1,3})?\Z", title="an address or network such as 10.1.0.0/16"),
+]
+Dimension = Annotated[int, Meta(ge=1, le=65_536)]
+Positive = Annotated[int, Meta(ge=1, le=1 << 30)]
+Seconds = Annotated[float, Meta(gt=0, le=86_400)]
+Rate = Annotated[float, Meta(gt=0, le=1_000_000)]
+
+
+def kind(type_: Any) -> type:
+    """Return the class of a setting's values: bool, int, float, str, tuple, Path, Secret or a kind of it."""
+    while typing.get_origin(type_) in {Annotated, types.UnionType, typing.Union}:
+        type_ = typing.get_args(type_)[0]
+    origin = typing.get_origin(type_)
+    found: type = str if origin is Literal else origin or type_
+    return found
+
+
+def convert(raw: object, type_: Any) -> Any:
+    """Return `raw` as a value of `type_`: a text as the number, switch, path or list it stands for.
+
+    A list is comma-separated; one of tables is JSON.
+
+    Raises msgspec.ValidationError, whose message may repeat the value.
+    """
+    if isinstance(raw, Path):
+        raw = str(raw)
+    if not isinstance(raw, str):
+        return msgspec.convert(raw, type_, dec_hook=_from_text)
+    if kind(type_) is tuple and raw.lstrip().startswith("[{"):
+        return msgspec.json.decode(raw, type=type_)
+    if kind(type_) is tuple:
+        return msgspec.convert([part.strip() for part in raw.split(",") if part.strip()], type_)
+    return msgspec.convert(raw, type_, strict=False, dec_hook=_from_text)
+
+
+def _from_text(type_: Any, raw: object) -> object:
+    if not isinstance(raw, str):
+        raise TypeError(type_)
+    return Path(raw).expanduser().absolute() if type_ is Path else type_(raw)
+
+
+def is_encodable(value: object) -> bool:
+    """Return whether every text and path of a value is UTF-8, as answers and logs are; a secret may be any bytes."""
+    if isinstance(value, tuple):
+        return all(is_encodable(item) for item in value)
+    return not isinstance(value, str | Path) or is_text(str(value))
+
+
+def expected(type_: Any) -> str:
+    """Return in words what values of this type look like, for messages and documentation."""
+    return _in_words(inspect.type_info(type_))
+
+
+def _in_words(info: inspect.Type) -> str:  # noqa: C901, PLR0911 (one line a type)
+    match info:
+        case inspect.Metadata(extra_json_schema={"title": str(title)}):
+            return title
+        case inspect.Metadata(type=inner):
+            return _in_words(inner)
+        case inspect.LiteralType(values=values):
+            return "one of " + ", ".join(map(str, values))
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.IntType(ge=low, le=high):
+            return f"a whole number from {low} to {high}"
+        case inspect.FloatType(gt=None, ge=low, le=high):
+            return f"a number from {low:g} to {high:g}"
+        case inspect.FloatType(gt=low, le=high):
+            return f"a number above {low:g}, at most {high:g}"
+        case inspect.VarTupleType(item_type=item):
+            return f"a list, each item {_in_words(item)}"
+        case inspect.UnionType(types=members):
+            return _in_words(next(one for one in members if not isinstance(one, inspect.NoneType)))
+        case inspect.CustomType(cls=cls):
+            return _CUSTOM[cls]
+        case _:
+            return "text"
+
+
+_CUSTOM = {
+    Path: "a path",
+    Secret: "text",
+    Url: "a URL",
+    HttpUrl: "an http:// or https:// URL",
+    DatabaseUrl: "sqlite:///FILE or postgresql://USER@HOST/DATABASE",
+}

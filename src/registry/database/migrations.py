@@ -1,0 +1,207 @@
+"""The schema as numbered migrations: number n takes a database from version n - 1 to n.
+
+Never change a released migration; add another.
+"""
+
+Statements = tuple[str, ...]
+
+_CREATE_TABLES: Statements = (
+    "create table counter (value integer not null)",
+    "insert into counter values (0)",
+    "create table facts (name text primary key, value text not null)",
+    "insert into facts values ('catalog_id', lower(hex(randomblob(16))))",
+    """create table skills (
+        key integer primary key,
+        id text not null unique,
+        sequence integer not null,
+        enabled integer not null,
+        advertised integer not null,
+        source text not null,
+        folder text unique,
+        fingerprint text,
+        detail text not null,
+        created_at text not null,
+        updated_at text not null
+    )""",
+    "create index skills_in_order on skills (advertised, sequence)",
+    """create table versions (
+        key integer not null references skills (key) on delete cascade,
+        version text not null,
+        major integer not null, minor integer not null, patch integer not null,
+        description text not null,
+        changes text not null,
+        created_at text not null,
+        primary key (key, version)
+    )""",
+    """create table documents (
+        key integer primary key autoincrement,
+        id text not null unique,
+        gone integer not null,
+        number integer not null,
+        text_hash text not null,
+        card text not null,
+        labels text not null,
+        name text not null,
+        description text not null,
+        tags text not null,
+        capabilities text not null
+    )""",
+    # A table of its own: a row with a long text is slow to read even if only its card is needed.
+    "create table bodies (key integer primary key references documents (key), body text not null)",
+    "create unique index documents_by_number on documents (number)",
+    "create index documents_gone on documents (number) where gone = 1",
+    """create table vectors (
+        space text not null,
+        key integer not null,
+        text_hash text not null,
+        vector blob not null,
+        number integer not null,
+        primary key (space, key)
+    )""",
+    "create index vectors_forgotten on vectors (key) where text_hash = ''",
+    "create unique index vectors_by_number on vectors (space, number)",
+    "create table sources (name text primary key, entry text not null)",
+    """create table source_states (
+        name text primary key,
+        entry text not null,
+        mark text not null,
+        last_tried text not null,
+        last_refreshed text,
+        error text,
+        warnings text not null
+    )""",
+    """create table advertised (
+        key integer primary key references skills (key) on delete cascade,
+        source text not null,
+        id text not null,
+        hash text not null,
+        record text not null,
+        unique (source, id)
+    )""",
+    # No reference to the skill's row: an install record is written before its folder exists.
+    """create table installs (
+        folder text primary key,
+        source text,
+        listed text,
+        record text not null
+    )""",
+    "create index installs_by_source on installs (source, listed)",
+    """create table scan_problems (path text primary key, reason text not null)""",
+    """create table jobs (
+        id text primary key,
+        kind text not null,
+        state text not null,
+        progress text not null,
+        created_at text not null
+    )""",
+    """create table users (
+        name text primary key,
+        role text not null,
+        scope text not null,
+        password_hash text not null,
+        created_at text not null,
+        updated_at text not null
+    )""",
+    """create table api_keys (
+        id text primary key,
+        name text not null,
+        role text not null,
+        scope text,
+        secret_hash text not null,
+        created_at text not null,
+        last_used_at text,
+        revoked_at text
+    )""",
+    "create table revoked_tokens (id text primary key, expires_at integer not null)",
+    "create table ended_tokens (subject text primary key, until integer not null)",
+    "create table rate_windows (key text primary key, made integer not null, ends_at real not null)",
+    """create table publish_jobs (
+        number integer primary key autoincrement,
+        id text not null unique,
+        state text not null,
+        skill_id text not null,
+        version text not null,
+        checksum text not null,
+        size integer not null,
+        uploaded_at text not null,
+        uploaded_by text not null,
+        idempotency_key text,
+        completed_at text,
+        tries integer not null,
+        next_try real not null,
+        errors text not null,
+        warnings text not null,
+        index_number integer
+    )""",
+    "create unique index live_publishes on publish_jobs (skill_id, version) where state in ('pending', 'validating')",
+    # With several machines, packages wait here for the one that takes their job.
+    """create table spooled_packages (
+        job_id text not null,
+        part integer not null,
+        data blob not null,
+        primary key (job_id, part)
+    )""",
+    "create index publishes_by_caller on publish_jobs (uploaded_by, idempotency_key)",
+    # Rows are never deleted: a yanked or revoked version cannot be published again.
+    """create table published (
+        skill_id text not null,
+        skeleton text not null,
+        version text not null,
+        major integer not null, minor integer not null, patch integer not null,
+        state text not null,
+        checksum text not null,
+        size integer not null,
+        published_at text not null,
+        record text not null,
+        skill_file text not null,
+        primary key (skill_id, version)
+    )""",
+    "create index published_names on published (skeleton)",
+    "create table index_files (skill_id text primary key, wanted integer not null, pushed integer not null)",
+    "create index unpushed_files on index_files (skill_id) where pushed < wanted",
+    """create table audit (
+        number integer primary key autoincrement,
+        at text not null,
+        request_id text not null,
+        actor text not null,
+        role text not null,
+        client text not null,
+        action text not null,
+        target text not null,
+        detail text not null
+    )""",
+    """create table deliveries (
+        id text primary key,
+        hook text not null,
+        job_id text not null,
+        event text not null,
+        body text not null,
+        state text not null,
+        tries integer not null,
+        next_try real not null,
+        unique (job_id, hook)
+    )""",
+    "create index pending_deliveries on deliveries (next_try) where state = 'pending'",
+    "create table log_entries (number integer primary key, entry text not null)",
+    """create table log_nodes (
+        level integer not null,
+        position integer not null,
+        hash blob not null,
+        primary key (level, position)
+    ) without rowid""",
+)
+
+_ADD_FOLDER_INDEX: Statements = (
+    "create index skills_in_folders on skills (folder, fingerprint) where folder is not null",
+)
+
+# The unique index of folders is sufficient. Version 2 remains, since databases with it must still open.
+_DROP_FOLDER_INDEX: Statements = ("drop index skills_in_folders",)
+
+# The attempts at a job without a recorded end, and whether the job is set aside because of them.
+_ADD_JOB_ATTEMPTS: Statements = (
+    "alter table publish_jobs add column begun integer not null default 0",
+    "alter table publish_jobs add column set_aside integer not null default 0",
+)
+
+MIGRATIONS: tuple[Statements, ...] = (_CREATE_TABLES, _ADD_FOLDER_INDEX, _DROP_FOLDER_INDEX, _ADD_JOB_ATTEMPTS)

@@ -1,0 +1,260 @@
+"""The domain's types and rules: a rule is a type alias, written once, used wherever such a value comes in.
+
+The rules are the specification's *Validation rules for skill definitions* and the contract's sections 2 and 4.
+`extra["rule"]` is the sentence a caller reads when the rule is broken.
+"""
+
+import datetime
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from registry.domain.findings import Risk, SkillFindings
+
+_ONE_LINE = r"^[^\x00-\x1f\x7f]*$(?!\n)"
+
+RESERVED_IDS = frozenset({"upgrade", "install", "versions", "search", "content", "files"})
+"""Ids, and names within a scope, that stand at `/skills` or below `/skills/{id}` as routes."""
+
+NewSkillId = Annotated[
+    str,
+    Meta(
+        pattern=r"^[a-z0-9][a-z0-9_-]{1,48}[a-z0-9]$(?!\n)",
+        extra={"rule": "must be 3 to 50 of a-z, 0-9, '-' and '_', beginning and ending with a letter or digit"},
+    ),
+]
+Name = Annotated[
+    str,
+    Meta(min_length=1, max_length=100, pattern=_ONE_LINE, extra={"rule": "must be one line of 1 to 100 characters"}),
+]
+Description = Annotated[
+    str, Meta(min_length=10, max_length=500, extra={"rule": "must be 10 to 500 characters", "multiline": True})
+]
+Version = Annotated[
+    str,
+    Meta(
+        pattern=r"^(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})$(?!\n)",
+        extra={"rule": "must be a semantic version MAJOR.MINOR.PATCH, such as 1.2.0"},
+    ),
+]
+Author = Annotated[
+    str, Meta(max_length=200, pattern=_ONE_LINE, extra={"rule": "must be one line of at most 200 characters"})
+]
+Tag = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9_-]{2,30}$(?!\n)",
+        extra={"rule": "each must be 2 to 30 letters, digits, '-' or '_'"},
+    ),
+]
+Capability = Annotated[
+    str,
+    Meta(
+        min_length=3,
+        max_length=50,
+        pattern=_ONE_LINE,
+        extra={"rule": "each must be one line of 3 to 50 characters"},
+    ),
+]
+Content = Annotated[
+    str, Meta(max_length=500_000, extra={"rule": "must be at most 500,000 characters", "multiline": True})
+]
+ExecutionTimeout = Annotated[int, Meta(ge=1, le=300, extra={"rule": "must be 1 to 300 seconds"})]
+MemoryLimit = Annotated[int, Meta(ge=32, le=2048, extra={"rule": "must be 32 to 2048"})]
+Url = Annotated[
+    str, Meta(max_length=2048, pattern=_ONE_LINE, extra={"rule": "must be one line of at most 2,048 characters"})
+]
+SkillFile = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=500,
+        pattern=_ONE_LINE,
+        extra={"rule": "must be a path of 1 to 500 characters below the skills directory"},
+    ),
+]
+VersionNote = Annotated[
+    str, Meta(min_length=1, max_length=500, extra={"rule": "must be 1 to 500 characters", "multiline": True})
+]
+VersionNotes = Annotated[list[VersionNote], Meta(max_length=100, extra={"rule": "must be at most 100"})]
+SourceType = Literal["git", "local", "http", "zip"]
+
+SkillId = Annotated[
+    str,
+    Meta(
+        pattern=r"^([a-z0-9]([a-z0-9_-]{0,78}[a-z0-9])?/)?[a-z0-9]([a-z0-9_-]{0,78}[a-z0-9])?$(?!\n)",
+        extra={"rule": "must be an id of a-z, 0-9, '-' and '_', or scope/id"},
+    ),
+]
+"""Any skill's id, wherever the skill comes from; `NewSkillId` is the narrower rule for those made over HTTP."""
+
+SourceName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?$(?!\n)",
+        extra={"rule": "must be 1 to 64 of a-z, 0-9, '-' and '_', beginning and ending with a letter or digit"},
+    ),
+]
+Group = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$(?!\n)",
+        extra={"rule": "each must be 1 to 50 letters, digits, '.', '-' or '_', beginning with a letter or digit"},
+    ),
+]
+Groups = Annotated[list[Group], Meta(max_length=20, extra={"rule": "must be at most 20"})]
+
+Tags = Annotated[list[Tag], Meta(max_length=20, extra={"rule": "must be at most 20"})]
+Capabilities = Annotated[list[Capability], Meta(max_length=20, extra={"rule": "must be at most 20"})]
+
+
+class NewSkill(msgspec.Struct, kw_only=True, forbid_unknown_fields=False):
+    """The body that creates a skill. `tags` and `capabilities` may also be one comma-separated string."""
+
+    id: NewSkillId
+    name: Name
+    description: Description
+    version: Version
+    author: Author = ""
+    tags: Tags | str = msgspec.field(default_factory=list)
+    capabilities: Capabilities | str = msgspec.field(default_factory=list)
+    enabled: bool = True
+    source_url: Url | None = None
+    source_type: SourceType | None = None
+    source_branch: Url | None = None
+    editable: bool = False
+    execution_timeout: ExecutionTimeout | None = None
+    memory_limit_mb: MemoryLimit | None = None
+    skill_file: SkillFile | None = None
+    content: Content | None = None
+
+
+class SkillChanges(msgspec.Struct, kw_only=True):
+    """The body that updates a skill: only what is sent changes."""
+
+    id: str | UnsetType = UNSET
+    name: Name | UnsetType = UNSET
+    description: Description | UnsetType = UNSET
+    version: Version | UnsetType = UNSET
+    author: Author | UnsetType = UNSET
+    tags: Tags | str | UnsetType = UNSET
+    capabilities: Capabilities | str | UnsetType = UNSET
+    enabled: bool | UnsetType = UNSET
+    source_url: Url | None | UnsetType = UNSET
+    source_type: SourceType | None | UnsetType = UNSET
+    source_branch: Url | None | UnsetType = UNSET
+    editable: bool | UnsetType = UNSET
+    execution_timeout: ExecutionTimeout | None | UnsetType = UNSET
+    memory_limit_mb: MemoryLimit | None | UnsetType = UNSET
+    skill_file: SkillFile | None | UnsetType = UNSET
+    content: Content | UnsetType = UNSET
+
+
+class Card(msgspec.Struct, kw_only=True):
+    """A skill as it stands in lists and search results. `findings` is its risk, null where nothing has looked."""
+
+    id: str
+    name: str
+    description: str
+    version: str
+    author: str
+    enabled: bool
+    created_at: str
+    updated_at: str
+    tags: list[str]
+    capabilities: list[str]
+    installed: bool
+    source: str
+    license: str | None
+    findings: Risk | None = None
+
+
+class Skill(msgspec.Struct, kw_only=True):
+    """A skill in full: the specification's table *Skill (detail)* and the contract's additions (section 4)."""
+
+    id: str
+    name: str
+    description: str
+    version: str
+    author: str = ""
+    tags: list[str] = msgspec.field(default_factory=list)
+    capabilities: list[str] = msgspec.field(default_factory=list)
+    enabled: bool = True
+    skill_file: str | None = None
+    source_url: str | None = None
+    source_type: SourceType = "local"
+    source_branch: str | None = None
+    editable: bool = False
+    created_at: str = ""
+    updated_at: str = ""
+    execution_environment: str | None = None
+    dependencies: list[str] = msgspec.field(default_factory=list)
+    timeout: int | None = None
+    scope: str | None = None
+    source: str = "local"
+    installed: bool = True
+    license: str | None = None
+    digest: str | None = None
+    execution_timeout: int | None = None
+    memory_limit_mb: int | None = None
+    metadata: dict[str, Any] = msgspec.field(default_factory=dict)
+    latest_version: str = ""
+    etag: str = ""
+    warnings: list[str] = msgspec.field(default_factory=list)
+    findings: SkillFindings | None = None
+
+    def card(self) -> Card:
+        """Return the skill as it stands in a list."""
+        same = {name: getattr(self, name) for name in Card.__struct_fields__ if name != "findings"}
+        return Card(**same, findings=self.findings.risk if self.findings else None)
+
+
+class NewVersion(msgspec.Struct, kw_only=True):
+    """The body that creates a version of a skill; without a description it has the skill's."""
+
+    version: Version
+    description: VersionNote | None = None
+    changes: VersionNotes = msgspec.field(default_factory=list)
+
+
+class VersionItem(msgspec.Struct, kw_only=True):
+    """A version as it stands in a list."""
+
+    skill_id: str
+    version: str
+    description: str
+    created_at: str
+
+
+class SkillVersion(VersionItem, kw_only=True):
+    """One version of a skill, with what changed in it."""
+
+    changes: list[str]
+
+
+def split_labels(value: list[str] | str) -> list[str]:
+    """Return tags or capabilities from either form: trimmed, empties and repetitions dropped, order kept."""
+    parts = value.split(",") if isinstance(value, str) else value
+    return list(dict.fromkeys(part.strip() for part in parts if part.strip()))
+
+
+def version_parts(version: str) -> tuple[int, int, int]:
+    """Return the numbers of a MAJOR.MINOR.PATCH version, which sort as versions do."""
+    major, minor, patch = version.split(".")
+    return int(major), int(minor), int(patch)
+
+
+def timestamp(moment: datetime.datetime) -> str:
+    """Return a moment as `YYYY-MM-DDTHH:MM:SS.sssZ`."""
+    return moment.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+
+
+def timestamp_of(seconds: int) -> str:
+    """Return a moment given in seconds since 1970 as `YYYY-MM-DDTHH:MM:SS.sssZ`."""
+    return timestamp(datetime.datetime.fromtimestamp(seconds, datetime.UTC))
+
+
+def now() -> datetime.datetime:
+    """Return the time: the clock handed to services outside tests."""
+    return datetime.datetime.now(datetime.UTC)

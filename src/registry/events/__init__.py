@@ -1,0 +1,1 @@
+"""Webhooks: notifications of events to external URLs."""

@@ -1,0 +1,205 @@
+"""Webhooks: notifications of the result of a package check (contract, section 10).
+
+The transaction that ends the check also inserts a row for each notification, so none is lost. A thread sends them, so
+no request waits for a receiver, and a failing receiver has no effect on publishing.
+"""
+
+import hashlib
+import hmac
+import logging
+import secrets
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+
+from registry.config.groups import WebhookSettings, WebhooksSettings
+from registry.db import Database, Transaction
+from registry.domain.models import timestamp
+from registry.outbound import OutboundClient, OutboundError
+from registry.runtime.periodic_worker import PeriodicWorker
+
+_log = logging.getLogger("registry.events")
+
+Event = Literal["security_issue", "structure_error", "quality_warning", "all_checks_passed"]
+
+_BY_SEVERITY: Sequence[Event] = ("security_issue", "structure_error", "quality_warning", "all_checks_passed")
+_TIMEOUT_SECONDS = 5.0
+_MAX_TRIES = 3
+_STALE_SECONDS = 30.0
+"""After this time, a try without a recorded result counts as interrupted."""
+_POLL_SECONDS = 1.0
+_DELAYS = (2.0, 10.0)
+
+
+class Checked(msgspec.Struct, kw_only=True):
+    """The result of the check of one package. `findings` are the reasons for its refusal, or its warnings.
+
+    `job_id` is the id of a publish job or of an installation. For a package refused at installation, only `skill_id`
+    may be known.
+    """
+
+    job_id: str
+    skill_id: str | None
+    version: str | None
+    scope: str | None
+    checksum: str | None
+    accepted: bool
+    findings: Sequence[Any]
+
+    def events(self) -> set[str]:
+        """Return the kinds of the findings, and `all_checks_passed` for an accepted package."""
+        kinds = {str(msgspec.to_builtins(finding)["kind"]) for finding in self.findings}
+        return kinds | {"all_checks_passed"} if self.accepted else kinds
+
+
+class Notice(msgspec.Struct, kw_only=True):
+    """The body of a notification."""
+
+    id: str
+    event: str
+    hook: str
+    created_at: str
+    job_id: str
+    skill_id: str | None
+    version: str | None
+    scope: str | None
+    checksum: str | None
+    findings: Sequence[Any]
+
+
+class WebhookSender:
+    """Enqueues and sends notifications. Each hook gets one notification of a check, tried at most three times."""
+
+    def __init__(
+        self, database: Database, hooks: WebhooksSettings, outbound: OutboundClient, clock: Callable[[], datetime]
+    ) -> None:
+        self._database = database
+        self._hooks = dict(_configured(hooks))
+        self._outbound = outbound
+        self._clock = clock
+        self._worker = PeriodicWorker("webhooks", self._run_once)
+
+    def enqueue(self, transaction: Transaction, checked: Checked) -> None:
+        """Enqueue a notification for every hook that subscribes to the result, within the transaction."""
+        for name, hook in self._hooks.items():
+            event = _most_severe(checked.events() & set(hook.events))
+            if event is None:
+                continue
+            notice = Notice(
+                id=secrets.token_hex(16),
+                event=event,
+                hook=name,
+                created_at=timestamp(self._clock()),
+                job_id=checked.job_id,
+                skill_id=checked.skill_id,
+                version=checked.version,
+                scope=checked.scope,
+                checksum=checked.checksum,
+                findings=checked.findings,
+            )
+            transaction.execute(
+                "insert into deliveries (id, hook, job_id, event, body, state, tries, next_try)"
+                " values (?, ?, ?, ?, ?, 'pending', 0, 0) on conflict (job_id, hook) do nothing",
+                (notice.id, name, checked.job_id, event, msgspec.json.encode(notice).decode()),
+            )
+
+    def start(self) -> None:
+        """Start sending, first the notifications of earlier processes."""
+        if self._hooks:
+            self._worker.start()
+
+    def wake(self) -> None:
+        """Wake the thread, since there may be notifications to send."""
+        self._worker.wake()
+
+    def stop(self) -> None:
+        """Stop after the notification that is being sent."""
+        self._worker.stop()
+
+    def send_once(self) -> None:
+        """Try every due notification once, for a short-lived command. A service tries the failed ones again."""
+        if self._hooks:
+            self._run_once()
+
+    def _run_once(self) -> float:
+        try:
+            self._send_due()
+        except Exception:  # the thread must survive any error, or no webhook would be sent any more
+            _log.exception("cannot send webhooks; the next round tries again")
+        return _POLL_SECONDS
+
+    def _send_due(self) -> None:
+        sql = (
+            "select id, hook, event, body, tries from deliveries where state = 'pending' and next_try <= ? order by id"
+        )
+        for delivery_id, name, event, body, tries in self._database.read(sql, (time.time(),)):
+            if self._worker.is_stopped:
+                return
+            if self._begin_try(delivery_id, tries):
+                problem = self._send(self._hooks.get(name), delivery_id, event, body)
+                self._record_result(delivery_id, name, tries + 1, problem)
+
+    def _begin_try(self, delivery_id: str, tries: int) -> bool:
+        """Record a try before it starts, so that no other process makes it too. An interrupted try counts."""
+        has_tries_left = tries < _MAX_TRIES
+        with self._database.write() as transaction:
+            claimed = transaction.execute(
+                "update deliveries set state = ?, tries = ?, next_try = ?"
+                " where id = ? and tries = ? and state = 'pending'",
+                (
+                    "pending" if has_tries_left else "failed",
+                    tries + has_tries_left,
+                    time.time() + _STALE_SECONDS,
+                    delivery_id,
+                    tries,
+                ),
+            )
+        return bool(claimed) and has_tries_left
+
+    def _send(self, hook: WebhookSettings | None, delivery_id: str, event: str, body: str) -> str | None:
+        """Send one notification; return the problem, or None."""
+        if hook is None or hook.url is None:
+            return "the hook is not configured any more"
+        headers = {
+            "Content-Type": "application/json",
+            "X-Skill-Event": event,
+            "X-Skill-Delivery": delivery_id,
+            **_signature(hook, body.encode()),
+        }
+        try:
+            status = self._outbound.post(hook.url.reveal(), body.encode(), headers, seconds=_TIMEOUT_SECONDS)
+        except OutboundError as error:
+            return str(error)
+        return None if 200 <= status < 300 else f"the receiver answered with status {status}"
+
+    def _record_result(self, delivery_id: str, name: str, tries: int, problem: str | None) -> None:
+        state = "delivered" if problem is None else "failed" if tries >= _MAX_TRIES else "pending"
+        next_try = time.time() + _DELAYS[min(tries, len(_DELAYS)) - 1]
+        if problem is not None:
+            _log.warning("webhook %s, try %d of %d: %s", name, tries, _MAX_TRIES, problem)
+        with self._database.write() as transaction:
+            transaction.execute(
+                "update deliveries set state = ?, tries = ?, next_try = ? where id = ?",
+                (state, tries, next_try, delivery_id),
+            )
+
+
+def _configured(hooks: WebhooksSettings) -> Iterator[tuple[str, WebhookSettings]]:
+    for name in ("validation_failed", "validation_passed"):
+        hook: WebhookSettings = getattr(hooks, name)
+        if hook.url is not None:
+            yield name, hook
+
+
+def _most_severe(events: Collection[str]) -> Event | None:
+    return next((event for event in _BY_SEVERITY if event in events), None)
+
+
+def _signature(hook: WebhookSettings, body: bytes) -> dict[str, str]:
+    """Return the signature header, an HMAC of the raw body, if a secret is configured."""
+    if hook.secret is None:
+        return {}
+    return {"X-Skill-Signature": "sha256=" + hmac.new(hook.secret.reveal().encode(), body, hashlib.sha256).hexdigest()}

@@ -1,0 +1,55 @@
+"""Who makes a request, and whether the caller may make it: the credential's role, and the caller's rate limit."""
+
+from typing import Any
+
+from registry.auth.rate_limits import Rate
+from registry.db import DatabaseError
+from registry.domain.roles import Principal, includes
+from registry.errors import RegistryError, forbidden, rate_limited
+from registry.http.request_state import request_state
+from registry.services.container import Services
+
+
+def admit(services: Services, scope: Any, role: str, rate: Rate) -> Principal:
+    """Return who makes a request that needs `role`. Raises UNAUTHORIZED, RATE_LIMITED, FORBIDDEN.
+
+    The request is counted once, and the response says what is left of the caller's limit.
+    """
+    state = request_state(scope)
+    principal = state.principal or _counted(services, scope, role, rate)
+    if not includes(principal.role, role):
+        raise forbidden(f"This needs the role '{role}'; yours is '{principal.role}'")
+    state.principal = principal
+    return principal
+
+
+def _counted(services: Services, scope: Any, role: str, rate: Rate) -> Principal:
+    principal, quota = services.registry.access.count(scope["headers"], client_address(scope), role, rate)
+    request_state(scope).response_headers = quota.headers()
+    if quota.is_exceeded:
+        raise rate_limited("Too many requests in this minute", quota.reset_seconds)
+    return principal
+
+
+def admits_reading(services: Services, scope: Any) -> bool:
+    """Return whether a request may read what a `user` may read; the caller is counted, as at the guard."""
+    if services.settings.profile == "local":
+        return True
+    try:
+        admit(services, scope, "user", "read")
+    except (RegistryError, DatabaseError):
+        return False
+    return True
+
+
+def principal_of(scope: Any) -> Principal:
+    """Return who makes the request. Raises RuntimeError before the guard has admitted it."""
+    principal = request_state(scope).principal
+    if principal is None:
+        raise RuntimeError("the request was not admitted")
+    return principal
+
+
+def client_address(scope: Any) -> str:
+    """Return the address a request comes from, `-` where there is none."""
+    return str(scope["client"][0]) if scope.get("client") else "-"

@@ -1,0 +1,125 @@
+"""The application: the routes of each profile, and the middleware around them."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from anyio import to_thread
+from litestar import HttpMethod, Litestar, Request, Response, Router, route
+from litestar.config.compression import CompressionConfig
+from litestar.datastructures import State
+from litestar.di import Provide
+
+from registry.domain.api import API
+from registry.errors import not_found
+from registry.http.envelope import COMPRESSED_FROM_BYTES, answer_exception
+from registry.http.query_params import StrictQueryParams, page
+from registry.http.request_body import StrictRequest
+from registry.http.routes.admin import ADMINISTRATION
+from registry.http.routes.auth import AUTH
+from registry.http.routes.code import CODE_V1, EIGHT_OPERATIONS, VERSIONS
+from registry.http.routes.content import CONTENT
+from registry.http.routes.guards import refuse_changes, require_role
+from registry.http.routes.index import INDEX
+from registry.http.routes.log import LOG
+from registry.http.routes.manifest import MANIFEST, MANIFEST_ALONE
+from registry.http.routes.metrics import METRICS
+from registry.http.routes.pages import PAGES, openapi_config, registry_page
+from registry.http.routes.publish import PACKAGES, PUBLISH
+from registry.http.routes.reindex import REINDEX
+from registry.http.routes.search import SEARCH, search
+from registry.http.routes.service import PROBES, SERVICE
+from registry.http.routes.skills import SKILLS, upgrade_skills
+from registry.http.routes.sources import SOURCES
+from registry.services.container import Services
+
+
+@route(
+    ["/api", "/api/{rest:path}"],
+    http_method=[HttpMethod.GET, HttpMethod.HEAD, HttpMethod.POST, HttpMethod.PUT, HttpMethod.PATCH, HttpMethod.DELETE],
+    sync_to_thread=False,
+    include_in_schema=False,
+    changes=False,
+)
+def to_version_1(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """Redirect an unversioned request to version 1 with its method and body (profile B, rule 1 of *Versioning*)."""
+    rest = request.scope["raw_path"].decode("latin-1").removeprefix("/api")
+    if rest.startswith(("/v1/", "//")) or rest in ("", "/", "/v1"):
+        raise not_found("Route")
+    query = request.scope["query_string"].decode("latin-1")
+    location = f"{API}{rest}{'?' if query else ''}{query}"
+    return Response(b"", status_code=308, media_type="text/plain", headers={"Location": location})
+
+
+_SKILL_ROUTES = [*SKILLS, upgrade_skills, *CONTENT, *SEARCH, *REINDEX]
+
+PROFILE_B: Sequence[Any] = [
+    *PROBES,
+    *PAGES,
+    Router(API, route_handlers=[*_SKILL_ROUTES, *SOURCES, *MANIFEST, *SERVICE]),
+    *INDEX,
+    to_version_1,
+]
+"""The local profile: the routes below `/api/v1`, without authentication."""
+
+_GUARDED: dict[str, Any] = {"guards": [require_role]}
+
+PROFILE_A: Sequence[Any] = [
+    *PROBES,
+    *PAGES,
+    Router("/auth", route_handlers=AUTH, **_GUARDED),
+    Router("/api/code/v1", route_handlers=CODE_V1, **_GUARDED),
+    Router("/v1", route_handlers=EIGHT_OPERATIONS, **_GUARDED),
+    Router("/api", route_handlers=[*SKILLS, search, *REINDEX, *SERVICE], **_GUARDED),
+    Router(API, route_handlers=[*_SKILL_ROUTES, *SOURCES, *VERSIONS, *SERVICE, *LOG, *ADMINISTRATION], **_GUARDED),
+    Router("/", route_handlers=[*METRICS, *INDEX], **_GUARDED),
+]
+"""The registry profile: every route is behind the guard, except probes, pages and public routes."""
+
+REGISTRY_MODE: Sequence[Any] = [
+    registry_page,
+    Router("/api", route_handlers=[*SOURCES, *MANIFEST_ALONE, *PUBLISH], **_GUARDED),
+    Router(API, route_handlers=[*MANIFEST, *PUBLISH], **_GUARDED),
+    Router("/", route_handlers=PACKAGES, **_GUARDED),
+]
+"""What registry mode adds to the registry profile: sources, the manifest and publishing, behind the same guard."""
+
+
+def create_app(services: Services) -> Litestar:
+    """Return the application over built services. Its lifespan starts and closes them."""
+    settings = services.settings
+    handlers = [*PROFILE_A, *(REGISTRY_MODE if settings.registry.enabled else ())]
+    guards: list[Any] = []
+    if settings.profile == "local":
+        handlers = [*PROFILE_B]
+        guards = [refuse_changes] if settings.server.read_only else []
+
+    @asynccontextmanager
+    async def life(_: Litestar) -> AsyncIterator[None]:
+        services.begin()
+        try:
+            yield
+        finally:
+            await to_thread.run_sync(services.close)
+
+    return Litestar(
+        route_handlers=handlers,
+        guards=guards,
+        dependencies={
+            "services": Provide(services.when_ready, use_cache=False),
+            "running": Provide(lambda: services, sync_to_thread=False),
+            "page": Provide(page, sync_to_thread=False),
+        },
+        state=State({"services": services, "limits": settings.limits}, deep_copy=False),
+        exception_handlers={Exception: answer_exception},
+        request_class=StrictRequest,
+        before_request=StrictQueryParams(),
+        request_max_body_size=settings.limits.json_body_bytes,
+        compression_config=CompressionConfig(
+            backend="gzip", minimum_size=COMPRESSED_FROM_BYTES, exclude=["/healthz", "/readyz", "^/packages/"]
+        ),
+        openapi_config=openapi_config(),
+        lifespan=[life],
+        debug=False,
+        logging_config=None,
+    )

@@ -1,0 +1,37 @@
+"""Conditional requests (RFC 9110, section 13): `If-None-Match` on reads, `If-Match` on writes."""
+
+import re
+from typing import Any, TypeVar
+
+from litestar import Request, Response
+
+from registry.catalog.store import ANY_ETAG
+
+_T = TypeVar("_T")
+_ENTITY_TAG = re.compile(r'(?:W/)?("[\x21\x23-\x7e]*")')
+
+
+def not_modified(request: Request[Any, Any, Any], answer: _T, etag: str) -> Response[_T]:
+    """Return the response with its entity tag, or 304 without a body if the caller has that version."""
+    known = _tags(request.headers.getall("If-None-Match", []), weak=True)
+    if known is not None and (ANY_ETAG in known or etag in known):
+        return Response(b"", status_code=304, headers={"ETag": etag})  # type: ignore[arg-type]
+    return Response(answer, headers={"ETag": etag})
+
+
+def if_match(request: Request[Any, Any, Any]) -> frozenset[str] | None:
+    """Return the entity tags a write insists on, or None where it insists on nothing.
+
+    A weak or malformed tag matches nothing: comparison is strong here.
+    """
+    return _tags(request.headers.getall("If-Match", []), weak=False)
+
+
+def _tags(values: list[str], *, weak: bool) -> frozenset[str] | None:
+    if not values:
+        return None
+    parts = [part.strip() for part in ",".join(values).split(",")]
+    if ANY_ETAG in parts:
+        return frozenset({ANY_ETAG})
+    matches = [_ENTITY_TAG.fullmatch(part) for part in parts if weak or not part.startswith("W/")]
+    return frozenset(match[1] for match in matches if match)

@@ -1,0 +1,149 @@
+"""Strict query strings, in one place: `Litestar(before_request=StrictQuery())`.
+
+A handler, or a dependency of it, declares its parameters with `QueryParameter`, so that OpenAPI shows them,
+and Litestar hands them over. But Litestar takes `1e3` for 1000, `yes` for true and the last of repeated keys;
+so the raw query is checked first, against the declarations.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, NamedTuple, get_args
+from urllib.parse import parse_qsl
+
+from litestar import Request
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import ParameterKwarg, QueryParameter
+from litestar.typing import FieldDefinition
+from msgspec import Meta
+
+from registry.domain.validation import find_faults
+from registry.errors import FieldError, validation_error
+from registry.parsing.strict_json import MAX_INTEGER
+
+DEFAULT_LIMIT = 20
+MAX_LIMIT = 100
+
+_DIGITS = re.compile(r"0|[1-9][0-9]{0,15}")
+_DECIMAL = re.compile(r"[0-9]{1,16}(\.[0-9]{1,16})?")
+_FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_BOOLEANS: Mapping[str, bool] = {"true": True, "false": False}
+_BOUNDS = ("gt", "ge", "lt", "le", "min_length", "max_length", "pattern")
+
+Limit = Annotated[
+    int,
+    QueryParameter(ge=1, le=MAX_INTEGER, description=f"How many to answer; above {MAX_LIMIT} counts as {MAX_LIMIT}"),
+]
+Offset = Annotated[int, QueryParameter(ge=0, le=MAX_INTEGER, description="How many to leave out first")]
+
+
+class Page(NamedTuple):
+    """The requested part of a list."""
+
+    limit: int
+    offset: int
+
+
+def page(limit: Limit = DEFAULT_LIMIT, offset: Offset = 0) -> Page:
+    """Return the requested part of a list, as a dependency; at most `MAX_LIMIT` items."""
+    return Page(min(limit, MAX_LIMIT), offset)
+
+
+class _Declared(NamedTuple):
+    kind: Any
+    """The parameter's type with its rules."""
+    base: type | None
+    """Converts the text of a number or a boolean."""
+    required: bool
+
+
+class StrictQueryParams:
+    """Refuses a query string that breaks a declaration, before the handler is called, with all faults at once."""
+
+    def __init__(self) -> None:
+        self._declared: dict[tuple[str, str], dict[str, _Declared]] = {}
+
+    async def __call__(self, request: Request[Any, Any, Any]) -> None:
+        """Raise VALIDATION_ERROR with every fault of the query."""
+        route = (request.method, request.scope["path_template"])
+        declared = self._declared.get(route)
+        if declared is None:
+            declared = self._declared[route] = _declarations(request.route_handler)
+        if declared or request.scope["query_string"]:
+            _check(request.scope["query_string"], declared)
+
+
+def _check(query: bytes, declared: Mapping[str, _Declared]) -> None:
+    pairs = _pairs(query)
+    counts = Counter(key for key, _ in pairs)
+    faults = [FieldError(key[:100], "is there more than once") for key, count in counts.items() if count > 1]
+    faults.extend(
+        FieldError(name, "is required") for name, rule in declared.items() if rule.required and not counts[name]
+    )
+    for name, text in pairs:
+        if name in declared and counts[name] == 1:
+            faults.extend(_text_faults(name, text, declared[name]))
+    if faults:
+        raise validation_error(*faults)
+
+
+def _pairs(query: bytes) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=100)
+    except UnicodeDecodeError:
+        raise validation_error(FieldError("query", "is not percent-encoded UTF-8")) from None
+    except ValueError:
+        raise validation_error(FieldError("query", "has more than 100 parameters")) from None
+
+
+def _text_faults(name: str, text: str, declared: _Declared) -> Iterator[FieldError]:
+    value: Any = text
+    if declared.base is bool:
+        value = _BOOLEANS.get(text)
+    elif declared.base is int:
+        value = int(text) if _DIGITS.fullmatch(text) else None
+    elif declared.base is float:
+        value = float(text) if _DECIMAL.fullmatch(text) else None
+    elif _FORBIDDEN.search(text):
+        yield FieldError(name, "must not have control characters")
+        return
+    if value is None:
+        yield FieldError(name, _MUST_BE[declared.base])
+    else:
+        yield from find_faults(value, declared.kind, name)
+
+
+_MUST_BE: Mapping[type | None, str] = {
+    bool: "must be true or false",
+    int: f"must be a whole number in plain digits, at most {MAX_INTEGER}",
+    float: "must be a number in plain digits, such as 0.5",
+}
+
+
+def _declarations(handler: HTTPRouteHandler) -> dict[str, _Declared]:
+    signatures = [handler.parsed_fn_signature]
+    signatures.extend(provide.parsed_fn_signature for provide in _used_dependencies(handler))
+    return {
+        field.kwarg_definition.name or name: _declared(field, field.kwarg_definition)
+        for signature in signatures
+        for name, field in signature.parameters.items()
+        if isinstance(field.kwarg_definition, QueryParameter)
+    }
+
+
+def _used_dependencies(handler: HTTPRouteHandler) -> Iterator[Any]:
+    known, wanted = handler.resolve_dependencies(), list(handler.parsed_fn_signature.parameters)
+    while wanted:
+        if (provide := known.get(wanted.pop())) is not None:
+            yield provide
+            wanted.extend(provide.parsed_fn_signature.parameters)
+
+
+def _declared(field: FieldDefinition, rules: ParameterKwarg) -> _Declared:
+    bounds = {name: value for name in _BOUNDS if (value := getattr(rules, name)) is not None}
+    notes = [note for note in field.metadata if isinstance(note, Meta)]
+    kind = field.annotation
+    for note in [*notes, *([Meta(**bounds)] if bounds else [])]:
+        kind = Annotated[kind, note]
+    base = next((part for part in (field.annotation, *get_args(field.annotation)) if part in _MUST_BE), None)
+    return _Declared(kind, base, field.is_required and not field.is_optional)

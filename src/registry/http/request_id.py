@@ -1,0 +1,23 @@
+"""The id of every request: the caller's `X-Request-ID` if it is well formed, else a new one."""
+
+import re
+import secrets
+from typing import Any
+
+from registry.http.request_state import request_state
+
+_SANE = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+
+
+def new_request_id() -> str:
+    """Return 16 random hexadecimal digits."""
+    return secrets.token_hex(8)
+
+
+def request_id_of(scope: Any) -> str:
+    """Return the id of the request that the ASGI `scope` describes. The first call settles it."""
+    state = request_state(scope)
+    if not state.request_id:
+        inbound = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
+        state.request_id = inbound.decode("ascii") if _SANE.fullmatch(inbound) else new_request_id()
+    return state.request_id

@@ -1,0 +1,38 @@
+"""What the layers of the application know of one request, in one typed object."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from registry.domain.roles import Principal
+
+_KEY = "registry"
+
+_Headers = Sequence[tuple[bytes, bytes]]
+
+
+class RequestState:
+    """The state of one request.
+
+    Attributes:
+        request_id: The id of the request, empty until `request_id_of` settles it.
+        principal: Who makes the request, None until the caller is admitted.
+        response_headers: Headers that the response carries besides its own, whatever part of the service makes it.
+        valid_at: The catalog revision at which the response may be cached, None where it may not.
+    """
+
+    __slots__ = ("principal", "request_id", "response_headers", "valid_at")
+
+    def __init__(self) -> None:
+        self.request_id = ""
+        self.principal: Principal | None = None
+        self.response_headers: _Headers = ()
+        self.valid_at: int | None = None
+
+
+def request_state(scope: Any) -> RequestState:
+    """Return the state of the request that the ASGI `scope` describes."""
+    states: dict[str, Any] = scope.setdefault("state", {})
+    state: RequestState | None = states.get(_KEY)
+    if state is None:
+        state = states[_KEY] = RequestState()
+    return state

@@ -1,0 +1,94 @@
+"""Caches whole search responses: a search that is repeated while nothing has changed does not run again.
+
+Agents ask the same things again and again. What a handler marks with `keep` is kept under the request's bytes and the
+catalog's change number, so an answer never outlives a change of a skill or of a vector.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from litestar.enums import ScopeType
+from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
+
+from registry.domain.api import API
+from registry.http.request_state import request_state
+from search.lru_cache import LruCache
+
+PATH = f"{API}/search"
+
+_CAPACITY = 2048
+LARGEST_BODY = 8192
+"""Bytes of a request. Longer ones are rarely sent twice, and their search takes longer than what a hit saves."""
+
+_LARGEST_ANSWER = 65_536
+_VARIES = (b"accept-encoding", b"content-encoding", b"content-type", b"transfer-encoding", b"origin")
+
+_Key = tuple[object, ...]
+
+
+class _Kept(NamedTuple):
+    number: int
+    messages: Sequence[Any]
+
+
+def keep(scope: Any, number: int) -> None:
+    """Allow the response to this request to be cached while the catalog is at revision `number`."""
+    request_state(scope).valid_at = number
+
+
+class ResponseCache:
+    """Wraps an ASGI application; `number` returns the catalog's latest change that searches see, or None.
+
+    `admits` says whether a request may have an answer from memory; one that may not goes on to the application, which
+    says why.
+    """
+
+    def __init__(self, app: ASGIApp, number: Callable[[], int | None], admits: Callable[[HTTPScope], bool]) -> None:
+        self._app = app
+        self._number = number
+        self._admits = admits
+        self._answers: LruCache[_Key, _Kept] = LruCache(_CAPACITY)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer from the cache, or pass the request to the application."""
+        if scope["type"] == ScopeType.HTTP and scope["path"] == PATH and scope["method"] in ("GET", "POST"):
+            await self._search(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    async def _search(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
+        scope["path_template"] = PATH  # which the router names, if it comes to that: figures are kept by it
+        first = await receive()
+        if first["type"] != "http.request" or first.get("more_body") or len(first["body"]) > LARGEST_BODY:
+            await self._app(scope, replayed(first, receive), send)
+            return
+        varies = [header for header in scope["headers"] if header[0] in _VARIES]
+        key = (scope["method"], scope["query_string"], first["body"], tuple(varies))
+        kept = self._answers.get(key)
+        if kept is not None and kept.number == self._number() and self._admits(scope):
+            for message in kept.messages:
+                await send(message.copy())
+            return
+        await self._answer(key, scope, replayed(first, receive), send)
+
+    async def _answer(self, key: _Key, scope: HTTPScope, receive: Receive, send: Send) -> None:
+        messages: list[Any] = []
+
+        async def send_and_note(message: Any) -> None:
+            messages.append(message.copy())
+            await send(message)
+
+        await self._app(scope, receive, send_and_note)
+        number = request_state(scope).valid_at
+        if number is not None and sum(len(one["body"]) for one in messages if "body" in one) <= _LARGEST_ANSWER:
+            self._answers.put(key, _Kept(number, tuple(messages)))
+
+
+def replayed(first: Any, receive: Receive) -> Receive:
+    """Return a `receive` that first returns the message that was read already."""
+    pending = [first]
+
+    async def replay() -> Any:
+        return pending.pop() if pending else await receive()
+
+    return replay

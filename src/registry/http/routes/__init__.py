@@ -1,0 +1,1 @@
+"""Route handlers: typed input, one call, one answer."""

@@ -1,0 +1,89 @@
+"""Routes for administrators: API keys, users, and the audit log."""
+
+from typing import Any
+
+import msgspec
+from anyio import to_thread
+from litestar import Request, Response, delete, get, post, put
+from litestar.params import FromPath, JSONBody
+
+from registry.auth.audit import AuditEntry
+from registry.auth.keys import ApiKey, MadeKey, NewKey
+from registry.auth.users import NewUser, User, UserChanges
+from registry.domain.api import API
+from registry.errors import validation_error
+from registry.http.envelope import Ok, Pagination
+from registry.http.routes.parameters import ERRORS, ListPage, RunningServices, each, skill_id
+
+_OPTIONS: dict[str, Any] = {"tags": ["administration"], "responses": ERRORS, "role": "admin"}
+
+
+class Removed(msgspec.Struct, kw_only=True):
+    """What was removed."""
+
+    id: str
+    message: str
+
+
+@get("/auth/keys", sync_to_thread=False, **_OPTIONS)
+def list_keys(running: RunningServices, page: ListPage) -> Ok[list[ApiKey]]:
+    """List the API keys, oldest first, without their secrets."""
+    keys, total = running.registry.access.keys.list(page.limit, page.offset)
+    return Ok(keys, Pagination(total, page.limit, page.offset))
+
+
+@post("/auth/keys", sync_to_thread=True, **_OPTIONS)
+def create_key(running: RunningServices, data: JSONBody[NewKey]) -> Response[Ok[MadeKey]]:
+    """Create an API key. Only this response ever shows its text."""
+    key = running.registry.access.keys.create(data)
+    headers = {"Location": f"{API}/auth/keys/{key.id}", "Cache-Control": "no-store"}
+    return Response(Ok(key), status_code=201, headers=headers)
+
+
+@delete("/auth/keys/{key_id:str}", status_code=200, sync_to_thread=True, **_OPTIONS)
+def revoke_key(running: RunningServices, key_id: FromPath[str]) -> Ok[Removed]:
+    """Revoke an API key for good."""
+    running.registry.access.keys.revoke(key_id)
+    return Ok(Removed(id=key_id, message=f"API key '{key_id}' revoked"))
+
+
+@get("/auth/users", sync_to_thread=False, **_OPTIONS)
+def list_users(running: RunningServices, page: ListPage) -> Ok[list[User]]:
+    """List the users, by name."""
+    users, total = running.registry.access.users.list(page.limit, page.offset)
+    return Ok(users, Pagination(total, page.limit, page.offset))
+
+
+@post("/auth/users", sync_to_thread=True, **_OPTIONS)
+def add_user(running: RunningServices, data: JSONBody[NewUser]) -> Response[Ok[User]]:
+    """Add a user with a password."""
+    user = running.registry.access.users.add(data)
+    return Response(Ok(user), status_code=201, headers={"Location": f"{API}/auth/users/{user.name}"})
+
+
+@put(each("/auth/users/{id}"), **_OPTIONS)
+async def change_user(
+    request: Request[Any, Any, Any], running: RunningServices, data: JSONBody[UserChanges]
+) -> Ok[User]:
+    """Change a user's password, role or scope. Tokens issued before are revoked."""
+    if data == UserChanges():
+        raise validation_error(message="The body changes nothing: send at least one field")
+    return Ok(await to_thread.run_sync(running.registry.access.users.change, skill_id(request), data))
+
+
+@delete(each("/auth/users/{id}"), status_code=200, **_OPTIONS)
+async def remove_user(request: Request[Any, Any, Any], running: RunningServices) -> Ok[Removed]:
+    """Remove a user. Tokens issued before are revoked."""
+    name = skill_id(request)
+    await to_thread.run_sync(running.registry.access.users.remove, name)
+    return Ok(Removed(id=name, message=f"User '{name}' removed"))
+
+
+@get("/audit", sync_to_thread=False, **_OPTIONS)
+def list_audit(running: RunningServices, page: ListPage) -> Ok[list[AuditEntry]]:
+    """List changes, and tokens issued to managers and administrators, newest first."""
+    entries, total = running.registry.access.audit.list(page.limit, page.offset)
+    return Ok(entries, Pagination(total, page.limit, page.offset))
+
+
+ADMINISTRATION = [list_keys, create_key, revoke_key, list_users, add_user, change_user, remove_user, list_audit]

@@ -1,0 +1,119 @@
+"""The code v1 API: skills and versions exactly as the specification's tables have them."""
+
+from typing import Any
+
+import msgspec
+from anyio import to_thread
+from litestar import Request, Response, delete, get, post
+from litestar.params import FromPath, JSONBody
+
+from registry.domain.models import NewSkill, NewVersion, SkillVersion, VersionItem
+from registry.http.admission import principal_of
+from registry.http.conditional_requests import not_modified
+from registry.http.envelope import Ok, Pagination
+from registry.http.routes.parameters import ERRORS, ListPage, ReadyServices, each, skill_id
+from registry.http.routes.skills import Enabled, delete_skill, get_skill, update_skill
+from registry.services import skills
+
+_TAGS = ["code v1"]
+
+
+class SkillItem(msgspec.Struct, kw_only=True):
+    """A skill in a list of the code v1 API."""
+
+    id: str
+    name: str
+    description: str
+    version: str
+    author: str
+    enabled: bool
+    created_at: str
+    updated_at: str
+
+
+class CreatedSkill(msgspec.Struct, kw_only=True):
+    """The response of the code v1 API to a creation."""
+
+    id: str
+    name: str
+    description: str
+    version: str
+    enabled: bool
+    created_at: str
+    updated_at: str
+
+
+class DeletedVersion(msgspec.Struct, kw_only=True):
+    """Which version was deleted."""
+
+    skill_id: str
+    version: str
+    message: str
+
+
+@get("/skills", sync_to_thread=False, tags=_TAGS, responses=ERRORS, role="user")
+def list_code_skills(
+    request: Request[Any, Any, Any], services: ReadyServices, page: ListPage, enabled: Enabled = None
+) -> Response[Ok[list[SkillItem]]]:
+    """List skills in the order of their creation."""
+    cards, total = services.catalog.cards(page.limit, page.offset, enabled)
+    items = [msgspec.json.decode(card, type=SkillItem) for card in cards]
+    answer = Ok(items, Pagination(total, page.limit, page.offset))
+    return not_modified(request, answer, f'"{services.documents.revision():x}"')
+
+
+@post("/skills", sync_to_thread=True, tags=_TAGS, responses=ERRORS, role="manager")
+def create_code_skill(
+    request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[NewSkill]
+) -> Response[Ok[CreatedSkill]]:
+    """Create a skill as a record. `source_url` and the like are provenance; nothing is fetched."""
+    skill = skills.create_record(services, data)
+    created = msgspec.convert(skill, CreatedSkill, from_attributes=True)
+    location = f"{request.url.path.rstrip('/')}/{skill.id}"
+    return Response(Ok(created), status_code=201, headers={"Location": location, "ETag": skill.etag})
+
+
+@post(each("/skills/{id}/versions"), tags=_TAGS, responses=ERRORS, role="manager")
+async def create_version(
+    request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[NewVersion]
+) -> Response[Ok[SkillVersion]]:
+    """Add a version to a skill. The highest becomes the current one."""
+    one = skill_id(request)
+    version = await to_thread.run_sync(skills.add_version, services, one, data)
+    location = f"{request.url.path.rstrip('/')}/{version.version}"
+    return Response(Ok(version), status_code=201, headers={"Location": location})
+
+
+@get(each("/skills/{id}/versions"), tags=_TAGS, responses=ERRORS, role="user")
+async def list_versions(
+    request: Request[Any, Any, Any], services: ReadyServices, page: ListPage
+) -> Ok[list[VersionItem]]:
+    """List a skill's versions, newest first."""
+    versions, total = services.catalog.versions(skill_id(request), page.limit, page.offset)
+    return Ok(versions, Pagination(total, page.limit, page.offset))
+
+
+@get(each("/skills/{id}/versions/{version:str}"), tags=_TAGS, responses=ERRORS, role="user")
+async def get_version(
+    request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]
+) -> Ok[SkillVersion]:
+    """Return one version of a skill with what changed in it."""
+    return Ok(services.catalog.version(skill_id(request), version))
+
+
+@delete(each("/skills/{id}/versions/{version:str}"), status_code=200, tags=_TAGS, responses=ERRORS, role="manager")
+async def delete_version(
+    request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]
+) -> Ok[DeletedVersion]:
+    """Delete a version, or yank it if it is published. The last version of a skill cannot be deleted."""
+    one = skill_id(request)
+    await to_thread.run_sync(skills.delete_version, services, one, version, principal_of(request.scope))
+    message = f"Version {version} of skill '{one}' deleted"
+    return Ok(DeletedVersion(skill_id=one, version=version, message=message))
+
+
+VERSIONS = [create_version, list_versions, get_version, delete_version]
+EIGHT_OPERATIONS = [list_code_skills, get_skill, create_code_skill, delete_skill, *VERSIONS]
+"""The routes of `/v1/skills`: all but the update."""
+
+CODE_V1 = [*EIGHT_OPERATIONS, update_skill]

@@ -1,0 +1,69 @@
+"""The text and the files of a skill."""
+
+import mimetypes
+from typing import Annotated, Any, Literal
+
+import msgspec
+from anyio import to_thread
+from litestar import Request, get
+from litestar.params import QueryParameter
+from litestar.response import File
+
+from registry.http.envelope import Ok
+from registry.http.routes.parameters import ERRORS, ReadyServices, each, skill_id
+from registry.parsing.markdown import render_markdown
+from registry.services.container import Services
+from registry.skill_folder import FileEntry
+
+_TEXT_TYPES = frozenset({"application/json", "application/xml", "application/javascript", "application/x-sh", None})
+
+
+Form = Annotated[
+    Literal["raw", "html"], QueryParameter(name="format", description="The file as it is, or rendered to safe HTML")
+]
+
+
+class SkillContent(msgspec.Struct, kw_only=True):
+    """The text of a skill: its SKILL.md verbatim, or its body as sanitised HTML."""
+
+    path: str
+    format: Literal["raw", "html"]
+    content: str
+
+
+@get(each("/skills/{id}/content"), tags=["skills"], responses=ERRORS, role="user")
+async def get_content(request: Request[Any, Any, Any], services: ReadyServices, form: Form = "raw") -> Ok[SkillContent]:
+    """Return a skill's SKILL.md, or its body as sanitised HTML."""
+    return Ok(await to_thread.run_sync(_content, services, skill_id(request), form))
+
+
+def _content(services: Services, one: str, form: Literal["raw", "html"]) -> SkillContent:
+    text = render_markdown(services.catalog.body(one)) if form == "html" else services.skill_backends.of(one).text(one)
+    return SkillContent(path=services.catalog.get(one).skill_file or "", format=form, content=text)
+
+
+@get(each("/skills/{id}/files"), tags=["skills"], responses=ERRORS, role="user")
+async def list_skill_files(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[list[FileEntry]]:
+    """List a skill's files with their sizes in bytes."""
+    one = skill_id(request)
+    return Ok(await to_thread.run_sync(services.skill_backends.of(one).files, one))
+
+
+@get(each("/skills/{id}/files/{path:path}"), tags=["skills"], responses=ERRORS, role="user")
+async def get_skill_file(request: Request[Any, Any, Any], services: ReadyServices) -> File:
+    """Return one file of a skill: text as plain text, anything else as a download."""
+    name = str(request.path_params["path"]).removeprefix("/")
+    one = skill_id(request)
+    path = await to_thread.run_sync(services.skill_backends.of(one).file, one, name)
+    kind, _ = mimetypes.guess_type(path.name)
+    is_text = kind in _TEXT_TYPES or str(kind).startswith("text/")
+    return File(
+        path,
+        filename=path.name,
+        media_type="text/plain" if is_text else "application/octet-stream",
+        content_disposition_type="inline" if is_text else "attachment",
+        headers={"X-Content-Type-Options": "nosniff"},
+    )
+
+
+CONTENT = [get_content, list_skill_files, get_skill_file]

@@ -1,0 +1,94 @@
+"""The transparency log: signed checkpoints, entries, and proofs."""
+
+import base64
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Response, get
+from litestar.params import QueryParameter
+
+from registry.errors import FieldError, validation_error
+from registry.http.envelope import Ok
+from registry.http.routes.parameters import ERRORS, RunningServices
+from registry.parsing.strict_json import MAX_INTEGER
+from registry.transparency.merkle import Hash
+
+_MOST_ENTRIES = 1000
+_OPTIONS: dict[str, Any] = {"sync_to_thread": True, "tags": ["transparency log"], "responses": ERRORS, "role": "user"}
+
+Number = Annotated[int, QueryParameter(ge=0, le=MAX_INTEGER, description="Of an entry, from 0 on")]
+Size = Annotated[int, QueryParameter(ge=1, le=MAX_INTEGER, description="Of the log: that of a checkpoint")]
+
+
+class VerifierKey(msgspec.Struct, kw_only=True):
+    """The public key of the checkpoints, and the name they are signed under."""
+
+    name: str
+    key: str
+
+
+class Entries(msgspec.Struct, kw_only=True):
+    """Entries in order, each exactly the text that is hashed."""
+
+    start: int
+    entries: list[str]
+
+
+class Proof(msgspec.Struct, kw_only=True):
+    """The hashes of a proof in order, in base64 (RFC 9162, section 2.1.3 and 2.1.4)."""
+
+    size: int
+    proof: list[str]
+
+
+@get("/log/checkpoint", media_type="text/plain", **_OPTIONS)
+def get_checkpoint(running: RunningServices) -> Response[str]:
+    """Return the checkpoint of the log, as a signed note."""
+    return Response(running.registry.checkpoint(), media_type="text/plain", headers={"Cache-Control": "no-cache"})
+
+
+@get("/log/key", **_OPTIONS)
+def get_log_key(running: RunningServices) -> Ok[VerifierKey]:
+    """Return the public key that verifies checkpoints."""
+    signer = running.registry.signer
+    return Ok(VerifierKey(name=signer.name, key=signer.verifier_key))
+
+
+@get("/log/entries", **_OPTIONS)
+def list_log_entries(running: RunningServices, start: Number = 0) -> Ok[Entries]:
+    """Return at most 1,000 entries, beginning at an index."""
+    return Ok(Entries(start=start, entries=running.registry.log.entries(start, _MOST_ENTRIES)))
+
+
+@get("/log/inclusion", **_OPTIONS)
+def prove_inclusion(running: RunningServices, number: Number, size: Size) -> Ok[Proof]:
+    """Return the inclusion proof of an entry in the log of a given size."""
+    _check_size(running.registry.log.size(), size)
+    try:
+        proof = running.registry.log.inclusion(number, size)
+    except ValueError as error:
+        raise validation_error(FieldError("number", str(error))) from None
+    return Ok(_encoded(size, proof))
+
+
+@get("/log/consistency", **_OPTIONS)
+def prove_consistency(running: RunningServices, before: Size, size: Size) -> Ok[Proof]:
+    """Return the consistency proof between two sizes of the log."""
+    _check_size(running.registry.log.size(), size)
+    try:
+        proof = running.registry.log.consistency(before, size)
+    except ValueError as error:
+        raise validation_error(FieldError("before", str(error))) from None
+    return Ok(_encoded(size, proof))
+
+
+def _check_size(there: int, size: int) -> None:
+    if size > there:
+        raise validation_error(FieldError("size", f"must be at most {there}: the log has no more entries"))
+
+
+def _encoded(size: int, proof: list[Hash]) -> Proof:
+    return Proof(size=size, proof=[base64.b64encode(step).decode() for step in proof])
+
+
+LOG = [get_checkpoint, get_log_key, list_log_entries, prove_inclusion, prove_consistency]

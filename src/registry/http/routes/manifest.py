@@ -1,0 +1,91 @@
+"""The project: its manifest, its installed skills, and its rule file for editors."""
+
+from typing import Any
+
+import msgspec
+from anyio import to_thread
+from litestar import Request, Response, delete, get, post, put
+from litestar.params import JSONBody
+
+from registry.http.envelope import Ok
+from registry.http.routes.parameters import ERRORS, Deleted, ReadyServices, RunningServices, each, skill_id
+from registry.project.manifest_file import DependencyChanges, NewDependency
+from registry.project.overview import (
+    GeneratedMdc,
+    ManifestSkill,
+    ProjectData,
+    generate_mdc,
+    manifest_skill,
+    manifest_skills,
+    project_data,
+)
+
+
+class MdcBody(msgspec.Struct, kw_only=True):
+    """Whether to write the rule file or only return its text."""
+
+    write: bool = True
+
+
+@get("/project", sync_to_thread=True, tags=["project"], responses=ERRORS, role="user")
+def get_project(services: ReadyServices) -> Ok[ProjectData]:
+    """Return the project's metadata and skills, with their installed versions."""
+    return Ok(project_data(services.manifest.read(), services.catalog))
+
+
+@get("/manifest/skills", sync_to_thread=True, tags=["project"], responses=ERRORS, role="user")
+def list_manifest_skills(running: RunningServices) -> Ok[list[ManifestSkill]]:
+    """List the skills of the manifest, in its order."""
+    return Ok(manifest_skills(running.manifest.read()))
+
+
+@post("/manifest/skills", sync_to_thread=True, tags=["project"], responses=ERRORS, role="manager")
+def add_manifest_skill(
+    request: Request[Any, Any, Any], running: RunningServices, data: JSONBody[NewDependency]
+) -> Response[Ok[ManifestSkill]]:
+    """Add a skill to the manifest."""
+    added = running.manifest.add(data)
+    location = f"{request.url.path.rstrip('/')}/{data.skill_id}"
+    return Response(Ok(manifest_skill(data.skill_id, added)), status_code=201, headers={"Location": location})
+
+
+@put(each("/manifest/skills/{id}"), tags=["project"], responses=ERRORS, role="manager")
+async def change_manifest_skill(
+    request: Request[Any, Any, Any], running: RunningServices, data: JSONBody[DependencyChanges]
+) -> Ok[ManifestSkill]:
+    """Change the fields sent of one manifest skill."""
+    one = skill_id(request)
+    return Ok(manifest_skill(one, await to_thread.run_sync(running.manifest.change, one, data)))
+
+
+@delete(each("/manifest/skills/{id}"), status_code=200, tags=["project"], responses=ERRORS, role="manager")
+async def remove_manifest_skill(request: Request[Any, Any, Any], running: RunningServices) -> Ok[Deleted]:
+    """Remove a skill from the manifest. It stays installed."""
+    one = skill_id(request)
+    await to_thread.run_sync(running.manifest.remove, one)
+    return Ok(Deleted(id=one, message=f"Skill '{one}' removed from the manifest"))
+
+
+@post(
+    "/manifest/generate-mdc",
+    status_code=200,
+    sync_to_thread=True,
+    tags=["project"],
+    responses=ERRORS,
+    role="manager",
+)
+def generate_mdc_file(services: ReadyServices, data: JSONBody[MdcBody]) -> Ok[GeneratedMdc]:
+    """Write the installed skills as a rule file for editors, `.cursor/rules/skills.mdc`."""
+    return Ok(generate_mdc(services.catalog, services.settings.skills_dir, services.manifest.folder, write=data.write))
+
+
+MANIFEST_ALONE = [
+    list_manifest_skills,
+    add_manifest_skill,
+    change_manifest_skill,
+    remove_manifest_skill,
+    generate_mdc_file,
+]
+"""The routes of the manifest, which registry mode also serves below `/api/manifest`."""
+
+MANIFEST = [get_project, *MANIFEST_ALONE]

@@ -1,0 +1,147 @@
+"""The pages for people: static files of the user interface, and the API documentation at `/schema`."""
+
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from litestar import HttpMethod, Request, Response, Router, route
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin, OpenAPIRenderPlugin
+from litestar.params import FromPath
+from litestar.status_codes import HTTP_200_OK, HTTP_304_NOT_MODIFIED, HTTP_404_NOT_FOUND
+
+from registry import __version__
+from registry.errors import not_found
+
+SECURITY_HEADERS: Mapping[str, str] = MappingProxyType(
+    {
+        "Content-Security-Policy": (
+            "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
+            "form-action 'none'; frame-ancestors 'none'"
+        ),
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "no-referrer",
+    }
+)
+"""Sent with every page and file: only our own scripts, styles and connections, and no frames."""
+
+_MEDIA_TYPES: Mapping[str, str] = MappingProxyType(
+    {
+        ".css": "text/css",
+        ".html": "text/html",
+        ".js": "text/javascript",
+        ".svg": "image/svg+xml",
+    }
+)
+
+
+_KEPT = "public, max-age=31536000, immutable"
+
+
+class Asset(NamedTuple):
+    """One file of the user interface, ready to send."""
+
+    content: bytes
+    media_type: str
+    etag: str
+
+
+def ui_folder() -> Path:
+    """Return the user interface's folder: beside this package in a wheel, at the top of the source tree."""
+    package = Path(__file__).parents[2]
+    installed = package / "ui"
+    return installed if installed.is_dir() else package.parents[1] / "ui"
+
+
+@cache
+def _assets() -> Mapping[str, Asset]:
+    """Return every file by its path. Nothing else is served, however its path is written."""
+    folder = ui_folder()
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return MappingProxyType({path.relative_to(folder).as_posix(): _asset(path) for path in files})
+
+
+def _asset(path: Path) -> Asset:
+    content = path.read_bytes()
+    media_type = _MEDIA_TYPES.get(path.suffix, "text/plain")
+    # Weak, because the answer may be compressed on its way.
+    return Asset(content, media_type, f'W/"{hashlib.sha256(content).hexdigest()[:32]}"')
+
+
+def _answer(request: Request[Any, Any, Any], path: str) -> Response[bytes]:
+    asset = _assets().get(path)
+    if asset is None:
+        raise not_found("File")
+    # Vendored files stand in a folder of their version, so what is at their path never changes.
+    is_versioned = "/" in path.removeprefix("vendor/") and path.startswith("vendor/")
+    known = [tag.strip() for tag in request.headers.get("If-None-Match", "").split(",")]
+    fresh = asset.etag in known or "*" in known
+    return Response(
+        b"" if fresh else asset.content,
+        status_code=HTTP_304_NOT_MODIFIED if fresh else HTTP_200_OK,
+        media_type=asset.media_type,
+        headers={"ETag": asset.etag, "Cache-Control": _KEPT if is_versioned else "no-cache", **SECURITY_HEADERS},
+    )
+
+
+_READ = [HttpMethod.GET, HttpMethod.HEAD]
+
+
+@route(["/", "/dashboard"], http_method=_READ, sync_to_thread=False, include_in_schema=False)
+def index(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """Return the page."""
+    return _answer(request, "index.html")
+
+
+@route("/registry", http_method=_READ, sync_to_thread=False, include_in_schema=False)
+def registry_page(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """Return the same page at the address of registry mode."""
+    return _answer(request, "index.html")
+
+
+@route("/ui/{path:path}", http_method=_READ, sync_to_thread=False, include_in_schema=False)
+def asset(request: Request[Any, Any, Any], path: FromPath[str]) -> Response[bytes]:
+    """Return one file of the user interface."""
+    return _answer(request, path.removeprefix("/"))
+
+
+class _SchemaPage(OpenAPIRenderPlugin):
+    """The page of the API documentation. Its Swagger UI is served from here, not from another host."""
+
+    def __init__(self) -> None:
+        super().__init__(path="/")
+
+    def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
+        """Return the page. Its script loads the OpenAPI document."""
+        return _assets()["schema/index.html"].content
+
+
+def _refuse_unknown(response: Response[Any]) -> Response[Any]:
+    # Litestar answers an unknown path below `/schema` with a page of its own: here it is an error like any.
+    if response.status_code == HTTP_404_NOT_FOUND:
+        raise not_found("Page")
+    return response
+
+
+def openapi_config() -> OpenAPIConfig:
+    """Return the documentation settings: the page at `/schema`, the document at `/schema/openapi.json`."""
+    return OpenAPIConfig(
+        title="Skill Registry",
+        version=__version__,
+        description="Finds the right skill for coding agents and people.",
+        use_handler_docstrings=True,
+        render_plugins=[_SchemaPage(), JsonRenderPlugin()],
+        openapi_router=Router(
+            "/schema",
+            route_handlers=[],
+            include_in_schema=False,
+            response_headers=SECURITY_HEADERS,
+            after_request=_refuse_unknown,
+        ),
+    )
+
+
+PAGES = [index, asset]

@@ -1,0 +1,65 @@
+"""What handlers share: the services, the page of a list, the skill id in a path, the response to a deletion."""
+
+from typing import Any
+
+import msgspec
+from litestar import Request
+from litestar.di import NamedDependency
+from litestar.openapi.datastructures import ResponseSpec
+
+from registry.http.envelope import Failure
+from registry.http.query_params import Page
+from registry.services.container import Services
+
+ERRORS = {
+    status: ResponseSpec(Failure, generate_examples=False, description=meaning)
+    for status, meaning in {
+        400: "A rule is broken; `details` says which",
+        401: "There is no valid credential (registry profile)",
+        403: "Refused: the role, a foreign host or origin, or the service is read-only",
+        404: "There is no such skill, file, job or manifest entry",
+        405: "The route has no such method",
+        409: "It clashes with what exists",
+        412: "The record has changed since it was read",
+        413: "The body is too large",
+        415: "The body is not JSON",
+        429: "Too many requests (registry profile)",
+        500: "An unexpected fault; the log knows more under the request id",
+        503: "It cannot be done just now",
+        507: "The disk is full",
+    }.items()
+}
+"""The errors of every route below `/api/v1`, for the OpenAPI document."""
+
+ReadyServices = NamedDependency[Services]
+"""The services after the first scan, or after the longest wait for it: the parameter `services`."""
+
+RunningServices = NamedDependency[Services]
+"""The services at once, whatever their state: the parameter `running`."""
+
+ListPage = NamedDependency[Page]
+"""The requested part of a list: the parameter `page`."""
+
+
+class Deleted(msgspec.Struct, kw_only=True):
+    """What was deleted."""
+
+    id: str
+    message: str
+
+
+def each(path: str) -> list[str]:
+    """Return the two paths of a route whose `{id}` may have a scope.
+
+    A handler of several paths must be async: Litestar 2.25 copies the handler for each path and then takes one with
+    `sync_to_thread` for a plain function, so that nobody awaits it.
+    """
+    return [path.replace("{id}", "{id:str}"), path.replace("{id}", "{skill_scope:str}/{skill_name:str}")]
+
+
+def skill_id(request: Request[Any, Any, Any]) -> str:
+    """Return the id: `pdf` or `acme/pdf`, the slash plain or as %2F (the server decodes it before routing)."""
+    parameters = request.path_params
+    if "id" in parameters:
+        return str(parameters["id"])
+    return f"{parameters['skill_scope']}/{parameters['skill_name']}"

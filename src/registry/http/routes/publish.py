@@ -1,0 +1,186 @@
+"""Publishing: uploads, jobs, downloads, yank, unyank and revoke."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import msgspec
+from anyio import to_thread
+from litestar import Request, Response, get, post
+from litestar.enums import RequestEncodingType
+from litestar.openapi.spec import OpenAPIFormat, OpenAPIMediaType, OpenAPIType, Operation, RequestBody, Schema
+from litestar.params import FromPath
+from litestar.response import Stream
+
+from registry.domain.api import API
+from registry.errors import not_found
+from registry.http.admission import principal_of
+from registry.http.conditional_requests import not_modified
+from registry.http.envelope import Ok
+from registry.http.routes.parameters import ERRORS, ReadyServices, RunningServices
+from registry.http.uploads import take_file
+from registry.publish.published import VersionState
+from registry.publish.service import IndexedSkill, JobData
+from registry.publish.submitting import Received
+
+_TAGS = ["publish"]
+_FIELDS = ("package", "file")
+_MAX_KEY = 200
+_CHUNK_BYTES = 64 * 1024
+
+
+class Submitted(msgspec.Struct, kw_only=True):
+    """The response to an upload. The job tells its result."""
+
+    job_id: str
+    status: str
+    skill_id: str
+    version: str
+    message: str
+
+
+class VersionChanged(msgspec.Struct, kw_only=True):
+    """The new state of a published version."""
+
+    skill_id: str
+    version: str
+    state: VersionState
+    message: str
+
+
+@dataclass
+class _PackageUpload(Operation):
+    """The body in the OpenAPI document. The file is never decoded as a whole."""
+
+    def __post_init__(self) -> None:
+        package = Schema(
+            type=OpenAPIType.STRING, format=OpenAPIFormat.BINARY, description="A zip that holds a SKILL.md"
+        )
+        schema = Schema(type=OpenAPIType.OBJECT, required=["package"], properties={"package": package})
+        content = {RequestEncodingType.MULTI_PART.value: OpenAPIMediaType(schema=schema)}
+        self.request_body = RequestBody(content=content, required=True)
+
+
+@post(
+    "/registry/publish",
+    tags=_TAGS,
+    responses=ERRORS,
+    operation_class=_PackageUpload,
+    status_code=202,
+    role="manager",
+    rate="publish",
+    body_limit="publish_body_bytes",
+)
+async def publish(request: Request[Any, Any, Any], services: ReadyServices) -> Response[Ok[Submitted]]:
+    """Accept a package, a zip in the multipart field `package` (or `file`), and check it in the background."""
+    publishing, caller = services.publishing, principal_of(request.scope)
+    key = request.headers.get("Idempotency-Key", "")[:_MAX_KEY] or None
+    receiver = await to_thread.run_sync(publishing.receive)
+    try:
+        await take_file(request.content_type, request.stream(), _FIELDS, receiver, publishing.upload_bytes)
+        received: Received = await to_thread.run_sync(receiver.finish)
+        job = await to_thread.run_sync(publishing.submit, received, caller, key)
+    finally:
+        receiver.discard()
+    message = f"Version {job.version} of '{job.skill_id}' is being looked at"
+    answer = Submitted(job_id=job.id, status=job.state, skill_id=job.skill_id, version=job.version, message=message)
+    location = f"{API}/registry/publish/{job.id}/status"
+    return Response(Ok(answer), status_code=202, headers={"Location": location})
+
+
+@get(
+    ["/registry/publish/{job_id:str}/status", "/registry/publish/status/{job_id:str}"],
+    tags=_TAGS,
+    responses=ERRORS,
+    role="user",
+)
+async def publish_status(
+    request: Request[Any, Any, Any], running: RunningServices, job_id: FromPath[str]
+) -> Ok[JobData]:
+    """Return the state of a publish job, to its uploader, its scope and administrators."""
+    return Ok(await to_thread.run_sync(running.publishing.job, job_id, principal_of(request.scope)))
+
+
+@get("/registry/index/skills", sync_to_thread=True, tags=_TAGS, responses=ERRORS, role="user")
+def list_index(services: ReadyServices) -> Ok[list[IndexedSkill]]:
+    """List the published skills with their active versions, newest first."""
+    return Ok(services.publishing.index_skills())
+
+
+async def _set_state(
+    request: Request[Any, Any, Any], services: ReadyServices, version: str, state: VersionState
+) -> Ok[VersionChanged]:
+    one = f"{request.path_params['skill_scope']}/{request.path_params['skill_name']}"
+    caller = principal_of(request.scope)
+    await to_thread.run_sync(services.publishing.set_state, caller, one, version, state)
+    word = {"active": "listed again"}.get(state, state)
+    return Ok(VersionChanged(skill_id=one, version=version, state=state, message=f"{one} {version} is {word}"))
+
+
+_EACH = "/registry/skills/{skill_scope:str}/{skill_name:str}/{version:str}"
+
+
+@post(f"{_EACH}/yank", status_code=200, tags=_TAGS, responses=ERRORS, role="manager")
+async def yank(request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]) -> Ok[VersionChanged]:
+    """Yank a published version: it leaves lists and search, and its exact number still downloads."""
+    return await _set_state(request, services, version, "yanked")
+
+
+@post(f"{_EACH}/unyank", status_code=200, tags=_TAGS, responses=ERRORS, role="manager")
+async def unyank(
+    request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]
+) -> Ok[VersionChanged]:
+    """List a yanked version again."""
+    return await _set_state(request, services, version, "active")
+
+
+@post(f"{_EACH}/revoke", status_code=200, tags=_TAGS, responses=ERRORS, role="admin")
+async def revoke(
+    request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]
+) -> Ok[VersionChanged]:
+    """Revoke a published version: its bytes are refused for ever."""
+    return await _set_state(request, services, version, "revoked")
+
+
+@get(
+    "/packages/{skill_scope:str}/{skill_name:str}/{file:str}",
+    tags=_TAGS,
+    responses=ERRORS,
+    role="user",
+    media_type="application/zip",
+)
+async def download(
+    request: Request[Any, Any, Any],
+    running: RunningServices,
+    skill_scope: FromPath[str],
+    skill_name: FromPath[str],
+    file: FromPath[str],
+) -> Response[Any]:
+    """Return the package of a version, `<version>.zip`. Its digest is checked before the first byte is sent."""
+    version = file.removesuffix(".zip")
+    if version == file:
+        raise not_found("Package")
+    find = running.publishing.published.find
+    found = await to_thread.run_sync(find, f"{skill_scope}/{skill_name}", version)
+    etag = f'"{found.checksum}"'
+    if found.state != "revoked" and not_modified(request, None, etag).status_code == 304:
+        return Response(b"", status_code=304, media_type="application/zip", headers={"ETag": etag})
+    package = await to_thread.run_sync(running.publishing.package, found)
+    headers = {
+        "ETag": etag,
+        "Content-Length": str(found.size),
+        "Cache-Control": "private, max-age=31536000, immutable",
+        "Content-Disposition": f'attachment; filename="{skill_name}-{version}.zip"',
+        "X-Content-Type-Options": "nosniff",
+    }
+    return Stream(_sent(package), media_type="application/zip", headers=headers)
+
+
+async def _sent(package: BinaryIO) -> AsyncIterator[bytes]:
+    with package:
+        while chunk := await to_thread.run_sync(package.read, _CHUNK_BYTES):
+            yield chunk
+
+
+PUBLISH = [publish, publish_status, list_index, yank, unyank, revoke]
+PACKAGES = [download]

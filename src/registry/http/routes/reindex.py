@@ -1,0 +1,78 @@
+"""Reindexing: all skills or one, synchronously or as a job."""
+
+from typing import Annotated, Any
+
+import msgspec
+from anyio import to_thread
+from litestar import Request, Response, get, post
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.params import FromPath, JSONBody, QueryParameter
+from msgspec import Meta
+
+from registry.domain.api import API
+from registry.http.envelope import Ok
+from registry.http.routes.parameters import ERRORS, ReadyServices, each, skill_id
+from registry.indexing.reindex import ReindexJob
+from registry.services.container import Services
+from search.reports import Reindexed
+
+InBackground = Annotated[
+    bool, QueryParameter(name="async", description="Answer at once with a job, and reindex in the background")
+]
+
+
+class ReindexBody(msgspec.Struct, kw_only=True):
+    """What to reindex: some skills or all, only changes or everything."""
+
+    force: bool = False
+    skill_ids: Annotated[list[str], Meta(max_length=1000, extra={"rule": "must be at most 1,000"})] | None = None
+
+
+class JobStarted(msgspec.Struct):
+    """The job that reports the progress."""
+
+    job_id: str
+
+
+_STARTED = {
+    **ERRORS,
+    202: ResponseSpec(Ok[JobStarted], generate_examples=False, description="The job has started"),
+}
+
+
+def _reindex(
+    services: Services, ids: list[str] | None, force: bool, in_background: bool
+) -> Response[Ok[Reindexed | JobStarted]]:
+    if in_background:
+        job = services.reindexing.start(ids, force=force)
+        location = f"{API}/reindex/{job.job_id}"
+        return Response(Ok(JobStarted(job.job_id)), status_code=202, headers={"Location": location})
+    return Response(Ok(services.reindexing.run(ids, force=force)), status_code=200)
+
+
+@post("/reindex", status_code=200, sync_to_thread=True, tags=["search"], responses=_STARTED, role="manager")
+def reindex_all(
+    services: ReadyServices, data: JSONBody[ReindexBody], in_background: InBackground = False
+) -> Response[Ok[Reindexed | JobStarted]]:
+    """Reindex all skills, or the named ones."""
+    return _reindex(services, data.skill_ids, data.force, in_background)
+
+
+@post(each("/reindex/{id}"), status_code=200, tags=["search"], responses=_STARTED, role="manager")
+async def reindex_one(
+    request: Request[Any, Any, Any],
+    services: ReadyServices,
+    data: JSONBody[ReindexBody],
+    in_background: InBackground = False,
+) -> Response[Ok[Reindexed | JobStarted]]:
+    """Reindex one skill."""
+    return await to_thread.run_sync(_reindex, services, [skill_id(request)], data.force, in_background)
+
+
+@get("/reindex/{job_id:str}", sync_to_thread=True, tags=["search"], responses=ERRORS, role="manager")
+def get_reindex_job(services: ReadyServices, job_id: FromPath[str]) -> Ok[ReindexJob]:
+    """Return the progress of a reindex job."""
+    return Ok(services.reindexing.get(job_id))
+
+
+REINDEX = [reindex_all, reindex_one, get_reindex_job]

@@ -1,0 +1,104 @@
+"""Search for people and for agents."""
+
+from typing import Annotated, Any
+
+from anyio import to_thread
+from litestar import Request, get, post
+from litestar.di import NamedDependency, Provide
+from litestar.params import JSONBody, QueryParameter
+
+from registry.domain.findings import Risk
+from registry.domain.models import split_labels
+from registry.http import response_cache
+from registry.http.envelope import Ok
+from registry.http.routes.parameters import ERRORS, ListPage, ReadyServices
+from registry.services.container import Services
+from registry.services.schemas import (
+    ContentDetail,
+    ResolveBody,
+    ResolveData,
+    SearchBody,
+    SearchData,
+    SearchFilters,
+)
+from registry.services.search import SearchOutcome, resolve_skills, search_skills, search_without_waiting
+from search.modes import Mode
+
+Labels = Annotated[str, QueryParameter(max_length=2000, description="All of these, with commas between them")]
+_ONLY = "Only skills with this value"
+Choice = Annotated[bool | None, QueryParameter(description="Only skills that are, or are not")]
+
+
+def filters(
+    tags: Labels = "",
+    capabilities: Labels = "",
+    source: Annotated[str, QueryParameter(max_length=100, description=_ONLY)] = "",
+    in_scope: Annotated[str, QueryParameter(name="scope", max_length=100, description=_ONLY)] = "",
+    installed: Choice = None,
+    enabled: Choice = None,
+    max_risk: Annotated[Risk | None, QueryParameter(description="Only skills with findings no graver")] = None,
+) -> SearchFilters:
+    """Return the search filters of a query string, as a dependency."""
+    return SearchFilters(
+        tags=split_labels(tags),
+        capabilities=split_labels(capabilities),
+        source=source or None,
+        scope=in_scope or None,
+        installed=installed,
+        enabled=enabled,
+        max_risk=max_risk,
+    )
+
+
+async def _search(scope: Any, services: Services, body: SearchBody) -> Ok[SearchData]:
+    # A search in memory takes less time than a change of threads.
+    found = search_without_waiting(services, body)
+    if found is None:
+        found = await to_thread.run_sync(search_skills, services, body)
+    return answered(scope, services, found)
+
+
+def answered(scope: Any, services: Services, found: SearchOutcome) -> Ok[SearchData]:
+    """Return the response to a search, count it, and allow it to be cached while it is true."""
+    services.searched(found.data.mode, found.data.took_ms / 1000)
+    if found.holds_at is not None:
+        response_cache.keep(scope, found.holds_at)
+    return Ok(found.data)
+
+
+@post("/search", status_code=200, tags=["search"], responses=ERRORS, role="user", changes=False)
+async def search(request: Request[Any, Any, Any], data: JSONBody[SearchBody]) -> Ok[SearchData]:
+    """Find the skills that fit a query, best first."""
+    # The most frequent route has no dependencies: resolving them takes as long as a keyword search.
+    services: Services = request.app.state.services
+    return await _search(request.scope, await services.when_ready(), data)
+
+
+@post("/resolve", status_code=200, tags=["search"], responses=ERRORS, role="user", changes=False)
+async def resolve(services: ReadyServices, data: JSONBody[ResolveBody]) -> Ok[ResolveData]:
+    """Find the skills that fit an agent's prompt, and where to load them from."""
+    return Ok(await to_thread.run_sync(resolve_skills, services, data))
+
+
+@get(
+    "/search",
+    tags=["search"],
+    responses=ERRORS,
+    role="user",
+    dependencies={"filters": Provide(filters, sync_to_thread=False)},
+)
+async def search_by_query(
+    request: Request[Any, Any, Any],
+    services: ReadyServices,
+    page: ListPage,
+    filters: NamedDependency[SearchFilters],
+    q: Annotated[str, QueryParameter(max_length=2000, pattern=r"\S", description="What to look for")],
+    mode: Annotated[Mode, QueryParameter(description="Rank by words, by meaning, or both")] = "auto",
+    content: Annotated[ContentDetail, QueryParameter(description="How much of each skill's text to add")] = "none",
+) -> Ok[SearchData]:
+    """Find the skills that fit a query, best first."""
+    body = SearchBody(query=q, limit=page.limit, offset=page.offset, mode=mode, content=content, filters=filters)
+    return await _search(request.scope, services, body)
+
+
+SEARCH = [search, search_by_query, resolve]

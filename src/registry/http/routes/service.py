@@ -1,0 +1,63 @@
+"""The probes and the status of the service."""
+
+from typing import Any, Literal
+
+import msgspec
+from litestar import Request, Response, get
+from litestar.status_codes import HTTP_200_OK, HTTP_503_SERVICE_UNAVAILABLE
+
+from registry import __version__
+from registry.domain.roles import PUBLIC
+from registry.errors import RegistryError
+from registry.http.envelope import Ok
+from registry.http.routes.parameters import ERRORS, RunningServices
+from registry.services.container import Services
+from registry.services.schemas import StatusData
+from registry.services.status import service_status
+
+
+class Health(msgspec.Struct):
+    """The answer of the liveness probe."""
+
+    status: Literal["ok"]
+    version: str
+
+
+class Readiness(msgspec.Struct):
+    """The answer of the readiness probe."""
+
+    status: Literal["ready", "draining"]
+
+
+@get("/healthz", sync_to_thread=False, tags=["service"], responses=ERRORS, role=PUBLIC)
+def healthz() -> Health:
+    """Report that the process is alive. It never waits for anything."""
+    return Health("ok", __version__)
+
+
+@get("/readyz", sync_to_thread=False, tags=["service"], responses=ERRORS, role=PUBLIC)
+def readyz(running: RunningServices) -> Response[Readiness]:
+    """Report whether the service takes traffic: 503 as soon as a stop is requested."""
+    if running.draining:
+        return Response(Readiness("draining"), status_code=HTTP_503_SERVICE_UNAVAILABLE)
+    return Response(Readiness("ready"), status_code=HTTP_200_OK)
+
+
+@get("/status", sync_to_thread=True, tags=["service"], responses=ERRORS, role=PUBLIC)
+def status(request: Request[Any, Any, Any], running: RunningServices) -> Ok[StatusData]:
+    """Return the state of the catalog and its indexes. Anonymous callers of a registry get no folder names."""
+    return Ok(service_status(running, in_full=_may_see_all(request, running)))
+
+
+def _may_see_all(request: Request[Any, Any, Any], running: Services) -> bool:
+    if running.settings.profile == "local":
+        return True
+    try:
+        principal = running.registry.access.identify(request.scope["headers"])
+    except RegistryError:
+        return False
+    return principal is not None
+
+
+PROBES = [healthz, readyz]
+SERVICE = [status]

@@ -1,0 +1,102 @@
+"""Sources: list, add, remove, refresh, and what they list."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from litestar import Response, delete, get, post
+from litestar.params import FromPath, JSONBody, QueryParameter
+
+from registry.domain.hosts import is_loopback_host
+from registry.domain.source_entry import SourceEntry
+from registry.errors import forbidden
+from registry.http.envelope import Ok
+from registry.http.routes.parameters import ERRORS, ReadyServices
+from registry.sources.service import AllSkills, Marketplace, SourceData, SourceSkills
+
+DocumentForm = Annotated[
+    Literal["flat", "claude"],
+    QueryParameter(name="format", description="Our flat form, or the plugin form of Claude Code without an envelope"),
+]
+
+
+class SourceRemoved(msgspec.Struct, kw_only=True):
+    """What was removed."""
+
+    name: str
+    message: str
+
+
+class PluginMarketplace(msgspec.Struct, kw_only=True):
+    """A marketplace document in the plugin form of Claude Code."""
+
+    name: str
+    owner: dict[str, str]
+    plugins: list[dict[str, Any]]
+
+
+@get("/registry/sources", sync_to_thread=True, tags=["sources"], responses=ERRORS, role="user")
+def list_sources(services: ReadyServices) -> Ok[list[SourceData]]:
+    """List the sources, the skills directory first, then by priority."""
+    return Ok(services.sources.list())
+
+
+@post("/registry/sources", sync_to_thread=True, tags=["sources"], responses=ERRORS, role="admin")
+def add_source(services: ReadyServices, data: JSONBody[SourceEntry]) -> Response[Ok[SourceData]]:
+    """Add a source and read it. A source that cannot be read is added too; its error is in the response."""
+    if data.type == "local" and not is_loopback_host(services.settings.server.host):
+        raise forbidden("Folders of this machine are sources only where the service listens on loopback")
+    return Response(Ok(services.sources.add(data)), status_code=201)
+
+
+@delete(
+    "/registry/sources/{name:str}",
+    status_code=200,
+    sync_to_thread=True,
+    tags=["sources"],
+    responses=ERRORS,
+    role="admin",
+)
+def remove_source(services: ReadyServices, name: FromPath[str]) -> Ok[SourceRemoved]:
+    """Remove an added source and what it listed. Installed skills stay."""
+    services.sources.remove(name)
+    return Ok(SourceRemoved(name=name, message=f"Source '{name}' removed"))
+
+
+@get("/registry/skills", sync_to_thread=True, tags=["sources"], responses=ERRORS, role="user")
+def list_all_skills(services: ReadyServices) -> Ok[AllSkills]:
+    """List the skills of every source, and the errors of sources that could not be read."""
+    return Ok(services.sources.all_skills())
+
+
+@get("/registry/sources/{name:str}/skills", sync_to_thread=True, tags=["sources"], responses=ERRORS, role="user")
+def list_source_skills(services: ReadyServices, name: FromPath[str]) -> Ok[SourceSkills]:
+    """List the skills of one source."""
+    return Ok(services.sources.skills(name))
+
+
+@get("/registry/sources/{name:str}/marketplace", sync_to_thread=True, tags=["sources"], responses=ERRORS, role="user")
+def get_marketplace(
+    services: ReadyServices, name: FromPath[str], form: DocumentForm = "flat"
+) -> Response[Ok[Marketplace] | PluginMarketplace]:
+    """Return a source as a marketplace document."""
+    if form == "claude":
+        return Response(msgspec.convert(services.sources.claude_marketplace(name), PluginMarketplace))
+    return Response(Ok(services.sources.marketplace(name)))
+
+
+@post("/registry/refresh", status_code=200, sync_to_thread=True, tags=["sources"], responses=ERRORS, role="manager")
+def refresh_sources(services: ReadyServices) -> Ok[AllSkills]:
+    """Refresh every source and list their skills. Slow ones finish in the background."""
+    services.sources.refresh()
+    return Ok(services.sources.all_skills())
+
+
+SOURCES = [
+    list_sources,
+    add_source,
+    remove_source,
+    list_all_skills,
+    list_source_skills,
+    get_marketplace,
+    refresh_sources,
+]

@@ -1,0 +1,1 @@
+"""Keeps the search indexes of one catalog: engine factory, embedding backfill, snapshots and reindexing."""

@@ -1,0 +1,26 @@
+"""The embedder that the settings ask for."""
+
+from embeddings import Embedder, EmbeddingSettings, choose
+from registry.config.settings import Settings
+
+
+def choose_embedder(settings: Settings) -> Embedder | None:
+    """Return what turns texts into vectors, None for words only. Raises EmbeddingUnavailable."""
+    return choose(_embedding_settings(settings))
+
+
+def _embedding_settings(settings: Settings) -> EmbeddingSettings:
+    embedding, limits = settings.embedding, settings.limits
+    return EmbeddingSettings(
+        provider=embedding.provider,
+        model=embedding.model,
+        base_url=embedding.base_url.reveal() if embedding.base_url else None,
+        api_key=embedding.api_key.reveal() if embedding.api_key else None,
+        dimension=embedding.dimension,
+        threads=embedding.threads,
+        cache_dir=embedding.models_dir or settings.data_dir / "models",
+        connect_timeout=limits.embedding_connect_seconds,
+        total_timeout=limits.embedding_total_seconds,
+        breaker_failures=limits.embedding_breaker_failures,
+        breaker_seconds=limits.embedding_breaker_seconds,
+    )

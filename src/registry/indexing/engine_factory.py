@@ -1,0 +1,49 @@
+"""The engine of search as the settings want it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from registry.catalog.documents import CatalogDocuments
+from registry.config.settings import Settings
+from registry.database import open_hnsw_indexes
+from registry.database.pg_vectors import PgVectors
+from registry.db import Database
+from registry.indexing.active_space import ActiveSpace
+from search.engine import Engine
+
+
+def create_engine(
+    settings: Settings,
+    database: Database,
+    documents: CatalogDocuments,
+    spaces: ActiveSpace,
+    indexes: Path,
+    *,
+    indexing: bool,
+) -> tuple[Engine, Callable[[], None]]:
+    """Return the engine with its index files in `indexes`, and what closes it. Raises DatabaseUnusable."""
+    options: dict[str, Any] = {}
+    graphs = None
+    if settings.search.vectors == "database":
+        graphs = open_hnsw_indexes(database, documents.spaces, lambda: engine.changed())  # noqa: PLW0108 - it is made below
+        is_ready = graphs.is_ready
+        options["open_vectors"] = lambda path, catalog, space, dim: PgVectors(database, space, dim, is_ready)
+    engine = Engine(
+        documents,
+        indexes,
+        spaces.embedder,
+        previous=spaces.previous(),
+        fallback_seconds=settings.limits.search_fallback_seconds,
+        indexing=indexing,
+        embedding_rate=settings.embedding.rate,
+        on_complete=spaces.keep,
+        **options,
+    )
+
+    def close() -> None:
+        if graphs is not None:
+            graphs.stop()
+        engine.close()
+
+    return engine, close

@@ -1,0 +1,229 @@
+"""Scans texts and reads packages in child processes, and replaces those that exceed a limit or die."""
+
+import logging
+import shutil
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from registry.config.groups import LimitsSettings
+from registry.domain.findings import Finding, Kind, SkillFindings
+from registry.errors import service_unavailable
+from registry.findings.engine import skill_findings
+from registry.inspection.messages import (
+    Answer,
+    Failed,
+    PackageBroken,
+    PackageRead,
+    ReadPackage,
+    Request,
+    ScanFolders,
+    Scanned,
+    ScanRecord,
+    StorageFailed,
+)
+from registry.inspection.process import Process
+from registry.packages import DEFAULT_LIMITS, Package, PackageLimits, PackageRefused
+from registry.packages.update_diff import Footprint
+
+_log = logging.getLogger("registry.inspection")
+
+_FOLDERS_A_REQUEST = 500
+
+
+class InspectionStopped(Exception):
+    """The service is stopping, and the request was not completed."""
+
+
+class NotScanned(PackageRefused):
+    """A package could not be scanned within the limits."""
+
+
+class _NotDone(Exception):
+    """A request was not completed; the message says why."""
+
+
+class _Died(_NotDone):
+    """The process ended before its answer, without a limit that was exceeded."""
+
+
+class InspectedPackage(NamedTuple):
+    """A valid package with its scripts and URLs."""
+
+    package: Package
+    reach: Footprint
+
+
+class Inspector:
+    """Scans untrusted texts and reads untrusted packages in up to `children` processes, which start on first use.
+
+    A request that exceeds `limits.scan_seconds` or `limits.scan_memory_bytes` ends with the finding `not-scanned`, of
+    medium risk. If a process dies for another reason, the request is repeated once in a new one. Methods may be called
+    from any thread. They wait for a free process, at most `patience` seconds if that is given, and then raise
+    SERVICE_UNAVAILABLE. After `close` they raise InspectionStopped. They raise ChildProcessError, an OSError, if no
+    process starts.
+    """
+
+    def __init__(self, limits: LimitsSettings, children: int = 1, patience: float | None = None) -> None:
+        self._seconds = limits.scan_seconds
+        self._memory_bytes = limits.scan_memory_bytes
+        self._patience = patience
+        self._free = threading.Semaphore(children)
+        self._lock = threading.Lock()
+        self._idle: list[Process] = []
+        self._busy: set[Process] = set()
+        self._closed = False
+
+    def read_package(self, source: Path, staged: Path, limits: PackageLimits = DEFAULT_LIMITS) -> InspectedPackage:
+        """Read a zip or a folder into `staged`, which must not exist.
+
+        Raises PackageRefused, of which NotScanned is one, and OSError; then `staged` does not exist.
+        """
+        try:
+            answer = self._one(ReadPackage(source, staged, limits), staged)
+        except _NotDone as problem:
+            shutil.rmtree(staged, ignore_errors=True)
+            raise NotScanned([_finding("security_issue", problem)]) from None
+        if isinstance(answer, PackageBroken):
+            raise PackageRefused(answer.findings)
+        if isinstance(answer, StorageFailed):
+            raise OSError(answer.number, answer.reason)
+        assert isinstance(answer, PackageRead)
+        return InspectedPackage(answer.package, answer.reach)
+
+    def scan_record(self, name: str, description: str, body: str) -> SkillFindings:
+        """Scan a skill without files; line numbers refer to its body."""
+        try:
+            answer = self._one(ScanRecord(name, description, body))
+        except _NotDone as problem:
+            return not_scanned(problem)
+        assert isinstance(answer, Scanned)
+        return answer.findings
+
+    def scan_folder(self, folder: Path) -> SkillFindings:
+        """Scan the texts of a skill folder. Raises OSError if the folder cannot be listed."""
+        (found,) = self.scan_folders([folder])
+        if isinstance(found, OSError):
+            raise found
+        return found
+
+    def scan_folders(self, folders: Sequence[Path]) -> Iterator[SkillFindings | OSError]:
+        """Yield the findings of each folder in order, or an OSError for a folder that cannot be listed.
+
+        The process continues while the caller uses a result. It is free again when the iterator is exhausted.
+        """
+        done, died_at = 0, -1
+        while done < len(folders):
+            batch = list(folders[done : done + _FOLDERS_A_REQUEST])
+            try:
+                for answer in self._answers(ScanFolders(batch), len(batch)):
+                    done += 1
+                    yield _found(answer)
+            except _NotDone as problem:
+                if isinstance(problem, _Died) and died_at != done:
+                    died_at = done
+                    continue
+                _log.warning("%s: %s", folders[done], problem)
+                done += 1
+                yield not_scanned(problem)
+
+    def close(self) -> None:
+        """Kill every process, including busy ones."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+            for process in self._busy:
+                process.kill()
+        for process in idle:
+            process.end()
+
+    def _one(self, request: Request, staged: Path | None = None) -> Answer:
+        """Return the single answer to a request; repeat the request once if the process dies."""
+        try:
+            (answer,) = self._answers(request, 1)
+        except _Died:
+            if staged is not None:
+                shutil.rmtree(staged, ignore_errors=True)
+            (answer,) = self._answers(request, 1)
+        return answer
+
+    def _answers(self, request: Request, count: int) -> Iterator[Answer]:
+        """Yield the answers of a process. Raises _NotDone at the first missing answer."""
+        with self._process() as process:
+            try:
+                process.send(request, self._seconds)
+                for _ in range(count):
+                    answer = process.receive(self._seconds)
+                    if isinstance(answer, Failed):
+                        _log_trace(answer)
+                        raise _NotDone(f"not scanned: {answer.reason}")
+                    yield answer
+            except TimeoutError:
+                raise _NotDone(f"not scanned: the limit of {self._seconds:g} s was exceeded") from None
+            except (OSError, EOFError, msgspec.MsgspecError):
+                if self._closed:
+                    raise InspectionStopped from None
+                raise _Died("not scanned: the process died") from None
+
+    @contextmanager
+    def _process(self) -> Iterator[Process]:
+        """Reserve a process for the block, and end it if the block raises."""
+        if not self._free.acquire(timeout=self._patience):
+            raise service_unavailable("The service is scanning other texts")
+        try:
+            process = self._taken()
+            try:
+                yield process
+            except BaseException:
+                self._put_back(process, is_usable=False)
+                raise
+            self._put_back(process, is_usable=True)
+        finally:
+            self._free.release()
+
+    def _taken(self) -> Process:
+        with self._lock:
+            process = self._idle.pop() if self._idle else None
+        if process is None and not self._closed:
+            process = Process(self._seconds, self._memory_bytes)
+        with self._lock:
+            if process is not None and not self._closed:
+                self._busy.add(process)
+                return process
+        if process is not None:
+            process.end()
+        raise InspectionStopped
+
+    def _put_back(self, process: Process, *, is_usable: bool) -> None:
+        with self._lock:
+            self._busy.discard(process)
+            is_kept = is_usable and not self._closed
+            if is_kept:
+                self._idle.append(process)
+        if not is_kept:
+            process.end()
+
+
+def not_scanned(problem: Exception) -> SkillFindings:
+    """Return the findings of a skill that could not be scanned: medium risk, so it never counts as harmless."""
+    return skill_findings([_finding("quality_warning", problem)])
+
+
+def _finding(kind: Kind, problem: Exception) -> Finding:
+    return Finding(kind=kind, severity="medium", rule="not-scanned", message=str(problem))
+
+
+def _found(answer: Answer) -> SkillFindings | OSError:
+    if isinstance(answer, StorageFailed):
+        return OSError(answer.number, answer.reason)
+    assert isinstance(answer, Scanned)
+    return answer.findings
+
+
+def _log_trace(failed: Failed) -> None:
+    if failed.trace:
+        _log.error("the scan failed: %s", failed.trace)

@@ -1,0 +1,1 @@
+"""Installs and upgrades skills from their origins."""

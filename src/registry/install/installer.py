@@ -1,0 +1,166 @@
+"""Installs the package of an origin as a skill, completely or not at all."""
+
+import os
+import threading
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from registry.catalog.installs import InstallRecord, installed_folder, put_install
+from registry.catalog.local_skills import SKILL_FILE
+from registry.db import Transaction
+from registry.domain.models import RESERVED_IDS, Skill, timestamp
+from registry.domain.origins import GitOrigin, GitRef, LocalOrigin, Origin, SourceOrigin
+from registry.errors import FieldError, conflict, forbidden, skill_not_found, validation_error
+from registry.install.parts import InstallParts
+from registry.install.staged_packages import Staged
+from registry.packages import Package
+from registry.skill_folder import placing_skill_folder
+
+
+class InstallOrder(msgspec.Struct, kw_only=True, frozen=True):
+    """The request to install a skill.
+
+    Args:
+        origin: The origin of the skill, of any kind.
+        commit: The commit of a repository, instead of the current one of its branch.
+        sha256: The required `tree_digest` of the files, in hexadecimal.
+        save: Whether to add the skill to the project's manifest.
+    """
+
+    origin: Origin
+    commit: str | None = None
+    sha256: str | None = None
+    save: bool = True
+
+
+class PackageLocation(NamedTuple):
+    """The location of a package. `source` lists it as `listed`, if it is from a source; `version` may be required."""
+
+    origin: Origin
+    source: str | None = None
+    listed: str | None = None
+    version: str | None = None
+
+
+class Installer:
+    """Installs packages below the skills directory."""
+
+    def __init__(self, parts: InstallParts) -> None:
+        self._parts = parts
+        self._packages = parts.packages
+        self._offers = parts.offers
+        self._local = parts.local
+        self._catalog = parts.catalog
+        self._project = parts.project
+        self._placing = threading.Lock()
+
+    def install(self, order: InstallOrder) -> Skill:
+        """Install a package and return the skill, which is searchable by then.
+
+        `warnings` of the skill include failures to update the project's files. Raises VALIDATION_ERROR with every
+        reason to refuse the package; SKILL_NOT_FOUND and NOT_FOUND if no source has it; CONFLICT if it is installed or
+        ambiguous; FORBIDDEN for folders that may not be read.
+        """
+        self._project.check()
+        located = self._locate(order.origin)
+        fetched_from = pinned(self._offers.reachable(located.origin), order.commit)
+        on_refused = partial(self._parts.notify_refused, located.listed)
+        with self._packages.staged(fetched_from, on_refused=on_refused) as staged:
+            _check_package(staged.package, located, order)
+            skill_id = self._place(staged, located)
+        saved = order.origin if order.save else None
+        if isinstance(saved, SourceOrigin):  # name the source, since another one may list the skill later
+            saved = SourceOrigin(source=located.source, skill=str(located.listed), version=located.version)
+        problems = self._project.record_install(skill_id, saved)
+        skill = self._catalog.get(skill_id)
+        return msgspec.structs.replace(skill, warnings=[*skill.warnings, *problems])
+
+    def _locate(self, origin: Origin) -> PackageLocation:
+        if isinstance(origin, LocalOrigin) and origin.editable and not self._packages.any_folder:
+            raise forbidden("A folder can be used in place only if the local profile listens on loopback")
+        if isinstance(origin, LocalOrigin):
+            self._refuse_own(self._packages.local_path(origin))
+            return PackageLocation(origin)
+        if not isinstance(origin, SourceOrigin):
+            return PackageLocation(origin)
+        offer = self._offers.find(origin.skill, origin.source)
+        folder = installed_folder(self._catalog.database, offer.source, offer.listed.id)
+        if folder is not None:
+            raise conflict(f"'{offer.skill_id}' is already installed as '{folder}'")
+        if offer.listed.origin is None:
+            raise conflict(f"Source '{offer.source}' lists '{offer.listed.id}' without an origin to install it from")
+        return PackageLocation(offer.listed.origin, offer.source, offer.listed.id, origin.version)
+
+    def _place(self, staged: Staged, located: PackageLocation) -> str:
+        """Move a staged package into place and record it; return its id."""
+        package = staged.package
+        folder = self._local.root / package.name
+        install = self._install(staged, located)
+        staged_folder = self._linked(package.folder, located.origin) if install.editable else package.folder
+        with self._placing:
+            with self._catalog.database.write() as transaction:
+                self._refuse_taken(transaction, folder)
+                put_install(transaction, folder.name, install)
+            with ExitStack() as undo, self._catalog.database.write() as transaction:
+                self._refuse_taken(transaction, folder)
+                put_install(transaction, folder.name, install)  # another process may have changed it meanwhile
+                undo.enter_context(placing_skill_folder(staged_folder, folder))
+                self._local.take(transaction, folder)
+                self._parts.notify_accepted(transaction, folder.name, package)
+        return folder.name
+
+    def _install(self, staged: Staged, located: PackageLocation) -> InstallRecord:
+        return InstallRecord(
+            origin=located.origin,
+            source=located.source,
+            listed=located.listed,
+            commit=staged.commit,
+            sha256=staged.package.digest,
+            pinned=located.version is not None,
+            installed_at=timestamp(self._parts.clock()),
+        )
+
+    def _linked(self, staged: Path, origin: Origin) -> Path:
+        """Return a link to the folder of an editable origin, beside the staged package. Raises VALIDATION_ERROR."""
+        target = self._packages.local_path(origin) if isinstance(origin, LocalOrigin) else staged
+        if not (target / SKILL_FILE).is_file():
+            raise validation_error(FieldError("origin.path", "must be the folder of one skill, to be used in place"))
+        link = staged.with_name("link")
+        link.symlink_to(target, target_is_directory=True)
+        return link
+
+    def _refuse_own(self, path: Path) -> None:
+        root = self._local.root
+        if path.is_relative_to(root) or root.is_relative_to(path):
+            raise validation_error(FieldError("origin.path", "must not contain, or be in, the skills directory"))
+
+    def _refuse_taken(self, transaction: Transaction, folder: Path) -> None:
+        if self._catalog.find(transaction, folder.name):
+            raise conflict(f"Skill '{folder.name}' is already installed")
+        if os.path.lexists(folder):
+            raise conflict(f"The skills directory already has a folder '{folder.name}'")
+
+
+def pinned(origin: Origin, commit: str | None) -> Origin:
+    """Return an origin pinned to a commit. Raises VALIDATION_ERROR if it is not a git repository."""
+    if commit is None:
+        return origin
+    if not isinstance(origin, GitOrigin):
+        raise validation_error(FieldError("commit", "applies to git repositories only"))
+    return msgspec.structs.replace(origin, ref=GitRef(commit=commit))
+
+
+def _check_package(package: Package, located: PackageLocation, order: InstallOrder) -> None:
+    if package.name in RESERVED_IDS:
+        raise validation_error(FieldError("package.SKILL.md", f"name: '{package.name}' is reserved"))
+    if located.version not in (None, package.version):
+        raise skill_not_found(f"{located.source}/{located.listed}", located.version)
+    if order.sha256 is not None and package.digest != f"sha256:{order.sha256}":
+        actual = package.digest.removeprefix("sha256:")
+        raise validation_error(
+            FieldError("sha256", f"the files have {actual}: they differ from those that were locked")
+        )

@@ -1,0 +1,111 @@
+"""Request and response bodies of install and upgrade. Servers and clients share them, so imports stay light."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from registry.domain.models import (
+    Description,
+    Name,
+    NewSkill,
+    NewSkillId,
+    SkillId,
+    SourceName,
+    SourceType,
+    Url,
+    Version,
+)
+from registry.domain.origins import CommitHash, Origin, Sha256
+
+Outcome = Literal["updated", "would_update", "up_to_date", "immutable", "error"]
+
+OfferedId = Annotated[
+    str,
+    Meta(
+        pattern=r"^[a-z0-9][a-z0-9_.-]{0,79}(?:/[a-z0-9][a-z0-9_.-]{0,79})?$(?!\n)",
+        extra={"rule": "must be an id as a source lists it, or as search answers it"},
+    ),
+]
+
+
+class _Install(msgspec.Struct, kw_only=True):
+    """What every installation may say besides where the skill comes from."""
+
+    commit: CommitHash | None = None
+    sha256: Sha256 | None = None
+    save: bool = True
+
+
+class _FromOrigin(_Install, kw_only=True):
+    origin: Origin | str
+
+
+class _FromSource(_Install, kw_only=True):
+    skill_id: OfferedId
+    source_name: SourceName
+    version: Version | None = None
+
+
+class _FromUrl(_Install, kw_only=True):
+    source_url: Url
+    source_type: SourceType
+    source_branch: Url | None = None
+    editable: bool = False
+
+
+class SkillRequest(NewSkill, kw_only=True):
+    """The body that makes a skill.
+
+    With `origin`, an object or one string that says which, it is installed from there; with `skill_id` and
+    `source_name` from that source; in the local profile with `source_url` and `source_type` from that URL or folder.
+    Otherwise it is created, for which `id`, `name`, `description` and `version` are required. Of an installation
+    `commit` and `sha256` say which state it must be, and `save: false` keeps it out of the project's manifest.
+    """
+
+    id: NewSkillId | UnsetType = UNSET  # type: ignore[assignment]
+    name: Name | UnsetType = UNSET  # type: ignore[assignment]
+    description: Description | UnsetType = UNSET  # type: ignore[assignment]
+    version: Version | UnsetType = UNSET  # type: ignore[assignment]
+    origin: Origin | str | UnsetType = UNSET
+    skill_id: OfferedId | UnsetType = UNSET
+    source_name: SourceName | UnsetType = UNSET
+    commit: CommitHash | None = None
+    sha256: Sha256 | None = None
+    save: bool = True
+
+    @staticmethod
+    def rules_for(value: Any) -> type[msgspec.Struct]:
+        """Return the type whose rules a body must keep: what is there says what is asked for."""
+        sent = value.keys() if isinstance(value, dict) else set()
+        if "origin" in sent:
+            return _FromOrigin
+        if sent & {"skill_id", "source_name"}:
+            return _FromSource
+        if sent >= {"source_url", "source_type"} and not sent & {"id", "name", "description"}:
+            return _FromUrl
+        return NewSkill
+
+
+class UpgradeBody(msgspec.Struct, kw_only=True):
+    """The body of an upgrade: of one skill or of all; `check` changes nothing; `version` is the only one taken."""
+
+    skill_id: SkillId | None = None
+    check: bool = False
+    version: Version | None = None
+
+
+class UpgradeResult(msgspec.Struct, kw_only=True):
+    """How it went with one skill. `resolved_version` is the one it has, or would have, afterwards."""
+
+    id: str
+    outcome: Outcome
+    reason: str | None = None
+    resolved_version: str | None = None
+
+
+class UpgradeData(msgspec.Struct, kw_only=True):
+    """How it went with each skill; `upgraded` is how many were changed."""
+
+    upgraded: int
+    results: list[UpgradeResult]

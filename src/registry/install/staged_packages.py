@@ -1,0 +1,120 @@
+"""Fetches packages from their origins, validates them, and stages them beside the installed skills."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from registry.config.settings import Settings
+from registry.domain.file_names import shown
+from registry.domain.hosts import is_loopback_host
+from registry.domain.origins import LocalOrigin, Origin
+from registry.errors import FieldError, RegistryError, forbidden, validation_error
+from registry.inspection import Inspector
+from registry.outbound import OutboundError
+from registry.packages import Package, PackageRefused
+from registry.runtime.atomic_files import sync_tree, temporary_path
+from registry.skill_folder import find_skill_folders
+from registry.sources.fetching import Fetched, Fetcher
+
+_SHOWN_FOLDERS = 5
+
+
+class Staged(NamedTuple):
+    """A package on disk, in the file system of the skills directory, and its commit."""
+
+    package: Package
+    commit: str | None
+
+
+class StagedPackages:
+    """Fetches and stages packages. A package that is refused or not used leaves no files.
+
+    Args:
+        root: The skills directory.
+        fetcher: Fetches packages from remote origins.
+        inspector: Reads and scans the packages.
+        settings: Decide which folders of this machine may be read.
+    """
+
+    def __init__(self, root: Path, fetcher: Fetcher, inspector: Inspector, settings: Settings) -> None:
+        self._root = root
+        self._fetcher = fetcher
+        self._inspector = inspector
+        self._settings = settings
+
+    @contextmanager
+    def staged(self, origin: Origin, *, on_refused: Callable[[PackageRefused], None] | None = None) -> Iterator[Staged]:
+        """Yield the staged package of an origin. Raises VALIDATION_ERROR with every fault of the package, OSError.
+
+        `on_refused` is called before the error is raised.
+        """
+        folder = temporary_path(self._root, "install-")
+        folder.mkdir()
+        try:
+            with self._fetched(origin) as fetched:
+                try:
+                    package, _ = self._inspector.read_package(fetched.path, folder / "package")
+                except PackageRefused as refusal:
+                    if on_refused is not None:
+                        on_refused(refusal)
+                    raise refusal_error(refusal, fetched.path) from None
+            sync_tree(package.folder)
+            yield Staged(package, fetched.commit)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    @contextmanager
+    def _fetched(self, origin: Origin) -> Iterator[Fetched]:
+        if isinstance(origin, LocalOrigin):
+            yield Fetched(None, self.local_path(origin))
+            return
+        try:
+            with self._fetcher.fetching(origin) as fetched:
+                yield fetched
+        except OutboundError as error:
+            raise validation_error(FieldError("origin", str(error))) from None
+
+    def local_path(self, origin: LocalOrigin) -> Path:
+        """Return the folder or file of a local origin. Relative paths start at the project's folder.
+
+        Raises FORBIDDEN if it may not be read, VALIDATION_ERROR if it does not exist.
+        """
+        path = (self._settings.project.file.parent / origin.path).resolve()
+        roots = [root.resolve() for root in self._settings.install.allowed_roots]
+        if not self.any_folder and not any(path.is_relative_to(root) for root in roots):
+            raise forbidden(
+                "Folders of this machine can be installed only if the local profile listens on loopback, or below "
+                "install.allowed_roots"
+            )
+        if not path.is_dir() and not path.is_file():
+            raise validation_error(FieldError("origin.path", "does not exist, or is not a folder or file"))
+        return path
+
+    @property
+    def any_folder(self) -> bool:
+        """Whether any folder may be installed, since all callers are on this machine."""
+        return self._settings.profile == "local" and is_loopback_host(self._settings.server.host)
+
+
+def refusal_error(refusal: PackageRefused, fetched: Path) -> RegistryError:
+    """Return the error for a refused package: a field error for each finding, with its file, kind and rule."""
+    faults = [
+        FieldError(
+            f"package.{finding.file}" if finding.file else "package",
+            f"{finding.message} ({finding.kind}: {finding.rule})",
+        )
+        for finding in refusal.findings
+    ]
+    if {finding.rule for finding in refusal.findings} & {"no-skill-file", "several-skills"} and fetched.is_dir():
+        faults += _hints(fetched)
+    return validation_error(*faults)
+
+
+def _hints(fetched: Path) -> Iterator[FieldError]:
+    folders = [folder.relative_to(fetched).as_posix() for folder in find_skill_folders(fetched)]
+    if folders:
+        more = ", …" if len(folders) > _SHOWN_FOLDERS else ""
+        names = ", ".join(shown(folder) for folder in folders[:_SHOWN_FOLDERS])
+        yield FieldError("origin.subdir", f"must name one of the skills: {names}{more}")

@@ -1,0 +1,195 @@
+"""Upgrades installed skills: fetches them again from the same origin, and replaces their folders."""
+
+import logging
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+
+import msgspec
+
+from registry.catalog.installs import InstallRecord, find_install, put_install
+from registry.catalog.store import Stored
+from registry.domain.models import timestamp, version_parts
+from registry.domain.origins import GitOrigin, LocalOrigin, Origin
+from registry.errors import FieldError, RegistryError, conflict, validation_error
+from registry.install.parts import InstallParts
+from registry.install.schemas import Outcome, UpgradeBody, UpgradeData, UpgradeResult
+from registry.install.staged_packages import Staged
+from registry.outbound import OutboundError
+from registry.packages import Package
+from registry.packages.update_diff import Footprint, update_notes
+from registry.skill_folder import replacing_skill_folder, tree_digest
+from registry.sources.fetching import Fetcher
+
+_log = logging.getLogger("registry.install")
+
+_CHANGED_MEANWHILE = "it was changed during the upgrade: try again"
+
+
+class _Immutable(Exception):
+    """A skill must not be changed; the message says why."""
+
+
+class Upgrader:
+    """Upgrades installed skills independently. A failure is part of the result of its skill.
+
+    `fetcher` returns the current commit of a branch.
+    """
+
+    def __init__(self, parts: InstallParts, fetcher: Fetcher) -> None:
+        self._parts = parts
+        self._fetcher = fetcher
+        self._packages = parts.packages
+        self._offers = parts.offers
+        self._local = parts.local
+        self._catalog = parts.catalog
+        self._project = parts.project
+
+    def run(self, body: UpgradeBody, progress: Callable[[int, int], None] = lambda done, total: None) -> UpgradeData:
+        """Upgrade one skill or all. Raises SKILL_NOT_FOUND, CONFLICT if it is not installed, VALIDATION_ERROR."""
+        if body.version is not None and body.skill_id is None:
+            raise validation_error(FieldError("version", "applies to a single skill only: send skill_id too"))
+        self._project.check()
+        selected = self._selected(body.skill_id)
+        latest: dict[Origin, str] = {}
+        results = []
+        for done, stored in enumerate(selected):
+            progress(done, len(selected))
+            results.append(self._result(stored, body, latest))
+        progress(len(selected), len(selected))
+        return UpgradeData(upgraded=sum(result.outcome == "updated" for result in results), results=results)
+
+    def _selected(self, skill_id: str | None) -> list[Stored]:
+        installed = self._catalog.installed()
+        if skill_id is None:
+            return installed
+        if not self._catalog.is_folder(skill_id):
+            raise conflict(f"Skill '{skill_id}' is not installed")
+        return [stored for stored in installed if stored.skill.id == skill_id]
+
+    def _result(self, stored: Stored, body: UpgradeBody, latest: dict[Origin, str]) -> UpgradeResult:
+        result = UpgradeResult(id=stored.skill.id, outcome="error", resolved_version=stored.skill.version)
+        install = find_install(self._catalog.database, str(stored.folder))
+        try:
+            result.outcome, result.resolved_version = self._upgrade(stored, install, body, latest)
+        except _Immutable as reason:
+            result.outcome, result.reason = "immutable", str(reason)
+        except RegistryError as error:
+            result.reason = "; ".join(fault.message for fault in error.details) or error.message
+        except OutboundError as error:
+            result.reason = str(error)
+        except OSError as error:
+            if self._is_changed_by_another(stored, install):
+                result.outcome, result.reason = "immutable", _CHANGED_MEANWHILE
+            else:
+                _log.exception("cannot upgrade skill %s", stored.skill.id)
+                result.reason = f"it cannot be read or written: {error.strerror or type(error).__name__}"
+        return result
+
+    def _is_changed_by_another(self, stored: Stored, install: InstallRecord | None) -> bool:
+        """Return whether another upgrade of the folder is running, or has just ended."""
+        current = find_install(self._catalog.database, str(stored.folder))
+        return current != install or (current is not None and current.following is not None)
+
+    def _upgrade(
+        self, stored: Stored, install: InstallRecord | None, body: UpgradeBody, latest: dict[Origin, str]
+    ) -> tuple[Outcome, str]:
+        install = self._changeable(stored, install, body.version)
+        following = msgspec.structs.replace(install, origin=self._origin_now(install), following=None)
+        origin = self._offers.reachable(following.origin)
+        is_same_target = following.origin == install.origin and body.version in (None, stored.skill.version)
+        if is_same_target and isinstance(origin, GitOrigin) and self._latest(origin, latest) == install.commit:
+            return "up_to_date", stored.skill.version
+        on_refused = None if body.check else partial(self._parts.notify_refused, stored.skill.id)
+        with self._packages.staged(origin, on_refused=on_refused) as staged:
+            package = staged.package
+            if package.digest == install.sha256 and body.version in (None, package.version):
+                return "up_to_date", stored.skill.version
+            _check_successor(package, stored, body.version)
+            if body.check:
+                return "would_update", package.version
+            self._replace(stored, install, following, staged)
+        self._project.record_upgrade(stored.skill.id, package.version)
+        return "updated", package.version
+
+    def _latest(self, origin: GitOrigin, cache: dict[Origin, str]) -> str:
+        """Return the current commit of a repository. Each repository is requested once in a run."""
+        repository = msgspec.structs.replace(origin, subdir=None)
+        if repository not in cache:
+            cache[repository] = self._fetcher.latest(repository)
+        return cache[repository]
+
+    def _changeable(self, stored: Stored, install: InstallRecord | None, version: str | None) -> InstallRecord:
+        """Return the install record of a skill. Raises _Immutable if the skill must not be changed."""
+        if install is None:
+            raise _Immutable("it was not installed by the registry")
+        if install.editable:
+            raise _Immutable("it is editable: its folder is used in place")
+        ref = install.origin.ref if isinstance(install.origin, GitOrigin) and install.source is None else None
+        if ref is not None and (pin := ref.tag or ref.commit):
+            raise _Immutable(f"it is pinned to the {'tag' if ref.tag else 'commit'} {pin}")
+        if version is None and install.pinned:
+            raise _Immutable(f"it is pinned to version {stored.skill.version}")
+        if version is None and (required := self._project.required_version(stored.skill.id)):
+            raise _Immutable(f"the manifest requires version {required}")
+        if tree_digest(self._local.root / str(stored.folder)) != install.sha256:
+            raise _Immutable("its files were changed locally since the installation")
+        return install
+
+    def _origin_now(self, install: InstallRecord) -> Origin:
+        """Return the current origin of a skill in its source. Raises CONFLICT if the source has moved it."""
+        if install.source is None or install.listed is None:
+            return install.origin
+        offer = self._offers.of(install.source, install.listed)
+        if offer is None or offer.listed.origin is None:
+            raise conflict(f"source '{install.source}' does not list it any more")
+        if _place(offer.listed.origin) != _place(install.origin):
+            raise conflict(
+                f"source '{install.source}' lists it at another place now: uninstall it, then install it again"
+            )
+        return offer.listed.origin
+
+    def _replace(self, stored: Stored, install: InstallRecord, following: InstallRecord, staged: Staged) -> None:
+        """Replace a skill by a package. Raises _Immutable if the folder or its record was changed meanwhile."""
+        package = staged.package
+        folder = self._local.root / str(stored.folder)
+        notes = update_notes(Footprint.of(folder), Footprint.of(package.folder), stored.skill.version)
+        following = msgspec.structs.replace(
+            following,
+            commit=staged.commit,
+            sha256=package.digest,
+            notes=notes,
+            installed_at=timestamp(self._parts.clock()),
+        )
+        announced = msgspec.structs.replace(install, following=following)
+        with self._catalog.database.write() as transaction:
+            if find_install(transaction, folder.name) != install:
+                raise _Immutable(_CHANGED_MEANWHILE)
+            put_install(transaction, folder.name, announced)
+        with ExitStack() as undo, self._catalog.database.write() as transaction:
+            current = self._catalog.get_for_update(transaction, stored.skill.id, None)
+            if find_install(transaction, folder.name) != announced or tree_digest(folder) != install.sha256:
+                raise _Immutable(_CHANGED_MEANWHILE)
+            put_install(transaction, folder.name, following)
+            undo.enter_context(replacing_skill_folder(package.folder, folder))
+            self._local.take(transaction, folder)
+            self._catalog.note_changes(transaction, current.key, package.version, [note.message for note in notes])
+            self._parts.notify_accepted(transaction, stored.skill.id, package)
+
+
+def _place(origin: Origin) -> tuple[str, str | None]:
+    """Return the part of an origin that must not change: its kind and URL or path, not its branch or folder."""
+    kind = origin.__struct_config__.tag
+    return str(kind), origin.path if isinstance(origin, LocalOrigin) else getattr(origin, "url", None)
+
+
+def _check_successor(package: Package, stored: Stored, version: str | None) -> None:
+    """Raise CONFLICT if a package cannot replace the skill."""
+    if package.name != stored.folder:
+        raise conflict(f"the package at its origin now has the name '{package.name}'")
+    if version is not None and package.version != version:
+        raise conflict(f"its origin has version {package.version}, not {version}")
+    if version is None and version_parts(package.version) < version_parts(stored.skill.version):
+        raise conflict(
+            f"its origin has version {package.version}, older than {stored.skill.version}: request it by version"
+        )

@@ -1,0 +1,1 @@
+"""Tools for operators: backup and consistency checks."""

@@ -1,0 +1,194 @@
+"""An online backup of everything a service stores on its machine.
+
+The order of the copies makes them consistent. Pending uploads and the database are copied as of one moment, while
+writers wait. Packages and skills are copied after that: the service stores a package before the database records it,
+and never changes or removes it; the next start scans the folders of local skills, which are their source of truth.
+"""
+
+import contextlib
+import hashlib
+import os
+import shutil
+import stat
+from pathlib import Path
+from typing import NamedTuple
+
+from registry.auth.secret import SECRET_FILE
+from registry.config.settings import DATABASE_FILE, Settings
+from registry.database import sqlite
+from registry.project.lock_file import LOCK_FILE
+from registry.publish.service import FOLDER as UPLOADS
+from registry.runtime.atomic_files import TEMPORARY_PREFIX, sync_folder, temporary_path
+from registry.skill_folder import find_skill_folders, tree_digest
+from registry.transparency.checkpoint import KEY_FILE
+
+SUMS = "SHA256SUMS"
+"""The file with the checksums of a backup, for `sha256sum --check`."""
+
+_MAX_TRIES = 5
+
+
+class BackupFailed(Exception):
+    """The backup was not created; the message says why."""
+
+
+class BackedUp(NamedTuple):
+    """The content of a backup. `bytes` is the size of all files. `has_database` is false for a PostgreSQL catalog."""
+
+    has_database: bool
+    packages: int
+    skills: int
+    files: int
+    bytes: int
+
+
+def backup(settings: Settings, target: Path) -> BackedUp:
+    """Write a backup to `target`, a new folder, which appears only when it is complete.
+
+    It contains `data` (the data directory), `packages` (`blobs.dir`), `skills` (the skills directory) and `project`
+    (the manifest and the lock). Raises BackupFailed, DatabaseError, OSError.
+    """
+    if os.path.lexists(target):
+        raise BackupFailed(f"{target} already exists: choose a new folder for the backup")
+    temporary = temporary_path(target.parent, "backup-")
+    temporary.mkdir(mode=0o700)
+    try:
+        summary = _Backup(settings, temporary).write()
+        os.sync()  # all content must be on disk before the final name
+        temporary.rename(target)
+        sync_folder(target.parent)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    return summary
+
+
+class _Backup:
+    def __init__(self, settings: Settings, target: Path) -> None:
+        self._settings = settings
+        self._target = target
+        self._data = target / "data"
+
+    def write(self) -> BackedUp:
+        self._data.mkdir()
+        for name in (SECRET_FILE, KEY_FILE):
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copy2(self._settings.data_dir / name, self._data / name)
+        has_database = self._copy_database()
+        packages = self._copy_packages()
+        skills = self._copy_skills()
+        self._copy_project()
+        files, size = _write_sums(self._target)
+        return BackedUp(has_database, packages, skills, files, size)
+
+    def _copy_database(self) -> bool:
+        path = self._settings.database_path
+        if path is not None and not path.is_file():
+            raise BackupFailed(f"{path} does not exist: set --data-dir to the data directory of the service")
+        with _PendingUploads(self._settings.data_dir / UPLOADS) as uploads:
+            if path is not None:
+                sqlite.backup(path, self._data / DATABASE_FILE, uploads.hold)
+            else:
+                uploads.hold()
+            uploads.copy_to(self._data / UPLOADS)
+        return path is not None
+
+    def _copy_packages(self) -> int:
+        source = self._settings.blobs.dir
+        if source is None or self._settings.s3.bucket is not None or not source.is_dir():
+            return 0
+        keys = sorted(path.relative_to(source) for path in source.rglob("*.zip") if path.is_file())
+        for key in keys:
+            (self._target / "packages" / key).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source / key, self._target / "packages" / key)
+        return len(keys)
+
+    def _copy_skills(self) -> int:
+        root, copies = self._settings.skills_dir, self._target / "skills"
+        count = 0
+        for folder in find_skill_folders(root):
+            copy = copies / folder.relative_to(root)
+            if copy.exists() or _copy_skill(folder, copy):  # a nested skill is copied with the outer one
+                count += 1
+        return count
+
+    def _copy_project(self) -> None:
+        manifest = self._settings.project.file
+        for source in (manifest, manifest.with_name(LOCK_FILE)):
+            if source.is_file():
+                (self._target / "project").mkdir(exist_ok=True)
+                shutil.copy2(source, self._target / "project" / source.name)
+
+
+class _PendingUploads:
+    """The uploads of unfinished jobs. A hard link keeps each one until it is copied."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._links: dict[str, Path] = {}
+
+    def __enter__(self) -> "_PendingUploads":
+        return self
+
+    def hold(self) -> None:
+        for upload in self._folder.glob("[!.]*.zip"):
+            link = temporary_path(self._folder, "backup-")
+            with contextlib.suppress(FileNotFoundError):
+                os.link(upload, link)
+                self._links[upload.name] = link
+
+    def copy_to(self, target: Path) -> None:
+        target.mkdir()
+        for name, link in self._links.items():
+            shutil.copy2(link, target / name)
+
+    def __exit__(self, *_: object) -> None:
+        for link in self._links.values():
+            link.unlink(missing_ok=True)
+
+
+def _copy_skill(folder: Path, copy: Path) -> bool:
+    """Copy a consistent state of a skill; return false if the skill is gone. Raises BackupFailed."""
+    for _ in range(_MAX_TRIES):
+        reason = "it keeps changing: stop whatever writes to it, and try again"
+        try:
+            before = tree_digest(folder)
+            shutil.copytree(folder, copy, symlinks=True, ignore=_excluded)
+            if tree_digest(folder) == before:
+                return True
+        except OSError as error:  # also for a file that was removed meanwhile
+            reason = error.args[0][0][2] if isinstance(error, shutil.Error) else str(error.strerror)
+        shutil.rmtree(copy, ignore_errors=True)
+        if not folder.exists():
+            return False
+    raise BackupFailed(f"the skill {folder.name} cannot be copied: {reason}")
+
+
+def _excluded(folder: str, names: list[str]) -> set[str]:
+    """Return the names that are not part of a skill: git history, temporary files, devices and sockets."""
+    return {
+        name
+        for name in names
+        if name == ".git" or name.startswith(TEMPORARY_PREFIX) or not _is_copied(os.lstat(f"{folder}/{name}").st_mode)
+    }
+
+
+def _is_copied(mode: int) -> bool:
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)
+
+
+def _write_sums(target: Path) -> tuple[int, int]:
+    """Write the checksums of all files; return the number of files and their total size in bytes."""
+    files = sorted(path for path in target.rglob("*") if path.is_file() and not path.is_symlink())
+    with (target / SUMS).open("w", encoding="utf-8", errors="surrogateescape") as sums:
+        for path in files:
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            sums.write(_sum_line(digest, str(path.relative_to(target))))
+    return len(files), sum(path.stat().st_size for path in files)
+
+
+def _sum_line(digest: str, name: str) -> str:
+    """Return a line in the format of `sha256sum`, where a leading backslash marks an escaped name."""
+    escaped = name.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    return f"{'' if escaped == name else chr(92)}{digest}  {escaped}\n"

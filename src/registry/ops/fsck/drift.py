@@ -1,0 +1,50 @@
+"""The result of a check: a difference between two stores, and the repair of the derived one."""
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from registry.domain.file_names import shown
+
+Area = Literal["rows", "blobs", "words", "vectors", "index", "log"]
+
+REPAIR = "run it with --repair"
+
+Repair = Callable[[], None]
+"""Rebuilds one thing from the current source of truth. It is idempotent."""
+
+
+class Drift(msgspec.Struct, kw_only=True, frozen=True):
+    """One difference: `thing` is the object, `problem` what is wrong with it, `advice` what to do."""
+
+    area: Area
+    thing: str
+    problem: str
+    advice: str
+    repairable: bool
+
+
+class Discrepancy(NamedTuple):
+    """A difference and its repair; None if a source of truth itself is missing or inconsistent."""
+
+    drift: Drift
+    repair: Repair | None
+
+
+class CannotCheck(Exception):
+    """An area cannot be checked; the message says why."""
+
+
+def derived(area: Area, thing: str, problem: str, repair: Repair) -> Discrepancy:
+    """Return a difference in derived data, which can be rebuilt."""
+    return Discrepancy(Drift(area=area, thing=shown(thing), problem=problem, advice=REPAIR, repairable=True), repair)
+
+
+def lost(area: Area, thing: str, problem: str, advice: str) -> Discrepancy:
+    """Return a difference that cannot be repaired automatically."""
+    return Discrepancy(Drift(area=area, thing=shown(thing), problem=problem, advice=advice, repairable=False), None)
+
+
+BACKUP = "restore it from a backup, the only other copy"
+EVIDENCE = "the log was changed: compare it with checkpoints that others have saved, then restore a backup"

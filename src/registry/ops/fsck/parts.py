@@ -1,0 +1,66 @@
+"""The stores of one catalog, opened for the checks without starting a service."""
+
+import datetime
+from pathlib import Path
+
+from registry.blobs import BlobStore, BlobUnavailable, configured_store
+from registry.catalog.documents import CatalogDocuments
+from registry.catalog.local_skills import LocalSkills
+from registry.catalog.store import Catalog, Clock
+from registry.config.settings import Settings
+from registry.db import Database
+from registry.inspection import Inspector
+from registry.ops.fsck.drift import CannotCheck
+from registry.publish.git_index import GitIndex
+from registry.publish.index_files import IndexFiles
+from registry.publish.published import PublishedVersions
+from registry.publish.service import git_index
+from registry.transparency.log import TransparencyLog
+
+
+class Parts:
+    """The stores of a catalog. `alone` means that no service uses the data directory."""
+
+    def __init__(self, settings: Settings, database: Database, clock: Clock, *, alone: bool) -> None:
+        self.settings = settings
+        self.database = database
+        self.alone = alone
+        self._clock = clock
+        self.documents = CatalogDocuments(database)
+        self.catalog = Catalog(database, clock)
+        self._inspector = Inspector(settings.limits)
+        self.local = LocalSkills(settings.skills_dir.resolve(), self.catalog, self._inspector)
+        self.log = TransparencyLog(database, clock)
+        self.published = PublishedVersions(database, self.catalog, self.log)
+        self.index_files = IndexFiles.configured(self.published, settings)
+
+    def close(self) -> None:
+        """End the process that repairs may have started for scans."""
+        self._inspector.close()
+
+    def now(self) -> datetime.datetime:
+        """Return the current time."""
+        return self._clock()
+
+    def run(self, sql: str) -> None:
+        """Run one statement in its own transaction."""
+        with self.database.write() as transaction:
+            transaction.execute(sql)
+
+    @property
+    def index_folders(self) -> list[Path]:
+        """The folders of index files, one for each worker, also of earlier ones."""
+        root = self.settings.data_dir / "indexes"
+        return [root, *sorted(root.glob("worker-*"))]
+
+    def store(self) -> BlobStore:
+        """Return the package store. Raises CannotCheck if none is configured."""
+        try:
+            return configured_store(self.settings)
+        except BlobUnavailable as error:
+            raise CannotCheck(f"{error}, as for the service") from None
+
+    def clone(self) -> GitIndex | None:
+        """Return the clone of the index, or None if there is none yet."""
+        index = git_index(self.settings)
+        return index if index.is_cloned() else None

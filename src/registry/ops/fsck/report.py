@@ -1,0 +1,94 @@
+"""Runs all checks and reports their results."""
+
+import functools
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
+
+import msgspec
+
+from registry.indexing.active_space import serving_space
+from registry.ops.fsck import blobs, folders, index, log, skills, snapshots, vectors, versions, words
+from registry.ops.fsck.drift import CannotCheck, Discrepancy, Drift, Repair
+from registry.ops.fsck.parts import Parts
+
+Check = Callable[[Parts], Iterator[Discrepancy]]
+
+CHECKS: Mapping[str, Check] = MappingProxyType(
+    {
+        "skills": skills.check,
+        "folders": folders.check,
+        "versions": versions.check,
+        "packages": blobs.check,
+        "words indexes": words.check,
+        "vectors": vectors.check,
+        "vector snapshots": snapshots.check,
+        "git index": index.check,
+        "transparency log": log.check,
+    }
+)
+"""The checks in order: each one relies on data that an earlier one has checked and repaired."""
+
+
+class Report(msgspec.Struct, kw_only=True):
+    """The result of all checks. `unchecked` has the reason for each check that could not run.
+
+    `repaired` are the differences that a repair removed. `to_embed` and `to_push` count pending work of the service,
+    which is not a difference.
+    """
+
+    drift: list[Drift]
+    repaired: list[Drift]
+    unchecked: dict[str, str]
+    to_embed: int
+    to_push: int
+
+
+def inspect(parts: Parts, *, repair: bool = False, recheck_seconds: float = 1.0) -> Report:
+    """Run every check and return the differences; with `repair`, rebuild derived data and check it again.
+
+    If others may be writing, a difference counts only if it still exists `recheck_seconds` later.
+    """
+    find = functools.partial(_find, parts, recheck_seconds=recheck_seconds)
+    drift: list[Drift] = []
+    repaired: list[Drift] = []
+    unchecked: dict[str, str] = {}
+    for name, check in CHECKS.items():
+        try:
+            differences = find(check)
+            if repair and any(differences.values()):
+                before = differences
+                _rebuild(before.values())
+                differences = find(check)
+                repaired += [difference for difference in before if difference not in differences]
+            drift += differences
+        except CannotCheck as reason:
+            unchecked[name] = str(reason)
+    return Report(
+        drift=drift, repaired=repaired, unchecked=unchecked, to_embed=_to_embed(parts), to_push=_to_push(parts)
+    )
+
+
+def _find(parts: Parts, check: Check, *, recheck_seconds: float) -> dict[Drift, Repair | None]:
+    """Return the differences that a check finds, twice if others may be writing."""
+    differences = dict(check(parts))
+    if differences and not (parts.alone and parts.settings.database_path):
+        time.sleep(recheck_seconds)
+        again = dict(check(parts))
+        differences = {drift: repair for drift, repair in again.items() if drift in differences}
+    return differences
+
+
+def _rebuild(repairs: Iterable[Repair | None]) -> None:
+    for repair in repairs:
+        if repair is not None:
+            repair()
+
+
+def _to_embed(parts: Parts) -> int:
+    space = serving_space(parts.database)
+    return parts.documents.stale_count(space) if space else 0
+
+
+def _to_push(parts: Parts) -> int:
+    return int(parts.database.read("select count(*) from index_files where pushed < wanted")[0][0])

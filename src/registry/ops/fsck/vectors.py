@@ -1,0 +1,78 @@
+"""Checks the vectors: each has a document and a known space, and is a unit vector of the space's dimension."""
+
+import functools
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from embeddings import EmbeddingUnavailable
+from registry.indexing.active_space import ActiveSpace
+from registry.ops.fsck.drift import CannotCheck, Discrepancy, derived, lost
+from registry.ops.fsck.parts import Parts
+from registry.ops.fsck.snapshots import drop_snapshots
+
+_BATCH_ROWS = 2000
+_LENGTH_TOLERANCE = 1e-3
+_MAX_NAMES = 5
+_ORPHANED = "not exists (select 1 from documents d where d.key = vectors.key and d.gone = 0)"
+
+
+def check(parts: Parts) -> Iterator[Discrepancy]:
+    """Yield vectors that are not needed, and invalid ones."""
+    dimensions = _dimensions(parts)
+    strays = f"select space, count(*) from vectors where {_ORPHANED} group by space order by space"
+    for space, count in parts.database.read(strays):
+        repair = functools.partial(parts.run, f"delete from vectors where {_ORPHANED}")
+        yield derived("vectors", space, f"there are vectors of {count} removed documents", repair)
+    for space in parts.documents.spaces():
+        if space in dimensions:
+            yield from _of_space(parts, space, dimensions[space])
+        elif dimensions and space not in parts.documents.filling():
+            advice = "run 'skill-registry reindex' with the settings of the service to remove them"
+            yield lost("vectors", space, "no model in use has this space", advice)
+
+
+def _dimensions(parts: Parts) -> dict[str, int]:
+    try:
+        spaces = ActiveSpace(parts.database, parts.settings)
+    except EmbeddingUnavailable as error:
+        raise CannotCheck(str(error)) from None
+    try:
+        return spaces.dimensions()
+    finally:
+        if spaces.embedder is not None:
+            spaces.embedder.close()
+
+
+def _of_space(parts: Parts, space: str, dimension: int) -> Iterator[Discrepancy]:
+    damaged = list(_damaged(parts, space, dimension))
+    if damaged:
+        names = [skill_id for skill_id, _ in parts.documents.cards(damaged[:_MAX_NAMES]).values()]
+        shown = ", ".join(names) + (", …" if len(damaged) > _MAX_NAMES else "")
+        problem = f"{len(damaged)} of its vectors are not unit vectors of {dimension} numbers: {shown}"
+        yield derived("vectors", space, problem, functools.partial(_remove_vectors, parts, space, damaged))
+
+
+def _damaged(parts: Parts, space: str, dimension: int) -> Iterator[int]:
+    last = 0
+    sql = "select key, vector from vectors where space = ? and key > ? order by key limit ?"
+    while rows := parts.database.read(sql, (space, last, _BATCH_ROWS)):
+        yield from (key for key, vector in rows if not _is_sound(vector, dimension))
+        last = rows[-1][0]
+
+
+def _is_sound(vector: bytes, dimension: int) -> bool:
+    if len(vector) != dimension * np.dtype(np.float32).itemsize:
+        return False
+    length = float(np.linalg.norm(np.frombuffer(vector, np.float32).astype(np.float64)))
+    return abs(length - 1.0) <= _LENGTH_TOLERANCE  # false for NaN too
+
+
+def _remove_vectors(parts: Parts, space: str, keys: Iterable[int]) -> None:
+    """Remove vectors, so that their documents are embedded again, and the snapshots that contain them."""
+    with parts.database.write() as transaction:
+        for key in keys:
+            transaction.execute("delete from vectors where space = ? and key = ?", (space, key))
+            # A new change number makes the embedding process look at the document again.
+            transaction.execute("update documents set number = ? where key = ?", (transaction.next_number(), key))
+    drop_snapshots(parts, space)

@@ -1,0 +1,64 @@
+"""The lock entries of the installed skills."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from registry.catalog.installs import find_install
+from registry.catalog.store import Catalog, Stored
+from registry.domain.origins import LocalOrigin
+from registry.project.lock_file import LockedSkill, LockFileError
+from registry.project.manifest import Manifest
+from registry.skill_folder import UnreadableSkill, read_skill_folder
+
+
+def locked_skills(
+    catalog: Catalog, skills_dir: Path, manifest: Manifest | None, previous: Iterable[LockedSkill]
+) -> Iterator[LockedSkill]:
+    """Yield the lock entries of the installed skills in their current state; `previous` are those of the existing lock.
+
+    Raises LockFileError if a skill cannot be read.
+    """
+    entries = list(previous)
+    for stored in catalog.installed():
+        yield locked_skill(catalog, stored, skills_dir, manifest, entries)
+
+
+def locked_skill(
+    catalog: Catalog, stored: Stored, skills_dir: Path, manifest: Manifest | None, previous: Iterable[LockedSkill]
+) -> LockedSkill:
+    """Return the lock entry of one installed skill in its current state.
+
+    An unchanged installation has the origin and commit it was fetched from. Otherwise the origin is the first of: that
+    in the manifest, that in `previous` if the files are unchanged, and the folder. The commit of `previous` stays only
+    if the files and the origin are unchanged. Raises LockFileError if the skill cannot be read.
+    """
+    entry = _locked(stored, skills_dir)
+    install = find_install(catalog.database, entry.path)
+    if install is not None and install.sha256.removeprefix("sha256:") == entry.sha256:
+        return msgspec.structs.replace(entry, origin=install.origin, commit=install.commit)
+    same = (known for known in previous if (known.id, known.sha256) == (entry.id, entry.sha256))
+    earlier = next(same, entry)
+    declared = manifest.dependencies[entry.id].origin if manifest and entry.id in manifest.dependencies else None
+    origin = declared or earlier.origin
+    commit = earlier.commit if origin == earlier.origin else None
+    return msgspec.structs.replace(entry, origin=origin, commit=commit)
+
+
+def _locked(stored: Stored, skills_dir: Path) -> LockedSkill:
+    path = str(stored.folder)
+    try:
+        read = read_skill_folder(skills_dir / path)
+    except (OSError, UnreadableSkill) as error:
+        reason = error.reason if isinstance(error, UnreadableSkill) else error.strerror
+        raise LockFileError(f"skill {stored.skill.id} cannot be locked: {reason}") from None
+    if read.digest is None:
+        raise LockFileError(f"skill {stored.skill.id} cannot be locked: some files cannot be read")
+    return LockedSkill(
+        id=stored.skill.id,
+        version=read.version,
+        path=path,
+        origin=LocalOrigin(path=path),
+        sha256=read.digest.removeprefix("sha256:"),
+    )

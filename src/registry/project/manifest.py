@@ -1,0 +1,141 @@
+"""The content of a `skill-project.toml`: the project's metadata, dependencies and settings.
+
+    [metadata]
+    id = "shop"
+
+    [dependencies]
+    pdf-forms = "1.2.0"
+    "acme/sql-review" = {origin = {type = "git", url = "https://example.org/sql.git"}, groups = ["dev"]}
+
+    [tool.skill-registry]
+    skills_directory = "skills"
+
+A dependency without a version accepts any version, and one without an origin any source. Other content of the file is
+neither checked nor lost.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, field
+
+from registry.domain.models import Groups, SkillId, Version
+from registry.domain.origins import Origin
+from registry.domain.validation import find_faults
+from registry.errors import FieldError, validation_error
+from registry.parsing.toml_text import load_toml
+
+MAX_BYTES = 256 * 1024
+
+_SHOWN_CHARACTERS = 200
+
+SourceKind = Literal["git", "local", "http", "zip", "source"]
+
+
+_Text = Annotated[str, Meta(extra={"multiline": True})]
+
+
+class ProjectMetadata(msgspec.Struct, kw_only=True):
+    """The metadata of the project: free text."""
+
+    id: _Text | None = None
+    version: _Text | None = None
+    description: _Text | None = None
+    author: _Text | None = None
+    name: _Text | None = None
+
+
+class Dependency(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """One skill the project depends on. `version` and `editable` of the origin apply if they are not set here."""
+
+    version: Version | None = None
+    origin: Origin | None = None
+    groups: Groups = field(default_factory=list)
+    editable: bool = False
+
+    @property
+    def source_type(self) -> SourceKind:
+        """The type of the origin; `source` without an origin, since any source may list the skill."""
+        tag: SourceKind = "source" if self.origin is None else self.origin.__struct_config__.tag  # type: ignore[assignment]
+        return tag
+
+
+class ToolSettings(msgspec.Struct, kw_only=True):
+    """The project's settings; `sources` holds the table of each source as written."""
+
+    skills_directory: _Text | None = None
+    sources: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Manifest(msgspec.Struct, kw_only=True):
+    """The parsed content of a skill-project.toml."""
+
+    metadata: ProjectMetadata
+    dependencies: dict[str, Dependency]
+    tool: ToolSettings
+
+
+class _Tools(msgspec.Struct):
+    skill_registry: ToolSettings = field(default_factory=ToolSettings, name="skill-registry")
+
+
+class _Document(msgspec.Struct):
+    """The structure of the file, in which a dependency may be only a version."""
+
+    metadata: ProjectMetadata = field(default_factory=ProjectMetadata)
+    dependencies: dict[str, Version | Dependency] = field(default_factory=dict)
+    tool: _Tools = field(default_factory=_Tools)
+
+
+def parse_manifest(data: bytes, name: str) -> Manifest:
+    """Return the content of the file `name`.
+
+    Raises VALIDATION_ERROR, with the line if it is not TOML, or with every fault.
+    """
+    table = parse_toml(data, name)
+    if faults := [*find_faults(table, _Document), *_bad_ids(table)]:
+        first = f"{name}: {faults[0].field}: {faults[0].message}"
+        more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+        raise validation_error(*faults, message=first + more)
+    document = msgspec.convert(table, _Document)
+    dependencies = {key: _normalized(value) for key, value in document.dependencies.items()}
+    return Manifest(metadata=document.metadata, dependencies=dependencies, tool=document.tool.skill_registry)
+
+
+def parse_toml(data: bytes, name: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
+    """Return the tables of a file. Raises VALIDATION_ERROR with the line if it is not TOML."""
+    try:
+        if len(data) > MAX_BYTES:
+            raise ValueError(f"is larger than {MAX_BYTES:,} bytes")
+        return load_toml(data, parse_float)
+    except ValueError as error:
+        raise validation_error(FieldError(name, str(error)[-_SHOWN_CHARACTERS:])) from None
+
+
+def _bad_ids(table: dict[str, Any]) -> list[FieldError]:
+    dependencies = table.get("dependencies")
+    keys = dependencies if isinstance(dependencies, dict) else {}
+    return [fault for key in keys for fault in find_faults(key, SkillId, f"dependencies.{key[:_SHOWN_CHARACTERS]}")]
+
+
+def _normalized(value: str | Dependency) -> Dependency:
+    """Return an entry in its long form, with `version` and `editable` moved out of the origin."""
+    if isinstance(value, str):
+        return Dependency(version=value)
+    return Dependency(
+        version=value.version or getattr(value.origin, "version", None),
+        origin=without_version(value.origin),
+        groups=value.groups,
+        editable=value.editable or getattr(value.origin, "editable", False),
+    )
+
+
+def without_version(origin: Origin | None) -> Origin | None:
+    """Return an origin without `version` and `editable`, which an entry has beside it."""
+    if origin is None:
+        return None
+    cleared = {"version": None, "editable": False}
+    return msgspec.structs.replace(
+        origin, **{name: value for name, value in cleared.items() if name in origin.__struct_fields__}
+    )

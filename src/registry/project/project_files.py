@@ -1,0 +1,112 @@
+"""Updates the manifest and the lock of the project after installations."""
+
+import logging
+
+from registry.catalog.store import Catalog
+from registry.config.settings import Settings
+from registry.domain.origins import Origin
+from registry.errors import RegistryError, conflict
+from registry.project.lock_entries import locked_skill, locked_skills
+from registry.project.lock_file import LOCK_FILE, LockedSkill, LockFileError, read_lock, write_lock
+from registry.project.manifest import without_version
+from registry.project.manifest_file import DependencyChanges, ManifestFile, NewDependency
+from registry.runtime.atomic_files import only_writer
+
+_log = logging.getLogger("registry.project")
+
+
+class ProjectFiles:
+    """Records installations in `skill-project.toml` if it exists, and in `skills.lock` if either file exists.
+
+    It does nothing in the registry profile, since a registry belongs to no project.
+    """
+
+    def __init__(self, settings: Settings, manifest: ManifestFile, catalog: Catalog) -> None:
+        self._manifest = manifest
+        self._catalog = catalog
+        self._skills_dir = settings.skills_dir
+        self._lock = settings.project.file.with_name(LOCK_FILE)
+        self._is_enabled = settings.profile == "local"
+
+    def check(self) -> None:
+        """Check, before an installation, that both files are valid. Raises VALIDATION_ERROR, CONFLICT."""
+        if self._is_enabled:
+            self._manifest.read()
+            self._read_lock()
+
+    def required_version(self, skill_id: str) -> str | None:
+        """Return the version that the manifest requires of a skill, if any. Raises VALIDATION_ERROR."""
+        manifest = self._manifest.read() if self._is_enabled else None
+        entry = manifest.dependencies.get(skill_id) if manifest else None
+        return entry.version if entry else None
+
+    def record_install(self, skill_id: str, origin: Origin | None) -> list[str]:
+        """Record an installed skill; without an `origin`, only in the lock. Return the failures as texts."""
+        if not self._is_enabled:
+            return []
+        problems = []
+        try:
+            if origin is not None:
+                self._put_in_manifest(skill_id, origin)
+        except RegistryError as error:
+            problems.append(f"it could not be added to the manifest: {error.message}")
+        return problems + self.update_lock(skill_id)
+
+    def _put_in_manifest(self, skill_id: str, origin: Origin) -> None:
+        manifest = self._manifest.read()
+        if manifest is None:
+            return
+        new = NewDependency(skill_id=skill_id, origin=origin)
+        if skill_id not in manifest.dependencies:
+            self._manifest.add(new)
+        elif manifest.dependencies[skill_id].origin != without_version(origin):
+            self._manifest.change(skill_id, DependencyChanges(origin=origin))
+
+    def record_upgrade(self, skill_id: str, version: str) -> None:
+        """Record the installed version; in the manifest only if it requires a version."""
+        try:
+            if self.required_version(skill_id) not in (None, version):
+                self._manifest.change(skill_id, DependencyChanges(version=version))
+        except RegistryError as error:
+            _log.warning("cannot write version %s of skill %s to the manifest: %s", version, skill_id, error)
+        self.update_lock(skill_id)
+
+    def record_removal(self, skill_id: str) -> None:
+        """Remove a skill from both files. A failure is logged."""
+        if self._is_enabled:
+            self._manifest.discard(skill_id)
+            self.update_lock(skill_id)
+
+    def update_lock(self, skill_id: str) -> list[str]:
+        """Update the lock entry of one skill to its installed state; return the failures as texts.
+
+        The entries of other skills stay, since a lock that follows every change would protect nothing.
+        """
+        if not self._is_enabled or not (self._lock.exists() or self._manifest.path.exists()):
+            return []
+        try:
+            with only_writer(self._lock):
+                write_lock(self._lock, self._entries(skill_id), locked=True)
+        except (RegistryError, LockFileError, OSError) as error:
+            reason = error.strerror or "another process is writing it" if isinstance(error, OSError) else str(error)
+            _log.warning("%s may be outdated for skill %s: %s", LOCK_FILE, skill_id, reason)
+            return [f"{LOCK_FILE} is not up to date: {reason}"]
+        return []
+
+    def _entries(self, skill_id: str) -> list[LockedSkill]:
+        manifest = self._manifest.read()
+        if not self._lock.exists():
+            return list(locked_skills(self._catalog, self._skills_dir, manifest, ()))
+        entries = read_lock(self._lock)
+        others = [entry for entry in entries if entry.id != skill_id]
+        stored = next((stored for stored in self._catalog.installed() if stored.skill.id == skill_id), None)
+        if stored is None:
+            return others
+        return [*others, locked_skill(self._catalog, stored, self._skills_dir, manifest, entries)]
+
+    def _read_lock(self) -> None:
+        try:
+            if self._lock.exists():
+                read_lock(self._lock)
+        except LockFileError as error:
+            raise conflict(f"{error}: correct it, or delete it and run 'skill-registry lock'") from None

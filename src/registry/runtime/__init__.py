@@ -1,0 +1,1 @@
+"""Infrastructure of a long-lived process: files, threads, leader election, commit notifications, metrics and logs."""

@@ -1,0 +1,57 @@
+"""The lock of a data directory, which allows one server at a time."""
+
+import fcntl
+import json
+import os
+from pathlib import Path
+from typing import IO
+
+LOCK_FILE = "skill-registry.lock"
+
+
+class DataDirInUse(Exception):
+    """Another server uses the data directory. `url` is the address it listens on, if known."""
+
+    def __init__(self, folder: Path, owner: dict[str, object]) -> None:
+        self.url = str(owner["url"]) if owner.get("url") else None
+        address = f" at {self.url}" if self.url else ""
+        super().__init__(
+            f"another skill-registry (process {owner.get('pid', 'unknown')}{address}) is running on the data directory "
+            f"{folder.name}: stop it, use it with --server, or choose another --data-dir"
+        )
+
+
+class DataDirLock:
+    """Locks a data directory for this process and its workers, until release or the end of the process."""
+
+    def __init__(self, folder: Path) -> None:
+        """Take the lock. Raises DataDirInUse if another process holds it, OSError."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self._file: IO[str] = (folder / LOCK_FILE).open("a+")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = _owner(self._file)
+            self._file.close()
+            raise DataDirInUse(folder, owner) from None
+        self.announce(None)
+
+    def announce(self, url: str | None) -> None:
+        """Write the process id and the listening address into the lock file, for other processes."""
+        self._file.seek(0)
+        self._file.truncate()
+        json.dump({"pid": os.getpid(), "url": url}, self._file)
+        self._file.flush()
+
+    def release(self) -> None:
+        """Release the lock."""
+        self._file.close()
+
+
+def _owner(file: IO[str]) -> dict[str, object]:
+    file.seek(0)
+    try:
+        owner = json.load(file)
+    except ValueError:
+        return {}
+    return owner if isinstance(owner, dict) else {}

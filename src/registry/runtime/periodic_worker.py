@@ -1,0 +1,59 @@
+"""Background work that runs in rounds in a thread."""
+
+import threading
+from collections.abc import Callable
+
+STOP_SECONDS = 3.0
+"""How long a stop waits for the current step. A step that waits for a store or a remote takes longer."""
+
+
+class PeriodicWorker:
+    """Runs rounds of work until it is stopped. It can be started again.
+
+    Args:
+        name: The name of the thread.
+        work: Runs one round and returns the seconds to pause after it. It must not raise.
+    """
+
+    def __init__(self, name: str, work: Callable[[], float]) -> None:
+        self._name = name
+        self._work = work
+        self._wake = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._stopped = threading.Event()
+
+    def start(self) -> None:
+        """Start the thread, after the last round of an earlier thread has ended."""
+        if self._thread is not None:
+            self._thread.join()
+        self._stopped.clear()
+        self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+        self._thread.start()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether a stop was requested. A running round should end at its next step."""
+        return self._stopped.is_set()
+
+    def wake(self) -> None:
+        """End the pause, since there is work."""
+        self._wake.set()
+
+    def pause(self, seconds: float) -> None:
+        """Pause within a round. Only a stop ends the pause early."""
+        self._stopped.wait(seconds)
+
+    def stop(self, seconds: float | None = None) -> None:
+        """Request a stop and wait for the end of the thread, at most `seconds` if given."""
+        self._stopped.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join(seconds)
+
+    def _run(self) -> None:
+        while not self.is_stopped:
+            self._wake.clear()
+            pause = self._work()
+            if self.is_stopped:
+                return
+            self._wake.wait(pause)

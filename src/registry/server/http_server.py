@@ -1,0 +1,141 @@
+"""The server: uvicorn that drains before it exits.
+
+After the stop signal `/readyz` must say 503, on old connections and on new ones, while requests in flight
+finish: a load balancer looks elsewhere only once it has seen that. uvicorn would close the listener at once,
+so the signal starts a drain first and uvicorn's own shutdown follows it. A second signal ends the process at
+once.
+"""
+
+import asyncio
+import contextlib
+import faulthandler
+import functools
+import logging
+import math
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from socket import socket
+from types import FrameType
+from typing import Any, NamedTuple, cast
+
+import uvicorn
+from litestar.types import ASGIApp
+
+from registry import __version__
+from registry.config.groups import LimitsSettings
+from registry.server.http1_protocol import LimitedProtocol
+from registry.server.sockets import Listener
+
+_log = logging.getLogger("registry.server")
+
+START_FAILED = 1
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+_IDLE_DRAIN_SECONDS = 0.5
+"""How long an idle server still answers, so that a probe can see 503."""
+
+_CLOSING_SECONDS = 5.0
+"""How long the application may take to close after the drain."""
+
+_LEAVING_SECONDS = 2.0
+"""How long threads and tasks that do not end may delay the exit after everything is closed."""
+
+
+class Site(NamedTuple):
+    """What is served: the application, and the function to call in the event loop when a stop is requested."""
+
+    app: ASGIApp
+    on_drain: Callable[[], None]
+
+
+def serve(
+    site: Site,
+    listener: Listener,
+    limits: LimitsSettings,
+    *,
+    signals: Sequence[int] = STOP_SIGNALS,
+    announce: bool = True,
+) -> int:
+    """Serve until one of `signals` comes; return the process's exit code.
+
+    0 after a drain, 1 when the application did not start. Requests in flight have `limits.drain_seconds`;
+    after that they are cancelled, and what cannot be cancelled ends with the process (code 1).
+    """
+    config = uvicorn.Config(
+        cast(Any, site.app),
+        http=cast(Any, functools.partial(LimitedProtocol, limits=limits)),
+        ws="none",
+        lifespan="on",
+        interface="asgi3",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        reset_contextvars=True,  # else a pipelined request begins in the context of the one before it
+        timeout_keep_alive=cast(int, limits.keep_alive_seconds),
+    )
+    server = _DrainingServer(config, site.on_drain, limits.drain_seconds, signals)
+    if announce:
+        server.on_started = lambda: _log.info("Skill Registry %s listening on %s", __version__, listener.url)
+    try:
+        server.run(sockets=listener.sockets)
+    except SystemExit:
+        return START_FAILED
+    return 0
+
+
+class _DrainingServer(uvicorn.Server):
+    def __init__(
+        self, config: uvicorn.Config, on_drain: Callable[[], None], drain_seconds: float, signals: Sequence[int]
+    ) -> None:
+        super().__init__(config)
+        self.on_started: Callable[[], None] = lambda: None
+        self._on_drain = on_drain
+        self._drain_seconds = drain_seconds
+        self._signals = signals
+        self._drain_task: asyncio.Task[None] | None = None
+
+    async def serve(self, sockets: list[socket] | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
+        await super().serve(sockets)
+        if self._drain_task is not None:
+            _end_process_after(_LEAVING_SECONDS)
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.on_started()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        if threading.current_thread() is threading.main_thread():
+            for number in self._signals:
+                signal.signal(number, self.handle_exit)
+        yield
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        # Set outside the event loop, so that both work even if a handler blocks the loop.
+        for number in self._signals:
+            signal.signal(number, signal.SIG_DFL)
+        _end_process_after(self._drain_seconds + _CLOSING_SECONDS)
+        self._loop.call_soon_threadsafe(self._start_drain)
+
+    def _start_drain(self) -> None:
+        self._on_drain()
+        _log.info("Stopping: %d requests are in flight", len(self.server_state.tasks))
+        self._drain_task = self._loop.create_task(self._drain())
+
+    async def _drain(self) -> None:
+        in_flight = set(self.server_state.tasks)
+        end = self._loop.time() + self._drain_seconds
+        await asyncio.sleep(min(_IDLE_DRAIN_SECONDS, self._drain_seconds))
+        if in_flight:
+            await asyncio.wait(in_flight, timeout=max(0.0, end - self._loop.time()))
+        # Requests that came meanwhile have the rest of the time.
+        self.config.timeout_graceful_shutdown = max(1, math.ceil(end - self._loop.time()))
+        self.should_exit = True
+
+
+def _end_process_after(seconds: float) -> None:
+    """Exit with code 1 after `seconds` and print the stacks, whatever the threads do until then."""
+    faulthandler.dump_traceback_later(seconds, exit=True)

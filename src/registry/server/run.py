@@ -1,0 +1,156 @@
+"""From settings to a served application: the checks before a start, the lock, the sockets, one process or several."""
+
+import functools
+import logging
+from contextlib import closing
+from typing import Any, cast
+
+from litestar.types import ASGIApp
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+
+from registry.auth.access import signing_keys
+from registry.auth.issuing import issuer_mode
+from registry.auth.secret import WeakSecret
+from registry.auth.shared_secrets import OtherSecrets, check_secrets
+from registry.blobs import BlobUnavailable, configured_store
+from registry.blobs.folder import remove_leftovers as remove_leftover_blobs
+from registry.config.settings import Settings
+from registry.database import open_database
+from registry.domain.hosts import is_loopback_host
+from registry.http.admission import admits_reading
+from registry.http.app import create_app
+from registry.http.fast_search import FastSearch
+from registry.http.host_guard import HostGuard
+from registry.http.request_log import RequestLog
+from registry.http.response_cache import ResponseCache
+from registry.outbound import OutboundError
+from registry.publish.service import FOLDER, git_index
+from registry.publish.submitting import remove_unfinished
+from registry.runtime.data_dir import DataDirLock
+from registry.runtime.logs import configure_logging
+from registry.runtime.private_files import PrivateFileExposed
+from registry.server.http_server import Site, serve
+from registry.server.sockets import ListenError, listen
+from registry.server.workers import serve_workers
+from registry.services.container import Services
+from registry.services.registry_profile import log_signer
+from registry.skill_folder import remove_leftovers
+from registry.sources.fetching import remove_fetched
+from registry.transparency.checkpoint import KeyUnusable
+
+_log = logging.getLogger("registry.server")
+
+
+class StartError(Exception):
+    """The configuration does not allow a start. The message is one line for the operator."""
+
+
+def run(settings: Settings) -> int:
+    """Serve until a stop signal; return the exit code.
+
+    Raises StartError, DataDirInUse, DatabaseUnusable, EmbeddingUnavailable.
+    """
+    check(settings)
+    configure_logging(settings.log.format, settings.log.level)
+    lock = DataDirLock(settings.data_dir)
+    try:
+        _check_secret(settings)
+        _prepare_registry(settings)
+        listener = listen(settings.server.host, settings.server.port)
+        lock.announce(listener.url)
+        _warn(settings)
+        remove_leftovers(settings.skills_dir)  # before any worker makes a temporary folder of its own
+        remove_fetched(settings.data_dir)
+        if settings.server.workers > 1:
+            make_site = functools.partial(_worker_site, settings)
+            return serve_workers(make_site, settings.server.workers, listener, settings.limits)
+        return serve(site(settings), listener, settings.limits)
+    except ListenError as error:
+        raise StartError(str(error)) from None
+    finally:
+        lock.release()
+
+
+def check(settings: Settings) -> None:
+    """Raise StartError for settings that cannot work, in the specification's words where it has them."""
+    if settings.registry.enabled:
+        if settings.s3.bucket is None and settings.blobs.dir is None:
+            raise StartError("Registry is enabled but blob storage is not configured: set s3.bucket or blobs.dir")
+        if settings.registry_index.url is None:
+            raise StartError("Registry is enabled but the registry index is not configured: set registryIndex.url")
+
+
+def _prepare_registry(settings: Settings) -> None:
+    """Clone the index if there is no clone, and remove unfinished uploads of a crash. Raises StartError."""
+    if not settings.registry.enabled:
+        return
+    try:
+        configured_store(settings)
+        git_index(settings).prepare()
+    except (BlobUnavailable, OutboundError) as error:
+        raise StartError(f"registry mode cannot start: {error}") from None
+    remove_unfinished(settings.data_dir / FOLDER)
+    if settings.blobs.dir is not None:
+        remove_leftover_blobs(settings.blobs.dir)
+
+
+def _check_secret(settings: Settings) -> None:
+    """Raise StartError if tokens or the log cannot be signed, or not as the other replicas sign them.
+
+    Secrets that are not configured are made here, before there are workers.
+    """
+    if settings.profile == "registry":
+        try:
+            signing, verifier_key = signing_keys(settings), log_signer(settings).verifier_key
+            if settings.is_replicated:
+                with closing(open_database(settings)) as database:
+                    check_secrets(database, settings, signing, verifier_key)
+        except (WeakSecret, PrivateFileExposed, KeyUnusable, OtherSecrets, OSError) as error:
+            raise StartError(str(error)) from None
+
+
+def _warn(settings: Settings) -> None:
+    elsewhere = not is_loopback_host(settings.server.host)
+    if settings.profile == "registry":
+        _warn_of_issuer(settings, elsewhere=elsewhere)
+    elif elsewhere:
+        _log.warning(
+            "listening on %s with no authentication: whoever reaches the port can change the skills; put a proxy with "
+            "authentication before it, or use --profile registry or --read-only",
+            settings.server.host,
+        )
+
+
+def _warn_of_issuer(settings: Settings, *, elsewhere: bool) -> None:
+    mode = issuer_mode(settings)
+    if mode == "open" and elsewhere:
+        host = settings.server.host
+        _log.warning("auth.issuer is open on %s: whoever reaches the port can be an administrator", host)
+    elif mode in {"open", "loopback"}:
+        _log.warning("programs on this machine get any token for the asking; auth.issuer = closed ends that")
+    else:
+        _log.warning(
+            "tokens are issued for a credential only; the first one is made with: "
+            "skill-registry keys create --role admin --data-dir %s",
+            settings.data_dir,
+        )
+
+
+def site(settings: Settings, worker: int = 0) -> Site:
+    """Return the application with its middleware, over services of its own."""
+    services = Services(settings, worker=worker)
+    server = settings.server
+    searching = FastSearch(create_app(services), services)
+    app = ResponseCache(searching, services.settled_number, functools.partial(admits_reading, services))
+    any_host = settings.profile == "registry" and not is_loopback_host(server.host) and not server.allowed_hosts
+    guarded = HostGuard(app, server.host, server.allowed_hosts, server.allowed_origins, any_host=any_host)
+    on_answer = services.registry.metrics.answered if settings.profile == "registry" else None
+    outermost: ASGIApp = RequestLog(guarded, on_answer)
+    if server.trusted_proxies:
+        outermost = cast(Any, ProxyHeadersMiddleware)(outermost, list(server.trusted_proxies))
+    return Site(outermost, services.drain)
+
+
+def _worker_site(settings: Settings, worker: int) -> Site:
+    configure_logging(settings.log.format, settings.log.level)
+    return site(settings, worker)

@@ -1,0 +1,1 @@
+"""The application layer: each use case once, and the container that builds what they need."""

@@ -1,0 +1,300 @@
+"""The composition root: builds every part of the service once from the settings."""
+
+import asyncio
+import gc
+import logging
+import threading
+import time
+from pathlib import Path
+
+from registry.catalog.documents import CatalogDocuments
+from registry.catalog.local_skills import LocalSkills
+from registry.catalog.record_skills import RecordSkills
+from registry.catalog.scanner import Scanner, ScanReport
+from registry.catalog.store import Catalog, Clock
+from registry.catalog.versions import Versions
+from registry.config.settings import Settings
+from registry.database import open_database
+from registry.db import DatabaseError
+from registry.domain.models import now
+from registry.events.webhooks import WebhookSender
+from registry.indexing.active_space import ActiveSpace
+from registry.indexing.engine_factory import create_engine
+from registry.indexing.reindex import Reindexing
+from registry.indexing.snapshots import SnapshotPublisher, fetched_snapshots
+from registry.inspection import Inspector
+from registry.install.installer import Installer
+from registry.install.parts import InstallParts
+from registry.install.staged_packages import StagedPackages
+from registry.install.upgrade import Upgrader
+from registry.outbound import AddressPolicy, OutboundClient
+from registry.project.manifest_file import ManifestFile
+from registry.project.project_files import ProjectFiles
+from registry.publish.git_index import AttachedFile
+from registry.publish.published import PublishedVersions
+from registry.publish.service import Publishing
+from registry.runtime.commit_listener import CommitListener
+from registry.runtime.leader_election import LeaderElection
+from registry.runtime.startup import Part, Startup
+from registry.services.registry_profile import RegistryProfile
+from registry.services.rescan import Rescan
+from registry.services.schemas import State
+from registry.services.skill_backends import SkillBackends
+from registry.sources.service import Sources
+from registry.transparency.checkpoint import checkpoint_file
+from registry.transparency.log import TransparencyLog
+
+_log = logging.getLogger("registry.services")
+
+_FIRST_WAIT_SECONDS = 10.0
+"""The longest wait of the first requests for the first scan."""
+
+_FIRST_VECTORS_SECONDS = 3.0
+"""The part of it for loading a model and embedding a small catalog."""
+
+_TRY_AGAIN_SECONDS = 1.0
+"""How often parts that could not start are checked for a retry."""
+
+
+_CHILDREN = 2
+"""The processes that scan texts for requests, and as many for the folder scan and the rescan in the background."""
+
+
+class Services:
+    """The parts of one running service, and their start and stop.
+
+    Opening takes the database and the index files; `begin` reads the skills directory and begins to embed;
+    `ready` is set when the first requests are worth answering. `worker` is the process's number among those that
+    serve one data directory: all but the first leave scanning and embedding to it, and of several replicas' first ones
+    the database says which leads.
+    """
+
+    def __init__(self, settings: Settings, *, clock: Clock = now, worker: int = 0) -> None:
+        self.settings = settings
+        self.clock = clock
+        self.started_at = time.monotonic()
+        self.ready = threading.Event()
+        self.draining = False
+        self._start_thread: threading.Thread | None = None
+        self._closing = threading.Event()
+        settings.skills_dir.mkdir(parents=True, exist_ok=True)
+        self.database = open_database(settings)
+        self.documents = CatalogDocuments(self.database)
+        self.catalog = Catalog(self.database, clock)
+        self._inspector = Inspector(settings.limits, _CHILDREN, patience=settings.limits.scan_seconds)
+        self._background_inspector = Inspector(settings.limits, _CHILDREN)
+        self.local = LocalSkills(settings.skills_dir.resolve(), self.catalog, self._inspector)
+        self.records = RecordSkills(settings.skills_dir.resolve(), self.catalog, self._inspector)
+        self.published = PublishedVersions(self.database, self.catalog, TransparencyLog(self.database, clock))
+        is_local = settings.profile == "local"
+        self.skill_backends = SkillBackends(
+            self.catalog, self.local, self.records, self.published, makes_folders=is_local
+        )
+        self.versions = Versions(self.catalog, lambda stored: self.skill_backends.of(stored.skill.id).set_version)
+        self.manifest = ManifestFile(settings.project.file)
+        spaces = ActiveSpace(self.database, settings)
+        self._embedder = spaces.embedder
+        indexes = _index_folder(settings.data_dir, worker)
+        self._snapshots = fetched_snapshots(settings, self.database, self.documents, indexes)
+        self.engine, self._close_engine = create_engine(
+            settings, self.database, self.documents, spaces, indexes, indexing=worker == 0
+        )
+        self.database.hooks.after_change(self.engine.changed)
+        self._registry: RegistryProfile | None = None
+        if settings.profile == "registry":
+            self._registry = RegistryProfile(settings, self.database, self.engine, clock)
+        self.reindexing = Reindexing(self.database, self.engine, clock)
+        self.scanner = Scanner(self.local, self.catalog, self._background_inspector)
+        self.sources = Sources(settings, self.database, self.catalog, clock)
+        outbound = OutboundClient(AddressPolicy(settings.outbound.allowed_hosts))
+        self.webhooks = WebhookSender(self.database, settings.webhooks, outbound, clock)
+        self._publishing = self._make_publishing() if settings.registry.enabled else None
+        self.project = ProjectFiles(settings, self.manifest, self.catalog)
+        parts = self._install_parts()
+        self.installer = Installer(parts)
+        self.upgrader = Upgrader(parts, self.sources.fetcher)
+        self._led = Startup(self._work_of_one())
+        self._leading = self._make_leading(may_lead=worker == 0)
+        self._waking = CommitListener(self.database, self._look)
+        self._starting = Startup(self._work_of_each())
+
+    def _look(self) -> None:
+        """Take up what any process has committed."""
+        if self._registry is not None:
+            self._registry.access.revocations.refresh()
+        if self._publishing is not None:
+            self._publishing.look()
+        self.webhooks.wake()
+        self.engine.sync()
+
+    def _make_leading(self, *, may_lead: bool) -> LeaderElection:
+        lead = self.database.lead if may_lead else lambda: False
+        return LeaderElection(lead, self._take_up, self._led.end, self._look_after)
+
+    def _work_of_each(self) -> list[Part]:
+        """Return the parts that run in every process. `close` stops all of them."""
+        work = [Part("lead", self._leading.start), Part("indexes", self.engine.changed)]
+        if self._publishing is not None and not self.database.is_read_only:
+            work.append(Part("publishing", self._publishing.start))
+        work.append(Part("waking", self._waking.start))
+        if self._registry is not None:
+            work.append(Part("limits", self._registry.start))
+        return work
+
+    def _work_of_one(self) -> list[Part]:
+        """Return the parts that run in the leader only."""
+        yield_to_foreground = self.engine.search.in_flight.yield_to_foreground
+        findings = Rescan(
+            self.records, self._publishing, self._background_inspector, self.database.hooks, yield_to_foreground
+        )
+        snapshots = SnapshotPublisher(self._snapshots, self.engine, self.documents)
+        work = [
+            Part("watching", self.scanner.start, self.scanner.stop),
+            Part("embedding", self.engine.start_indexing, self.engine.stop_indexing),
+            Part("sources", self.sources.start, self.sources.rest),
+            Part("webhooks", self.webhooks.start, self.webhooks.stop),
+            Part("findings", findings.start, findings.stop),
+            Part("snapshots", snapshots.start, snapshots.stop),
+        ]
+        if self._publishing is not None:
+            work.append(Part("index pushes", self._publishing.start_leading, self._publishing.stop_leading))
+        return work
+
+    def _make_publishing(self) -> Publishing:
+        return Publishing(
+            self.settings,
+            self.catalog,
+            self.published,
+            self.clock,
+            self.engine,
+            self.webhooks.enqueue,
+            AttachedFile(checkpoint_file(self.registry.signer.name), lambda: self.registry.checkpoint().encode()),
+            self.registry.metrics,
+        )
+
+    def _install_parts(self) -> InstallParts:
+        return InstallParts(
+            packages=StagedPackages(self.local.root, self.sources.fetcher, self._inspector, self.settings),
+            offers=self.sources.offers,
+            local=self.local,
+            catalog=self.catalog,
+            project=self.project,
+            clock=self.clock,
+            enqueue=self.webhooks.enqueue,
+        )
+
+    def searched(self, mode: str, seconds: float) -> None:
+        """Count a search in the metrics, in the registry profile."""
+        if self._registry is not None:
+            self._registry.metrics.searched(mode, seconds)
+
+    @property
+    def registry(self) -> RegistryProfile:
+        """The services of the registry profile. Raises RuntimeError in the local profile."""
+        if self._registry is None:
+            raise RuntimeError("the local profile has no tokens and roles")
+        return self._registry
+
+    @property
+    def publishing(self) -> Publishing:
+        """Publishing. Raises RuntimeError outside registry mode."""
+        if self._publishing is None:
+            raise RuntimeError("packages are published in registry mode only")
+        return self._publishing
+
+    def is_published(self, skill_id: str) -> bool:
+        """Return whether this service publishes and has published a version of this skill."""
+        return self._publishing is not None and self.published.is_published(skill_id)
+
+    def begin(self) -> None:
+        """Start in a background thread, so that probes answer meanwhile."""
+        self._start_thread = threading.Thread(target=self._start, name="start", daemon=True)
+        self._start_thread.start()
+
+    def scan(self) -> ScanReport | None:
+        """Reconcile the catalog with the skills directory. Return None if another process does that."""
+        return self.scanner.reconcile() if self.database.lead() else None
+
+    def _take_up(self) -> None:
+        """Start the leader's work: scan and watch the skills directory, embed, refresh sources."""
+        report = self.scanner.reconcile_quietly()
+        if report is not None:
+            _log.info("skills directory: %s", report.summary())
+        self._led.begin()
+
+    def _look_after(self) -> None:
+        """Do the leader's periodic work: retry parts that could not start, and resume jobs of processes that died."""
+        self._led.begin()
+        self.reindexing.resume()
+
+    def _start(self) -> None:
+        """Start every part, the leader's work too if this process leads, and retry what fails."""
+        has_all = self._starting.begin()
+        try:
+            if has_all and self._embedder is not None and self._embedder.provider == "local":
+                self.engine.wait_until_embedded(_FIRST_VECTORS_SECONDS)
+        finally:
+            self.ready.set()
+        # These objects live until the end, so the garbage collector need not visit them again.
+        gc.collect()
+        gc.freeze()
+        while not has_all and not self._closing.wait(_TRY_AGAIN_SECONDS):
+            has_all = self._starting.begin()
+
+    def problems(self) -> dict[str, str]:
+        """Return the parts of this process that do not work, with the reason. Each is retried."""
+        scan = {"scan": self.scanner.problem} if self.scanner.problem else {}
+        return scan | self._starting.problems() | self._led.problems()
+
+    def state(self) -> State:
+        """Return the state of this process."""
+        if self.draining:
+            return "draining"
+        if not self.ready.is_set():
+            return "starting"
+        return "degraded" if self.problems() else "ok"
+
+    async def when_ready(self) -> "Services":
+        """Return these services after the first scan, or after the longest wait for it."""
+        deadline = time.monotonic() + _FIRST_WAIT_SECONDS
+        while not self.ready.is_set() and time.monotonic() < deadline:
+            await asyncio.sleep(0.02)
+        return self
+
+    def drain(self) -> None:
+        """Refuse new traffic: `/readyz` answers 503 from now on."""
+        self.draining = True
+
+    def settled_number(self) -> int | None:
+        """Return the revision that searches see, or None while the index catches up or the database is unavailable."""
+        try:
+            return self.engine.search.synced_revision() if self.ready.is_set() else None
+        except DatabaseError:  # the application reports it in its own response
+            return None
+
+    def writable(self) -> bool:
+        """Return whether requests that change something are accepted."""
+        return not self.settings.server.read_only
+
+    def close(self) -> None:
+        """Stop at a step boundary. Everything acknowledged is in the database; the indexes are saved."""
+        self._closing.set()
+        self._background_inspector.close()  # first, because a slow scan would delay the stop
+        if self._start_thread is not None:
+            self._start_thread.join()
+        self._leading.stop()
+        self._waking.stop()
+        self._led.end()
+        self.sources.stop()
+        if self._publishing is not None:
+            self._publishing.stop()
+        self._inspector.close()
+        self._close_engine()
+        if self._registry is not None:
+            self._registry.close()
+        self.database.close()
+
+
+def _index_folder(data_dir: Path, worker: int) -> Path:
+    # tantivy has one writer per directory, so every worker has an index folder of its own.
+    return data_dir / "indexes" / (f"worker-{worker}" if worker else "")

@@ -1,0 +1,51 @@
+"""What the registry profile adds to the local one: access, token issuing, the log, metrics."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from registry.auth.access import Access
+from registry.auth.issuing import TokenIssuer, issuer_mode
+from registry.auth.rate_sharing import RateLimitSync
+from registry.config.settings import Settings
+from registry.db import Database
+from registry.runtime.metrics import Metrics
+from registry.transparency.checkpoint import Signer
+from registry.transparency.log import TransparencyLog
+from search.engine import Engine
+
+
+class RegistryProfile:
+    """The services of the registry profile. Raises WeakSecret."""
+
+    def __init__(self, settings: Settings, database: Database, engine: Engine, clock: Callable[[], datetime]) -> None:
+        self.metrics = Metrics(engine, database)
+        self.signer = log_signer(settings)
+        self.log = TransparencyLog(database, clock)
+        if not database.is_read_only:
+            self.log.record_key(self.signer.verifier_key)
+        self.access = Access(settings, database, clock)
+        shares = settings.has_other_processes and not database.is_read_only
+        self._sharing = RateLimitSync(database, self.access.limiter) if shares else None
+        self.issuer = TokenIssuer(self.access, issuer_mode(settings))
+
+    def start(self) -> None:
+        """Start to share rate limit counts with other processes."""
+        if self._sharing is not None:
+            self._sharing.start()
+
+    def checkpoint(self) -> str:
+        """Return the signed checkpoint of the log."""
+        size = self.log.size()
+        return self.signer.sign(size, self.log.root(size))
+
+    def close(self) -> None:
+        """Write what is still pending."""
+        if self._sharing is not None:
+            self._sharing.stop()
+        self.access.close()
+
+
+def log_signer(settings: Settings) -> Signer:
+    """Return the signer of the log. Raises PrivateFileExposed, KeyUnusable, OSError."""
+    key = settings.transparency.key
+    return Signer(settings.data_dir, settings.transparency.name, key.reveal() if key else None)

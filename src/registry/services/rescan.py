@@ -1,0 +1,99 @@
+"""Rescans in the background what an older version of the content rules has scanned.
+
+Folders are not affected: the version of the rules is part of their fingerprint, so the next scan reads them again.
+"""
+
+import logging
+from collections.abc import Callable
+
+from registry.catalog.record_skills import RecordSkills
+from registry.db import CommitHooks
+from registry.errors import RegistryError
+from registry.inspection import InspectionStopped, Inspector
+from registry.packages import PackageRefused
+from registry.publish.service import Publishing
+from registry.runtime.periodic_worker import PeriodicWorker
+
+_log = logging.getLogger("registry.services")
+
+_BATCH = 50
+_PAUSE_SECONDS = 0.2
+"""The pause between two batches, so that writes get their turn."""
+_DONE_SECONDS = 24 * 3600.0
+
+
+class Rescan:
+    """Renews the findings of records and published versions, batch by batch.
+
+    Args:
+        records: The skills that are records.
+        publishing: The published versions, where this service publishes.
+        inspector: Scans the texts of records.
+        hooks: The commit hooks of the catalog's database.
+        yield_to_foreground: Called before each skill: lets searches go first.
+    """
+
+    def __init__(
+        self,
+        records: RecordSkills,
+        publishing: Publishing | None,
+        inspector: Inspector,
+        hooks: CommitHooks,
+        yield_to_foreground: Callable[[], None],
+    ) -> None:
+        self._records = records
+        self._publishing = publishing
+        self._inspector = inspector
+        self._hooks = hooks
+        self._yield_to_foreground = yield_to_foreground
+        self._last_record = ""
+        self._last_version = ("", "")
+        self._thread = PeriodicWorker("findings", self._round)
+
+    def start(self) -> None:
+        """Start, first with what a stop has left."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop after the current skill."""
+        self._thread.stop()
+
+    def _round(self) -> float:
+        try:
+            with self._hooks.batch():
+                renewed = self._renew_records() + self._renew_versions()
+            if renewed:
+                return _PAUSE_SECONDS
+        except InspectionStopped:
+            pass
+        except Exception:
+            _log.exception("findings cannot be renewed; the next round tries again")
+        self._last_record, self._last_version = "", ("", "")
+        return _DONE_SECONDS
+
+    def _renew_records(self) -> int:
+        """Renew a batch of records and return their number."""
+        stale = self._records.looked_into_by_others(self._last_record, _BATCH)
+        for skill_id in stale:
+            if self._thread.is_stopped:
+                break
+            self._yield_to_foreground()
+            self._records.look_again(skill_id, self._inspector)
+            self._last_record = skill_id
+        return len(stale)
+
+    def _renew_versions(self) -> int:
+        """Renew a batch of published versions and return their number, including those that failed."""
+        if self._publishing is None:
+            return 0
+        stale = self._publishing.published.looked_into_by_others(self._last_version, _BATCH)
+        for skill_id, version in stale:
+            if self._thread.is_stopped:
+                break
+            self._yield_to_foreground()
+            try:
+                self._publishing.look_again(skill_id, version)
+            except (RegistryError, PackageRefused, OSError) as error:
+                _log.warning("the findings of %s %s stay as they are: %s", skill_id, version, error)
+            self._last_version = (skill_id, version)
+        return len(stale)

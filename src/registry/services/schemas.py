@@ -1,0 +1,140 @@
+"""Request and response bodies of search, resolve and status. Servers and clients share them, so imports stay light."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from registry.domain.findings import Risk
+from registry.domain.origins import Origin
+from search.modes import MatchedBy, Mode, RanMode, Relevance
+
+Query = Annotated[
+    str,
+    Meta(
+        max_length=2000,
+        pattern=r"\S",
+        extra={"rule": "must be 1 to 2,000 characters, not all white space", "multiline": True},
+    ),
+]
+Limit = Annotated[int, Meta(ge=1, le=2**53, extra={"rule": "must be a number from 1 on; above 100 counts as 100"})]
+Offset = Annotated[int, Meta(ge=0, le=2**53, extra={"rule": "must be a number from 0 on"})]
+Score = Annotated[float, Meta(ge=0, le=1, extra={"rule": "must be a number from 0 to 1"})]
+Label = Annotated[str, Meta(min_length=1, max_length=100, extra={"rule": "must be 1 to 100 characters"})]
+ContentDetail = Literal["none", "preview", "full"]
+
+
+class SearchFilters(msgspec.Struct, kw_only=True):
+    """Which skills a search admits: those with all tags and capabilities and every other value given.
+
+    `max_risk` admits skills whose findings are no graver; where nothing has looked for any, a skill is not admitted.
+    """
+
+    tags: list[Label] = msgspec.field(default_factory=list)
+    capabilities: list[Label] = msgspec.field(default_factory=list)
+    source: Label | None = None
+    scope: Label | None = None
+    installed: bool | None = None
+    enabled: bool | None = None
+    max_risk: Risk | None = None
+
+
+class SearchBody(msgspec.Struct, kw_only=True):
+    """The body of a search."""
+
+    query: Query
+    limit: Limit = 10
+    offset: Offset = 0
+    mode: Mode = "auto"
+    filters: SearchFilters | None = None
+    min_score: Score = 0.0
+    content: ContentDetail = "none"
+
+
+class FoundSkill(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One hit: its score, why it matched, and the card of the skill."""
+
+    score: float
+    relevance: Relevance
+    matched_by: tuple[MatchedBy, ...]
+    skill: msgspec.Raw
+    content: str | None = None
+
+
+class SearchData(msgspec.Struct, kw_only=True):
+    """The result of a search. `mode` is what ran; `count` is the number of skills in this response."""
+
+    query: str
+    mode: RanMode
+    count: int
+    took_ms: float
+    warnings: list[str]
+    skills: list[FoundSkill]
+
+
+class ResolveBody(msgspec.Struct, kw_only=True):
+    """The body of an agent's search: its prompt."""
+
+    prompt: Query
+    limit: Limit = 5
+    content: ContentDetail = "none"
+
+
+class ResolvedSkill(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One skill for an agent: where its SKILL.md is on this machine, at a URL path, or in its source."""
+
+    skill_id: str
+    name: str
+    description: str
+    score: float
+    skill_md_path: str | None = None
+    source: str | None = None
+    origin: Origin | None = None
+    download_url: str | None = None
+    content: str | None = None
+
+
+class ResolveData(msgspec.Struct, kw_only=True):
+    """The skills for an agent's prompt, best first."""
+
+    query: str
+    results: list[ResolvedSkill]
+
+
+class EmbeddingStatus(msgspec.Struct, kw_only=True):
+    """The embedding model; all null if only keyword search runs."""
+
+    provider: str | None
+    model: str | None
+    dim: int | None
+    error: str | None
+
+
+State = Literal["ok", "starting", "degraded", "draining"]
+
+
+class StatusData(msgspec.Struct, kw_only=True):
+    """The status of the service. `skipped` maps folders that could not be read to reasons; `warnings` lists defects.
+
+    `status` is `degraded` while `problems` names parts that do not work, with the reason; each is retried.
+
+    `issuer` says who gets a token without a credential: anybody, nobody, or callers on loopback; `anonymous_read`
+    whether reading needs one. Both are null where there are no tokens.
+    """
+
+    status: State
+    version: str
+    profile: str
+    uptime_seconds: float
+    skills: int
+    indexed: int
+    pending: int
+    drift: int
+    embedding: EmbeddingStatus
+    generation: int
+    writable: bool
+    issuer: Literal["open", "closed", "loopback"] | None
+    anonymous_read: bool | None
+    problems: dict[str, str]
+    skipped: dict[str, str]
+    warnings: dict[str, list[str]]

@@ -1,0 +1,47 @@
+"""Chooses the backend of a skill: a folder, a record of the database, or published packages."""
+
+from registry.catalog.local_skills import LocalSkills
+from registry.catalog.record_skills import RecordSkills
+from registry.catalog.skill_backend import SkillBackend
+from registry.catalog.store import Catalog
+from registry.publish.published import PublishedVersions
+from registry.publish.skills import PublishedSkills
+
+
+class SkillBackends:
+    """Knows the backend of every skill.
+
+    Args:
+        catalog: Knows every skill.
+        local: The skills that are folders.
+        records: The skills that are records.
+        published: The versions that were ever published.
+        makes_folders: Whether new skills are folders; otherwise they are records.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        local: LocalSkills,
+        records: RecordSkills,
+        published: PublishedVersions,
+        *,
+        makes_folders: bool,
+    ) -> None:
+        self._catalog = catalog
+        self._local = local
+        self._records = records
+        self._published = published
+        self._published_skills = PublishedSkills(catalog, published)
+        self._makes_folders = makes_folders
+
+    def for_new(self) -> LocalSkills | RecordSkills:
+        """Return the backend in which skills are created."""
+        return self._local if self._makes_folders else self._records
+
+    def of(self, skill_id: str) -> SkillBackend:
+        """Return the backend of this skill. Raises SKILL_NOT_FOUND."""
+        is_folder = self._catalog.is_folder(skill_id)
+        if self._published.is_published(skill_id):
+            return self._published_skills
+        return self._local if is_folder else self._records

@@ -1,0 +1,62 @@
+"""Use cases that change skills: create, install, update, uninstall, and versions.
+
+Each is implemented here once. Routes, commands and protocol adapters translate and call it. Search indexes follow every
+commit by the database's change hooks, so a change is searchable when these functions return.
+"""
+
+from collections.abc import Collection
+
+from registry.domain.models import NewSkill, NewVersion, Skill, SkillChanges, SkillVersion
+from registry.domain.roles import Principal
+from registry.errors import conflict
+from registry.install.request import install_order
+from registry.install.schemas import SkillRequest
+from registry.services.container import Services
+
+
+def create_skill(services: Services, request: SkillRequest) -> Skill:
+    """Install a skill from where the request says, or create it: in the local profile as a folder, else as a record.
+
+    Raises VALIDATION_ERROR, CONFLICT, and what installing raises (`install.installer.Installer.install`).
+    """
+    order = install_order(request, services.settings.profile)
+    if order is None:
+        return services.skill_backends.for_new().create(request)
+    return services.installer.install(order)
+
+
+def create_record(services: Services, new: NewSkill) -> Skill:
+    """Create a skill as a record, whatever the profile; nothing is fetched. Raises VALIDATION_ERROR, CONFLICT."""
+    return services.records.create(new)
+
+
+def update_skill(services: Services, skill_id: str, changes: SkillChanges, etags: Collection[str] | None) -> Skill:
+    """Change the fields that were sent.
+
+    Raises SKILL_NOT_FOUND, PRECONDITION_FAILED where `etags` lack the skill's own, VALIDATION_ERROR, CONFLICT.
+    """
+    return services.skill_backends.of(skill_id).update(skill_id, changes, etags)
+
+
+def uninstall_skill(services: Services, skill_id: str, etags: Collection[str] | None = None) -> None:
+    """Remove a skill with its folder and versions, in the local profile also from the manifest and the lock file.
+
+    Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, CONFLICT.
+    """
+    services.skill_backends.of(skill_id).delete(skill_id, etags)
+    services.project.record_removal(skill_id)
+
+
+def add_version(services: Services, skill_id: str, new: NewVersion) -> SkillVersion:
+    """Add a version to a skill; the highest becomes current. Raises SKILL_NOT_FOUND, CONFLICT."""
+    if services.is_published(skill_id):
+        raise conflict(f"Skill '{skill_id}' is published: a new version of it is published too")
+    return services.versions.create(skill_id, new)
+
+
+def delete_version(services: Services, skill_id: str, version: str, caller: Principal) -> None:
+    """Delete a version, or yank it where it was published. Raises SKILL_NOT_FOUND, FORBIDDEN, CONFLICT for the last."""
+    if services.is_published(skill_id):
+        services.publishing.set_state(caller, skill_id, version, "yanked")
+    else:
+        services.versions.delete(skill_id, version)

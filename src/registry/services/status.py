@@ -1,0 +1,33 @@
+"""The use case of the status: how the service is."""
+
+import time
+
+from registry import __version__
+from registry.services.container import Services
+from registry.services.schemas import EmbeddingStatus, StatusData
+
+
+def service_status(services: Services, *, in_full: bool = True) -> StatusData:
+    """Return the status; only with `in_full` it names the folders that were skipped, and the warnings of skills."""
+    engine = services.engine.status()
+    is_local = services.settings.profile == "local"
+    return StatusData(
+        status=services.state(),
+        version=__version__,
+        profile=services.settings.profile,
+        uptime_seconds=round(time.monotonic() - services.started_at, 3),
+        skills=services.catalog.count(),
+        indexed=engine.indexed,
+        pending=engine.pending,
+        drift=engine.drift,
+        embedding=EmbeddingStatus(
+            provider=engine.provider, model=engine.model, dim=engine.dim, error=engine.last_error
+        ),
+        generation=engine.generation,
+        writable=services.writable(),
+        issuer=None if is_local else services.registry.issuer.mode,
+        anonymous_read=None if is_local else services.settings.auth.anonymous_read,
+        problems=services.problems() if in_full else {},
+        skipped=services.catalog.problems() if in_full else {},
+        warnings=services.catalog.warnings() if in_full else {},
+    )

@@ -1,0 +1,222 @@
+"""Fusion: one ranking from the keyword score and the cosine of each candidate.
+
+The evidence for a candidate is bm25 / sqrt(ceiling) + 0.4 x z. BM25 is a sum over the terms of the query, so its value
+by chance grows with the square root of its upper bound, the ceiling. z is the cosine in standard deviations above the
+mean cosine of unrelated documents. Unlike min-max scaling, this compares scores of different queries: a query whose
+words match poorly is decided by the vectors. Weights trained for more signals (coverage, words of the name, term
+counts) did worse on data sets that they were not trained on.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from search.modes import MatchedBy, RanMode, Relevance
+
+Floats = NDArray[np.float32] | NDArray[np.float64]
+Scores = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Indices = NDArray[np.intp]
+
+RANDOM_PAIRS = 256
+"""The number of documents that are compared with each other to measure the null distribution."""
+
+PAGE = 10
+"""The number of hits on the first page, which includes names that begin with the query."""
+
+_Z_WEIGHT = 0.4
+_NOISE_Z = 2.0  # the highest z that the best of thousands of unrelated documents reaches by chance
+_EVEN_EVIDENCE = 4.5  # the evidence at which the first hit is right about as often as wrong
+_STEEPNESS = 3
+_STEPS = 1_000_000  # scores are multiples of 1 / _STEPS, so that they have at most six digits
+_STEP = 1 / _STEPS
+_MIN_OTHERS = 3  # hits that stay on the first page however many names begin with the query
+_MIN_SAMPLE = 32  # fewer documents are too few to measure the null distribution
+
+_CALIBRATED_ON = 4000  # documents in the catalogs on which scores and relevance bands were calibrated
+
+_RELEVANCES: tuple[Relevance, ...] = ("low", "medium", "high", "keyword")
+_KEYWORD_BAND = 3
+_KINDS: tuple[MatchedBy, ...] = ("name", "keyword", "semantic")
+_MATCHED_BY = [tuple(kind for bit, kind in enumerate(_KINDS) if mask >> bit & 1) for mask in range(8)]
+
+
+class NullDistribution(NamedTuple):
+    """The distribution of the cosine of two unrelated documents of one space: its mean and standard deviation."""
+
+    mean: float
+    spread: float
+
+
+MINILM = NullDistribution(mean=0.14, spread=0.10)
+"""all-MiniLM-L6-v2, measured on 12,000 descriptions of skills and tools (0.115 to 0.153, 0.10 to 0.12)."""
+
+
+class Signals(NamedTuple):
+    """The signals of all candidates, as parallel arrays of shape (candidates,).
+
+    `bm25` is the keyword score, 0 without a match. `cosine` is NaN without a vector. `exact` and `prefix` are true if
+    a name of the candidate equals the query or begins with it. `ceiling` is the upper bound of BM25 scores for the
+    query, which counts terms that no document contains; 0 if the query has no terms. `documents` is the number of
+    documents in the index.
+    """
+
+    keys: NDArray[np.int64]
+    bm25: Floats
+    cosine: Floats
+    exact: Flags
+    prefix: Flags
+    ceiling: float
+    null: NullDistribution = MINILM
+    documents: int = _CALIBRATED_ON
+
+
+class Fused(NamedTuple):
+    """A ranked candidate. `score` is in [0, 1] and comparable between queries."""
+
+    key: int
+    score: float
+    relevance: Relevance
+    matched_by: tuple[MatchedBy, ...]
+
+
+def null_distribution(vectors: NDArray[np.float32]) -> NullDistribution:
+    """Measure the null distribution of unit `vectors`, shape (documents, dimension). Too few give that of MiniLM."""
+    if len(vectors) < _MIN_SAMPLE:
+        return MINILM
+    rows = np.linspace(0, len(vectors) - 1, min(len(vectors), RANDOM_PAIRS)).astype(np.intp)
+    sample = vectors[rows]
+    cosines = (sample @ sample.T)[np.triu_indices(len(sample), 1)]
+    return NullDistribution(float(cosines.mean()), max(float(cosines.std()), 1e-3))
+
+
+class Ranking(Sequence[Fused]):
+    """Ranked candidates, best first. `Fused` objects are made on access: a page is a few of hundreds."""
+
+    def __init__(self, keys: NDArray[np.int64], scores: Scores, bands: Indices, matched_by: Indices) -> None:
+        self._keys, self._scores, self._bands, self._matched_by = keys, scores, bands, matched_by
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @overload
+    def __getitem__(self, rank: int) -> Fused: ...
+    @overload
+    def __getitem__(self, rank: slice) -> list[Fused]: ...
+    def __getitem__(self, rank: int | slice) -> Fused | list[Fused]:
+        if isinstance(rank, slice):
+            return [self[index] for index in range(*rank.indices(len(self)))]
+        return Fused(
+            int(self._keys[rank]),
+            float(self._scores[rank]),
+            _RELEVANCES[self._bands[rank]],
+            _MATCHED_BY[self._matched_by[rank]],
+        )
+
+    def score(self, rank: int) -> float:
+        """Return the score at a rank."""
+        return float(self._scores[rank])
+
+    def count_at_least(self, score: float) -> int:
+        """Return the number of candidates with at least this score."""
+        return int(np.searchsorted(-self._scores, -score, side="right"))
+
+
+def fuse(signals: Signals, mode: RanMode) -> Ranking:
+    """Rank the candidates that have a keyword match, a name match or a cosine above the mean.
+
+    Exact names come first. Names that begin with the query are on the first page, together with at least the three
+    best others. All others are ordered by evidence, then by key.
+    """
+    z = _z_scores(signals)
+    coverage: Scores = np.minimum(signals.bm25.astype(np.float64) / max(signals.ceiling, 1e-9), 1.0)
+    evidence = _evidence(coverage, z, signals, mode)
+    scaled_evidence = evidence * _catalog_size_factor(signals.documents)
+    is_hit = _is_hit(signals, z, mode)
+    score = _boost_names(_score(coverage, scaled_evidence, mode), is_hit, signals)
+    order = np.lexsort((signals.keys, -score))
+    order = order[is_hit[order]]
+    bands = np.full(len(z), _KEYWORD_BAND) if mode == "keyword" else _bands(scaled_evidence, z, signals.exact)
+    return Ranking(signals.keys[order], score[order], bands[order], _matched_by(signals, z, mode)[order])
+
+
+def _z_scores(signals: Signals) -> Scores:
+    """Return each cosine as a z-score of the null distribution; without a vector, the mean of the other candidates."""
+    z = (np.asarray(signals.cosine, np.float64) - signals.null.mean) / signals.null.spread
+    missing = np.isnan(z)
+    if missing.any():
+        z[missing] = 0.0 if missing.all() else z[~missing].mean()
+    return z
+
+
+def _evidence(coverage: Scores, z: Scores, signals: Signals, mode: RanMode) -> Scores:
+    if mode == "semantic":
+        return z
+    keyword: Scores = coverage * np.sqrt(signals.ceiling)
+    return keyword if mode == "keyword" else keyword + _Z_WEIGHT * z
+
+
+def _catalog_size_factor(documents: int) -> float:
+    """Return the factor on evidence for small catalogs: in larger ones, words are rarer and weigh more.
+
+    A word in one of N documents has an idf of about ln N, and evidence grows with its square root.
+    """
+    return max(1.0, math.sqrt(math.log(_CALIBRATED_ON) / math.log(max(documents, 2))))
+
+
+def _score(coverage: Scores, evidence: Scores, mode: RanMode) -> Scores:
+    """Return the approximate probability that a first hit with this evidence is right, by a Hill function.
+
+    In mode `keyword`, return the coverage.
+    """
+    if mode == "keyword":
+        return coverage
+    powered: Scores = np.maximum(evidence, 0.0) ** _STEEPNESS
+    return powered / (powered + _EVEN_EVIDENCE**_STEEPNESS)
+
+
+def _is_hit(signals: Signals, z: Scores, mode: RanMode) -> Flags:
+    is_hit = signals.exact | signals.prefix
+    if mode != "semantic":
+        is_hit = is_hit | (signals.bm25 > 0)
+    if mode != "keyword":
+        is_hit = is_hit | (~np.isnan(signals.cosine) & (z > 0))
+    return is_hit
+
+
+def _boost_names(score: Scores, is_hit: Flags, signals: Signals) -> Scores:
+    """Return scores as multiples of _STEP: 1 for exact names only, and prefix matches moved up to the first page.
+
+    A prefix match is moved just above the best of the other hits that must leave the page.
+    """
+    stepped = np.minimum(np.rint(score * _STEPS) / _STEPS, 1 - 2 * _STEP)
+    named = signals.exact | signals.prefix
+    if not named.any():
+        return stepped
+    others = np.sort(stepped[is_hit & ~named])[::-1]
+    remaining = max(_MIN_OTHERS, PAGE - int(named.sum()))
+    if len(others) > remaining:
+        stepped = np.where(signals.prefix, np.maximum(stepped, others[remaining] + _STEP), stepped)
+    return np.where(signals.exact, 1.0, stepped).round(6)
+
+
+def _bands(evidence: Scores, z: Scores, exact: Flags) -> Indices:
+    """Return the index in `_RELEVANCES` of each candidate.
+
+    High needs a high cosine and matching words: about 6 of 10 such first hits are right on real skills, where
+    equivalent skills count as wrong. Low is what nonsense and small talk get, even if a text contains a rare word.
+    """
+    high = (evidence >= 4.5) & (z >= 3.0)
+    low = (evidence < 1.75) | ((evidence < 3.5) & (z < 2.0))
+    return np.where(exact | high, 2, np.where(low, 0, 1))
+
+
+def _matched_by(signals: Signals, z: Scores, mode: RanMode) -> Indices:
+    """Return the index in `_MATCHED_BY` of each candidate: one bit per kind of match."""
+    named = signals.exact | signals.prefix
+    semantic = ~np.isnan(signals.cosine) & (z >= _NOISE_Z) & (mode != "keyword")
+    masks: Indices = named + 2 * (signals.bm25 > 0) * (mode != "semantic") + 4 * semantic
+    return masks

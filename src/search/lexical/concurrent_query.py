@@ -1,0 +1,61 @@
+"""A query to the keyword index, run in a thread of its own if that saves time."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+from search.lexical.reader import LexicalReader
+from search.text import fold
+from search.types import Filter, Match
+
+LARGE = 50_000
+"""The number of documents from which a keyword query takes milliseconds. Below it, a thread costs what it saves."""
+
+_MAX_PREFIX_MATCHES = 5
+_MAX_NAME_MATCHES = 20
+_MIN_PREFIX_LENGTH = 3
+_MAX_NAME_LENGTH = 100
+_THREADS = 4
+
+
+class LexicalQuery(NamedTuple):
+    """A query to the keyword index, with its analyzed `terms`."""
+
+    reader: LexicalReader
+    query: str
+    terms: Sequence[str]
+    limit: int
+    allowed: Filter
+
+    def search(self) -> Match:
+        """Return the best documents by BM25."""
+        return self.reader.search(self.terms, self.limit, self.allowed)
+
+    def match_names(self) -> tuple[list[int], list[int]]:
+        """Return the keys of documents whose name equals the query, and of those whose name begins with it."""
+        name = fold(self.query)
+        if not name or len(name) > _MAX_NAME_LENGTH:
+            return [], []
+        exact = self.reader.keys_by_name(name, _MAX_NAME_MATCHES, self.allowed)
+        if len(name) < _MIN_PREFIX_LENGTH:
+            return exact, []
+        return exact, self.reader.keys_by_name_prefix(name, _MAX_PREFIX_MATCHES, self.allowed)
+
+
+class ConcurrentLexicalQuery:
+    """Runs queries to the keyword index, in a thread if requested.
+
+    tantivy, the embedding model and FAISS release the interpreter lock, so they run in parallel on two cores. Only
+    `LexicalQuery.search` runs in the thread: code that holds the lock would delay the model.
+    """
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="keyword-query")
+
+    def start(self, query: LexicalQuery, *, concurrent: bool) -> Callable[[], Match]:
+        """Return a function that returns the best documents. With `concurrent`, the search begins at once."""
+        return self._threads.submit(query.search).result if concurrent else query.search
+
+    def close(self) -> None:
+        """Stop the threads."""
+        self._threads.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,100 @@
+"""The in-memory segment of the keyword index: the latest changes, scored as the on-disk segment would score them."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from search.lexical.schema import document_terms, indexed_fields
+from search.text import indexed_text
+from search.types import Document, Filter, Match
+
+_K1, _B = 1.2, 0.75
+_EXACT_LENGTHS = 40
+_BLOCK = 8
+
+
+class MemoryDocument(NamedTuple):
+    """An indexed document: its term frequencies, its length in terms, and the values of its untokenized fields."""
+
+    key: int
+    term_counts: Mapping[str, int]
+    length: int
+    fields: Mapping[str, Sequence[str]]
+
+
+def memory_document(document: Document) -> MemoryDocument:
+    """Return the indexed form of a document."""
+    terms = document_terms(indexed_text(document))
+    return MemoryDocument(document.key, Counter(terms), len(terms), indexed_fields(document))
+
+
+def quantized_length(terms: int) -> int:
+    """Return the document length as tantivy stores it, in one byte: exact up to 40 terms, then rounded down.
+
+    Above 40 terms, each block of eight values has twice the step of the block before it.
+    """
+    if terms < _EXACT_LENGTHS:
+        return terms
+    start, step = _EXACT_LENGTHS, 2
+    while terms >= start + _BLOCK * step:
+        start, step = start + _BLOCK * step, 2 * step
+    return start + (terms - start) // step * step
+
+
+class MemorySegment:
+    """A few documents, searched one by one. Immutable."""
+
+    def __init__(self, documents: Iterable[MemoryDocument] = ()) -> None:
+        self._documents = tuple(documents)
+        self.total_length = sum(document.length for document in self._documents)
+        """The length of all documents together, in terms."""
+
+    def __len__(self) -> int:
+        return len(self._documents)
+
+    def document_frequency(self, field: str, value: str) -> int:
+        """Return the number of documents with a value in a field, or with a term in the field `text`."""
+        if field == "text":
+            return sum(value in document.term_counts for document in self._documents)
+        return sum(value in document.fields[field] for document in self._documents)
+
+    def keys(self, allowed: Filter) -> list[int]:
+        """Return the keys of the documents that pass a filter."""
+        return [document.key for document in self._allowed(allowed)]
+
+    def keys_with_value(self, field: str, value: str, allowed: Filter) -> list[int]:
+        """Return the keys of the documents with a value in a field that pass a filter."""
+        return [document.key for document in self._allowed(allowed) if value in document.fields[field]]
+
+    def names_with_prefix(self, prefix: str) -> set[str]:
+        """Return all names that begin with `prefix`."""
+        return {name for document in self._documents for name in document.fields["name"] if name.startswith(prefix)}
+
+    def search(self, weights: Mapping[str, float], mean_length: float, allowed: Filter) -> Match:
+        """Return the documents that contain any of the terms, unordered, scored by BM25.
+
+        `weights` has the weight of each term: idf x (k1 + 1).
+        """
+        keys, scores = [], []
+        for document in self._allowed(allowed):
+            counts = document.term_counts
+            matched = [(counts[term], weight) for term, weight in weights.items() if term in counts]
+            if matched:
+                norm = _K1 * (1 - _B + _B * quantized_length(document.length) / mean_length)
+                keys.append(document.key)
+                scores.append(sum(weight * count / (count + norm) for count, weight in matched))
+        return Match(np.array(keys, np.int64), np.array(scores, np.float32))
+
+    def _allowed(self, allowed: Filter) -> list[MemoryDocument]:
+        return [document for document in self._documents if _passes(document.fields["labels"], allowed)]
+
+
+def _passes(labels: Sequence[str], allowed: Filter) -> bool:
+    return all(any(label in labels for label in group) for group in allowed.groups) and not any(
+        label in labels for label in allowed.excluded
+    )
+
+
+EMPTY_SEGMENT = MemorySegment()

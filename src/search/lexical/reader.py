@@ -1,0 +1,198 @@
+"""A reader of the keyword index at one revision: BM25, exact names and labels over both segments."""
+
+import functools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+import numpy as np
+import tantivy
+
+from search.lexical.memory_segment import EMPTY_SEGMENT, MemorySegment
+from search.lexical.schema import NAME_FIELDS, SCHEMA, has_key, query_terms
+from search.text import remove_spaces
+from search.types import Filter, Keys, Match
+
+_K1_PLUS_1 = 2.2
+_QUERY = tantivy.Query
+_ALL_DOCUMENTS = _QUERY.exists_query("key")
+_MUST, _MUST_NOT, _SHOULD = tantivy.Occur.Must, tantivy.Occur.MustNot, tantivy.Occur.Should
+
+
+class DiskReader:
+    """One commit of the on-disk segment. Immutable and safe to use from any thread."""
+
+    def __init__(self, searcher: tantivy.Searcher) -> None:
+        self.searcher = searcher
+        self.document_count = searcher.num_docs
+        """The number of documents, including the one that stores the state of the index."""
+
+    @functools.cached_property
+    def mean_length(self) -> float:
+        """The mean document length in terms. tantivy exposes it only in the explanation of a score."""
+        for term, _ in self.searcher.terms_with_prefix("text", "", limit=1):
+            query = _QUERY.term_query(SCHEMA, "text", term, "freq")
+            for _, address in self.searcher.search(query, 1, count=False).hits:
+                explanation = msgspec.json.decode(query.explain(self.searcher, address).to_json(), type=_Explanation)
+                return next(explanation.values("avgdl"))
+        return 0.0
+
+    def existing(self, keys: Iterable[int]) -> list[int]:
+        """Return those of the keys that belong to a document."""
+        return [key for key in keys if has_key(self.searcher, key)]
+
+
+class _Explanation(msgspec.Struct):
+    value: float
+    description: str
+    details: "list[_Explanation]" = []
+
+    def values(self, name: str) -> Iterator[float]:
+        if self.description.startswith(name):
+            yield self.value
+        for detail in self.details:
+            yield from detail.values(name)
+
+
+class LexicalReader:
+    """The documents of both segments at `revision`: those on disk without the `replaced` keys, and those in memory.
+
+    Immutable and safe to use from any thread. Scores are those of one index of all documents.
+    """
+
+    def __init__(
+        self, revision: int, disk: DiskReader, replaced: Sequence[int] = (), memory: MemorySegment = EMPTY_SEGMENT
+    ) -> None:
+        self.revision = revision
+        self._disk = disk
+        self._searcher = disk.searcher
+        self._memory = memory
+        self._replaced = _QUERY.term_set_query(SCHEMA, "key", list(replaced)) if replaced else None
+        self._total = disk.document_count + len(memory)
+        self._count = self._total - 1 - len(replaced)
+
+    def __len__(self) -> int:
+        """Return the number of documents that searches can find."""
+        return self._count
+
+    @staticmethod
+    def terms(query: str) -> list[str]:
+        """Return the distinct terms of a query. Stop words count only if the query has no other words."""
+        return query_terms(query)
+
+    def search(self, terms: Sequence[str], limit: int, allowed: Filter) -> Match:
+        """Return the best documents for `terms` by BM25, best first; none if there are no terms."""
+        if not terms:
+            return Match.empty()
+        query = _QUERY.boolean_query([(_SHOULD, self._term_query(term)) for term in terms])
+        on_disk = self._search_disk(query, limit, allowed)
+        if not self._memory:
+            return on_disk
+        mean_length = (self._disk.mean_length * self._disk.document_count + self._memory.total_length) / self._total
+        weights = {term: _K1_PLUS_1 * self._idf(term) for term in terms}
+        in_memory = self._memory.search(weights, mean_length, allowed)
+        keys = np.concatenate((on_disk.keys, in_memory.keys))
+        scores = np.concatenate((on_disk.scores, in_memory.scores))
+        best = np.argsort(-scores, kind="stable")[:limit]
+        return Match(keys[best], scores[best])
+
+    def _term_query(self, term: str) -> tantivy.Query:
+        """Return the query for a term, boosted on disk to the idf that the term has in both segments."""
+        query = _QUERY.term_query(SCHEMA, "text", term, "freq")
+        if not self._memory or not (on_disk := self._searcher.doc_freq("text", term)):
+            return query
+        return _QUERY.boost_query(query, self._idf(term) / _idf(self._disk.document_count, on_disk))
+
+    def _idf(self, term: str) -> float:
+        return _idf(self._total, self._document_frequency("text", term))
+
+    def _document_frequency(self, field: str, value: str) -> int:
+        """Return the number of documents with a value. Replaced documents still count."""
+        on_disk: int = self._searcher.doc_freq(field, value)
+        return on_disk + self._memory.document_frequency(field, value) if self._memory else on_disk
+
+    def keys_by_name(self, folded: str, limit: int, allowed: Filter) -> list[int]:
+        """Return the keys of documents with the folded name `folded`, ascending.
+
+        The first kind of match that occurs wins: a full id, then a name, then a name with the spaces removed.
+        """
+        for field, name in zip(NAME_FIELDS, (folded, folded, remove_spaces(folded)), strict=True):
+            if keys := self._keys_with_value(field, name, limit, allowed):
+                return keys
+        return []
+
+    def _keys_with_value(self, field: str, name: str, limit: int, allowed: Filter) -> list[int]:
+        if not self._document_frequency(field, name):
+            return []
+        on_disk = self._search_disk(_exact_query(field, name), limit, allowed).keys.tolist()
+        return sorted(on_disk + self._memory.keys_with_value(field, name, allowed))[:limit]
+
+    def keys_by_name_prefix(self, folded: str, limit: int, allowed: Filter) -> list[int]:
+        """Return the keys of documents with a name that begins with `folded`, shortest names first."""
+        names = {name for name, _ in self._searcher.terms_with_prefix("name", folded, limit=4 * limit)}
+        names |= self._memory.names_with_prefix(folded)
+        keys: dict[int, None] = {}
+        for name in sorted(names, key=lambda name: (len(name), name))[:limit]:
+            keys.update(dict.fromkeys(self._keys_with_value("name", name, limit, allowed)))
+        return list(keys)[:limit]
+
+    def keys(self, allowed: Filter) -> Keys:
+        """Return the keys of all documents that pass a filter, unordered."""
+        on_disk = self._search_disk(_ALL_DOCUMENTS, self._disk.document_count, allowed).keys
+        return _concatenate(on_disk, self._memory.keys(allowed))
+
+    def count(self, allowed: Filter) -> int:
+        """Return the number of documents that pass a filter."""
+        result = self._searcher.search(self._filtered(_ALL_DOCUMENTS, allowed), 1, count=True)
+        return int(result.count) + len(self._memory.keys(allowed))  # type: ignore[attr-defined]  # missing in the stubs
+
+    def filter_keys(self, keys: Keys, allowed: Filter) -> Keys:
+        """Return those of `keys` that pass a filter, unordered."""
+        query = _QUERY.term_set_query(SCHEMA, "key", np.unique(keys).tolist())
+        in_memory = np.intersect1d(keys, np.array(self._memory.keys(allowed), np.int64))
+        return _concatenate(self._search_disk(query, max(1, len(keys)), allowed).keys, in_memory)
+
+    def restricts(self, allowed: Filter) -> bool:
+        """Return whether a filter may reject any document."""
+        return bool(allowed.groups) or any(self._document_frequency("labels", label) for label in allowed.excluded)
+
+    def ceiling(self, terms: Iterable[str]) -> float:
+        """Return the upper bound of BM25 scores for `terms`: (k1 + 1) x the sum of their idf.
+
+        Robertson and Zaragoza, The Probabilistic Relevance Framework (2009), with tantivy's k1 = 1.2 and idf.
+        """
+        return _K1_PLUS_1 * sum(self._idf(term) for term in terms)
+
+    def _filtered(self, query: tantivy.Query, allowed: Filter) -> tantivy.Query:
+        clauses = [(_MUST, query)]
+        for group in allowed.groups:
+            options = [(_SHOULD, _exact_query("labels", label)) for label in group]
+            clauses.append((_MUST, _QUERY.const_score_query(_QUERY.boolean_query(options), 0.0)))
+        clauses += [
+            (_MUST_NOT, _exact_query("labels", label))
+            for label in allowed.excluded
+            if self._searcher.doc_freq("labels", label)
+        ]
+        if self._replaced is not None:
+            clauses.append((_MUST_NOT, self._replaced))
+        return _QUERY.boolean_query(clauses) if len(clauses) > 1 else query
+
+    def _search_disk(self, query: tantivy.Query, limit: int, allowed: Filter) -> Match:
+        """Return the best documents on disk, best first."""
+        hits = self._searcher.search(self._filtered(query, allowed), limit, count=False).hits
+        keys = self._searcher.fast_field_values("key", [address for _, address in hits])
+        scores = np.fromiter((score for score, _ in hits), np.float32, len(hits))
+        return Match(np.array(keys, np.int64), scores)
+
+
+def _concatenate(on_disk: Keys, in_memory: Sequence[int] | Keys) -> Keys:
+    return np.concatenate((on_disk, np.array(in_memory, np.int64))) if len(in_memory) else on_disk
+
+
+def _exact_query(field: str, value: str) -> tantivy.Query:
+    return _QUERY.term_query(SCHEMA, field, value, "basic")
+
+
+def _idf(documents: int, document_frequency: int) -> float:
+    """Return the inverse document frequency of a term, by tantivy's formula."""
+    return math.log1p((documents - min(document_frequency, documents) + 0.5) / (document_frequency + 0.5))

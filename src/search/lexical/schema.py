@@ -1,0 +1,88 @@
+"""The tantivy schema of the keyword index: one weighted text field, exact names, labels and the document key."""
+
+from collections.abc import Sequence
+
+import tantivy
+
+from search.text import (
+    QUERY_TERMS,
+    document_analyzer,
+    fold,
+    folded_names,
+    indexed_text,
+    query_analyzer,
+    remove_spaces,
+    split_cjk,
+)
+from search.types import Document
+
+NAME_FIELDS = ("id", "name", "joined_name")
+
+
+def _schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    builder.add_unsigned_field("key", indexed=True, fast=True)
+    builder.add_text_field("text", tokenizer_name="skill", index_option="freq")
+    for field in NAME_FIELDS:
+        builder.add_text_field(field, tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("labels", tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("state", tokenizer_name="raw", index_option="basic", stored=True)
+    return builder.build()
+
+
+SCHEMA = _schema()
+_DOCUMENT_ANALYZER = document_analyzer()
+_QUERY_ANALYZER = query_analyzer()
+
+
+def open_index(folder: str) -> tantivy.Index:
+    """Open the index in a folder, or create it. Raises ValueError, OSError."""
+    index = tantivy.Index(SCHEMA, folder)
+    index.register_tokenizer("skill", _DOCUMENT_ANALYZER)
+    # With automatic reloading after a commit, an explicit reload would block for up to 100 ms.
+    index.config_reader("manual")
+    return index
+
+
+def indexed_fields(document: Document) -> dict[str, Sequence[str]]:
+    """Return the values of a document's untokenized fields, by field name."""
+    names = folded_names(document)
+    return {
+        "id": (fold(document.id),),
+        "name": names,
+        "joined_name": [remove_spaces(name) for name in names],
+        "labels": document.labels,
+    }
+
+
+def tantivy_document(document: Document) -> tantivy.Document:
+    """Return the document in the form that tantivy indexes."""
+    indexed = tantivy.Document()
+    indexed.add_unsigned("key", document.key)
+    indexed.add_text("text", indexed_text(document))
+    for field, values in indexed_fields(document).items():
+        for value in values:
+            indexed.add_text(field, value)
+    return indexed
+
+
+def key_query(key: int) -> tantivy.Query:
+    """Return a query that matches the document with this key."""
+    return tantivy.Query.term_query(SCHEMA, "key", key, "basic")
+
+
+def has_key(searcher: tantivy.Searcher, key: int) -> bool:
+    """Return whether the index contains a document with this key."""
+    return bool(searcher.search(key_query(key), 1, count=False).hits)
+
+
+def document_terms(text: str) -> list[str]:
+    """Return the terms of a document's text, with repetitions."""
+    return _DOCUMENT_ANALYZER.analyze(text)
+
+
+def query_terms(query: str) -> list[str]:
+    """Return the distinct terms of a query. Stop words count only if the query has no other words."""
+    text = split_cjk(query)
+    terms = _QUERY_ANALYZER.analyze(text) or _DOCUMENT_ANALYZER.analyze(text)
+    return list(dict.fromkeys(terms))[:QUERY_TERMS]

@@ -1,0 +1,65 @@
+"""Query embedding with a time limit and a cache."""
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeoutError
+
+from embeddings.base import Embedder, EmbeddingError, Matrix
+from search.lru_cache import LruCache
+from search.text import sentences
+
+_CACHE_SIZE = 4096
+_SHORT_QUERY = 200  # characters that the local model embeds in one or two milliseconds
+_THREADS = 4
+
+
+class QueryVectors:
+    """Embeds queries: the whole query and, if it has several sentences, each sentence.
+
+    After `timeout_seconds` the search gives up. The late result is still cached, so that the next search for the same
+    query has it. `space` names the vectors that an embedder makes. Safe to use from any thread.
+    """
+
+    def __init__(self, timeout_seconds: float) -> None:
+        self._timeout_seconds = timeout_seconds
+        self._cache: LruCache[tuple[str, str], Matrix] = LruCache(_CACHE_SIZE)
+        self._loaded_spaces: set[str] = set()
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="embed-query")
+
+    def is_fast(self, embedder: Embedder, space: str, query: str) -> bool:
+        """Return whether the vectors of a query are cached, or take a few milliseconds."""
+        short = len(query) <= _SHORT_QUERY and self._is_loaded(embedder, space)
+        return short or self._cache.get((space, query)) is not None
+
+    def _is_loaded(self, embedder: Embedder, space: str) -> bool:
+        """Return whether the embedder is a local model that is loaded, which takes milliseconds."""
+        return embedder.provider == "local" and space in self._loaded_spaces
+
+    def get(self, embedder: Embedder, space: str, query: str) -> Matrix:
+        """Return the vectors of a query, shape (sentences, dimension). Raises EmbeddingError."""
+        cached = self._cache.get((space, query))
+        if cached is not None:
+            return cached
+        if self._is_loaded(embedder, space):  # a thread would cost more than it saves
+            return self._store(space, query, embedder.queries(sentences(query)))
+        return self._embed_with_timeout(embedder, space, query)
+
+    def _embed_with_timeout(self, embedder: Embedder, space: str, query: str) -> Matrix:
+        future: Future[Matrix] = self._threads.submit(embedder.queries, sentences(query))
+        future.add_done_callback(lambda done: self._store_result(space, query, done))
+        try:
+            return future.result(self._timeout_seconds)
+        except FutureTimeoutError:
+            raise EmbeddingError(f"the embedding took longer than {self._timeout_seconds:g} s") from None
+
+    def _store(self, space: str, query: str, vectors: Matrix) -> Matrix:
+        self._cache.put((space, query), vectors)
+        return vectors
+
+    def _store_result(self, space: str, query: str, done: Future[Matrix]) -> None:
+        if not done.cancelled() and done.exception() is None:
+            self._store(space, query, done.result())
+            self._loaded_spaces.add(space)
+
+    def close(self) -> None:
+        """Stop the threads. Queries that wait for one are cancelled."""
+        self._threads.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,123 @@
+"""`skill-registry install`, `uninstall` and `upgrade`: on a data directory, and through the server that runs on it."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from registry.project.lock_file import read_lock
+from registry.skill_folder import tree_digest
+from support.commands import Done
+from support.git_server import GitServer, Repository
+from support.servers import RunningServer, write_skill
+from support.web_server import WebServer, reply
+from support.zips import plain_zip
+
+
+def skill_md(name: str, version: str = "1.0.0") -> str:
+    return f"---\nname: {name}\ndescription: A skill about {name}.\nmetadata:\n  version: {version}\n---\n# {name}\n"
+
+
+@pytest.fixture
+def skills(hub: GitServer) -> Repository:
+    repository = hub.repository("skills")
+    repository.commit({f"skills/{name}/SKILL.md": skill_md(name) for name in ("pdf", "csv")})
+    return repository
+
+
+@pytest.fixture
+def folder(tmp_path: Path, hub: GitServer, skills: Repository) -> Path:
+    (tmp_path / "registry.toml").write_text(
+        f'data_dir = "data"\n[outbound]\nallowed_hosts = ["127.0.0.1"]\n'
+        f'[[sources]]\nname = "hub"\ntype = "git"\nurl = "{hub.url("skills")}"\n'
+    )
+    (tmp_path / "skill-project.toml").write_text('[metadata]\nid = "shop"\n')
+    return tmp_path
+
+
+def outcomes(done: Done) -> dict[str, str]:
+    return {row["id"]: row["outcome"] for row in done.json["results"]}
+
+
+def test_the_life_of_a_skill(folder: Path, skills: Repository) -> None:
+    assert outcomes(Done(folder, "install", "hub/pdf", "csv", "--json")) == {"pdf": "installed", "csv": "installed"}
+    assert outcomes(Done(folder, "upgrade", "--json")) == {"csv": "up_to_date", "pdf": "up_to_date"}
+    skills.commit({"skills/pdf/SKILL.md": skill_md("pdf", "1.1.0")})
+    assert outcomes(Done(folder, "upgrade", "--check", "--json"))["pdf"] == "would_update"
+    assert outcomes(Done(folder, "upgrade", "pdf", "--json")) == {"pdf": "updated"}
+    assert Done(folder, "verify").code == 0
+    assert outcomes(Done(folder, "uninstall", "pdf", "csv", "--json")) == {"pdf": "removed", "csv": "removed"}
+    assert "[dependencies.pdf]" not in (folder / "skill-project.toml").read_text()
+    assert (read_lock(folder / "skills.lock"), list((folder / "skills").iterdir())) == ([], [])
+
+
+def test_a_lock_gives_the_same_bytes_again(folder: Path, skills: Repository) -> None:
+    near = write_skill(folder / "elsewhere", "near", "A skill of this machine.")
+    with WebServer({"/z.zip": reply(plain_zip({"SKILL.md": skill_md("zipped").encode()}))}) as web:
+        assert Done(folder, "install", "hub/pdf", f"{web.url}/z.zip", str(near)).code == 0
+        before = {path.name: tree_digest(path) for path in (folder / "skills").iterdir()}
+        lock = (folder / "skills.lock").read_bytes()
+        skills.commit({"skills/pdf/SKILL.md": skill_md("pdf", "2.0.0")})
+        shutil.rmtree(folder / "skills")
+        shutil.rmtree(folder / "data")
+        again = Done(folder, "install", "--from-lock", "--json")
+    assert (again.code, set(outcomes(again).values())) == (0, {"installed"})
+    assert {path.name: tree_digest(path) for path in (folder / "skills").iterdir()} == before
+    assert len(before) == 3
+    assert (folder / "skills.lock").read_bytes() == lock
+    assert Done(folder, "verify").code == 0
+    assert set(outcomes(Done(folder, "install", "--from-lock", "--json")).values()) == {"up_to_date"}
+
+
+def test_a_zip_that_is_not_what_was_locked_is_refused(folder: Path) -> None:
+    with WebServer({"/z.zip": reply(plain_zip({"SKILL.md": skill_md("zipped").encode()}))}) as web:
+        assert Done(folder, "install", f"{web.url}/z.zip").code == 0
+        shutil.rmtree(folder / "skills")
+        web.answers["/z.zip"] = reply(plain_zip({"SKILL.md": skill_md("zipped", "6.6.6").encode()}))
+        done = Done(folder, "install", "--from-lock", "--json")
+    assert (done.code, outcomes(done)) == (1, {"zipped": "error"})
+    assert "locked" in done.json["results"][0]["reason"]
+    assert list((folder / "skills").iterdir()) == []
+
+
+def test_what_was_put_there_by_hand_cannot_be_installed_from_the_lock(folder: Path) -> None:
+    write_skill(folder / "skills", "mine", "Made by hand.")
+    assert Done(folder, "lock").code == 0
+    assert outcomes(Done(folder, "install", "--from-lock", "--json")) == {"mine": "up_to_date"}
+    shutil.rmtree(folder / "skills/mine")
+    done = Done(folder, "install", "--from-lock", "--json")
+    assert (done.code, outcomes(done)) == (1, {"mine": "error"})
+
+
+def test_one_that_fails_keeps_no_other_from_being_installed(folder: Path) -> None:
+    done = Done(folder, "install", "absent", "hub/pdf", "--json")
+    assert (done.code, outcomes(done)) == (1, {"absent": "error", "pdf": "installed"})
+
+
+def test_a_link_is_used_in_place(folder: Path) -> None:
+    write_skill(folder / "elsewhere", "near", "A skill of this machine.")
+    assert Done(folder, "install", "./elsewhere/near", "--editable").code == 0
+    assert (folder / "skills/near").is_symlink()
+    assert outcomes(Done(folder, "upgrade", "--json")) == {"near": "immutable"}
+
+
+@pytest.mark.parametrize(
+    "args",
+    [(), ("x", "--from-lock"), ("ext::sh -c x",), ("http://user:secret@127.0.0.1/x",), ("x", "--editable")],
+)
+def test_what_cannot_be_installed_is_wrong_use(folder: Path, args: tuple[str, ...]) -> None:
+    Done(folder, "install", *args).complains(2)
+
+
+@pytest.mark.usefixtures("skills")
+def test_a_running_server_is_spoken_to(tmp_path: Path, hub: GitServer) -> None:
+    with RunningServer(tmp_path, "--outbound-allowed-host", hub.host) as server:
+        data = ("--data-dir", str(server.data_dir))
+        assert Done(tmp_path, "sources", "add", "hub", hub.url("skills"), *data).code == 0
+        assert outcomes(Done(tmp_path, "install", "hub/pdf", "--json", *data)) == {"pdf": "installed"}
+        assert server.found("pdf") == ["pdf"]
+        assert outcomes(Done(tmp_path, "upgrade", "--json", *data)) == {"pdf": "up_to_date"}
+        done = Done(tmp_path, "install", "hub/pdf", *data)
+        assert (done.code, "already installed" in done.out) == (1, True)
+        assert outcomes(Done(tmp_path, "uninstall", "pdf", "--json", "--server", server.url)) == {"pdf": "removed"}
+        assert server.found("pdf") == ["hub/pdf"]

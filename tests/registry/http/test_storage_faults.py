@@ -1,0 +1,169 @@
+"""A full disk, and a kill in the middle of a migration (checks D05 and D09)."""
+
+import contextlib
+import errno
+import os
+import random
+import secrets
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from registry.database.sqlite import APPLICATION_ID, SqliteDatabase
+from search.engine import Engine
+from search.service import SearchRequest
+from support.catalogs import SkillCatalog
+from support.endurance import times
+from support.servers import RunningServer, new_skill, write_skill
+
+KILLS = times(15)
+OPEN_DATABASE = """
+import pathlib, sys
+from registry.database.sqlite import SqliteDatabase
+from registry.db import Database
+print("ready", flush=True)
+SqliteDatabase(pathlib.Path(sys.argv[1]))
+"""
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder whose `data` folder is a file system of 12 MiB."""
+    data = tmp_path / "data"
+    data.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", str(data)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("a file system can only be mounted by root")
+    yield tmp_path
+    subprocess.run(["umount", "--lazy", str(data)], check=True)
+
+
+def fill(folder: Path) -> Path:
+    """Take all the space there is, and return the file that has it."""
+    path = folder / "filler"
+    with path.open("ab", buffering=0) as file:
+        for size in (1 << 16, 1 << 12, 1):
+            with contextlib.suppress(OSError):
+                while True:
+                    file.write(b"x" * size)
+    with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
+        (folder / "more").write_bytes(b"x")
+    return path
+
+
+def test_a_full_disk_refuses_writes_and_nothing_else(small_disk: Path) -> None:
+    write_skill(small_disk / "skills", "sql-review", "Review sql queries for slow joins.")
+    with RunningServer(small_disk) as server:
+        assert server.found("slow joins") == ["sql-review"]
+        filler = fill(server.data_dir)
+        statuses = {}
+        for number in range(40):
+            name = f"while-full-{number}"
+            answer = server.api("POST", "/skills", json=new_skill(name, content="word " * 5000))
+            statuses[name] = answer.status_code
+            if answer.status_code != 201:
+                assert answer.json()["error"]["code"] in {"INSUFFICIENT_STORAGE", "SERVICE_UNAVAILABLE"}
+                assert server.found("slow joins", limit=1) == ["sql-review"]
+        assert set(statuses.values()) <= {201, 503, 507}
+        assert set(statuses.values()) & {503, 507}
+        for path in ("/skills", "/skills/sql-review", "/status", "/skills/sql-review/content"):
+            assert server.api("GET", path).status_code == 200
+        filler.unlink()
+        (server.data_dir / "more").unlink(missing_ok=True)
+        assert server.api("POST", "/skills", json=new_skill("after-full")).status_code == 201
+        assert server.found("after-full", limit=1) == ["after-full"]
+        for name, status in statuses.items():
+            assert server.api("GET", f"/skills/{name}").status_code == (200 if status == 201 else 404)
+            assert (server.skills_dir / name).exists() == (status == 201)
+        assert server.status()["drift"] == 0
+
+
+def prepare(path: Path) -> None:
+    """Write a database of ours that no migration has touched."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"pragma application_id = {APPLICATION_ID}")
+        connection.execute("pragma user_version = 0")
+        connection.commit()
+
+
+def schema(database: SqliteDatabase) -> list[tuple[str, ...]]:
+    return database.read("select type, name, sql from sqlite_master order by name")
+
+
+@pytest.mark.endurance
+@pytest.mark.parametrize("prepared", [True, False])
+def test_a_migration_that_is_killed_is_finished_by_the_next_start(tmp_path: Path, prepared: bool) -> None:
+    whole = SqliteDatabase(tmp_path / "whole.db")
+    drawn = random.Random(9)
+    for number in range(KILLS):
+        path = tmp_path / str(number) / "skill-registry.db"
+        path.parent.mkdir()
+        if prepared:
+            prepare(path)
+        child = subprocess.Popen([sys.executable, "-c", OPEN_DATABASE, str(path)], stdout=subprocess.PIPE)
+        assert child.stdout is not None
+        child.stdout.readline()
+        time.sleep(drawn.uniform(0, 0.012))
+        child.kill()
+        child.communicate()
+        database = SqliteDatabase(path)
+        assert schema(database) == schema(whole)
+        assert database.read("pragma integrity_check") == [("ok",)]
+        assert database.read("select count(*) from counter") == [(1,)]
+        database.close()
+    whole.close()
+
+
+@pytest.fixture
+def tiny_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 600 KB for index files."""
+    folder = tmp_path / "indexes"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", folder], check=False).returncode:
+        pytest.skip("mounting a small disk needs root")
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=True)  # search has files of it mapped still
+
+
+def test_search_answers_while_its_index_cannot_be_written(tiny_disk: Path, catalog: SkillCatalog) -> None:
+    catalog.put("aardvark-care", "All about aardvarks")
+    engine = Engine(catalog.documents, tiny_disk, None)
+    engine.start()
+    catalog.put_many((f"bulk-{number}", secrets.token_hex(400), secrets.token_hex(2000)) for number in range(400))
+    filling = tiny_disk / "filling"
+    filling.write_bytes(bytes(shutil.disk_usage(tiny_disk).free))
+    engine.changed()
+    results = engine.search.search(SearchRequest("aardvarks"))
+    assert [hit.id for hit in results.hits] == ["aardvark-care"]
+    assert "degraded" in results.warnings[0]
+    filling.unlink()
+    subprocess.run(["mount", "-o", "remount,size=60m", tiny_disk], check=True)
+    assert engine.search.search(SearchRequest("aardvarks")).warnings == []
+    assert (engine.status().drift, len(engine.index_sync.lexical.reader)) == (0, 401)
+    engine.close()
+
+
+def test_a_write_that_cannot_be_made_durable_is_not_acknowledged(tmp_path: Path) -> None:
+    with RunningServer(tmp_path) as server:
+        assert server.api("POST", "/skills", json=new_skill("before-it")).status_code == 201
+        faults = "inject=fsync,fdatasync:error=EIO"
+        command = ["strace", "-f", "-qq", "-e", "trace=fsync,fdatasync", "-e", faults, "-o", "/dev/null", "-p"]
+        tracer = subprocess.Popen([*command, str(server.process.pid)])
+        server.wait_for(lambda: "TracerPid:\t0" not in Path(f"/proc/{server.process.pid}/status").read_text())
+        answer = server.api("POST", "/skills", json=new_skill("not-durable"))
+        assert answer.status_code in (500, 503, 507)
+        assert server.found("pdf forms") == ["before-it"]
+        tracer.terminate()
+        tracer.wait(30)
+        assert server.api("GET", "/skills/not-durable").status_code == 404
+        assert not (server.skills_dir / "not-durable").exists()
+        assert server.api("POST", "/skills", json=new_skill("not-durable")).status_code == 201
+        server.wait_for(lambda: set(server.found("pdf forms")) == {"before-it", "not-durable"})
+        assert server.status()["drift"] == 0

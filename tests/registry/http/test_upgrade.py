@@ -1,0 +1,121 @@
+"""Skills upgraded over HTTP, against real repositories."""
+
+import threading
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+
+from registry.project.lock_file import read_lock
+from registry.skill_folder import tree_digest
+from support.commands import Done
+from support.install_world import World, skill_md
+
+
+def test_an_upgrade_follows_the_source(world: World) -> None:
+    world.publish("growing", "1.0.0")
+    world.installed(skill_id="growing", source_name="hub")
+    assert world.upgraded("growing")["outcome"] == "up_to_date"
+    world.publish("growing", "1.1.0", **{"scripts/run.sh": "curl https://new.example.org/x\n"})
+    checked = world.upgraded("growing", check=True)
+    assert (checked["outcome"], checked["resolved_version"]) == ("would_update", "1.1.0")
+    assert world.get("/skills/growing")["version"] == "1.0.0"
+    assert world.upgraded("growing")["outcome"] == "updated"
+    skill = world.get("/skills/growing")
+    assert (skill["version"], skill["source"]) == ("1.1.0", "hub")
+    rules = {finding["rule"] for finding in skill["findings"]["findings"]}
+    assert {"update-adds-script", "update-adds-url"} <= rules
+    differing = Done(world.folder, "verify", "--skills-dir", "skills", "--json").json["differences"]
+    assert "growing" not in {one["path"] for one in differing}
+
+
+def test_of_upgrades_of_one_skill_at_once_one_is_done(world: World) -> None:
+    world.publish("rushed", "1.0.0")
+    world.installed(origin=world.subdir("rushed"))
+    world.publish("rushed", "1.1.0")
+    with ThreadPoolExecutor(5) as pool:
+        results = list(pool.map(lambda _: world.upgraded("rushed"), range(5)))
+    outcomes = [result["outcome"] for result in results]
+    assert outcomes.count("updated") == 1, results
+    assert set(outcomes) <= {"updated", "up_to_date", "immutable"}, results
+    assert world.upgraded("rushed")["outcome"] == "up_to_date"
+
+
+def test_a_version_that_was_asked_for_stays(world: World) -> None:
+    world.publish("wanted", "1.0.0")
+    world.installed(skill_id="wanted", source_name="hub", version="1.0.0")
+    assert tomllib.loads(world.server.manifest.read_text())["dependencies"]["wanted"]["version"] == "1.0.0"
+    world.publish("wanted", "2.0.0")
+    assert world.upgraded("wanted")["outcome"] == "immutable"
+    assert world.upgraded("wanted", version="2.0.0")["outcome"] == "updated"
+    assert tomllib.loads(world.server.manifest.read_text())["dependencies"]["wanted"]["version"] == "2.0.0"
+
+
+def test_a_skill_that_its_source_moves_is_followed_within_the_repository_only(world: World) -> None:
+    world.publish("moving", "1.0.0")
+    world.installed(skill_id="moving", source_name="hub")
+    world.skills.git("mv", "skills/moving", "moving")
+    world.skills.commit({"moving/SKILL.md": skill_md("moving", "1.1.0")})
+    world.server.api("POST", "/registry/refresh")
+    assert world.upgraded("moving")["outcome"] == "updated"
+    lock = {entry.id: entry for entry in read_lock(world.folder / "skills.lock")}
+    assert getattr(lock["moving"].origin, "subdir", None) == "moving"
+
+
+def test_pins_and_changed_files_are_immutable(world: World) -> None:
+    commit = world.publish("pinned")
+    world.installed(origin=world.subdir("pinned", commit=commit))
+    world.publish("edited")
+    world.installed(origin=world.subdir("edited"))
+    (world.server.skills_dir / "edited/SKILL.md").write_text(skill_md("edited", body="ours"))
+    for name in ("pinned", "edited"):
+        world.publish(name, "2.0.0")
+        assert world.upgraded(name)["outcome"] == "immutable"
+    assert "ours" in (world.server.skills_dir / "edited/SKILL.md").read_text()
+    assert world.server.api("DELETE", "/skills/edited").status_code == 200
+
+
+def test_one_failure_of_an_upgrade_fails_only_its_row(world: World) -> None:
+    world.publish("failing")
+    world.publish("thriving")
+    world.installed(origin=world.subdir("failing"))
+    world.installed(origin=world.subdir("thriving"))
+    world.publish("thriving", "2.0.0")
+    world.skills.git("rm", "-rq", "skills/failing")
+    world.skills.commit()
+    answer = world.upgrade()
+    rows = {row["id"]: row for row in answer["results"]}
+    assert (rows["failing"]["outcome"], rows["thriving"]["outcome"]) == ("error", "updated")
+    assert answer["upgraded"] == sum(row["outcome"] == "updated" for row in rows.values()) == 1
+    assert (world.server.skills_dir / "failing/SKILL.md").is_file()
+
+
+def test_an_older_version_is_taken_only_by_number(world: World) -> None:
+    world.publish("rolled", "2.0.0")
+    world.installed(origin=world.subdir("rolled"))
+    world.publish("rolled", "1.0.0")
+    assert world.upgraded("rolled")["outcome"] == "error"
+    assert world.upgraded("rolled", version="3.0.0")["outcome"] == "error"
+    assert world.upgraded("rolled", version="1.0.0")["outcome"] == "updated"
+    assert world.get("/skills/rolled")["version"] == "1.0.0"
+
+
+def test_readers_never_miss_a_skill_that_is_upgraded(world: World) -> None:
+    world.publish("steady", "1.0.0")
+    world.installed(origin=world.subdir("steady"))
+    done, seen = threading.Event(), set()
+
+    def read() -> None:
+        with httpx.Client(base_url=world.server.url, trust_env=False, timeout=30) as http:
+            while not done.is_set():
+                seen.add(http.get("/api/v1/skills/steady").status_code)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for number in range(1, 6):
+        world.publish("steady", f"1.0.{number}")
+        assert world.upgraded("steady")["outcome"] == "updated"
+    done.set()
+    reader.join()
+    assert seen == {200}
+    assert tree_digest(world.server.skills_dir / "steady") == world.get("/skills/steady")["digest"]

@@ -1,0 +1,147 @@
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from registry.parsing.frontmatter import MAX_BLOCK, FrontMatterError, read
+
+GOOD = "---\nname: pdf-forms\ndescription: Fill PDF forms.\n---\n\n# PDF forms\n"
+
+HOSTILE = {
+    "5,000 brackets": "---\nname: " + "[" * 5000 + "\n---\n",
+    "5,000 dashes": "---\n" + "- " * 5000 + "\n---\n",
+    "5,000 question marks": "---\n" + "? " * 5000 + "\n---\n",
+    "aliases": "---\na: &a [x, x]\n" + "".join(f"b{n}: &b{n} [*a, *a]\n" for n in range(500)) + "---\n",
+    "a python tag": "---\nname: !!python/object/apply:os.system ['true']\n---\n",
+    "two documents": "---\nname: a\n--- b\n---\n",
+    "a key that is a list": "---\n? [a]\n: b\n---\n",
+    "a list": "---\n- name\n---\n",
+    "a block of 1 MB": "---\n" + "name: a\n" * 130_000 + "---\n",
+    "one line of 1 MB": "---\ndescription: " + "x" * 1_000_000 + "\n---\n",
+    "30,000 empty lines": "---" + "\n" * 30_000,
+    "a million spaces": "---" + " " * 1_000_000,
+    "a character YAML refuses": "---\nname: a\x80b\n---\n",
+    "half a surrogate pair": "---\nname: \ud800\n---\n",
+    "a repeated key": "---\nname: a\nname: b\n---\n",
+    "an unquoted colon": "---\nname: a: b\n---\n",
+    "no front matter": "# Title\n",
+    "a blank line before": "\n" + GOOD,
+    "nothing": "",
+}
+
+
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("text", [GOOD, "\ufeff" + GOOD, GOOD.replace("\n", "\r\n"), GOOD.replace("---\n", "---  \n")])
+def test_fields_and_body_are_read(text: str, strict: bool) -> None:
+    found = read(text, strict=strict)
+    assert found.fields == {"name": "pdf-forms", "description": "Fill PDF forms."}
+    assert found.body.strip() == "# PDF forms"
+    assert found.warnings == []
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("1.10", "1.10"),
+        ("no", "no"),
+        ("~", "~"),
+        ("", ""),
+        ("2024-01-01", "2024-01-01"),
+        ("0x1F", "0x1F"),
+        ("'yes'  # comment", "yes"),
+        (">-\n  one\n  two", "one two"),
+        ("|\n  one\n\n  two\n", "one\n\ntwo\n"),
+        ("[a, 1, true]", ["a", "1", "true"]),
+        ("{a: {b: [1]}}", {"a": {"b": ["1"]}}),
+        ("\n- a\n- b", ["a", "b"]),
+    ],
+)
+def test_every_scalar_stays_text(line: str, value: object) -> None:
+    assert read(f"---\nversion: {line}\n---\n", strict=True).fields == {"version": value}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_strict_refuses_and_lenient_reads_on(case: str) -> None:
+    with pytest.raises(FrontMatterError) as refusal:
+        read(HOSTILE[case], strict=True)
+    assert refusal.value.field
+    assert read(HOSTILE[case]).warnings
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        ("---\nname: a\nmetadata:\n  x: *y\n---\n", "metadata.x"),
+        ("---\nname: a\nmetadata:\n  x: 1\n  x: 2\n---\n", "metadata.x"),
+        ("---\ntags: !!set {a}\n---\n", "tags"),
+        ("# none", "SKILL.md"),
+    ],
+)
+def test_a_refusal_names_the_field(text: str, field: str) -> None:
+    with pytest.raises(FrontMatterError) as refusal:
+        read(text, strict=True)
+    assert refusal.value.field == field
+
+
+@pytest.mark.parametrize(("depth", "fits"), [(8, True), (9, False)])
+def test_nesting_is_bounded(depth: int, fits: bool) -> None:
+    text = "---\na: " + "[" * (depth - 1) + "]" * (depth - 1) + "\n---\n"
+    assert (read(text).warnings == []) is fits
+
+
+@pytest.mark.parametrize(("size", "fits"), [(MAX_BLOCK, True), (MAX_BLOCK + 1, False)])
+@pytest.mark.parametrize("letter", ["a", "é"])
+def test_the_size_of_a_block_is_bounded_in_bytes(size: int, fits: bool, letter: str) -> None:
+    text = f"---\nabc: {letter * ((size - 6) // len(letter.encode()))}\n---\n"
+    if fits:
+        assert read(text, strict=True).fields
+    else:
+        text = text.replace("abc", "abcd")
+        with pytest.raises(FrontMatterError):
+            read(text, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        ("---\nname: a\ndescription: Use when: b\n---\nB", {"name": "a", "description": "Use when: b"}),
+        ("---\nname: a\nhint: [x] [y]\n---\nB", {"name": "a", "hint": "[x] [y]"}),
+        ("---\nname: a\ndescription: b\n\n# Title\nB", {"name": "a", "description": "b"}),
+        ("---\nname: a\ndescription: b", {"name": "a", "description": "b"}),
+        ("name: a\ndescription: b\n---\nB", {"name": "a", "description": "b"}),
+        ("\n\n---\nname: a\n---\nB", {"name": "a"}),
+        ("<!-- from somewhere -->\n---\nname: a\n---\nB", {"name": "a"}),
+        ("---\nname: a\ndescription: |\n  b\n  ---\nB", {"name": "a", "description": "b\n"}),
+        ("---\nname: a\n\tdescription: b\nversion: 1\n---\nB", {"name": "a description: b", "version": "1"}),
+        ("---\nname: 'it's'\ntags:\n- x\nm:\n  n: o\n---\nB", {"name": "it's", "tags": ["x"], "m": {"n": "o"}}),
+        ("---\nname: a\n<<<<<<< ours\nversion: 1\n=======\n---\nB", {"name": "a", "version": "1"}),
+        ("---\nname: a\nname: b\n---\nB", {"name": "a"}),
+        ("---\nname: *a\n---\nB", {"name": "*a"}),
+        ("---\nx: a: b\n\n# comment\nname: a\n---\nB", {"x": "a: b", "name": "a"}),
+    ],
+)
+def test_what_is_broken_is_recovered_with_a_warning(text: str, fields: dict[str, object]) -> None:
+    found = read(text)
+    assert found.fields == fields
+    assert found.body in ("B", "# Title\nB", "")
+    assert found.warnings
+
+
+def test_at_most_500_fields_are_recovered() -> None:
+    found = read("---\n" + "".join(f"k{number}: a: b\n" for number in range(600)) + "---\nBody\n")
+    assert (len(found.fields), found.body) == (500, "Body\n")
+    assert "100 lines of the front matter were not understood" in found.warnings
+
+
+@pytest.mark.parametrize("text", ["# Title\n\nText: more\n", "", "---\n\n# Title\n\n---\n\nMore\n", "text"])
+def test_text_without_front_matter_is_all_body(text: str) -> None:
+    found = read(text)
+    assert (found.fields, found.body) == ({}, text)
+
+
+@given(st.text(st.sampled_from("-\n\r:# abn\"'[]{}|>&*!\t\ufeff,?"), max_size=80))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    found = read("---\n" + text)
+    with suppress(FrontMatterError):
+        assert read("---\n" + text, strict=True) == found

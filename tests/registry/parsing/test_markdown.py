@@ -1,0 +1,127 @@
+import re
+
+import pytest
+
+from registry.parsing.balanced_html import MAX_OPEN, balanced_html
+from registry.parsing.markdown import MAX_RENDERED, render_markdown
+
+
+def test_the_usual_is_rendered() -> None:
+    made = render_markdown(
+        "# Title\n\n**bold** ~~gone~~ `x < y`\n\n|a|\n|-|\n|1|\n\n3. three\n\n```py\nx = '<b>'\n```\n"
+    )
+    for part in ("<h1>Title</h1>", "<strong>bold</strong>", "<del>gone</del>", "<code>x &lt; y</code>", "<td>1</td>"):
+        assert part in made
+    assert '<ol start="3">' in made
+    assert "x = '&lt;b&gt;'" in made
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script>",
+        "<style>*{}</style>",
+        "<svg onload=alert(1)><a xlink:href='javascript:alert(1)'>x</a></svg>",
+        "<p onclick=alert(1) style='position:fixed' id=x class=y>a</p>",
+        "<iframe src=https://evil.example></iframe><object data=x></object><embed src=x>",
+        "<form action=https://evil.example><input name=a><button>go</button></form>",
+        "<img src=x onerror=alert(1)> ![x](https://evil.example/x.png) ![x][1]\n\n[1]: https://evil.example",
+        "<link rel=stylesheet href=https://evil.example><meta http-equiv=refresh content=0><base href=/x>",
+        "<video src=https://evil.example></video><audio src=x></audio><source srcset=x>",
+        "<math><mtext><table><mglyph><style><img src=x onerror=alert(1)>",
+    ],
+)
+def test_nothing_runs_loads_or_is_submitted(text: str) -> None:
+    made = render_markdown(text)
+    tags = set(re.findall(r"</?([a-z0-9]+)", made))
+    assert tags <= {"p", "a", "table"}
+    assert not re.search(r"<[^>]*(?:on\w+|src|srcset|style|id|class|action)\s*=", made)
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "[x](javascript:alert(1))",
+        "[x](JaVaScRiPt:alert(1))",
+        "<a href='&#106;avascript:alert(1)'>x</a>",
+        "<a href='java\nscript:alert(1)'>x</a>",
+        "[x](data:text/html,<script>)",
+        "[x](vbscript:x)",
+        "<javascript:alert(1)>",
+    ],
+)
+def test_links_that_run_lose_their_target(link: str) -> None:
+    assert "href" not in render_markdown(link)
+
+
+@pytest.mark.parametrize("target", ["https://example.com/?a=b", "mailto:a@example.com", "references/a.md", "#part"])
+def test_other_links_stay_and_give_nothing_away(target: str) -> None:
+    assert render_markdown(f"[x]({target})") == (
+        f'<p><a href="{target}" rel="noopener noreferrer nofollow">x</a></p>\n'
+    )
+
+
+def test_an_image_becomes_its_description() -> None:
+    assert render_markdown('![a **b** "c"<i>](x.png)') == '<p>a b "c"&lt;i&gt;</p>\n'
+
+
+def test_a_text_beyond_the_limit_is_shown_as_it_is() -> None:
+    made = render_markdown("<b>" * MAX_RENDERED)
+    assert made.startswith("<pre>&lt;b&gt;")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "> " * 60 + "a",
+        "- " * 60 + "a",
+        '[a](b "' + "x\n" * 3_000,
+        "|a" * 5_000 + "|\n" + "|-" * 5_000 + "|\n" + "|\n" * 5_000,
+    ],
+)
+def test_a_text_that_would_cost_too_much_is_shown_as_it_is(text: str) -> None:
+    assert render_markdown(text).startswith("<pre>")
+
+
+def test_a_raw_image_becomes_its_description_too() -> None:
+    assert render_markdown("a <img src='https://evil.example' alt='b \"c\"'> d") == '<p>a b "c" d</p>\n'
+
+
+def test_placeholders_that_look_like_tags_do_not_swallow_the_rest() -> None:
+    assert render_markdown("Use <name> or <b>this</b>.\n\nNext") == "<p>Use  or <b>this</b>.</p>\n<p>Next</p>\n"
+
+
+def test_what_a_comment_or_a_script_holds_is_not_shown() -> None:
+    made = render_markdown("a <!-- <b> --> b\n\n<script>\n1 < 2\n</script>\n\nc <style>*{}</style> d")
+    assert re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", made)).strip() == "a b c d"
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        ("<b><i>a</b>c</i>", "<b><i>a</i></b>c"),
+        ("<ul><li>a<li>b</ul>c", "<ul><li>a</li><li>b</li></ul>c"),
+        ("<table><tr><td>a<td>b<tr><td>c</table>", "<table><tr><td>a</td><td>b</td></tr><tr><td>c</td></tr></table>"),
+        ("<p>a<p>b", "<p>a</p><p>b</p>"),
+        ("a</b><x>b</x>", "ab"),
+        ("<A HREF='x\"y' onclick=z>a</A>", '<a href="x&quot;y">a</a>'),
+        ("1 < 2 <", "1 &lt; 2 &lt;"),
+        ("a<!-- b --> c <!-- d", "a c "),
+        ("a<!DOCTYPE b><?c?>d", "ad"),
+        ("<br><hr/>", "<br><hr>"),
+        ("<script>a</b></script ><i>c", "<i>c</i>"),
+        ("<style>a", ""),
+    ],
+)
+def test_html_is_well_formed_before_it_is_parsed(given: str, made: str) -> None:
+    tags = {"a", "b", "i", "p", "ul", "li", "table", "tr", "td"}
+    assert balanced_html(given, tags) == made
+
+
+def test_few_elements_are_open_at_once() -> None:
+    assert balanced_html("<b>" * 1_000 + "a", {"b"}) == "<b>" * MAX_OPEN + "a" + "</b>" * MAX_OPEN
+
+
+def test_misnested_tags_are_not_multiplied() -> None:
+    text = "<p>" + "".join(f"<b a={number}>" for number in range(1_000)) + "</p><p>a" * 1_250
+    assert len(render_markdown(text)) < 3 * len(text)

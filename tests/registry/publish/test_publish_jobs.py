@@ -1,0 +1,66 @@
+"""Publish jobs in the catalog: each has one end, whoever writes it twice."""
+
+import pytest
+
+from registry.db import Database
+from registry.domain.models import now
+from registry.errors import RegistryError
+from registry.events.webhooks import Checked
+from registry.publish.jobs import Job, JobFinding, Jobs
+
+
+def test_a_job_that_was_accepted_is_not_rejected_afterwards(database: Database) -> None:
+    told: list[Checked] = []
+    jobs = Jobs(database, now, lambda transaction, checked: told.append(checked))
+    job = Job(id="1", skill_id="a/b", version="1.0.0", checksum="sha256:", size=1, uploaded_at="", uploaded_by="a")
+    with database.write() as transaction:
+        jobs.add(transaction, job, None)
+        jobs.accept(transaction, job, [], 1)
+    jobs.reject(job, [])
+    assert jobs.get("1").state == "accepted"
+    assert [one.accepted for one in told] == [True]
+
+
+def added(jobs: Jobs, job_id: str = "1") -> Job:
+    job = Job(id=job_id, skill_id="a/b", version="1.0.0", checksum="sha256:", size=1, uploaded_at="", uploaded_by="a")
+    with jobs.database.write() as transaction:
+        jobs.add(transaction, job, None)
+    return job
+
+
+def test_only_a_try_that_came_to_no_end_counts_as_begun(database: Database) -> None:
+    jobs = Jobs(database, now, lambda transaction, checked: None)
+    job = added(jobs)
+    jobs.begin(job)
+    assert (jobs.get("1").begun, jobs.get("1").state) == (1, "validating")
+    jobs.postpone(job, 0)
+    jobs.begin(job)
+    jobs.leave("1")
+    jobs.leave("1")
+    assert (jobs.get("1").begun, jobs.get("1").tries) == (0, 1)
+
+
+def test_a_job_that_is_set_aside_keeps_its_package_and_is_opened_again_once(database: Database) -> None:
+    told: list[Checked] = []
+    jobs = Jobs(database, now, lambda transaction, checked: told.append(checked))
+    job = added(jobs)
+    jobs.begin(job)
+    jobs.set_aside(job, JobFinding(kind="structure_error", severity="medium", field=None, message="it died"))
+    assert (jobs.get("1").state, [one.accepted for one in told]) == ("rejected", [False])
+    assert [one.id for one in jobs.set_aside_jobs()] == ["1"]
+    with database.write() as transaction:
+        assert (jobs.live_ids(transaction), jobs.kept_ids(transaction)) == (set(), {"1"})
+    again = jobs.retry("1")
+    assert (again.state, again.begun, again.errors, again.completed_at) == ("pending", 0, [], None)
+    assert jobs.set_aside_jobs() == []
+    with pytest.raises(RegistryError, match="not found"):
+        jobs.retry("1")
+
+
+def test_a_job_is_not_opened_again_beside_another_for_its_version(database: Database) -> None:
+    jobs = Jobs(database, now, lambda transaction, checked: None)
+    first = added(jobs)
+    jobs.set_aside(first, JobFinding(kind="structure_error", severity="medium", field=None, message="it died"))
+    added(jobs, "2")
+    with pytest.raises(RegistryError, match="meanwhile"):
+        jobs.retry("1")

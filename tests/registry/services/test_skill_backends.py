@@ -1,0 +1,163 @@
+"""What every skill backend guarantees: folders, records and published packages alike."""
+
+import io
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from registry.catalog.local_skills import LocalSkills
+from registry.catalog.record_skills import RecordSkills
+from registry.catalog.skill_backend import SkillBackend
+from registry.db import Database
+from registry.domain.models import NewSkill, SkillChanges, now
+from registry.errors import RegistryError
+from registry.packages import read_zip
+from registry.publish.published import PublishedRecord, PublishedVersion, PublishedVersions
+from registry.publish.skills import PublishedSkills
+from registry.services.skill_backends import SkillBackends
+from registry.transparency.log import TransparencyLog
+from support.catalogs import SkillCatalog
+from support.publishing import skill_package
+
+BODY = "# Brew\n\nBoil the water.\n"
+
+
+class Stored(NamedTuple):
+    """A backend with one skill in it."""
+
+    backend: SkillBackend
+    skill_id: str
+    catalog: SkillCatalog
+    chooser: SkillBackends
+
+
+def new(skill_id: str) -> NewSkill:
+    return NewSkill(id=skill_id, name=skill_id, description="Brews tea with great care.", version="1.0.0", content=BODY)
+
+
+@pytest.fixture(params=["folder", "record", "published"])
+def stored(request: pytest.FixtureRequest, catalog: SkillCatalog, database: Database, tmp_path: Path) -> Stored:
+    root = tmp_path / "skills"
+    root.mkdir()
+    local, records = LocalSkills(root, catalog.catalog), RecordSkills(root, catalog.catalog)
+    versions = PublishedVersions(database, catalog.catalog, TransparencyLog(database, now))
+    chooser = SkillBackends(catalog.catalog, local, records, versions, makes_folders=True)
+
+    def folder() -> tuple[SkillBackend, str]:
+        return local, local.create(new("tea")).id
+
+    def record() -> tuple[SkillBackend, str]:
+        return records, records.create(new("tea")).id
+
+    def published() -> tuple[SkillBackend, str]:
+        publish(versions, database, tmp_path / "package")
+        return PublishedSkills(catalog.catalog, versions), "acme/tea"
+
+    makers: Mapping[str, Callable[[], tuple[SkillBackend, str]]] = {
+        "folder": folder,
+        "record": record,
+        "published": published,
+    }
+    backend, skill_id = makers[request.param]()
+    return Stored(backend, skill_id, catalog, chooser)
+
+
+def publish(versions: PublishedVersions, database: Database, folder: Path) -> None:
+    package = read_zip(io.BytesIO(skill_package("tea", body=BODY)), folder)
+    version = PublishedVersion(
+        skill_id="acme/tea",
+        version="1.0.0",
+        checksum=f"sha256:{'0' * 64}",
+        size=1,
+        published_at="2026-01-01T00:00:00.000Z",
+        record=PublishedRecord.of(package),
+        skill_file=(folder / "SKILL.md").read_text(encoding="utf-8"),
+    )
+    with database.write() as transaction:
+        versions.add(transaction, version)
+
+
+def code(error: pytest.ExceptionInfo[RegistryError]) -> str:
+    return error.value.code
+
+
+def test_the_chooser_knows_the_backend_of_a_skill(stored: Stored) -> None:
+    assert type(stored.chooser.of(stored.skill_id)) is type(stored.backend)
+    with pytest.raises(RegistryError) as error:
+        stored.chooser.of("nobody")
+    assert code(error) == "SKILL_NOT_FOUND"
+
+
+def test_the_text_of_a_skill_is_what_its_author_wrote(stored: Stored) -> None:
+    assert "Boil the water." in stored.backend.text(stored.skill_id)
+
+
+def test_an_update_is_in_the_catalog_when_it_returns(stored: Stored) -> None:
+    skill = stored.backend.update(stored.skill_id, SkillChanges(enabled=False), None)
+    assert skill.enabled is False
+    assert stored.catalog.catalog.get(stored.skill_id) == skill
+
+
+def test_a_stale_etag_changes_nothing(stored: Stored) -> None:
+    before = stored.catalog.catalog.get(stored.skill_id)
+    with pytest.raises(RegistryError) as error:
+        stored.backend.update(stored.skill_id, SkillChanges(enabled=False), {'"stale"'})
+    assert code(error) == "PRECONDITION_FAILED"
+    with pytest.raises(RegistryError) as error:
+        stored.backend.delete(stored.skill_id, {'"stale"'})
+    assert code(error) == "PRECONDITION_FAILED"
+    assert stored.catalog.catalog.get(stored.skill_id) == before
+
+
+def test_a_deleted_skill_is_gone_from_the_catalog(stored: Stored) -> None:
+    etag = stored.catalog.catalog.get(stored.skill_id).etag
+    stored.backend.delete(stored.skill_id, {etag})
+    with pytest.raises(RegistryError) as error:
+        stored.catalog.catalog.get(stored.skill_id)
+    assert code(error) == "SKILL_NOT_FOUND"
+
+
+def test_a_version_is_set_whole_or_refused(stored: Stored) -> None:
+    catalog, database = stored.catalog.catalog, stored.catalog.database
+    refused: list[str] = []
+    try:
+        with ExitStack() as undo, database.write() as transaction:
+            found = catalog.get_for_update(transaction, stored.skill_id, None)
+            stored.backend.set_version(transaction, undo, found, "1.1.0")
+    except RegistryError as error:
+        refused.append(error.code)
+    assert (refused, catalog.get(stored.skill_id).version) in [([], "1.1.0"), (["CONFLICT"], "1.0.0")]
+
+
+def test_a_version_that_is_not_committed_leaves_no_trace(stored: Stored) -> None:
+    catalog, database = stored.catalog.catalog, stored.catalog.database
+    text = stored.backend.text(stored.skill_id)
+    with pytest.raises((KeyboardInterrupt, RegistryError)), ExitStack() as undo, database.write() as transaction:
+        found = catalog.get_for_update(transaction, stored.skill_id, None)
+        stored.backend.set_version(transaction, undo, found, "1.1.0")
+        raise KeyboardInterrupt
+    assert catalog.get(stored.skill_id).version == "1.0.0"
+    assert stored.backend.text(stored.skill_id) == text
+
+
+@pytest.mark.parametrize("path", ["../outside", "/etc/passwd", "no/such/file.txt"])
+def test_no_path_leads_out_of_a_skill(stored: Stored, path: str) -> None:
+    with pytest.raises(RegistryError) as error:
+        stored.backend.file(stored.skill_id, path)
+    assert code(error) in {"VALIDATION_ERROR", "NOT_FOUND"}
+
+
+def test_nothing_is_known_of_a_skill_that_is_not_there(stored: Stored) -> None:
+    for call in (stored.backend.files, stored.backend.text):
+        with pytest.raises(RegistryError) as error:
+            call("nobody")
+        assert code(error) == "SKILL_NOT_FOUND"
+    with pytest.raises(RegistryError) as error:
+        stored.backend.update("nobody", SkillChanges(enabled=False), None)
+    assert code(error) == "SKILL_NOT_FOUND"
+    with pytest.raises(RegistryError) as error:
+        stored.backend.delete("nobody", None)
+    assert code(error) == "SKILL_NOT_FOUND"

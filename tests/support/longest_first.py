@@ -1,0 +1,52 @@
+"""The order of test files: the longest first, so that none of them is left for one worker at the end.
+
+`durations.json` beside this file says how many seconds each file of at least one second takes. Files are known by their
+names, so that a file keeps its entry when it moves. `make test ARGS=--store-durations` measures those that run anew.
+"""
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+TABLE = Path(__file__).with_name("durations.json")
+_LEAST_SECONDS = 1
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--store-durations", action="store_true", help="measure the table that orders the test files")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--store-durations"):
+        config.pluginmanager.register(_Durations())
+
+
+@pytest.hookimpl(trylast=True)  # after the order that fixtures ask for, which stays as it is within a file
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    seconds: dict[str, int] = json.loads(TABLE.read_text())
+    items.sort(key=lambda item: -seconds.get(item.path.name, 0))
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Servers, browsers and databases are mostly waited for: a core has work for two."""
+    return 2 * (os.cpu_count() or 1)
+
+
+class _Durations:
+    """Adds up how long each file takes, and writes the table at the end; workers tell their controller."""
+
+    def __init__(self) -> None:
+        self._seconds: Counter[str] = Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._seconds[Path(report.fspath).name] += report.duration
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if hasattr(session.config, "workerinput"):
+            return
+        seconds = json.loads(TABLE.read_text()) | self._seconds
+        table = {name: round(seconds[name]) for name in sorted(seconds) if seconds[name] >= _LEAST_SECONDS}
+        TABLE.write_text(json.dumps(table, indent=2) + "\n")
