@@ -152,6 +152,18 @@ def marketplaces(size: int) -> Texts:
     yield "deep entries", '{"plugins":[' + "[" * size
 
 
+def multipart_bodies(size: int) -> Texts:
+    """Yield bodies with the boundary `XyZ`: near boundaries, long heads, headers over many lines."""
+    start = '--XyZ\r\nContent-Disposition: form-data; name="package"; filename="a.zip'
+    for unit in ("\r\n", "\r\n--", "\r\n--Xy", "-", "a"):
+        yield f"{unit!r} before the file", unit * (size // len(unit))
+        yield f"{unit!r} in the file", f'{start}"\r\n\r\n' + unit * (size // len(unit))
+    for unit in (";a=b", ';a="b', ';a="\\"', "%22", '\\"', "; "):
+        yield f"{unit!r} in heads", f"{start}{unit * (3_900 // len(unit))}\r\n\r\n\r\n" * 19
+    lines = "".join(f"X-{number}: a\r\n" + " a\r\n" * 600 for number in range(7))
+    yield "headers over many lines", f'{start}"\r\n{lines}\r\n\r\n' * 19
+
+
 def index_files(size: int) -> Texts:
     """Yield files of a shared index: many lines, long lines, deep lines, many values."""
     good = '{{"name":"a/b","vers":"1.0.{}"}}'

@@ -4,14 +4,16 @@ A plain pass takes about 0.01 ms/kB where the limits were measured: 100 of them 
 the dearest texts cost 300 to 8,000 passes, and more the longer they were.
 """
 
+import asyncio
 import itertools
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 
 import pytest
 
 from registry.domain.models import NewSkill
 from registry.errors import RegistryError
+from registry.http.uploads import take_file
 from registry.parsing.frontmatter import FrontMatterError, read
 from registry.parsing.markdown import MAX_RENDERED, render_markdown
 from registry.parsing.strict_json import decode
@@ -40,6 +42,22 @@ def read_json(text: str) -> None:
 def read_marketplace(text: str) -> None:
     with suppress(UnreadableDocument):
         remote_listing(parse_document(text.encode()), str)
+
+
+class Nothing:
+    size = 0
+
+    def write(self, chunk: bytes) -> None:
+        self.size += len(chunk)
+
+
+def read_upload(text: str) -> None:
+    async def body() -> AsyncIterator[bytes]:
+        for start in range(0, len(text), 1 << 16):
+            yield text[start : start + (1 << 16)].encode()
+
+    with suppress(RegistryError):
+        asyncio.run(take_file(("multipart/form-data", {"boundary": "XyZ"}), body(), {"package"}, Nothing(), 1 << 30))
 
 
 def read_index(text: str) -> None:
@@ -79,6 +97,7 @@ CASES = {
     ),
     "JSON": (read_json, 150, hostile_documents.json_bodies, 300_000),
     "marketplace": (read_marketplace, 300, hostile_documents.marketplaces, 100_000),
+    "multipart": (read_upload, 50, hostile_documents.multipart_bodies, 1_000_000),
     "index lines": (read_index, 150, hostile_documents.index_files, 200_000),
 }
 
