@@ -5,6 +5,8 @@ and unions are entered, everything else is msgspec's own check. A rule's text is
 `Meta`. Line breaks and tabs are refused in text unless its `Meta` says `extra={"multiline": True}`.
 """
 
+import functools
+import itertools
 import re
 import types
 from collections.abc import Iterator, Mapping
@@ -13,15 +15,18 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import msgspec
 from msgspec import Meta, UnsetType
 
-from registry.errors import FieldError, validation_error
+from registry.errors import MAX_DETAILS, FieldError, validation_error
 
 _T = TypeVar("_T")
 
 ROOT = "body"
 """The field name of a fault that concerns the value as a whole."""
 
+MAX_NAME = 100
+"""Characters of one part of a field's name; a key that somebody sent may be as long as the whole body."""
+
 _LINE_BREAK = re.compile(r"[\t\n\r]")
-_PLACE = re.compile(r" - at `\$(.*)`$", re.DOTALL)
+_PLACE = " - at `$"
 _WRONG_TYPE = re.compile(r"Expected `([^`]*)`, got `([^`]*)`$")
 _BOUND = re.compile(r"Expected `\w+` (>=|<=|>|<) (\S+)$")
 _LENGTH = re.compile(r"Expected `(\w+)` of length (>=|<=|==) (\d+)$")
@@ -56,9 +61,12 @@ def convert(value: Any, kind: type[_T], *, field: str = ROOT) -> _T:
 
 
 def find_faults(value: Any, kind: Any, field: str = ROOT) -> Iterator[FieldError]:
-    """Yield what keeps `value`, decoded JSON, from being a `kind`; `field` is its dotted name."""
+    """Yield what keeps `value`, decoded JSON, from being a `kind`; `field` is its dotted name.
+
+    Of more than `MAX_DETAILS` faults within a value the first are told.
+    """
     member, metas = _open(kind, value)
-    inner = list(_inner_faults(value, member, field))
+    inner = list(itertools.islice(_inner_faults(value, member, field), MAX_DETAILS))
     yield from inner
     if not inner and (fault := _own_fault(value, kind, metas, field)):
         yield fault
@@ -86,12 +94,17 @@ def _inner_faults(value: Any, kind: Any, field: str) -> Iterator[FieldError]:
 
 
 def _struct_faults(value: dict[str, Any], kind: type[msgspec.Struct], field: str) -> Iterator[FieldError]:
-    for known in msgspec.structs.fields(kind):
+    for known in _fields(kind):
         name = dotted(field, known.encode_name)
         if known.encode_name in value:
             yield from find_faults(value[known.encode_name], known.type, name)
         elif known.required:
             yield FieldError(name, "is required")
+
+
+@functools.cache
+def _fields(kind: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    return msgspec.structs.fields(kind)
 
 
 def _open(kind: Any, value: Any) -> tuple[Any, list[Meta]]:
@@ -121,9 +134,10 @@ def _is_struct(kind: Any) -> bool:
 
 
 def _fault(message: str, kind: Any, metas: list[Meta], field: str) -> FieldError:
-    if place := _PLACE.search(message):
-        field = dotted(field, place[1].lstrip(".")) if not place[1].startswith("[") else field + place[1]
-        message = message[: place.start()]
+    before, found, place = message.rpartition(_PLACE)
+    if found and place.endswith("`"):
+        message, place = before, place[:-1]
+        field = field + place if place.startswith("[") else dotted(field, place.lstrip("."))
     if wrong := _WRONG_TYPE.match(message):
         if wrong.groups() == ("int", "float"):
             return FieldError(field, "must be a whole number, written without a fraction")
@@ -157,5 +171,6 @@ def _extra(metas: list[Meta], key: str) -> Any:
 
 
 def dotted(field: str, name: str) -> str:
-    """Return the name of the part `name` of `field`."""
+    """Return the name of the part `name` of `field`, of which at most `MAX_NAME` characters count."""
+    name = name[:MAX_NAME]
     return name if field == ROOT or not name else f"{field}.{name}"

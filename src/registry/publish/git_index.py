@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from registry.outbound import parse_url
 from registry.outbound.git import SAFE_CONFIG, GitError, GitRun, authorization_config
-from registry.publish.index_lines import merged
+from registry.publish.index_lines import LeftOut, merged
 from registry.runtime.atomic_files import TEMPORARY_PREFIX, temporary_path
 
 _log = logging.getLogger("registry.publish")
@@ -23,6 +23,10 @@ PUSHES = 5
 
 _OF_THE_VOLUME = "lost+found"
 """What a file system puts into its own root."""
+
+_MAX_FILE_BYTES = 8 << 20
+_WARNINGS = 20
+"""Lines of one file that are warned of one by one."""
 
 _WRITING: Mapping[str, str] = {
     **SAFE_CONFIG,
@@ -238,7 +242,8 @@ class GitIndex:
         commits = []
         for path, (message, lines) in files.items():
             before = self._content(path)
-            after = merged(lines, before)
+            after, left_out = merged(path, lines, before)
+            _warn(path, left_out)
             if after != before:
                 commits.append(_Commit(message, {path: after}))
         if commits and attached:
@@ -247,7 +252,10 @@ class GitIndex:
 
     def _content(self, path: str) -> bytes:
         file = self._folder / path
-        return file.read_bytes() if file.is_file() else b""
+        if not file.is_file():
+            return b""
+        with file.open("rb") as opened:
+            return opened.read(_MAX_FILE_BYTES)
 
     def _stream(self, commits: Sequence["_Commit"], tip: str | None) -> bytes:
         """Return the commits as `git fast-import` reads them: one process for them all, however many there are."""
@@ -265,6 +273,13 @@ class GitIndex:
 def _clean(run: GitRun) -> None:
     """Remove what is not committed: a file of that kind would be taken for one that the remote has."""
     run("clean", "--quiet", "-ffdx", f"--exclude={_OF_THE_VOLUME}")
+
+
+def _warn(path: str, left_out: Sequence[LeftOut]) -> None:
+    for line in left_out[:_WARNINGS]:
+        _log.warning("line %d of %s in the registry index is left out: %s", line.number, path, line.reason)
+    if len(left_out) > _WARNINGS:
+        _log.warning("%d more lines of %s in the registry index are left out", len(left_out) - _WARNINGS, path)
 
 
 class _Commit(NamedTuple):

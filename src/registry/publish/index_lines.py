@@ -1,12 +1,20 @@
 """The lines of the index: one JSON object a version, oldest first (contract, section 6, *Index*)."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from registry.catalog.store import Catalog
-from registry.domain.models import Skill, SkillVersion
+from registry.domain.models import Skill, SkillVersion, Version, version_parts
+from registry.errors import FieldError, RegistryError, validation_error
+from registry.parsing.strict_json import decode
 from registry.publish.published import PublishedVersion
+
+MAX_LINE_BYTES = 16 << 10
+"""Bytes of a line in a shared index; what another registry says of one version is far less."""
+
+MAX_LINES = 10_000
+"""Lines that are read of one file of a shared index."""
 
 
 class IndexMetadata(msgspec.Struct, kw_only=True):
@@ -94,21 +102,61 @@ def ndjson(lines: list[IndexLine]) -> bytes:
     return b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
 
 
-def merged(ours: bytes, theirs: bytes) -> bytes:
-    """Return a file with our lines, and of theirs those of versions we do not know, oldest first.
+class LeftOut(NamedTuple):
+    """A line of an index file that is not copied on: its number, from 1, and what is wrong with it."""
 
-    Another registry may publish to the same index. A line of theirs that cannot be read is left out.
+    number: int
+    reason: str
+
+
+class Merged(NamedTuple):
+    """A file of the index, and the lines that were left out of it."""
+
+    content: bytes
+    left_out: list[LeftOut]
+
+
+class SharedLine(msgspec.Struct, kw_only=True):
+    """What counts in a line that anybody may have written."""
+
+    name: str
+    vers: Version
+    download_url: str | None = None
+
+
+def merged(skill_id: str, ours: bytes, theirs: bytes) -> Merged:
+    """Return a skill's file with our lines, and of theirs those of versions we do not know, oldest first.
+
+    Another registry may publish to the same index. What is wrong in theirs is left out, line by line.
     """
-    known = dict(_by_version(theirs)) | dict(_by_version(ours))
-    return b"".join(known[key] for key in sorted(known))
+    lines, left_out = read_lines(skill_id, theirs)
+    known = {version_parts(line.vers): raw for line, raw in lines}
+    known |= {version_parts(msgspec.json.decode(raw, type=SharedLine).vers): raw for raw in ours.splitlines()}
+    return Merged(b"".join(known[key] + b"\n" for key in sorted(known)), left_out)
 
 
-def _by_version(text: bytes) -> list[tuple[tuple[int, ...], bytes]]:
-    found = []
-    for line in text.splitlines():
-        try:
-            version = msgspec.json.decode(line, type=dict[str, Any])["vers"]
-            found.append((tuple(int(part) for part in str(version).split(".")), line + b"\n"))
-        except (msgspec.DecodeError, ValueError, KeyError):
+def read_lines(skill_id: str, text: bytes) -> tuple[list[tuple[SharedLine, bytes]], list[LeftOut]]:
+    """Return the lines of a skill's file in the shared index, each with its bytes, and what had to be left out."""
+    found: list[tuple[SharedLine, bytes]] = []
+    left_out: list[LeftOut] = []
+    raws = text.split(b"\n", MAX_LINES)
+    for number, raw in enumerate(raws[:MAX_LINES], start=1):
+        if not raw.strip():
             continue
-    return found
+        try:
+            found.append((_shared_line(skill_id, raw), raw))
+        except RegistryError as error:
+            left_out.append(LeftOut(number, error.message))
+    if raws[MAX_LINES:] and raws[MAX_LINES].strip():
+        left_out.append(LeftOut(MAX_LINES + 1, f"it and all after it: only {MAX_LINES:,} lines are read"))
+    return found, left_out
+
+
+def _shared_line(skill_id: str, raw: bytes) -> SharedLine:
+    """Return what counts in a line. Raises VALIDATION_ERROR where it is not a version of the skill."""
+    if len(raw) > MAX_LINE_BYTES:
+        raise validation_error(FieldError("line", f"is longer than {MAX_LINE_BYTES:,} bytes"))
+    line = decode(raw, SharedLine)
+    if line.name != skill_id:
+        raise validation_error(FieldError("name", f"is {line.name[:100]!r}, not {skill_id!r}"))
+    return line

@@ -18,6 +18,7 @@ from registry.skill_folder.tree import SKILL_FILE
 from registry.sources.marketplace import (
     MAX_DOCUMENT_BYTES,
     MAX_ENTRIES,
+    MAX_PATH,
     PLACES,
     MarketplaceDocument,
     Plugin,
@@ -100,13 +101,13 @@ def _named_paths(document: MarketplaceDocument, listing: Listing) -> Iterator[tu
         if not isinstance(plugin.source, str):
             with_left_out(listing, plugin.name, partial(remote_skills, plugin))
             continue
-        home = posixpath.join(document.plugin_root, plugin.source)
+        home = posixpath.join(document.plugin_root, plugin.source)[: MAX_PATH + 1]
         yield from ((plugin, posixpath.join(home, path)) for path in plugin.folders() or ["."])
 
 
 def _below(root: Path, path: str) -> Path | None:
     """Return a folder below the root, if the path leads to one; it may have links that stay below."""
-    if posixpath.isabs(path):
+    if posixpath.isabs(path) or len(path) > MAX_PATH:
         return None
     try:
         folder = Path(os.path.realpath(root / path))

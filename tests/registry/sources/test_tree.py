@@ -85,12 +85,13 @@ def test_the_flat_form_names_folders_by_id(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "source", ["../outside", "/etc", "./absent", "a\0b", "skills/../../outside", "./link", "x" * 300]
+    "source",
+    ["../outside", "/etc", "./absent", "a\0b", "skills/../../outside", "./link", "x" * 300, "x/../" * 300 + "good"],
 )
 def test_a_document_cannot_lead_out_of_its_folder(tmp_path: Path, source: str) -> None:
     write_skill(tmp_path / "outside", "secret", "Not for sale.")
     root = tmp_path / "root"
-    root.mkdir()
+    write_skill(root, "good", "For sale.")
     (root / "link").symlink_to(tmp_path / "outside")
     write_document(root, {"plugins": [{"name": "secret", "source": source}]})
     found = read(root)
