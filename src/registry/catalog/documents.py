@@ -40,24 +40,24 @@ def labels(card: Card, scope: str | None) -> tuple[str, ...]:
     )
 
 
-def claim_key(transaction: Transaction, skill_id: str) -> int:
+def ensure_document(transaction: Transaction, skill_id: str) -> int:
     """Return the key of the document with this id, made if there is none; one that is gone gets its key back."""
     found = transaction.read("select key from documents where id = ?", (skill_id,))
     if found:
         return int(found[0][0])
     sql = f"insert into documents (id, number, {_BLANK_COLUMNS}) values (?, ?, {_BLANK}) returning key"
-    return int(transaction.read(sql, (skill_id, transaction.next_number()))[0][0])
+    return int(transaction.read(sql, (skill_id, transaction.next_revision()))[0][0])
 
 
-def restore_key(transaction: Transaction, key: int, skill_id: str) -> None:
+def restore_document(transaction: Transaction, key: int, skill_id: str) -> None:
     """Give a skill a document under the key it has, to be put next, where there is none."""
     sql = f"insert into documents (key, id, number, {_BLANK_COLUMNS}) values (?, ?, ?, {_BLANK}) on conflict do nothing"
-    transaction.execute(sql, (key, skill_id, transaction.next_number()))
+    transaction.execute(sql, (key, skill_id, transaction.next_revision()))
 
 
 def put_document(transaction: Transaction, key: int, card: Card, scope: str | None, body: str) -> int:
     """Make the document of a skill what the skill now is; return the number of the change."""
-    number = transaction.next_number()
+    number = transaction.next_revision()
     transaction.changes_documents = True
     document = Document(key=key, id=card.id, name=card.name, description=card.description)
     encode = msgspec.json.encode
@@ -83,7 +83,7 @@ def put_document(transaction: Transaction, key: int, card: Card, scope: str | No
 
 def remove_document(transaction: Transaction, key: int) -> int:
     """Mark a document as gone, with its vectors; return the number of the change."""
-    number = transaction.next_number()
+    number = transaction.next_revision()
     transaction.changes_documents = True
     transaction.execute(
         "update documents set gone = 1, number = ?, name = '', description = '', labels = '[]', card = '{}'"
@@ -192,7 +192,7 @@ class CatalogDocuments:
         only = "" if keys is None else f" and key in ({_marks(keys)})"
         with self._database.write() as transaction:
             transaction.execute(f"update vectors set text_hash = '' where space = ?{only}", (space, *(keys or ())))
-            transaction.next_number()  # so that a process that embeds sees that there is something to do
+            transaction.next_revision()  # so that a process that embeds sees that there is something to do
 
     def spaces(self) -> list[str]:
         """Return the spaces there are vectors of: one step of the index for each, however many vectors there are."""
@@ -203,18 +203,18 @@ class CatalogDocuments:
             found.append(str(last))
         return found
 
-    def begin_filling(self, space: str) -> None:
+    def begin_backfill(self, space: str) -> None:
         """Have the vectors of a space kept though no service uses them yet, until one does or another is filled."""
         with self._database.write() as transaction:
             transaction.put_fact(_FILLING, space)
 
-    def filling(self) -> set[str]:
+    def backfill_spaces(self) -> set[str]:
         """Return the space that is being filled and in no service's use yet, if there is one."""
         return {row[0] for row in self._database.read("select value from facts where name = ?", (_FILLING,))}
 
     def drop_other_spaces(self, spaces: Sequence[str]) -> int:
         """Delete the vectors of every space but `spaces` and the one being filled; return how many there were."""
-        filling = self.filling()
+        filling = self.backfill_spaces()
         others = sorted(set(self.spaces()) - set(spaces) - filling)
         if not others and filling.isdisjoint(spaces):
             return 0
@@ -273,7 +273,7 @@ def _put_vector(transaction: Transaction, space: str, made: Embedded) -> int:
     if not current or current[0][0] == made.text_hash:
         return 0
     vector = np.ascontiguousarray(made.vector, np.float32)  # bytes to SQLite, a halfvec to PostgreSQL
-    number = transaction.next_number()
+    number = transaction.next_revision()
     transaction.execute(
         "insert into vectors (space, key, text_hash, vector, number)"
         " values (?, ?, ?, ?, ?) on conflict (space, key) do update set"

@@ -72,7 +72,7 @@ def installed_folder(database: Database | Transaction, source: str, listed: str)
     return str(rows[0][0]) if rows else None
 
 
-def install_now(transaction: Transaction, folder: str, digest: str | None) -> InstallRecord | None:
+def current_install(transaction: Transaction, folder: str, digest: str | None) -> InstallRecord | None:
     """Return where the skill in `folder` is from, given the `tree_digest` of what is there now.
 
     An upgrade that was cut short after it had moved the new folder into place counts as done.
@@ -84,30 +84,30 @@ def install_now(transaction: Transaction, folder: str, digest: str | None) -> In
     return install
 
 
-def forget_install(transaction: Transaction, folder: str) -> None:
+def delete_install(transaction: Transaction, folder: str) -> None:
     """Forget where the skill in `folder` is from, and show again what its source lists."""
     install = find_install(transaction, folder)
     transaction.execute("delete from installs where folder = ?", (folder,))
     if install is not None:
-        settle_twin(transaction, install)
+        update_shadowing(transaction, install)
 
 
-def settle_place(transaction: Transaction, folder: str | None) -> None:
+def update_shadowing_of_folder(transaction: Transaction, folder: str | None) -> None:
     """Settle the twin of the skill in `folder`, if it has one."""
     install = None if folder is None else find_install(transaction, folder)
     if install is not None:
-        settle_twin(transaction, install)
+        update_shadowing(transaction, install)
 
 
-def settle_twin(transaction: Transaction, install: InstallRecord) -> None:
+def update_shadowing(transaction: Transaction, install: InstallRecord) -> None:
     """Hide what a source lists from search while it is installed, and show it otherwise."""
     if install.source is None or install.listed is None:
         return
     hidden = installed_folder(transaction, install.source, install.listed) is not None
-    set_twin(transaction, install.source, install.listed, hidden=hidden)
+    set_shadowed(transaction, install.source, install.listed, hidden=hidden)
 
 
-def set_twin(transaction: Transaction, source: str, listed: str, *, hidden: bool) -> None:
+def set_shadowed(transaction: Transaction, source: str, listed: str, *, hidden: bool) -> None:
     """Give what a source lists the label of a twin, or take it away."""
     sql = "select d.key, d.labels from advertised a join documents d on d.key = a.key where a.source = ? and a.id = ?"
     for key, text in transaction.read(sql, (source, listed)):
@@ -117,7 +117,7 @@ def set_twin(transaction: Transaction, source: str, listed: str, *, hidden: bool
             changed = [*labels, SHADOWED] if hidden else [one for one in labels if one != SHADOWED]
             transaction.execute(
                 "update documents set labels = ?, number = ? where key = ?",
-                (json.dumps(changed), transaction.next_number(), key),
+                (json.dumps(changed), transaction.next_revision(), key),
             )
 
 

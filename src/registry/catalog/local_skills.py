@@ -8,11 +8,11 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from registry.catalog.installs import find_install, forget_install, install_now, with_install
-from registry.catalog.skill_changes import default_body, said, sent_changes, with_sent
-from registry.catalog.store import Catalog, Place, Stored
+from registry.catalog.installs import current_install, delete_install, find_install, with_install
+from registry.catalog.skill_changes import checked_fields, default_body, sent_changes, with_fields
+from registry.catalog.store import Catalog, FolderState, StoredSkill
 from registry.db import Transaction
-from registry.domain.file_names import shown
+from registry.domain.file_names import printable_name
 from registry.domain.findings import SkillFindings
 from registry.domain.models import RESERVED_IDS, NewSkill, Skill, SkillChanges, SourceType, split_labels
 from registry.errors import FieldError, conflict, not_found, skill_not_found, validation_error
@@ -44,8 +44,8 @@ _OWN_FILE = "is the SKILL.md of the skill's own folder: leave it out"
 _IN_METADATA = ("source_url", "source_type", "source_branch", "execution_timeout", "memory_limit_mb")
 
 
-class Inspected(NamedTuple):
-    """The findings of a folder with this fingerprint (`seen_now`)."""
+class ScannedFolder(NamedTuple):
+    """The findings of a folder with this fingerprint (`scan_fingerprint`)."""
 
     fingerprint: str
     findings: SkillFindings
@@ -65,7 +65,7 @@ class LocalSkills:
 
     def create(self, new: NewSkill) -> Skill:
         """Write a folder for a new skill and record it. Raises CONFLICT where the id or its folder exists."""
-        sent = said(new)
+        sent = checked_fields(new)
         if new.skill_file is not None:
             raise validation_error(FieldError("skill_file", _OWN_FILE))
         with ExitStack() as undo:
@@ -78,7 +78,7 @@ class LocalSkills:
                     raise conflict(f"The folder of skill '{new.id}' already exists") from None
                 undo.callback(remove_skill_folder, self.root, folder)
                 read = _skill(read_skill_folder(folder), new.id, new.enabled, folder.name)
-                skill = self._save(transaction, folder, with_sent(read, sent))
+                skill = self._save(transaction, folder, with_fields(read, sent))
             undo.pop_all()  # committed
             return skill
 
@@ -92,17 +92,17 @@ class LocalSkills:
             stored = self._catalog.get_for_update(transaction, skill_id, etags)
             return self._change(transaction, undo, stored, sent)
 
-    def set_version(self, transaction: Transaction, undo: ExitStack, stored: Stored, version: str) -> None:
+    def set_version(self, transaction: Transaction, undo: ExitStack, stored: StoredSkill, version: str) -> None:
         """Make `version` the skill's current one; `undo` restores the folder unless the transaction commits."""
         self._change(transaction, undo, stored, {"version": version})
 
-    def _change(self, transaction: Transaction, undo: ExitStack, stored: Stored, sent: Mapping[str, Any]) -> Skill:
+    def _change(self, transaction: Transaction, undo: ExitStack, stored: StoredSkill, sent: Mapping[str, Any]) -> Skill:
         folder = self._folder(stored)
         if sent.get("skill_file", stored.skill.skill_file) != stored.skill.skill_file:
             raise validation_error(FieldError("skill_file", _OWN_FILE))
         _check_not_elsewhere(folder, sent)
         current, known = stored.skill, stored.fingerprint
-        if seen_now(folder) != known:  # changed by hand, and not yet seen by a scan
+        if scan_fingerprint(folder) != known:  # changed by hand, and not yet seen by a scan
             known = None
             current = _skill(read_skill_folder(folder), current.id, current.enabled, str(stored.folder))
         undo.enter_context(restoring_skill_file(folder))
@@ -110,7 +110,7 @@ class LocalSkills:
             update_skill_file(folder, _edits(sent), sent.get("content"))
         except (FrontMatterError, UnreadableSkill) as error:
             raise validation_error(message=f"The skill's file cannot be changed so: {error}") from None
-        return self._save(transaction, folder, with_sent(current, sent), known)
+        return self._save(transaction, folder, with_fields(current, sent), known)
 
     def delete(self, skill_id: str, etags: Collection[str] | None) -> None:
         """Remove a skill's folder and record. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, CONFLICT."""
@@ -128,7 +128,7 @@ class LocalSkills:
         """Return a skill's files, their names as they can be shown. Raises SKILL_NOT_FOUND, NOT_FOUND."""
         folder = self._known_folder(skill_id)
         try:
-            return [FileEntry(shown(file.path), file.size) for file in list_files(folder)]
+            return [FileEntry(printable_name(file.path), file.size) for file in list_files(folder)]
         except OSError:
             raise not_found(f"Folder of skill '{skill_id}'") from None
 
@@ -156,12 +156,12 @@ class LocalSkills:
             raise skill_not_found(skill_id)
         return self.root / str(with_folder[0][0])
 
-    def _folder(self, stored: Stored) -> Path:
+    def _folder(self, stored: StoredSkill) -> Path:
         if stored.folder is None:  # a record took the folder's place a moment ago
             raise skill_not_found(stored.skill.id)
         return self.root / stored.folder
 
-    def take(self, transaction: Transaction, folder: Path, inspected: Inspected | None = None) -> None:
+    def record_folder(self, transaction: Transaction, folder: Path, inspected: ScannedFolder | None = None) -> None:
         """Record a folder as it is now. Raises UnreadableSkill, OSError.
 
         `inspected` has findings from before the transaction, because a slow scan would block other writers. Its
@@ -169,20 +169,20 @@ class LocalSkills:
         """
         place = folder.relative_to(self.root).as_posix()
         known = self._catalog.find_at(transaction, place)
-        seen = seen_now(folder)
+        seen = scan_fingerprint(folder)
         if known is not None and known.fingerprint == seen:
             return  # a write route was quicker than the scan
         read = read_skill_folder(folder)
         skill_id = known.skill.id if known else self._free_id(transaction, folder, read)
         enabled = known.skill.enabled if known else True
         if inspected is None:
-            inspected = Inspected(seen, self._inspector.scan_folder(folder))
+            inspected = ScannedFolder(seen, self._inspector.scan_folder(folder))
         skill = msgspec.structs.replace(_skill(read, skill_id, enabled, place), findings=inspected.findings)
         install = find_install(transaction, place)
         if install is not None and known is None and install.sha256 != skill.digest:
-            forget_install(transaction, place)  # of an installation that was cut short before
+            delete_install(transaction, place)  # of an installation that was cut short before
         self._catalog.save(
-            transaction, _installed(transaction, place, skill), read.body, Place(place, inspected.fingerprint)
+            transaction, _installed(transaction, place, skill), read.body, FolderState(place, inspected.fingerprint)
         )
 
     def _free_id(self, transaction: Transaction, folder: Path, read: SkillFolder) -> str:
@@ -200,21 +200,21 @@ class LocalSkills:
         If the folder still has the fingerprint `known`, the skill keeps its findings.
         """
         place = folder.relative_to(self.root).as_posix()
-        seen = seen_now(folder)
+        seen = scan_fingerprint(folder)
         read = read_skill_folder(folder)
         findings = skill.findings if seen == known else self._inspector.scan_folder(folder)
         found = {"digest": read.digest, "warnings": read.warnings, "findings": findings}
         skill = msgspec.structs.replace(skill, metadata=read.metadata, **found)
         skill = _installed(transaction, place, skill)
-        return self._catalog.save(transaction, skill, read.body, Place(place, seen))
+        return self._catalog.save(transaction, skill, read.body, FolderState(place, seen))
 
 
 def _installed(transaction: Transaction, place: str, skill: Skill) -> Skill:
-    install = install_now(transaction, place, skill.digest)
+    install = current_install(transaction, place, skill.digest)
     return skill if install is None else with_install(skill, install)
 
 
-def seen_now(folder: Path) -> str:
+def scan_fingerprint(folder: Path) -> str:
     """Return a folder's fingerprint and the version of the content rules: when either changes, it is read again."""
     return f"{ENGINE}-{fingerprint(folder)}"
 

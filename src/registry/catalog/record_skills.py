@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from registry.catalog.skill_changes import default_body, said, sent_changes, with_sent
-from registry.catalog.store import Catalog, Stored
+from registry.catalog.skill_changes import checked_fields, default_body, sent_changes, with_fields
+from registry.catalog.store import Catalog, StoredSkill
 from registry.db import Transaction
 from registry.domain.findings import SkillFindings
 from registry.domain.models import NewSkill, Skill, SkillChanges
@@ -43,11 +43,11 @@ class RecordSkills:
 
     def create(self, new: NewSkill) -> Skill:
         """Record a new skill. Raises CONFLICT where the id exists, VALIDATION_ERROR."""
-        sent = said(new) | {name: getattr(new, name) for name in _MORE}
+        sent = checked_fields(new) | {name: getattr(new, name) for name in _MORE}
         body = new.content or self._file_text(sent) or default_body(new)
         blank = Skill(id=new.id, name=new.name, description=new.description, version=new.version)
         blank.source, blank.installed = SOURCE, False
-        skill = with_sent(blank, sent)
+        skill = with_fields(blank, sent)
         skill.findings = self._inspector.scan_record(skill.name, skill.description, body)
         with self._catalog.database.write() as transaction:
             if self._catalog.find(transaction, new.id):
@@ -59,10 +59,10 @@ class RecordSkills:
         sent = sent_changes(changes, skill_id)
         body = sent.get("content", self._file_text(sent))
         before = self._catalog.get(skill_id)
-        texts = self._texts(with_sent(before, sent), body)
+        texts = self._texts(with_fields(before, sent), body)
         findings = self._known(before, texts) or self._inspector.scan_record(*texts)
         with self._catalog.database.write() as transaction:
-            skill = with_sent(self._catalog.get_for_update(transaction, skill_id, etags).skill, sent)
+            skill = with_fields(self._catalog.get_for_update(transaction, skill_id, etags).skill, sent)
             if (now := self._texts(skill, body)) != texts:  # changed by another writer
                 findings = self._inspector.scan_record(*now)
             return self._catalog.save(transaction, msgspec.structs.replace(skill, findings=findings), now.body)
@@ -72,10 +72,10 @@ class RecordSkills:
         with self._catalog.database.write() as transaction:
             self._catalog.delete(transaction, self._catalog.get_for_update(transaction, skill_id, etags).key)
 
-    def set_version(self, transaction: Transaction, undo: ExitStack, stored: Stored, version: str) -> None:
+    def set_version(self, transaction: Transaction, undo: ExitStack, stored: StoredSkill, version: str) -> None:
         """Make `version` the skill's current one; there is nothing to undo beyond the transaction."""
         self._catalog.save(
-            transaction, with_sent(stored.skill, {"version": version}), self._catalog.body(stored.skill.id)
+            transaction, with_fields(stored.skill, {"version": version}), self._catalog.body(stored.skill.id)
         )
 
     def files(self, skill_id: str) -> list[FileEntry]:
@@ -92,7 +92,7 @@ class RecordSkills:
         """Return what the record says beyond its fields. Raises SKILL_NOT_FOUND."""
         return self._catalog.body(skill_id)
 
-    def looked_into_by_others(self, after: str, limit: int) -> list[str]:
+    def stale_ids(self, after: str, limit: int) -> list[str]:
         """Return the next ids of records, in order, whose findings are of other rules than today's."""
         sql = (
             "select id from skills where id > ? and folder is null and advertised = 0 and detail not like ?"
@@ -100,7 +100,7 @@ class RecordSkills:
         )
         return [row[0] for row in self._catalog.database.read(sql, (after, CURRENT_RULES, limit))]
 
-    def look_again(self, skill_id: str, inspector: Inspector) -> None:
+    def rescan(self, skill_id: str, inspector: Inspector) -> None:
         """Rescan a record with `inspector`, unless it changes meanwhile."""
         try:
             texts = self._texts(self._catalog.get(skill_id))

@@ -12,10 +12,10 @@ from pathlib import Path
 import msgspec
 import watchfiles
 
-from registry.catalog.local_skills import SKILL_FILE, Inspected, LocalSkills, seen_now
+from registry.catalog.local_skills import SKILL_FILE, LocalSkills, ScannedFolder, scan_fingerprint
 from registry.catalog.store import Catalog
 from registry.db import DatabaseError
-from registry.domain.file_names import is_text, shown
+from registry.domain.file_names import is_text, printable_name
 from registry.domain.findings import SkillFindings
 from registry.inspection import InspectionStopped, Inspector
 from registry.runtime.backoff import Backoff
@@ -87,7 +87,7 @@ class Scanner:
 
     def _reconcile(self) -> ScanReport:
         report = ScanReport()
-        known, before = self._catalog.places(), self._catalog.problems()
+        known, before = self._catalog.folder_fingerprints(), self._catalog.problems()
         found = self._fingerprints(report)
         differing = [place for place, seen in found.items() if known.get(place) != seen]
         failed: set[str] = set()
@@ -105,10 +105,10 @@ class Scanner:
         for folder in sorted(find_skill_folders(self._local.root, partial(self._skip, report))):
             place = self._place(folder)
             if not is_text(place):
-                report.skipped[shown(place)] = _NOT_TEXT
+                report.skipped[printable_name(place)] = _NOT_TEXT
                 continue
             try:
-                found[place] = seen_now(folder)
+                found[place] = scan_fingerprint(folder)
             except (FileNotFoundError, NotADirectoryError):
                 continue  # gone since it was listed
             except OSError as problem:
@@ -119,7 +119,7 @@ class Scanner:
         return folder.relative_to(self._local.root).as_posix()
 
     def _skip(self, report: ScanReport, folder: Path, problem: OSError) -> None:
-        report.skipped[shown(self._place(folder))] = _reason(problem)
+        report.skipped[printable_name(self._place(folder))] = _reason(problem)
 
     def _take(self, scans: _Scans, known: Collection[str], before: Collection[str], report: ScanReport) -> set[str]:
         """Record folders in one transaction, and return those that cannot be read.
@@ -150,7 +150,7 @@ class Scanner:
                 try:
                     if isinstance(findings, OSError):
                         raise findings
-                    self._local.take(transaction, self._local.root / place, Inspected(seen, findings))
+                    self._local.record_folder(transaction, self._local.root / place, ScannedFolder(seen, findings))
                 except UnreadableSkill as problem:
                     failed[place] = problem.reason
                 except (FileNotFoundError, NotADirectoryError):

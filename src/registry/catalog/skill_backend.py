@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol
 
-from registry.catalog.store import Stored
+from registry.catalog.store import StoredSkill
 from registry.db import Transaction
 from registry.domain.models import Skill, SkillChanges
 from registry.skill_folder import FileEntry
@@ -26,7 +26,7 @@ class SkillBackend(Protocol):
         """Remove the skill from the catalog. Raises CONFLICT."""
         ...
 
-    def set_version(self, transaction: Transaction, undo: ExitStack, stored: Stored, version: str) -> None:
+    def set_version(self, transaction: Transaction, undo: ExitStack, stored: StoredSkill, version: str) -> None:
         """Make `version` the current one; `undo` reverts what is outside of the transaction. Raises CONFLICT."""
         ...
 

@@ -7,14 +7,14 @@ import msgspec
 from msgspec import UNSET
 
 from registry.domain.models import RESERVED_IDS, Capabilities, NewSkill, Skill, SkillChanges, Tags, split_labels
-from registry.domain.validation import find_faults
+from registry.domain.validation import find_errors
 from registry.errors import FieldError, validation_error
 
 _SAID = ("name", "description", "version", "author", "tags", "capabilities", "editable", "enabled")
 """What a create body says of a skill that is kept to the letter, wherever else it is written."""
 
 
-def said(new: NewSkill) -> dict[str, Any]:
+def checked_fields(new: NewSkill) -> dict[str, Any]:
     """Return what a create body says of the skill itself. Raises VALIDATION_ERROR."""
     if new.id in RESERVED_IDS:
         raise validation_error(FieldError("id", "is reserved"))
@@ -35,7 +35,7 @@ def sent_changes(changes: SkillChanges, skill_id: str) -> dict[str, Any]:
     return sent
 
 
-def with_sent(skill: Skill, sent: Mapping[str, Any]) -> Skill:
+def with_fields(skill: Skill, sent: Mapping[str, Any]) -> Skill:
     """Return the skill with the fields that were sent."""
     values = {name: value for name, value in sent.items() if name != "content"}
     values |= {name: split_labels(values[name]) for name in ("tags", "capabilities") if name in values}
@@ -55,7 +55,7 @@ def _check_labels(sent: Mapping[str, Any]) -> None:
         fault
         for name, kind in (("tags", Tags), ("capabilities", Capabilities))
         if name in sent
-        for fault in find_faults(split_labels(sent[name]), kind, name)
+        for fault in find_errors(split_labels(sent[name]), kind, name)
     ]
     if faults:
         raise validation_error(*faults)

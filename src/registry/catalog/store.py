@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from registry.catalog.documents import claim_key, put_document, remove_document
-from registry.catalog.installs import forget_install, settle_place
+from registry.catalog.documents import ensure_document, put_document, remove_document
+from registry.catalog.installs import delete_install, update_shadowing_of_folder
 from registry.db import Database, Row, Transaction
 from registry.domain.models import Skill, SkillVersion, VersionItem, timestamp, version_parts
 from registry.errors import conflict, precondition_failed, skill_not_found
@@ -17,14 +17,14 @@ Clock = Callable[[], datetime.datetime]
 ANY_ETAG = "*"
 
 
-class Place(NamedTuple):
+class FolderState(NamedTuple):
     """Where a skill's folder is, relative to the skills directory, and what it looked like when it was read."""
 
     folder: str
     fingerprint: str
 
 
-class Stored(NamedTuple):
+class StoredSkill(NamedTuple):
     """A skill as the catalog keeps it."""
 
     key: int
@@ -55,17 +55,17 @@ class Catalog:
         """Return a skill in full. Raises SKILL_NOT_FOUND."""
         return _one(self.database.read(f"{_STORED} where s.id = ?", (skill_id,)), skill_id).skill
 
-    def find(self, transaction: Transaction, skill_id: str) -> Stored | None:
+    def find(self, transaction: Transaction, skill_id: str) -> StoredSkill | None:
         """Return the skill with this id, if there is one."""
         rows = transaction.read(f"{_STORED} where s.id = ?", (skill_id,))
         return _stored(rows[0]) if rows else None
 
-    def find_at(self, transaction: Transaction, folder: str) -> Stored | None:
+    def find_at(self, transaction: Transaction, folder: str) -> StoredSkill | None:
         """Return the skill whose folder this is, if there is one."""
         rows = transaction.read(f"{_STORED} where s.folder = ?", (folder,))
         return _stored(rows[0]) if rows else None
 
-    def get_for_update(self, transaction: Transaction, skill_id: str, etags: Collection[str] | None) -> Stored:
+    def get_for_update(self, transaction: Transaction, skill_id: str, etags: Collection[str] | None) -> StoredSkill:
         """Return the skill to be changed.
 
         Raises SKILL_NOT_FOUND; CONFLICT where it is only advertised by a source; PRECONDITION_FAILED where `etags` lack
@@ -78,7 +78,7 @@ class Catalog:
             raise precondition_failed()
         return stored
 
-    def places(self) -> dict[str, str]:
+    def folder_fingerprints(self) -> dict[str, str]:
         """Return the fingerprint of every skill folder, by its place."""
         # Every text there is; with `is not null` SQLite looks at all skills, of which few may be folders.
         sql = "select folder, fingerprint from skills where folder >= ''"
@@ -91,7 +91,7 @@ class Catalog:
             raise skill_not_found(skill_id)
         return bool(rows[0][0])
 
-    def installed(self) -> list[Stored]:
+    def installed(self) -> list[StoredSkill]:
         """Return every skill that is a folder below the skills directory, in order of id."""
         rows = self.database.read(f"{_STORED} where s.folder is not null order by s.id")
         return [_stored(row) for row in rows]
@@ -118,7 +118,7 @@ class Catalog:
         transaction: Transaction,
         skill: Skill,
         body: str,
-        place: Place | None = None,
+        place: FolderState | None = None,
         *,
         advertised: bool = False,
     ) -> Skill:
@@ -126,7 +126,7 @@ class Catalog:
 
         One that is `advertised` is a source's: it is found and read like any other, but not listed and not changed.
         """
-        key = claim_key(transaction, skill.id)
+        key = ensure_document(transaction, skill.id)
         transaction.touched.append(skill.id)
         now = timestamp(self._clock())
         created_at, touched_at = _times(transaction, key) or (now, now)
@@ -162,7 +162,7 @@ class Catalog:
             ),
         )
         _insert_version(transaction, key, skill.version, skill.description, (), now)
-        settle_place(transaction, folder)
+        update_shadowing_of_folder(transaction, folder)
         return skill
 
     def delete(self, transaction: Transaction, key: int) -> None:
@@ -171,7 +171,7 @@ class Catalog:
         transaction.touched += [row[0] for row in found]
         transaction.execute("delete from skills where key = ?", (key,))
         for folder in (row[1] for row in found if row[1] is not None):
-            forget_install(transaction, folder)
+            delete_install(transaction, folder)
         remove_document(transaction, key)
 
     def body(self, skill_id: str) -> str:
@@ -223,7 +223,7 @@ class Catalog:
         """Add a version to a skill, unless it has it already."""
         _insert_version(transaction, key, version, description, changes, timestamp(self._clock()))
 
-    def note_changes(self, transaction: Transaction, key: int, version: str, changes: Sequence[str]) -> None:
+    def set_version_changes(self, transaction: Transaction, key: int, version: str, changes: Sequence[str]) -> None:
         """Make these the changes of a version of a skill, if there are any."""
         if changes:
             sql = "update versions set changes = ? where key = ? and version = ?"
@@ -269,18 +269,18 @@ def _insert_version(
     )
 
 
-def _one(rows: Sequence[Row], skill_id: str) -> Stored:
+def _one(rows: Sequence[Row], skill_id: str) -> StoredSkill:
     if not rows:
         raise skill_not_found(skill_id)
     return _stored(rows[0])
 
 
-def _stored(row: Row) -> Stored:
+def _stored(row: Row) -> StoredSkill:
     key, detail, enabled, created_at, updated_at, number, folder, fingerprint, advertised = row
     skill = msgspec.json.decode(detail, type=Skill)
     skill.enabled, skill.created_at, skill.updated_at = bool(enabled), created_at, updated_at
     skill.etag = _etag(number)
-    return Stored(key, skill, folder, fingerprint, bool(advertised))
+    return StoredSkill(key, skill, folder, fingerprint, bool(advertised))
 
 
 def _etag(number: int) -> str:

@@ -3,19 +3,19 @@
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from registry.catalog.store import Catalog, Stored
+from registry.catalog.store import Catalog, StoredSkill
 from registry.db import Transaction
 from registry.domain.models import NewVersion, SkillVersion, version_parts
 from registry.errors import conflict, skill_not_found
 
-SetVersion = Callable[[Transaction, ExitStack, Stored, str], None]
+SetVersion = Callable[[Transaction, ExitStack, StoredSkill, str], None]
 """Makes a version a skill's current one; what it does beyond the transaction goes onto the stack, to be undone."""
 
 
 class Versions:
     """Adds and takes away versions. `set_version_of` returns how a stored skill's current version is changed."""
 
-    def __init__(self, catalog: Catalog, set_version_of: Callable[[Stored], SetVersion]) -> None:
+    def __init__(self, catalog: Catalog, set_version_of: Callable[[StoredSkill], SetVersion]) -> None:
         self._catalog = catalog
         self._set_version_of = set_version_of
 

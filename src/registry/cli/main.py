@@ -33,7 +33,7 @@ from registry.cli.project import generate_mdc, lock, verify
 from registry.cli.publish import publish, unyank, yank
 from registry.cli.sources import sources
 from registry.db import DatabaseUnusable
-from registry.domain.file_names import is_text, shown
+from registry.domain.file_names import is_text, printable_name
 from registry.runtime.data_dir import DataDirInUse, DataDirLock
 from registry.services.schemas import SearchBody
 from search.modes import Mode
@@ -46,7 +46,7 @@ class _TextArguments(click.Group):
         """Parse as click does. Exits with the code of wrong use."""
         for one in args:
             if not is_text(one):
-                stop(f"the argument {shown(one)} is not UTF-8 text", WRONG_USE)
+                stop(f"the argument {printable_name(one)} is not UTF-8 text", WRONG_USE)
         return super().parse_args(ctx, args)
 
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta, inspect
 
-from registry.domain.addresses import shown
+from registry.domain.addresses import redact_url
 from registry.domain.file_names import is_text
 
 
@@ -36,7 +36,7 @@ class Url(Secret):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return shown(self._text)
+        return redact_url(self._text)
 
 
 class HttpUrl(Url):

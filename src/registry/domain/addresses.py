@@ -69,7 +69,7 @@ class Endpoint(NamedTuple):
     credentials: tuple[str, str] | None
 
 
-def shown(url: str) -> str:
+def redact_url(url: str) -> str:
     """Return a URL as it may be logged and answered: without user, password, query and fragment."""
     return re.sub(r"//[^/]*@", "//***@", re.split(r"[?#]", url, maxsplit=1)[0])
 

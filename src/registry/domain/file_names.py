@@ -15,6 +15,6 @@ def is_text(name: str) -> bool:
     return True
 
 
-def shown(name: str) -> str:
+def printable_name(name: str) -> str:
     r"""Return a name of the file system as text: a byte that is not UTF-8 is written `\xff`."""
     return name if is_text(name) else os.fsencode(name).decode("utf-8", "backslashreplace")

@@ -50,12 +50,12 @@ def convert(value: Any, kind: type[_T], *, field: str = ROOT) -> _T:
     Raises:
         RegistryError: VALIDATION_ERROR with every fault there is.
     """
-    if faults := list(find_faults(value, kind, field)):
+    if faults := list(find_errors(value, kind, field)):
         raise validation_error(*faults)
     return msgspec.convert(value, kind)
 
 
-def find_faults(value: Any, kind: Any, field: str = ROOT) -> Iterator[FieldError]:
+def find_errors(value: Any, kind: Any, field: str = ROOT) -> Iterator[FieldError]:
     """Yield what keeps `value`, decoded JSON, from being a `kind`; `field` is its dotted name."""
     member, metas = _open(kind, value)
     inner = list(_inner_faults(value, member, field))
@@ -79,17 +79,17 @@ def _inner_faults(value: Any, kind: Any, field: str) -> Iterator[FieldError]:
         yield from _struct_faults(value, kind, field)
     elif isinstance(value, dict) and get_origin(kind) is dict:
         for key, item in value.items():
-            yield from find_faults(item, get_args(kind)[1], dotted(field, key))
+            yield from find_errors(item, get_args(kind)[1], dotted(field, key))
     elif isinstance(value, list) and get_origin(kind) in {list, tuple, set, frozenset}:
         for place, item in enumerate(value):
-            yield from find_faults(item, get_args(kind)[0], f"{field}[{place}]")
+            yield from find_errors(item, get_args(kind)[0], f"{field}[{place}]")
 
 
 def _struct_faults(value: dict[str, Any], kind: type[msgspec.Struct], field: str) -> Iterator[FieldError]:
     for known in msgspec.structs.fields(kind):
         name = dotted(field, known.encode_name)
         if known.encode_name in value:
-            yield from find_faults(value[known.encode_name], known.type, name)
+            yield from find_errors(value[known.encode_name], known.type, name)
         elif known.required:
             yield FieldError(name, "is required")
 

@@ -62,7 +62,7 @@ class ActiveSpace:
             transaction.put_fact(_FACT, msgspec.json.encode(serving).decode())
 
 
-def serving_space(database: Database) -> str | None:
+def active_space(database: Database) -> str | None:
     """Return the space whose vectors were the last to be complete, if any were."""
     serving = _serving(database)
     return serving.space if serving else None

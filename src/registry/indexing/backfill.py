@@ -16,7 +16,7 @@ from search.indexer import Indexer
 _LOOK_EVERY_SECONDS = 1.0
 
 
-class Filled(msgspec.Struct, kw_only=True):
+class BackfillReport(msgspec.Struct, kw_only=True):
     """What one process did: how many skills it `embedded`, and which texts the provider refused for good."""
 
     space: str
@@ -28,14 +28,14 @@ class Filled(msgspec.Struct, kw_only=True):
     rate: float
 
 
-def fill(settings: Settings, database: Database, embedder: Embedder, progress: Progress) -> Filled:
+def run_backfill(settings: Settings, database: Database, embedder: Embedder, progress: Progress) -> BackfillReport:
     """Embed every skill that has no current vector of the embedder's, and return when none is left.
 
     Others may do the same meanwhile, and the service may answer from another space: nothing changes for it until its
     settings name this one. What is cut short is continued by the next call. Raises DatabaseError.
     """
     documents, space = CatalogDocuments(database), text_space(embedder)
-    documents.begin_filling(space)
+    documents.begin_backfill(space)
     complete, started = threading.Event(), time.monotonic()
 
     def look() -> None:
@@ -53,7 +53,7 @@ def fill(settings: Settings, database: Database, embedder: Embedder, progress: P
     if settings.search.vectors == "database":
         open_hnsw_indexes(database, documents.spaces, lambda: None).build(space, embedder.dim)
     seconds, refused, embedded = time.monotonic() - started, indexer.refused(), indexer.totals.embedded
-    return Filled(
+    return BackfillReport(
         space=space,
         skills=documents.count(),
         embedded=embedded,

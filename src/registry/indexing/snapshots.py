@@ -129,7 +129,7 @@ class IndexSnapshots:
         return made
 
 
-def fetched_snapshots(
+def fetch_snapshots(
     settings: Settings, database: Database, documents: Documents, indexes: Path
 ) -> IndexSnapshots | None:
     """Fill an index folder that is empty; None where there are no replicas, or they have no store in common."""

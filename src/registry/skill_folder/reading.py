@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from registry.domain.file_names import is_text, shown
+from registry.domain.file_names import is_text, printable_name
 from registry.domain.models import split_labels
 from registry.parsing.frontmatter import read
 from registry.parsing.toml_text import load_toml
@@ -77,7 +77,7 @@ def read_skill_folder(folder: Path) -> SkillFolder:
     warnings += document.warnings
     fields = _without_controls(document.fields)
     metadata = _metadata(fields, warnings)
-    said = Said((project_metadata(folder, warnings), metadata, fields))
+    said = FieldSources((project_metadata(folder, warnings), metadata, fields))
     name = " ".join(said.text("name").split())
     return SkillFolder(
         name=_checked_name(name, folder, warnings),
@@ -100,7 +100,7 @@ def read_skill_folder(folder: Path) -> SkillFolder:
     )
 
 
-class Said:
+class FieldSources:
     """What several sources say of a field; the first that says anything counts."""
 
     def __init__(self, sources: tuple[Mapping[str, Value], ...]) -> None:
@@ -143,7 +143,9 @@ def _name_warnings(folder: Path) -> list[str]:
     odd = [file.path for file in list_files(folder) if not is_text(file.path)]
     if not odd:
         return []
-    return [f"names of files are not UTF-8, so that these cannot be fetched: {len(odd)}, such as {shown(odd[0])[:200]}"]
+    return [
+        f"names of files are not UTF-8, so that these cannot be fetched: {len(odd)}, such as {printable_name(odd[0])[:200]}"
+    ]
 
 
 def _bytes(folder: Path, path: Path) -> bytes:
@@ -222,7 +224,7 @@ def _checked_name(name: str, folder: Path, warnings: list[str]) -> str:
     return name
 
 
-def _description(said: Said, body: str, warnings: list[str]) -> str:
+def _description(said: FieldSources, body: str, warnings: list[str]) -> str:
     description = said.text("description")
     if not description:
         description = first_paragraph(body)[:_MAX_DESCRIPTION]

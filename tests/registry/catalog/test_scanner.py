@@ -32,7 +32,7 @@ def scanner(root: Path, database: Database) -> Scanner:
 
 
 def places(database: Database) -> set[str]:
-    return set(Catalog(database, now).places())
+    return set(Catalog(database, now).folder_fingerprints())
 
 
 @contextmanager
