@@ -86,7 +86,7 @@ def test_every_row_of_the_table_is_complete_and_its_names_are_its_own() -> None:
         ({"server.host": "localhost:80"}, {}, "a host name or IP address"),
         ({"server.allowed_hosts": ("a.example", "b.example:80")}, {}, "without scheme and port"),
         ({"server.allowed_origins": ("https://a.example/",)}, {}, "an origin such as"),
-        ({"server.allowed_origins": ("*", "https://a.example")}, {}, "stands alone"),
+        ({"server.allowed_origins": ("*", "https://a.example")}, {}, "it must be the only item"),
         ({"profile": "both"}, {}, "one of local, registry"),
         ({}, {"SKILL_REGISTRY_SERVER_READ_ONLY": "maybe"}, "true or false"),
         ({"limits.drain_seconds": "nan"}, {}, "a number from 0 to 86400"),
