@@ -71,7 +71,7 @@ class SettingsError(Exception):
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """All settings. `load_settings` returns absolute paths."""
 
-    profile: Annotated[Literal["local", "registry"], Meta(description="set of routes that the service serves")] = "local"
+    profile: Annotated[Literal["local", "registry"], Meta(description="set of served routes")] = "local"
     skills_dir: Annotated[Path, Meta(description="folder of the installed skills")] = Path("skills")
     data_dir: Annotated[Path, Meta(description="folder of the database and index files")] = Path(".skill-registry")
     server: ServerSettings = ServerSettings()
