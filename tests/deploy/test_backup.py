@@ -120,7 +120,7 @@ def test_only_its_owner_reads_a_backup(tmp_path: Path) -> None:
 
 
 def test_a_backup_is_whole_or_not_there(tmp_path: Path) -> None:
-    Done(tmp_path, "backup", "copy", "--data-dir", "nothing").complains(1, "there is no backup", "does not exist")
+    Done(tmp_path, "backup", "copy", "--data-dir", "nothing").complains(1, "the backup failed", "does not exist")
     with RunningServer(tmp_path) as server:
         back_up(server, tmp_path / "copy")
         again = Done(tmp_path, "backup", "copy", "--data-dir", str(server.data_dir))

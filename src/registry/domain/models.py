@@ -21,9 +21,7 @@ NewSkillId = Annotated[
     str,
     Meta(
         pattern=r"^[a-z0-9][a-z0-9_-]{1,48}[a-z0-9]$(?!\n)",
-        extra={
-            "rule": "must be 3 to 50 characters of a-z, 0-9, '-' and '_', with a letter or digit at both ends"
-        },
+        extra={"rule": "must be 3 to 50 characters of a-z, 0-9, '-' and '_', with a letter or digit at both ends"},
     ),
 ]
 Name = Annotated[
@@ -95,9 +93,7 @@ SourceName = Annotated[
     str,
     Meta(
         pattern=r"^[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?$(?!\n)",
-        extra={
-            "rule": "must be 1 to 64 characters of a-z, 0-9, '-' and '_', with a letter or digit at both ends"
-        },
+        extra={"rule": "must be 1 to 64 characters of a-z, 0-9, '-' and '_', with a letter or digit at both ends"},
     ),
 ]
 Group = Annotated[

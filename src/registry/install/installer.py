@@ -17,7 +17,7 @@ from registry.domain.origins import GitOrigin, GitRef, LocalOrigin, Origin, Sour
 from registry.errors import FieldError, conflict, forbidden, skill_not_found, validation_error
 from registry.install.parts import InstallParts
 from registry.install.staged_packages import Staged
-from registry.packages import Package
+from registry.packages.package import Package
 from registry.skill_folder import placing_skill_folder
 
 

@@ -13,7 +13,8 @@ from registry.domain.origins import LocalOrigin, Origin
 from registry.errors import FieldError, RegistryError, forbidden, validation_error
 from registry.inspection import Inspector
 from registry.outbound import OutboundError
-from registry.packages import Package, PackageRefused
+from registry.packages.package import Package
+from registry.packages.refusal import PackageRefused
 from registry.runtime.atomic_files import sync_tree, temporary_path
 from registry.skill_folder import find_skill_folders
 from registry.sources.fetching import Fetched, Fetcher

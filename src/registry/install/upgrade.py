@@ -16,7 +16,7 @@ from registry.install.parts import InstallParts
 from registry.install.schemas import Outcome, UpgradeBody, UpgradeData, UpgradeResult
 from registry.install.staged_packages import Staged
 from registry.outbound import OutboundError
-from registry.packages import Package
+from registry.packages.package import Package
 from registry.packages.update_diff import Footprint, update_notes
 from registry.skill_folder import replacing_skill_folder, tree_digest
 from registry.sources.fetching import Fetcher

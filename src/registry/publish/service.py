@@ -19,7 +19,7 @@ from registry.errors import RegistryError, conflict, forbidden, service_unavaila
 from registry.events.webhooks import Checked
 from registry.findings.engine import skill_findings
 from registry.inspection import Inspector, NotScanned
-from registry.packages import PackageLimits
+from registry.packages.limits import PackageLimits
 from registry.publish.git_index import AttachedFile, GitIndex
 from registry.publish.index_files import IndexFiles
 from registry.publish.index_pusher import IndexPusher
@@ -72,8 +72,8 @@ class IndexedSkill(msgspec.Struct, kw_only=True):
 class Publishing:
     """Receives packages, works them off, and gives them out. One process of a catalog pushes the index.
 
-    Searches of `engine` have priority. `note` enqueues webhook notifications. Raises BlobUnavailable if the store cannot
-    be opened at all.
+    Searches of `engine` have priority. `note` enqueues webhook notifications. Raises BlobUnavailable if the store
+    cannot be opened at all.
     """
 
     def __init__(

@@ -10,7 +10,7 @@ from registry.catalog.record_skills import RecordSkills
 from registry.db import CommitHooks
 from registry.errors import RegistryError
 from registry.inspection import InspectionStopped, Inspector
-from registry.packages import PackageRefused
+from registry.packages.refusal import PackageRefused
 from registry.publish.service import Publishing
 from registry.runtime.periodic_worker import PeriodicWorker
 

@@ -1,4 +1,4 @@
-"""The scan of a skills directory that is at odds with it: one folder that cannot be read takes no other down."""
+"""Scans of a skills directory with problems: one folder that cannot be read does not affect the others."""
 
 import os
 import shutil
@@ -114,7 +114,7 @@ def test_a_folder_that_may_not_be_listed_is_skipped(skills: Path, database: Data
     assert places(database) == {"first", "second", "third"}
 
 
-def test_an_unexpected_fault_of_one_folder_is_its_own(
+def test_an_unexpected_error_of_one_folder_affects_no_other(
     skills: Path, inspector: Inspector, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     database = SqliteDatabase(tmp_path / "data" / "skill-registry.db")

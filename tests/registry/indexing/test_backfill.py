@@ -127,7 +127,7 @@ def test_there_must_be_a_catalog_and_a_model(tmp_path: Path) -> None:
     command = ("embed", "--data-dir", str(tmp_path / "data"))
     Done(tmp_path, *command).complains(1, "there is no catalog at")
     SqliteDatabase(tmp_path / "data" / "skill-registry.db").close()
-    Done(tmp_path, *command).complains(1, "there is no model to embed with")
+    Done(tmp_path, *command).complains(1, "no embedding model is configured")
 
 
 def searched(engine: Engine, query: str) -> tuple[str, list[str]]:

@@ -1,4 +1,4 @@
-"""Index files that the leader publishes: a new replica begins with them, and whatever is amiss with them is built."""
+"""Snapshots of index files: a new replica uses them, and builds its indexes if anything is wrong with them."""
 
 import threading
 import zipfile

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from registry.packages import PackageRefused
+from registry.packages.refusal import PackageRefused
 from registry.packages.statement import Statement, read_statement
 from support.zips import SKILL, plain_zip, project, refused_for, skill_file
 
