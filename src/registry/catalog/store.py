@@ -139,30 +139,9 @@ class Catalog:
         )
         revision = put_document(transaction, key, skill.card(), skill.scope, body)
         skill = msgspec.structs.replace(skill, etag=_etag(revision))
-        path, fingerprint = folder or (None, None)
-        transaction.execute(
-            "insert into skills (key, id, sequence, enabled, advertised, source, folder,"
-            " fingerprint, detail, created_at, updated_at)"
-            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (key) do update set"
-            " enabled = excluded.enabled, advertised = excluded.advertised, source = excluded.source,"
-            " folder = excluded.folder, fingerprint = excluded.fingerprint,"
-            " detail = excluded.detail, updated_at = excluded.updated_at",
-            (
-                key,
-                skill.id,
-                revision,
-                int(skill.enabled),
-                int(advertised),
-                skill.source,
-                path,
-                fingerprint,
-                msgspec.json.encode(skill).decode(),
-                skill.created_at,
-                skill.updated_at,
-            ),
-        )
+        _put_skill(transaction, key, revision, skill, folder, advertised)
         _insert_version(transaction, key, skill.version, skill.description, (), now)
-        update_shadowing_of_folder(transaction, path)
+        update_shadowing_of_folder(transaction, folder.folder if folder else None)
         return skill
 
     def delete(self, transaction: Transaction, key: int) -> None:
@@ -257,6 +236,33 @@ class Catalog:
 def _times(transaction: Transaction, key: int) -> Row | None:
     rows = transaction.read("select created_at, updated_at from skills where key = ?", (key,))
     return rows[0] if rows else None
+
+
+def _put_skill(
+    transaction: Transaction, key: int, revision: int, skill: Skill, folder: FolderState | None, advertised: bool
+) -> None:
+    path, fingerprint = folder or (None, None)
+    transaction.execute(
+        "insert into skills (key, id, sequence, enabled, advertised, source, folder,"
+        " fingerprint, detail, created_at, updated_at)"
+        " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (key) do update set"
+        " enabled = excluded.enabled, advertised = excluded.advertised, source = excluded.source,"
+        " folder = excluded.folder, fingerprint = excluded.fingerprint,"
+        " detail = excluded.detail, updated_at = excluded.updated_at",
+        (
+            key,
+            skill.id,
+            revision,
+            int(skill.enabled),
+            int(advertised),
+            skill.source,
+            path,
+            fingerprint,
+            msgspec.json.encode(skill).decode(),
+            skill.created_at,
+            skill.updated_at,
+        ),
+    )
 
 
 def _insert_version(
