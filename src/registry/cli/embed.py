@@ -12,7 +12,7 @@ from registry.cli.backend import Progress
 from registry.config.settings import Settings
 from registry.database import open_database
 from registry.db import DatabaseError
-from registry.indexing.backfill import Filled, fill
+from registry.indexing.backfill import BackfillReport, run_backfill
 from registry.indexing.embedder import choose_embedder
 
 
@@ -43,10 +43,10 @@ def embed(as_json: bool, **flags: Any) -> None:
         command.stop(f"{report.failed} texts could not be embedded: {'; '.join(report.errors)}")
 
 
-def _fill(settings: Settings, progress: Progress) -> Filled:
+def _fill(settings: Settings, progress: Progress) -> BackfillReport:
     with closing(open_database(settings)) as database:
         embedder = choose_embedder(settings)
         if embedder is None:
             raise EmbeddingUnavailable("no embedding model is configured: set embedding.provider")
         with closing(embedder):
-            return fill(settings, database, embedder, progress)
+            return run_backfill(settings, database, embedder, progress)

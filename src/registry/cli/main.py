@@ -10,7 +10,7 @@ import click
 
 from registry import __version__
 from registry.cli.lazy_group import LazyCommand, LazyGroup
-from registry.domain.file_names import is_text, shown
+from registry.domain.file_names import is_text, printable_name
 
 COMMANDS = {
     name: LazyCommand(f"registry.cli.{module}", summary)
@@ -56,7 +56,7 @@ class _MainGroup(LazyGroup):
             if not is_text(argument):
                 from registry.cli.command import WRONG_USAGE, stop  # noqa: PLC0415 - loads the settings
 
-                stop(f"the argument {shown(argument)} is not UTF-8 text", WRONG_USAGE)
+                stop(f"the argument {printable_name(argument)} is not UTF-8 text", WRONG_USAGE)
         return super().parse_args(ctx, args)
 
 

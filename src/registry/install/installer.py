@@ -109,7 +109,7 @@ class Installer:
                 self._refuse_taken(transaction, folder)
                 put_install(transaction, folder.name, install)  # another process may have changed it meanwhile
                 undo.enter_context(placing_skill_folder(staged_folder, folder))
-                self._local.take(transaction, folder)
+                self._local.record_folder(transaction, folder)
                 self._parts.notify_accepted(transaction, folder.name, package)
         return folder.name
 

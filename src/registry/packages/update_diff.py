@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from registry.domain.file_names import shown
+from registry.domain.file_names import printable_name
 from registry.domain.findings import Finding
 from registry.skill_folder import list_files
 
@@ -70,7 +70,7 @@ def _urls(path: Path) -> Iterable[str]:
 
 
 def _note(rule: str, path: str | None, what: str) -> Finding:
-    file = shown(path) if path else None
+    file = printable_name(path) if path else None
     return Finding(
         kind="quality_warning", severity="none", rule=rule, file=file, message=f"the last update brought {what}"
     )

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
-from registry.domain.validation import MAX_NAME, ROOT, dotted, find_faults
+from registry.domain.validation import MAX_NAME, ROOT, dotted, find_errors
 from registry.errors import FieldError, RegistryError, validation_error
 
 _T = TypeVar("_T")
@@ -54,7 +54,7 @@ def decode(body: bytes, kind: type[_T]) -> _T:
             return msgspec.convert(value, kind)
     for one in dict.fromkeys((rules_of(value, kind), kind)):
         named = {fault.field for fault in faults}
-        faults.extend(fault for fault in find_faults(value, one) if fault.field not in named)
+        faults.extend(fault for fault in find_errors(value, one) if fault.field not in named)
     if faults:
         raise validation_error(*faults)
     return msgspec.convert(value, kind)

@@ -73,12 +73,12 @@ class Rescan:
 
     def _renew_records(self) -> int:
         """Renew a batch of records and return their number."""
-        stale = self._records.looked_into_by_others(self._last_record, _BATCH)
+        stale = self._records.stale_ids(self._last_record, _BATCH)
         for skill_id in stale:
             if self._thread.is_stopped:
                 break
             self._yield_to_foreground()
-            self._records.look_again(skill_id, self._inspector)
+            self._records.rescan(skill_id, self._inspector)
             self._last_record = skill_id
         return len(stale)
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from registry.domain.file_names import shown
+from registry.domain.file_names import printable_name
 from registry.domain.origins import Origin
 from registry.domain.source_entry import Listed, Listing
 from registry.errors import RegistryError
@@ -137,7 +137,7 @@ def _read(root: Path, places: list[_Place], origin_of: OriginOf, listing: Listin
             skill.origin = origin_of(relative)
         except (UnreadableSkill, OSError, ValueError, RegistryError) as error:
             reason = error.reason if isinstance(error, UnreadableSkill) else "it cannot be read, or not be named"
-            left_out(listing, shown(relative), reason)
+            left_out(listing, printable_name(relative), reason)
             continue
         taken.add(skill.id)
         listing.skills.append(skill)
