@@ -18,7 +18,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from registry.packages import PackageRefused, peek, read_zip
+from registry.packages.package import peek, read_zip
+from registry.packages.refusal import PackageRefused
 
 SKILL = b"---\nname: pdf-forms\ndescription: Fills the fields of PDF forms.\n---\n\n# PDF forms\n"
 FILES = {

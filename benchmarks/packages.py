@@ -25,7 +25,8 @@ from rich.console import Console
 from rich.table import Table
 
 from registry.findings.engine import scan_folder
-from registry.packages import PackageLimits, read_zip
+from registry.packages.limits import PackageLimits
+from registry.packages.package import read_zip
 from results_file import keep
 
 ROUNDS = 15

@@ -55,7 +55,7 @@ def fill(database: PostgresDatabase, vectors: Matrix) -> None:
     """Store the vectors as the service does."""
     for first in range(0, len(vectors), 1000):
         with database.write() as transaction:
-            number = transaction.next_number(1000) - 1000
+            number = transaction.next_revision(1000) - 1000
             rows = [
                 (SPACE, first + at, "hash", one, number + at) for at, one in enumerate(vectors[first : first + 1000])
             ]

@@ -31,7 +31,9 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from registry.packages import PackageRefused, pack, peek
+from registry.packages.package import peek
+from registry.packages.packing import pack
+from registry.packages.refusal import PackageRefused
 from registry.skill_folder import find_skill_folders
 from results_file import keep
 from support.git_server import GitServer

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from registry.cli.main import main
+from registry.cli.main import COMMANDS
 from registry.config.settings import SETTINGS, load_settings
 from registry.http.app import create_app
 from registry.services.container import Services
@@ -65,7 +65,7 @@ def test_every_setting_is_documented() -> None:
 
 def test_every_command_is_documented() -> None:
     documented = set(re.findall(r"^skill-registry ([\w-]+)  ", PAGES["docs/commands.md"], re.MULTILINE))
-    assert documented == set(main.commands)
+    assert documented == set(COMMANDS)
 
 
 def test_the_readme_stays_short() -> None:

@@ -2,13 +2,13 @@
 
 import os
 
-# These libraries read their thread limit when they are loaded; by default they take one thread for every core. One
-# search is too small to share, and threads that wait for their part spin: at a million skills a search took twice its
-# processor time and slowed down everything beside it. Parallel searches and more workers use more cores.
+# The libraries read their thread limit when they are loaded; the default is one thread per core. One search is too
+# small to split, and waiting threads spin: with a million skills, a search took twice the CPU time and slowed down
+# everything else. Parallel searches and more workers use more cores.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-from registry.cli.main import main  # noqa: E402 - after the threads
+from registry.cli.main import main  # noqa: E402 - after the limits
 
 __all__ = ["main"]
 

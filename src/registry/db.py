@@ -61,7 +61,7 @@ class Transaction(ABC):
     def read(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Return the rows of a query, as this transaction sees them."""
 
-    def next_number(self, count: int = 1) -> int:
+    def next_revision(self, count: int = 1) -> int:
         """Draw `count` change numbers in commit order, and return the last of them."""
         return int(self.read("update counter set value = value + ? returning value", (count,))[0][0])
 

@@ -42,7 +42,7 @@ class RegistryError(Exception):
     Args:
         code: A key of `STATUS`.
         message: Plain words for the caller: never a path of ours, SQL or a traceback.
-        details: Every broken rule, when the code is `VALIDATION_ERROR`.
+        details: The broken rules, at most `MAX_DETAILS`, when the code is `VALIDATION_ERROR`.
         headers: Headers the answer must carry, such as `Retry-After`.
     """
 
@@ -65,12 +65,16 @@ class ClientGoneError(Exception):
     """The caller hung up before its request was read: there is nobody left to answer."""
 
 
+MAX_DETAILS = 100
+"""Broken rules that are named of one request."""
+
+
 def validation_error(*details: FieldError, message: str | None = None) -> RegistryError:
     """Return the error for broken rules; without a message, the first fault is the message."""
     if message is None:
         first = f"{details[0].field}: {details[0].message}"
         message = first if len(details) == 1 else f"{first} (and {len(details) - 1} more)"
-    return RegistryError("VALIDATION_ERROR", message, details)
+    return RegistryError("VALIDATION_ERROR", message, details[:MAX_DETAILS])
 
 
 def bad_request(message: str) -> RegistryError:

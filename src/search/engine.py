@@ -193,7 +193,7 @@ class Engine:
         if force and keys is None:
             self.index_sync.rebuild_lexical()
         self.index_sync.sync()
-        stale, remaining, errors = self._embed(keys, force, progress)
+        stale, remaining, errors = self._embed(keys, total, force, progress)
         return Reindexed(
             reindexed=stale - remaining if self._target else total,
             count=total,
@@ -205,7 +205,9 @@ class Engine:
             mode="hybrid" if self._target else "keyword",
         )
 
-    def _embed(self, keys: Sequence[int] | None, force: bool, progress: Progress) -> tuple[int, int, list[str]]:
+    def _embed(
+        self, keys: Sequence[int] | None, total: int, force: bool, progress: Progress
+    ) -> tuple[int, int, list[str]]:
         """Wait until all stale documents are embedded; return how many there were, how many remain, and why."""
         target = self._target
         if target is None:
@@ -213,7 +215,8 @@ class Engine:
         if force:
             self._documents.forget_vectors(target.space, keys)
         failures = self._wake_indexer()
-        stale = remaining = self._documents.stale_count(target.space, keys)
+        remaining = self._documents.stale_count(target.space, keys)
+        stale = total if force else remaining  # the indexer may have embedded some before they were counted
         progressed_at = time.monotonic()
         while remaining and not (errors := self._errors(keys, remaining, failures, progressed_at)):
             progress(stale - remaining, stale)

@@ -59,6 +59,7 @@ def test_what_was_acknowledged_before_the_backup_is_there_after_restoring_it(tmp
     old, new, acknowledged = tmp_path / "old", tmp_path / "new", []
     with Registry(old) as server, publishing_without_end(server, acknowledged):
         server.wait_for(lambda: len(acknowledged) >= 20)
+        server.wait_for(lambda: len(list(server.blobs.rglob("*.zip"))) >= 10)
         before = list(acknowledged)
         told = back_up(server, tmp_path / "copy", "--blobs-dir", str(server.blobs)).json
     assert told["packages"] >= 10
@@ -120,7 +121,7 @@ def test_only_its_owner_reads_a_backup(tmp_path: Path) -> None:
 
 
 def test_a_backup_is_whole_or_not_there(tmp_path: Path) -> None:
-    Done(tmp_path, "backup", "copy", "--data-dir", "nothing").complains(1, "there is no backup", "does not exist")
+    Done(tmp_path, "backup", "copy", "--data-dir", "nothing").complains(1, "the backup failed", "does not exist")
     with RunningServer(tmp_path) as server:
         back_up(server, tmp_path / "copy")
         again = Done(tmp_path, "backup", "copy", "--data-dir", str(server.data_dir))

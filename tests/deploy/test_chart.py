@@ -12,7 +12,7 @@ import yaml
 
 from registry import __version__
 from registry.auth.secret import check_secret
-from registry.cli.main import main
+from registry.cli.main import COMMANDS
 from registry.config.settings import Settings, load_settings
 from registry.transparency.checkpoint import Signer
 from support.deployment import CHART, DEPLOY, Chart, instructions, only
@@ -133,7 +133,7 @@ def test_an_init_step_clones_the_index(chart: Chart) -> None:
     objects = chart.render("--values", LEAST)
     [step] = only(objects, "StatefulSet")["spec"]["template"]["spec"]["initContainers"]
     program, command = step["command"]
-    assert (program, command in main.commands) == ("skill-registry", True)
+    assert (program, command in COMMANDS) == ("skill-registry", True)
     same = ("image", "env", "volumeMounts", "securityContext")
     assert all(step[name] == service_of(objects)[name] for name in same)
 
@@ -202,5 +202,5 @@ def test_the_notes_name_commands_that_exist(chart: Chart) -> None:
     done = chart.run("install", "test", CHART, "--dry-run=client", "--values", LEAST)
     assert done.returncode == 0, done.stderr
     notes = done.stdout.partition("NOTES:")[2]
-    assert set(re.findall(r"skill-registry (\w+) ", notes.replace("\\\n", ""))) & set(main.commands) == {"keys"}
+    assert set(re.findall(r"skill-registry (\w+) ", notes.replace("\\\n", ""))) & set(COMMANDS) == {"keys"}
     assert "port-forward service/test-skill-registry 8080:80" in notes

@@ -7,7 +7,7 @@ import numpy as np
 
 from embeddings.base import EmbeddingError, Matrix, Vector
 from registry.catalog.documents import CatalogDocuments
-from registry.catalog.store import Catalog, Clock, Place
+from registry.catalog.store import Catalog, Clock, FolderState
 from registry.db import Database
 from registry.domain.models import Skill, now
 
@@ -69,14 +69,14 @@ class SkillCatalog:
         """Create or replace a skill."""
         skill = Skill(**{"id": skill_id, "name": skill_id, "description": description, "version": "1.0.0", **fields})
         with self.database.write() as transaction:
-            return self.catalog.save(transaction, skill, body, Place(f"folders/{skill_id}", "seen"))
+            return self.catalog.save(transaction, skill, body, FolderState(f"folders/{skill_id}", "seen"))
 
     def put_many(self, skills: Iterable[tuple[str, str, str]]) -> None:
         """Create skills of (id, description, body) in one transaction."""
         with self.database.write() as transaction:
             for skill_id, description, body in skills:
                 skill = Skill(id=skill_id, name=skill_id, description=description, version="1.0.0")
-                self.catalog.save(transaction, skill, body, Place(f"folders/{skill_id}", "seen"))
+                self.catalog.save(transaction, skill, body, FolderState(f"folders/{skill_id}", "seen"))
 
     def remove(self, skill_id: str) -> None:
         """Delete a skill."""

@@ -1,6 +1,6 @@
 """Python scripts as processes of their own, forked from one that has their imports (`support.spawner`).
 
-Most of the CPU time of a short command, or of a server's start, is its imports: 0.7 of 0.9 s. `TEST_PROCESSES=exec`
+Most of the CPU time of a short command, or of a server's start, is its imports: 0.4 s and more. `TEST_PROCESSES=exec`
 starts a new interpreter for each instead, and so does what the spawner cannot do: variables that only a new interpreter
 reads, and systems other than Linux.
 """

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from registry.domain.findings import Finding
-from registry.packages import PackageRefused, read_zip
+from registry.packages.package import read_zip
+from registry.packages.refusal import PackageRefused
 
 SKILL = b"---\nname: pdf-forms\ndescription: Fills the fields of PDF forms.\n---\n\n# PDF forms\n"
 STORED, DEFLATED, STREAMED = 0, 8, 8

@@ -25,7 +25,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ListedServer]
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it is there, no other test of the process can run an event loop
 def browser() -> Iterator[Browser]:
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     assert path, "the tests of the page need chromium on the PATH: `make programs` installs it"

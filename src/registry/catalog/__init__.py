@@ -1,1 +1,1 @@
-"""The system of record for skills: the store, the documents that search follows, and the skill backends."""
+"""The system of record for skills: the store, the documents that search indexes, and the skill backends."""

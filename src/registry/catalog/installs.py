@@ -1,7 +1,7 @@
-"""Where installed skills came from: a record beside each folder's skill, and the advertised twin it stands in for.
+"""The origins of installed skills, and the advertised skills that they shadow.
 
-The record is written before the folder is moved into place, so that a crash never leaves a skill without its origin;
-one whose folder never came, or holds something else, counts for nothing.
+An install record is written before the folder is moved into place, so that a crash never leaves a skill without its
+origin. A record without its folder, or with a folder of other content, is ignored.
 """
 
 import json
@@ -14,21 +14,22 @@ from registry.domain.models import Skill
 from registry.domain.origins import GitOrigin, LocalOrigin, Origin
 
 SHADOWED = "twin:installed"
-"""The label of an advertised skill that is installed: search shows the installed one in its place."""
+"""The label of an advertised skill that is installed. Search shows the installed skill instead."""
 
 
 class InstallRecord(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     """One installation.
 
     Args:
-        origin: Where the files are fetched from.
-        source: The source that lists the skill, where one was named, and `listed` its id there.
-        commit: The commit of a repository that was installed.
-        sha256: The `tree_digest` of the folder as it was installed.
-        pinned: Whether one version was asked for, so that no other takes its place by itself.
-        notes: What the last update brought that one should look at.
-        following: What is about to take its place, during an upgrade.
-        installed_at: When, as `YYYY-MM-DDTHH:MM:SS.sssZ`.
+        origin: The origin of the files.
+        source: The source that lists the skill, if the install named one.
+        listed: The id of the skill in the source.
+        commit: The installed commit of a repository.
+        sha256: The `tree_digest` of the folder at install time.
+        pinned: Whether the install named a version. Automatic upgrades do not replace it.
+        notes: Findings about the last update.
+        following: The record of the new version while an upgrade runs.
+        installed_at: The time of the install, as `YYYY-MM-DDTHH:MM:SS.sssZ`.
     """
 
     origin: Origin
@@ -48,7 +49,7 @@ class InstallRecord(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=Tru
 
 
 def put_install(transaction: Transaction, folder: str, install: InstallRecord) -> None:
-    """Keep where the skill in `folder` is from, in place of what was kept before."""
+    """Set the install record of `folder`."""
     transaction.execute(
         "insert into installs (folder, source, listed, record) values (?, ?, ?, ?) on conflict (folder) do update set"
         " source = excluded.source, listed = excluded.listed, record = excluded.record",
@@ -57,13 +58,13 @@ def put_install(transaction: Transaction, folder: str, install: InstallRecord) -
 
 
 def find_install(database: Database | Transaction, folder: str) -> InstallRecord | None:
-    """Return where the skill in `folder` is from; None where nobody installed it."""
+    """Return the install record of `folder`; None if the skill was not installed."""
     rows = database.read("select record from installs where folder = ?", (folder,))
     return msgspec.json.decode(rows[0][0], type=InstallRecord) if rows else None
 
 
 def installed_folder(database: Database | Transaction, source: str, listed: str) -> str | None:
-    """Return the folder of what a source lists, where that is installed."""
+    """Return the folder of a skill that a source lists; None if it is not installed."""
     sql = (
         "select i.folder from installs i join skills s on s.folder = i.folder where i.source = ? and i.listed = ?"
         " order by i.folder"
@@ -72,10 +73,10 @@ def installed_folder(database: Database | Transaction, source: str, listed: str)
     return str(rows[0][0]) if rows else None
 
 
-def install_now(transaction: Transaction, folder: str, digest: str | None) -> InstallRecord | None:
-    """Return where the skill in `folder` is from, given the `tree_digest` of what is there now.
+def current_install(transaction: Transaction, folder: str, digest: str | None) -> InstallRecord | None:
+    """Return the install record of `folder`, given the current `tree_digest` of the folder.
 
-    An upgrade that was cut short after it had moved the new folder into place counts as done.
+    An upgrade that was interrupted after it had moved the new folder into place is completed.
     """
     install = find_install(transaction, folder)
     if install is not None and install.following is not None and install.following.sha256 == digest:
@@ -84,51 +85,51 @@ def install_now(transaction: Transaction, folder: str, digest: str | None) -> In
     return install
 
 
-def forget_install(transaction: Transaction, folder: str) -> None:
-    """Forget where the skill in `folder` is from, and show again what its source lists."""
+def delete_install(transaction: Transaction, folder: str) -> None:
+    """Delete the install record of `folder`, and unhide the advertised skill."""
     install = find_install(transaction, folder)
     transaction.execute("delete from installs where folder = ?", (folder,))
     if install is not None:
-        settle_twin(transaction, install)
+        update_shadowing(transaction, install)
 
 
-def settle_place(transaction: Transaction, folder: str | None) -> None:
-    """Settle the twin of the skill in `folder`, if it has one."""
+def update_shadowing_of_folder(transaction: Transaction, folder: str | None) -> None:
+    """Update whether the skill in `folder` shadows an advertised skill, if it was installed."""
     install = None if folder is None else find_install(transaction, folder)
     if install is not None:
-        settle_twin(transaction, install)
+        update_shadowing(transaction, install)
 
 
-def settle_twin(transaction: Transaction, install: InstallRecord) -> None:
-    """Hide what a source lists from search while it is installed, and show it otherwise."""
+def update_shadowing(transaction: Transaction, install: InstallRecord) -> None:
+    """Hide the advertised skill from search if it is installed, and show it otherwise."""
     if install.source is None or install.listed is None:
         return
     hidden = installed_folder(transaction, install.source, install.listed) is not None
-    set_twin(transaction, install.source, install.listed, hidden=hidden)
+    set_shadowed(transaction, install.source, install.listed, hidden=hidden)
 
 
-def set_twin(transaction: Transaction, source: str, listed: str, *, hidden: bool) -> None:
-    """Give what a source lists the label of a twin, or take it away."""
+def set_shadowed(transaction: Transaction, source: str, listed: str, *, hidden: bool) -> None:
+    """Add the label `SHADOWED` to an advertised skill, or remove it."""
     sql = "select d.key, d.labels from advertised a join documents d on d.key = a.key where a.source = ? and a.id = ?"
     for key, text in transaction.read(sql, (source, listed)):
         labels = json.loads(text)
         if (SHADOWED in labels) != hidden:
             transaction.changes_documents = True
-            changed = [*labels, SHADOWED] if hidden else [one for one in labels if one != SHADOWED]
+            changed = [*labels, SHADOWED] if hidden else [label for label in labels if label != SHADOWED]
             transaction.execute(
                 "update documents set labels = ?, number = ? where key = ?",
-                (json.dumps(changed), transaction.next_number(), key),
+                (json.dumps(changed), transaction.next_revision(), key),
             )
 
 
 def with_install(skill: Skill, install: InstallRecord) -> Skill:
-    """Return the skill as it was installed: what its files say of where they are from does not count."""
+    """Return the skill with the origin and notes of its install record, which override its files."""
     origin = install.origin
     ref = origin.ref if isinstance(origin, GitOrigin) else None
-    found = skill.findings
-    if found is not None and install.notes:
-        everything = [*found.findings, *install.notes]
-        found = SkillFindings(risk=risk(everything), engine=found.engine, findings=everything)
+    report = skill.findings
+    if report is not None and install.notes:
+        findings = [*report.findings, *install.notes]
+        report = SkillFindings(risk=risk(findings), engine=report.engine, findings=findings)
     return msgspec.structs.replace(
         skill,
         source=install.source or skill.source,
@@ -136,5 +137,5 @@ def with_install(skill: Skill, install: InstallRecord) -> Skill:
         source_type=origin.__struct_config__.tag,
         source_branch=(ref.branch or ref.tag or ref.commit) if ref else None,
         editable=install.editable,
-        findings=found,
+        findings=report,
     )

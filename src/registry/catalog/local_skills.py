@@ -1,4 +1,4 @@
-"""Skills that are folders below the skills directory: the folder is what a skill is, the catalog follows it."""
+"""Skills that are folders in the skills directory. The folder is authoritative, and the catalog reflects it."""
 
 import itertools
 from collections.abc import Collection, Mapping
@@ -8,11 +8,11 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from registry.catalog.installs import find_install, forget_install, install_now, with_install
-from registry.catalog.skill_changes import default_body, said, sent_changes, with_sent
-from registry.catalog.store import Catalog, Place, Stored
+from registry.catalog.installs import current_install, delete_install, find_install, with_install
+from registry.catalog.skill_changes import checked_fields, default_body, sent_changes, with_fields
+from registry.catalog.store import Catalog, FolderState, StoredSkill
 from registry.db import Transaction
-from registry.domain.file_names import shown
+from registry.domain.file_names import printable_name
 from registry.domain.findings import SkillFindings
 from registry.domain.models import RESERVED_IDS, NewSkill, Skill, SkillChanges, SourceType, split_labels
 from registry.errors import FieldError, conflict, not_found, skill_not_found, validation_error
@@ -39,23 +39,23 @@ from registry.skill_folder import (
 
 SKILL_FILE = "SKILL.md"
 
-_OWN_FILE = "is the SKILL.md of the skill's own folder: leave it out"
+_OWN_FILE = "is always the SKILL.md of the skill's own folder: omit this field"
 
 _IN_METADATA = ("source_url", "source_type", "source_branch", "execution_timeout", "memory_limit_mb")
 
 
-class Inspected(NamedTuple):
-    """The findings of a folder with this fingerprint (`seen_now`)."""
+class ScannedFolder(NamedTuple):
+    """The findings in a folder that had this fingerprint (`scan_fingerprint`) when it was scanned."""
 
     fingerprint: str
     findings: SkillFindings
 
 
 class LocalSkills:
-    """Creates, changes and removes skill folders below `root` together with their records.
+    """Creates, changes and deletes skill folders below `root` together with their rows in the catalog.
 
-    A change is made to the folder inside the catalog's transaction: one writer at a time, whatever the process, and
-    what fails half-way is set right by the next scan, because the folder is the truth.
+    The folder changes inside of the catalog's transaction, so that only one writer of all processes is active. The next
+    scan repairs an incomplete change, because the folder is authoritative.
     """
 
     def __init__(self, root: Path, catalog: Catalog, inspector: Inspector) -> None:
@@ -64,8 +64,8 @@ class LocalSkills:
         self._inspector = inspector
 
     def create(self, new: NewSkill) -> Skill:
-        """Write a folder for a new skill and record it. Raises CONFLICT where the id or its folder exists."""
-        sent = said(new)
+        """Create a skill and its folder. Raises VALIDATION_ERROR, and CONFLICT if the id or its folder exists."""
+        sent = checked_fields(new)
         if new.skill_file is not None:
             raise validation_error(FieldError("skill_file", _OWN_FILE))
         with ExitStack() as undo:
@@ -77,63 +77,63 @@ class LocalSkills:
                 except FileExistsError:
                     raise conflict(f"The folder of skill '{new.id}' already exists") from None
                 undo.callback(remove_skill_folder, self.root, folder)
-                read = _skill(read_skill_folder(folder), new.id, new.enabled, folder.name)
-                skill = self._save(transaction, folder, with_sent(read, sent))
+                written = _skill(read_skill_folder(folder), new.id, new.enabled, folder.name)
+                skill = self._save(transaction, folder, with_fields(written, sent))
             undo.pop_all()  # committed
             return skill
 
     def update(self, skill_id: str, changes: SkillChanges, etags: Collection[str] | None) -> Skill:
-        """Change what was sent in the folder's SKILL.md and the record.
+        """Change the fields that were sent, in the folder's SKILL.md and in the catalog.
 
-        Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, VALIDATION_ERROR where nothing, or another id, was sent.
+        Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, and VALIDATION_ERROR for no fields, or another id.
         """
         sent = sent_changes(changes, skill_id)
         with ExitStack() as undo, self._catalog.database.write() as transaction:
             stored = self._catalog.get_for_update(transaction, skill_id, etags)
             return self._change(transaction, undo, stored, sent)
 
-    def set_version(self, transaction: Transaction, undo: ExitStack, stored: Stored, version: str) -> None:
-        """Make `version` the skill's current one; `undo` restores the folder unless the transaction commits."""
+    def set_version(self, transaction: Transaction, undo: ExitStack, stored: StoredSkill, version: str) -> None:
+        """Make `version` the current one. `undo` restores the folder unless the transaction commits."""
         self._change(transaction, undo, stored, {"version": version})
 
-    def _change(self, transaction: Transaction, undo: ExitStack, stored: Stored, sent: Mapping[str, Any]) -> Skill:
+    def _change(self, transaction: Transaction, undo: ExitStack, stored: StoredSkill, sent: Mapping[str, Any]) -> Skill:
         folder = self._folder(stored)
         if sent.get("skill_file", stored.skill.skill_file) != stored.skill.skill_file:
             raise validation_error(FieldError("skill_file", _OWN_FILE))
-        _check_not_elsewhere(folder, sent)
+        _check_not_overridden(folder, sent)
         current, known = stored.skill, stored.fingerprint
-        if seen_now(folder) != known:  # changed by hand, and not yet seen by a scan
+        if scan_fingerprint(folder) != known:  # changed by hand after the last scan
             known = None
             current = _skill(read_skill_folder(folder), current.id, current.enabled, str(stored.folder))
         undo.enter_context(restoring_skill_file(folder))
         try:
             update_skill_file(folder, _edits(sent), sent.get("content"))
         except (FrontMatterError, UnreadableSkill) as error:
-            raise validation_error(message=f"The skill's file cannot be changed so: {error}") from None
-        return self._save(transaction, folder, with_sent(current, sent), known)
+            raise validation_error(message=f"The SKILL.md cannot be updated: {error}") from None
+        return self._save(transaction, folder, with_fields(current, sent), known)
 
     def delete(self, skill_id: str, etags: Collection[str] | None) -> None:
-        """Remove a skill's folder and record. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, CONFLICT."""
+        """Delete a skill and its folder. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, CONFLICT."""
         with ExitStack() as undo, self._catalog.database.write() as transaction:
             stored = self._catalog.get_for_update(transaction, skill_id, etags)
             try:
                 undo.enter_context(removing_skill_folder(self.root, self._folder(stored)))
             except FileNotFoundError:
-                pass  # removed by hand a moment ago: the record goes the same way
+                pass  # the folder was removed by hand: delete the skill too
             except ValueError as error:
                 raise conflict(str(error)) from None
             self._catalog.delete(transaction, stored.key)
 
     def files(self, skill_id: str) -> list[FileEntry]:
-        """Return a skill's files, their names as they can be shown. Raises SKILL_NOT_FOUND, NOT_FOUND."""
+        """Return a skill's files with printable names. Raises SKILL_NOT_FOUND, NOT_FOUND."""
         folder = self._known_folder(skill_id)
         try:
-            return [FileEntry(shown(file.path), file.size) for file in list_files(folder)]
+            return [FileEntry(printable_name(file.path), file.size) for file in list_files(folder)]
         except OSError:
             raise not_found(f"Folder of skill '{skill_id}'") from None
 
     def file(self, skill_id: str, path: str) -> Path:
-        """Return where one of a skill's files is. Raises SKILL_NOT_FOUND, VALIDATION_ERROR, NOT_FOUND."""
+        """Return the location of a skill's file. Raises SKILL_NOT_FOUND, VALIDATION_ERROR, NOT_FOUND."""
         folder = self._known_folder(skill_id)
         try:
             return open_file(folder, path)
@@ -143,7 +143,7 @@ class LocalSkills:
             raise not_found(f"File of skill '{skill_id}'") from None
 
     def text(self, skill_id: str) -> str:
-        """Return a skill's SKILL.md as it is. Raises SKILL_NOT_FOUND, NOT_FOUND."""
+        """Return a skill's SKILL.md, including its front matter. Raises SKILL_NOT_FOUND, NOT_FOUND."""
         path = self.file(skill_id, SKILL_FILE)
         try:
             return path.read_text(encoding="utf-8", errors="replace")
@@ -151,85 +151,89 @@ class LocalSkills:
             raise not_found(f"File of skill '{skill_id}'") from None
 
     def _known_folder(self, skill_id: str) -> Path:
-        with_folder = self._catalog.database.read("select folder from skills where id = ?", (skill_id,))
-        if not with_folder:
+        rows = self._catalog.database.read("select folder from skills where id = ?", (skill_id,))
+        if not rows:
             raise skill_not_found(skill_id)
-        return self.root / str(with_folder[0][0])
+        return self.root / str(rows[0][0])
 
-    def _folder(self, stored: Stored) -> Path:
-        if stored.folder is None:  # a record took the folder's place a moment ago
+    def _folder(self, stored: StoredSkill) -> Path:
+        if stored.folder is None:  # a record has just replaced the folder
             raise skill_not_found(stored.skill.id)
         return self.root / stored.folder
 
-    def take(self, transaction: Transaction, folder: Path, inspected: Inspected | None = None) -> None:
-        """Record a folder as it is now. Raises UnreadableSkill, OSError.
+    def record_folder(self, transaction: Transaction, folder: Path, scanned: ScannedFolder | None = None) -> None:
+        """Update the catalog from a folder. Raises UnreadableSkill, OSError.
 
-        `inspected` has findings from before the transaction, because a slow scan would block other writers. Its
-        fingerprint is recorded: if the folder has changed since, the next scan reads it again.
+        `scanned` has findings from before the transaction, because a slow scan would block other writers. Its
+        fingerprint is stored, so that the next scan reads the folder again if it has changed since.
         """
-        place = folder.relative_to(self.root).as_posix()
-        known = self._catalog.find_at(transaction, place)
-        seen = seen_now(folder)
-        if known is not None and known.fingerprint == seen:
-            return  # a write route was quicker than the scan
+        path = folder.relative_to(self.root).as_posix()
+        known = self._catalog.find_at(transaction, path)
+        current = scan_fingerprint(folder)
+        if known is not None and known.fingerprint == current:
+            return  # a write request has updated the catalog since the scan began
         read = read_skill_folder(folder)
         skill_id = known.skill.id if known else self._free_id(transaction, folder, read)
         enabled = known.skill.enabled if known else True
-        if inspected is None:
-            inspected = Inspected(seen, self._inspector.scan_folder(folder))
-        skill = msgspec.structs.replace(_skill(read, skill_id, enabled, place), findings=inspected.findings)
-        install = find_install(transaction, place)
+        if scanned is None:
+            scanned = ScannedFolder(current, self._inspector.scan_folder(folder))
+        skill = msgspec.structs.replace(_skill(read, skill_id, enabled, path), findings=scanned.findings)
+        install = find_install(transaction, path)
         if install is not None and known is None and install.sha256 != skill.digest:
-            forget_install(transaction, place)  # of an installation that was cut short before
+            delete_install(transaction, path)  # the record of an interrupted install
         self._catalog.save(
-            transaction, _installed(transaction, place, skill), read.body, Place(place, inspected.fingerprint)
+            transaction, _installed(transaction, path, skill), read.body, FolderState(path, scanned.fingerprint)
         )
 
     def _free_id(self, transaction: Transaction, folder: Path, read: SkillFolder) -> str:
-        """Return the folder's id: the bare one, else one qualified by the folder above, else with a number."""
-        bare = suggest_id(folder, self.root, read)
-        if bare in RESERVED_IDS:
-            bare = f"{bare}-skill"
-        qualified = qualified_id(folder, self.root, bare)
-        candidates = itertools.chain((bare, qualified), (f"{qualified}-{number}" for number in itertools.count(2)))
-        return next(one for one in candidates if not self._catalog.find(transaction, one))
+        """Return a free id for the folder: the plain id, else one with the name of a parent, else with a number."""
+        plain = suggest_id(folder, self.root, read)
+        if plain in RESERVED_IDS:
+            plain = f"{plain}-skill"
+        qualified = qualified_id(folder, self.root, plain)
+        candidates = itertools.chain((plain, qualified), (f"{qualified}-{number}" for number in itertools.count(2)))
+        return next(candidate for candidate in candidates if not self._catalog.find(transaction, candidate))
 
     def _save(self, transaction: Transaction, folder: Path, skill: Skill, known: str | None = None) -> Skill:
-        """Record a folder as it now is; `skill` has the fields as the caller sent them, to the letter.
+        """Update the catalog from a folder. `skill` has the fields exactly as the caller sent them.
 
-        If the folder still has the fingerprint `known`, the skill keeps its findings.
+        The skill keeps its findings if the folder still has the fingerprint `known`.
         """
-        place = folder.relative_to(self.root).as_posix()
-        seen = seen_now(folder)
+        path = folder.relative_to(self.root).as_posix()
+        current = scan_fingerprint(folder)
         read = read_skill_folder(folder)
-        findings = skill.findings if seen == known else self._inspector.scan_folder(folder)
-        found = {"digest": read.digest, "warnings": read.warnings, "findings": findings}
-        skill = msgspec.structs.replace(skill, metadata=read.metadata, **found)
-        skill = _installed(transaction, place, skill)
-        return self._catalog.save(transaction, skill, read.body, Place(place, seen))
+        findings = skill.findings if current == known else self._inspector.scan_folder(folder)
+        skill = msgspec.structs.replace(
+            skill, metadata=read.metadata, digest=read.digest, warnings=read.warnings, findings=findings
+        )
+        skill = _installed(transaction, path, skill)
+        return self._catalog.save(transaction, skill, read.body, FolderState(path, current))
 
 
-def _installed(transaction: Transaction, place: str, skill: Skill) -> Skill:
-    install = install_now(transaction, place, skill.digest)
+def _installed(transaction: Transaction, path: str, skill: Skill) -> Skill:
+    install = current_install(transaction, path, skill.digest)
     return skill if install is None else with_install(skill, install)
 
 
-def seen_now(folder: Path) -> str:
-    """Return a folder's fingerprint and the version of the content rules: when either changes, it is read again."""
+def scan_fingerprint(folder: Path) -> str:
+    """Return a folder's fingerprint with the version of the content rules: if either changes, a scan reads it again."""
     return f"{ENGINE}-{fingerprint(folder)}"
 
 
-def _check_not_elsewhere(folder: Path, sent: Mapping[str, Any]) -> None:
-    """Refuse to change in SKILL.md what skill-project.toml, which counts before it, says too."""
-    elsewhere = project_metadata(folder, []).keys() & sent.keys()
-    if elsewhere:
+def _check_not_overridden(folder: Path, sent: Mapping[str, Any]) -> None:
+    """Refuse changes of SKILL.md that have no effect, because skill-project.toml overrides the field."""
+    overridden = project_metadata(folder, []).keys() & sent.keys()
+    if overridden:
         raise validation_error(
-            *(FieldError(name, "is set in the skill's skill-project.toml") for name in sorted(elsewhere))
+            *(
+                FieldError(name, "is set in the skill's skill-project.toml: change it there")
+                for name in sorted(overridden)
+            )
         )
 
 
 def _fields(new: NewSkill) -> dict[str, Any]:
-    """Return the front matter of a new skill: what the Agent Skills format names, the rest below `metadata`."""
+    """Return the front matter of a new skill: the fields of the Agent Skills format, and all others in `metadata`."""
     metadata: dict[str, str] = {"name": new.name} if new.name != new.id else {}
     metadata["version"] = new.version
     metadata |= {"author": new.author} if new.author else {}
@@ -241,7 +245,7 @@ def _fields(new: NewSkill) -> dict[str, Any]:
 
 
 def _edits(sent: Mapping[str, Any]) -> dict[str, Any]:
-    """Return which keys of the front matter change, and to what; None takes a key out."""
+    """Return the changed keys of the front matter and their new values; None removes a key."""
     edits: dict[str, Any] = {}
     for name, value in sent.items():
         if name in ("content", "enabled", "skill_file"):
@@ -266,16 +270,16 @@ _SAME_FIELDS = [
     for name in SkillFolder.__struct_fields__
     if name in Skill.__struct_fields__ and name not in ("skill_file", "source_type")
 ]
-"""The fields of a skill that are taken from its folder as they are."""
+"""The fields of a skill that are copied from its folder."""
 
 
-def _skill(read: SkillFolder, skill_id: str, enabled: bool, place: str) -> Skill:
+def _skill(read: SkillFolder, skill_id: str, enabled: bool, path: str) -> Skill:
     scope, _, _ = skill_id.rpartition("/")
     source_type = read.source_type if read.source_type in ("git", "local", "http", "zip") else "local"
     return Skill(
         id=skill_id,
         enabled=enabled,
-        skill_file=f"{place}/{SKILL_FILE}",
+        skill_file=f"{path}/{SKILL_FILE}",
         source_type=cast(SourceType, source_type),
         editable=read.metadata.get("editable") == "true",
         scope=scope or None,

@@ -1,4 +1,4 @@
-"""Skills that are records only: made through the API, with no folder behind them."""
+"""Skills that are records in the database, created through the API, without a folder."""
 
 from collections.abc import Collection
 from contextlib import ExitStack
@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from registry.catalog.skill_changes import default_body, said, sent_changes, with_sent
-from registry.catalog.store import Catalog, Stored
+from registry.catalog.skill_changes import checked_fields, default_body, sent_changes, with_fields
+from registry.catalog.store import Catalog, StoredSkill
 from registry.db import Transaction
 from registry.domain.findings import SkillFindings
 from registry.domain.models import NewSkill, Skill, SkillChanges
@@ -19,7 +19,7 @@ from registry.skill_folder import FileEntry, open_file
 
 SOURCE = "registry"
 
-_MORE = ("source_url", "source_type", "source_branch", "execution_timeout", "memory_limit_mb", "skill_file")
+_OPTIONAL_FIELDS = ("source_url", "source_type", "source_branch", "execution_timeout", "memory_limit_mb", "skill_file")
 
 
 class _Texts(NamedTuple):
@@ -31,7 +31,7 @@ class _Texts(NamedTuple):
 
 
 class RecordSkills:
-    """Creates, changes and removes records. `files_root` is where a record's `skill_file` is looked for.
+    """Creates, changes and deletes records. A record's `skill_file` is a path below `files_root`.
 
     Texts are scanned before the transaction that records them, because a slow scan would block other writers.
     """
@@ -42,12 +42,12 @@ class RecordSkills:
         self._inspector = inspector
 
     def create(self, new: NewSkill) -> Skill:
-        """Record a new skill. Raises CONFLICT where the id exists, VALIDATION_ERROR."""
-        sent = said(new) | {name: getattr(new, name) for name in _MORE}
+        """Create a record. Raises VALIDATION_ERROR, and CONFLICT if the id exists."""
+        sent = checked_fields(new) | {name: getattr(new, name) for name in _OPTIONAL_FIELDS}
         body = new.content or self._file_text(sent) or default_body(new)
         blank = Skill(id=new.id, name=new.name, description=new.description, version=new.version)
         blank.source, blank.installed = SOURCE, False
-        skill = with_sent(blank, sent)
+        skill = with_fields(blank, sent)
         skill.findings = self._inspector.scan_record(skill.name, skill.description, body)
         with self._catalog.database.write() as transaction:
             if self._catalog.find(transaction, new.id):
@@ -55,27 +55,27 @@ class RecordSkills:
             return self._catalog.save(transaction, skill, body)
 
     def update(self, skill_id: str, changes: SkillChanges, etags: Collection[str] | None) -> Skill:
-        """Change what was sent. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, VALIDATION_ERROR."""
+        """Change the fields that were sent. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, VALIDATION_ERROR."""
         sent = sent_changes(changes, skill_id)
         body = sent.get("content", self._file_text(sent))
         before = self._catalog.get(skill_id)
-        texts = self._texts(with_sent(before, sent), body)
-        findings = self._known(before, texts) or self._inspector.scan_record(*texts)
+        texts = self._texts(with_fields(before, sent), body)
+        findings = self._current_findings(before, texts) or self._inspector.scan_record(*texts)
         with self._catalog.database.write() as transaction:
-            skill = with_sent(self._catalog.get_for_update(transaction, skill_id, etags).skill, sent)
+            skill = with_fields(self._catalog.get_for_update(transaction, skill_id, etags).skill, sent)
             if (now := self._texts(skill, body)) != texts:  # changed by another writer
                 findings = self._inspector.scan_record(*now)
             return self._catalog.save(transaction, msgspec.structs.replace(skill, findings=findings), now.body)
 
     def delete(self, skill_id: str, etags: Collection[str] | None) -> None:
-        """Remove a record with its versions. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED."""
+        """Delete a record with its versions. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED."""
         with self._catalog.database.write() as transaction:
             self._catalog.delete(transaction, self._catalog.get_for_update(transaction, skill_id, etags).key)
 
-    def set_version(self, transaction: Transaction, undo: ExitStack, stored: Stored, version: str) -> None:
-        """Make `version` the skill's current one; there is nothing to undo beyond the transaction."""
+    def set_version(self, transaction: Transaction, undo: ExitStack, stored: StoredSkill, version: str) -> None:
+        """Make `version` the current one. All changes are in the transaction."""
         self._catalog.save(
-            transaction, with_sent(stored.skill, {"version": version}), self._catalog.body(stored.skill.id)
+            transaction, with_fields(stored.skill, {"version": version}), self._catalog.body(stored.skill.id)
         )
 
     def files(self, skill_id: str) -> list[FileEntry]:
@@ -84,28 +84,28 @@ class RecordSkills:
         return []
 
     def file(self, skill_id: str, path: str) -> Path:
-        """Raise NOT_FOUND: a record has no files; SKILL_NOT_FOUND where there is no such skill."""
+        """Raise NOT_FOUND, because a record has no files. Raises SKILL_NOT_FOUND for an unknown id."""
         self._catalog.get(skill_id)
         raise not_found(f"File of skill '{skill_id}'")
 
     def text(self, skill_id: str) -> str:
-        """Return what the record says beyond its fields. Raises SKILL_NOT_FOUND."""
+        """Return the body of a record. Raises SKILL_NOT_FOUND."""
         return self._catalog.body(skill_id)
 
-    def looked_into_by_others(self, after: str, limit: int) -> list[str]:
-        """Return the next ids of records, in order, whose findings are of other rules than today's."""
+    def stale_ids(self, after: str, limit: int) -> list[str]:
+        """Return at most `limit` ids above `after`, in order, of records that the current rules have not scanned."""
         sql = (
             "select id from skills where id > ? and folder is null and advertised = 0 and detail not like ?"
             " and id not in (select skill_id from published) order by id limit ?"
         )
         return [row[0] for row in self._catalog.database.read(sql, (after, CURRENT_RULES, limit))]
 
-    def look_again(self, skill_id: str, inspector: Inspector) -> None:
-        """Rescan a record with `inspector`, unless it changes meanwhile."""
+    def rescan(self, skill_id: str, inspector: Inspector) -> None:
+        """Rescan a record with `inspector`, unless it changes during the scan."""
         try:
             texts = self._texts(self._catalog.get(skill_id))
         except RegistryError:
-            return  # deleted meanwhile
+            return  # the record was deleted
         findings = inspector.scan_record(*texts)
         with self._catalog.database.write() as transaction:
             stored = self._catalog.find(transaction, skill_id)
@@ -116,21 +116,21 @@ class RecordSkills:
     def _texts(self, skill: Skill, body: str | None = None) -> _Texts:
         return _Texts(skill.name, skill.description, self._catalog.body(skill.id) if body is None else body)
 
-    def _known(self, skill: Skill, texts: _Texts) -> SkillFindings | None:
-        """Return the skill's findings if they are current and of these texts."""
-        found = skill.findings
-        return found if found and found.engine == ENGINE and self._texts(skill) == texts else None
+    def _current_findings(self, skill: Skill, texts: _Texts) -> SkillFindings | None:
+        """Return the skill's findings if they come from the current rules and these texts."""
+        report = skill.findings
+        return report if report and report.engine == ENGINE and self._texts(skill) == texts else None
 
     def _file_text(self, sent: dict[str, Any]) -> str | None:
-        """Return the text of the file that was named, if one was. Raises VALIDATION_ERROR."""
+        """Return the text of the file that `skill_file` names; None without one. Raises VALIDATION_ERROR."""
         name = cast("str | None", sent.get("skill_file"))
         if name is None:
             return None
         try:
             path = open_file(self._files_root, name)
-            if path.stat().st_size <= _LARGEST_FILE:
+            if path.stat().st_size <= _MAX_FILE_BYTES:
                 return path.read_text(encoding="utf-8", errors="replace")
-            problem = f"must be a file of at most {_LARGEST_FILE:,} bytes"
+            problem = f"must be a file of at most {_MAX_FILE_BYTES:,} bytes"
         except OSError:
             problem = "must exist below the skills directory and be readable"
         except ValueError as error:
@@ -138,4 +138,4 @@ class RecordSkills:
         raise validation_error(FieldError("skill_file", problem))
 
 
-_LARGEST_FILE = 1 << 20
+_MAX_FILE_BYTES = 1 << 20

@@ -1,11 +1,11 @@
-"""The seam to what stores a skill: a folder, a record of the database, or published packages."""
+"""The interface of a skill's storage: a folder, a record in the database, or published packages."""
 
 from collections.abc import Collection
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol
 
-from registry.catalog.store import Stored
+from registry.catalog.store import StoredSkill
 from registry.db import Transaction
 from registry.domain.models import Skill, SkillChanges
 from registry.skill_folder import FileEntry
@@ -14,8 +14,8 @@ from registry.skill_folder import FileEntry
 class SkillBackend(Protocol):
     """Reads and changes the skills of one kind of storage.
 
-    A change is one transaction: it is whole or it is not there. All methods raise SKILL_NOT_FOUND for an id they do not
-    have; those that take `etags` raise PRECONDITION_FAILED where these lack the skill's own.
+    Each change is one atomic transaction. All methods raise SKILL_NOT_FOUND for an unknown id. Methods with `etags`
+    raise PRECONDITION_FAILED if `etags` does not contain the current entity tag.
     """
 
     def update(self, skill_id: str, changes: SkillChanges, etags: Collection[str] | None) -> Skill:
@@ -26,8 +26,8 @@ class SkillBackend(Protocol):
         """Remove the skill from the catalog. Raises CONFLICT."""
         ...
 
-    def set_version(self, transaction: Transaction, undo: ExitStack, stored: Stored, version: str) -> None:
-        """Make `version` the current one; `undo` reverts what is outside of the transaction. Raises CONFLICT."""
+    def set_version(self, transaction: Transaction, undo: ExitStack, stored: StoredSkill, version: str) -> None:
+        """Make `version` the current one; `undo` reverts changes outside of the transaction. Raises CONFLICT."""
         ...
 
     def files(self, skill_id: str) -> list[FileEntry]:
@@ -35,9 +35,9 @@ class SkillBackend(Protocol):
         ...
 
     def file(self, skill_id: str, path: str) -> Path:
-        """Return where a file is. Raises VALIDATION_ERROR for a path that leaves the skill, NOT_FOUND."""
+        """Return the location of a file. Raises NOT_FOUND, and VALIDATION_ERROR for a path outside of the skill."""
         ...
 
     def text(self, skill_id: str) -> str:
-        """Return the Markdown of the skill."""
+        """Return the Markdown text of the skill."""
         ...

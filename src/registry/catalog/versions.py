@@ -1,30 +1,30 @@
-"""The versions of a skill: the highest that is added becomes the current one."""
+"""The versions of a skill. A new version that is higher than the current one becomes the current one."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from registry.catalog.store import Catalog, Stored
+from registry.catalog.store import Catalog, StoredSkill
 from registry.db import Transaction
 from registry.domain.models import NewVersion, SkillVersion, version_parts
 from registry.errors import conflict, skill_not_found
 
-SetVersion = Callable[[Transaction, ExitStack, Stored, str], None]
-"""Makes a version a skill's current one; what it does beyond the transaction goes onto the stack, to be undone."""
+SetVersion = Callable[[Transaction, ExitStack, StoredSkill, str], None]
+"""Makes a version the current one. The stack undoes changes outside of the transaction."""
 
 
 class Versions:
-    """Adds and takes away versions. `set_version_of` returns how a stored skill's current version is changed."""
+    """Creates and deletes versions. `set_version_of` returns the function that sets the current version of a skill."""
 
-    def __init__(self, catalog: Catalog, set_version_of: Callable[[Stored], SetVersion]) -> None:
+    def __init__(self, catalog: Catalog, set_version_of: Callable[[StoredSkill], SetVersion]) -> None:
         self._catalog = catalog
         self._set_version_of = set_version_of
 
     def create(self, skill_id: str, new: NewVersion) -> SkillVersion:
-        """Add a version; a higher one than the current becomes that. Raises SKILL_NOT_FOUND, CONFLICT."""
+        """Create a version, and make it the current one if it is the highest. Raises SKILL_NOT_FOUND, CONFLICT."""
         with ExitStack() as undo, self._catalog.database.write() as transaction:
             stored = self._catalog.get_for_update(transaction, skill_id, None)
             if new.version in self._catalog.all_versions(transaction, stored.key):
-                raise conflict(f"Skill '{skill_id}' has a version {new.version} already")
+                raise conflict(f"Version {new.version} of skill '{skill_id}' already exists")
             description = new.description or stored.skill.description
             self._catalog.add_version(transaction, stored.key, new.version, description, new.changes)
             if version_parts(new.version) > version_parts(stored.skill.version):
@@ -32,19 +32,19 @@ class Versions:
         return self._catalog.version(skill_id, new.version)
 
     def delete(self, skill_id: str, version: str) -> None:
-        """Take a version away; the highest left takes the place of the current one.
+        """Delete a version. If it is the current one, the highest remaining version becomes the current one.
 
-        Raises SKILL_NOT_FOUND, CONFLICT for the last version there is.
+        Raises SKILL_NOT_FOUND, and CONFLICT for the only version.
         """
         with ExitStack() as undo, self._catalog.database.write() as transaction:
             stored = self._catalog.get_for_update(transaction, skill_id, None)
-            left = self._catalog.all_versions(transaction, stored.key)
-            if version not in left:
+            remaining = self._catalog.all_versions(transaction, stored.key)
+            if version not in remaining:
                 raise skill_not_found(skill_id, version)
-            left.remove(version)
-            if not left:
-                raise conflict(f"Version {version} is the last one of skill '{skill_id}': delete the skill instead")
+            remaining.remove(version)
+            if not remaining:
+                raise conflict(f"Version {version} is the only version of skill '{skill_id}': delete the skill instead")
             self._catalog.delete_version(transaction, stored.key, version)
             if version in (stored.skill.version, stored.skill.latest_version):
-                current = left[0] if version == stored.skill.version else stored.skill.version
+                current = remaining[0] if version == stored.skill.version else stored.skill.version
                 self._set_version_of(stored)(transaction, undo, stored, current)

@@ -1,1 +1,1 @@
-"""The command `skill-registry`: one module a command group."""
+"""The command `skill-registry`: one module per command group, the client of a server, and the output."""

@@ -1,6 +1,7 @@
-"""`skill-registry keys`, `users` and `token`: who gets into a registry, looked after where its data directory is.
+"""`skill-registry keys`, `users` and `token`: manage access to a registry on the machine of its data directory.
 
-They work on the database, whether a server is running on it or not: whoever may write there needs no credential.
+The commands work on the database, whether a server runs on it or not. They need no credential: write access to the
+database is enough.
 """
 
 import sys
@@ -31,22 +32,22 @@ _ALL = 10_000
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-_role = click.option("--role", type=click.Choice(ROLES), default="user", show_default=True, help="What it may do.")
-_new_role = click.option("--role", type=click.Choice(ROLES), help="What the user may do.")
-_scope = click.option("--scope", help="Where it may publish.")
+_role = click.option("--role", type=click.Choice(ROLES), default="user", show_default=True, help="The role it grants.")
+_new_role = click.option("--role", type=click.Choice(ROLES), help="The role of the user.")
+_scope = click.option("--scope", help="The scope in which it may publish.")
 _password = click.option(
-    "--password-stdin", is_flag=True, help="Read the password from standard input, instead of asking for it."
+    "--password-stdin", is_flag=True, help="Read the password from standard input instead of asking for it."
 )
 
 
 def local_options(function: _Command) -> _Command:
-    """Give a command the flags that lead to a database, and `--json`."""
+    """Give a command `--json` and the options that select a database."""
     return command.json_option(command.settings_options("data_dir", "database.url")(function))
 
 
 @contextmanager
 def local_database(flags: dict[str, Any]) -> Iterator[tuple[Settings, Database]]:
-    """Yield the settings and their database; what goes wrong ends the command with one line."""
+    """Yield the settings and their database. An error in the block ends the command with one line."""
     settings = command.load(flags)
     try:
         database = open_database(settings)
@@ -55,27 +56,27 @@ def local_database(flags: dict[str, Any]) -> Iterator[tuple[Settings, Database]]
         finally:
             database.close()
     except RegistryError as error:
-        command.stop("; ".join(f"{fault.field} {fault.message}" for fault in error.details) or error.message)
+        command.stop("; ".join(f"{detail.field} {detail.message}" for detail in error.details) or error.message)
     except (DatabaseError, WeakSecret, OSError) as error:
         command.stop(str(error))
 
 
 @click.group()
 def keys() -> None:
-    """Make, list and revoke API keys."""
+    """Create, list and revoke API keys."""
 
 
 @keys.command("create")
-@click.option("--name", default="made on the command line", show_default=True, help="What it is for.")
+@click.option("--name", default="created on the command line", show_default=True, help="Purpose of the key.")
 @_role
 @_scope
 @local_options
 def create_key(name: str, role: str, scope: str | None, as_json: bool, **flags: Any) -> None:
-    """Make an API key and print it: it is shown this once."""
+    """Create an API key and print it. It cannot be shown again."""
     with local_database(flags) as (_, database):
         new = convert({"name": name, "role": role, "scope": scope}, NewKey)
-        made = _keys(database).create(new)
-    console.show(msgspec.to_builtins(made), console.facts_table, as_json=as_json)
+        key = _keys(database).create(new)
+    console.show(msgspec.to_builtins(key), console.facts_table, as_json=as_json)
 
 
 @keys.command("list")
@@ -83,29 +84,29 @@ def create_key(name: str, role: str, scope: str | None, as_json: bool, **flags: 
 def list_keys(as_json: bool, **flags: Any) -> None:
     """List the API keys, without their secrets."""
     with local_database(flags) as (_, database):
-        found, _ = _keys(database).list(_ALL, 0)
-    console.show({"keys": [msgspec.to_builtins(key) for key in found]}, _keys_table, as_json=as_json)
+        api_keys, _ = _keys(database).list(_ALL, 0)
+    console.show({"keys": [msgspec.to_builtins(key) for key in api_keys]}, _keys_table, as_json=as_json)
 
 
 @keys.command("revoke")
 @click.argument("key_id")
 @local_options
 def revoke_key(key_id: str, as_json: bool, **flags: Any) -> None:
-    """Revoke the API key KEY_ID for good."""
+    """Revoke the API key KEY_ID. This cannot be undone."""
     with local_database(flags) as (_, database):
         revoked = _keys(database).revoke(key_id)
     console.show(msgspec.to_builtins(revoked), console.facts_table, as_json=as_json)
 
 
 def _keys_table(answer: console.Data) -> Iterator[Table | str]:
-    columns = ("Id", "Name", "Role", "Scope", "Made", "Last used", "Revoked")
+    columns = ("Id", "Name", "Role", "Scope", "Created", "Last used", "Revoked")
     fields = ("id", "name", "role", "scope", "created_at", "last_used_at", "revoked_at")
     yield console.table(columns, ([key[field] or "" for field in fields] for key in answer["keys"]))
 
 
 @click.group()
 def users() -> None:
-    """Add, list, change and remove users with passwords."""
+    """Add, list, change and remove users. Users sign in with a name and a password."""
 
 
 @users.command("add")
@@ -115,7 +116,7 @@ def users() -> None:
 @_password
 @local_options
 def add_user(name: str, role: str, scope: str | None, password_stdin: bool, as_json: bool, **flags: Any) -> None:
-    """Add the user NAME, a word or SCOPE/NAME."""
+    """Add the user NAME. The name is one word, or SCOPE/NAME."""
     password = _read_password(from_stdin=password_stdin)
     with local_database(flags) as (_, database):
         new = convert({"name": name, "role": role, "scope": scope, "password": password}, NewUser)
@@ -128,8 +129,8 @@ def add_user(name: str, role: str, scope: str | None, password_stdin: bool, as_j
 def list_users(as_json: bool, **flags: Any) -> None:
     """List the users."""
     with local_database(flags) as (_, database):
-        found, _ = _users(database).list(_ALL, 0)
-    console.show({"users": [msgspec.to_builtins(user) for user in found]}, _users_table, as_json=as_json)
+        accounts, _ = _users(database).list(_ALL, 0)
+    console.show({"users": [msgspec.to_builtins(user) for user in accounts]}, _users_table, as_json=as_json)
 
 
 @users.command("change")
@@ -148,10 +149,10 @@ def change_user(
     as_json: bool,
     **flags: Any,
 ) -> None:
-    """Change the user NAME; the tokens issued before end."""
+    """Change the user NAME. This revokes the tokens of the user."""
     password = _read_password(from_stdin=password_stdin) if new_password or password_stdin else None
     if not (role or scope or password):
-        command.stop("say what to change: --role, --scope or --password", command.WRONG_USE)
+        command.stop("nothing to change: give --role, --scope or --password", command.WRONG_USAGE)
     with local_database(flags) as (_, database):
         changes = convert({"role": role, "scope": scope, "password": password}, UserChanges)
         user = _users(database).change(name, changes)
@@ -162,7 +163,7 @@ def change_user(
 @click.argument("name")
 @local_options
 def remove_user(name: str, as_json: bool, **flags: Any) -> None:
-    """Remove the user NAME; the tokens issued before end."""
+    """Remove the user NAME. This revokes the tokens of the user."""
     with local_database(flags) as (_, database):
         _users(database).remove(name)
     console.show({"name": name, "message": f"User '{name}' removed"}, console.facts_table, as_json=as_json)
@@ -189,9 +190,9 @@ def _read_password(*, from_stdin: bool) -> str:
 
 
 @click.command()
-@click.option("--user", "subject", default="dev-user", show_default=True, help="Who it is for: a word or SCOPE/NAME.")
+@click.option("--user", "subject", default="dev-user", show_default=True, help="The user: one word, or SCOPE/NAME.")
 @_role
-@click.option("--lifetime", type=click.IntRange(1), help="Seconds it is valid; default: auth.token_lifetime.")
+@click.option("--lifetime", type=click.IntRange(1), help="Seconds until it expires; default: auth.token_lifetime.")
 @local_options
 def token(subject: str, role: str, lifetime: int | None, as_json: bool, **flags: Any) -> None:
     """Sign a token with the secret of this registry."""

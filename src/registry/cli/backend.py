@@ -1,40 +1,43 @@
-"""What commands work on, whether a server has it or a data directory."""
+"""The interface of commands to a catalog, whether it is on a server or in a data directory."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from registry.domain.source_entry import SourceEntry
-from registry.install.schemas import SkillRequest, UpgradeBody
-from registry.services.schemas import SearchBody
+if TYPE_CHECKING:  # the schemas cost start time that `publish` and `login` do not need
+    from registry.domain.source_entry import SourceEntry
+    from registry.install.schemas import SkillRequest, UpgradeBody
+    from registry.services.schemas import SearchBody
 
 Progress = Callable[[int, int], None]
+"""Called with the number of finished items and the total."""
+
 Data = dict[str, Any]
 
 
 class CommandFailed(Exception):
-    """A command could not do what it was asked; the message is one line that says what to do."""
+    """A command failed; the message is one line that says what to do."""
 
 
 class CommandBackend(Protocol):
-    """What commands work on. Answers are those of the HTTP API's `data`; methods raise CommandFailed."""
+    """A catalog as commands see it. Results have the shape of `data` in the HTTP API; methods raise CommandFailed."""
 
-    def search(self, body: SearchBody) -> Data:
-        """Search."""
+    def search(self, body: "SearchBody") -> Data:
+        """Search for skills."""
         ...
 
     def reindex(self, skill_id: str | None, *, force: bool, progress: Progress) -> Data:
-        """Reindex one skill or all, saying how far it is."""
+        """Update the search indexes for one skill or all."""
         ...
 
     def status(self) -> Data:
-        """Return how the service is."""
+        """Return the state of the service."""
         ...
 
     def sources(self) -> list[Data]:
         """Return the sources."""
         ...
 
-    def add_source(self, source: SourceEntry) -> Data:
+    def add_source(self, source: "SourceEntry") -> Data:
         """Add a source and return it."""
         ...
 
@@ -43,10 +46,10 @@ class CommandBackend(Protocol):
         ...
 
     def refresh_sources(self) -> list[Data]:
-        """Read every source anew and return the sources."""
+        """Fetch every source again and return the sources."""
         ...
 
-    def install(self, body: SkillRequest) -> Data:
+    def install(self, body: "SkillRequest") -> Data:
         """Install a skill and return it."""
         ...
 
@@ -54,8 +57,8 @@ class CommandBackend(Protocol):
         """Remove a skill."""
         ...
 
-    def upgrade(self, body: UpgradeBody, progress: Progress) -> Data:
-        """Upgrade one skill or all, saying how far it is where that can be known."""
+    def upgrade(self, body: "UpgradeBody", progress: Progress) -> Data:
+        """Upgrade one skill or all. The backend reports progress if it can."""
         ...
 
     def generate_mdc(self) -> Data:

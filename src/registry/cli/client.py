@@ -1,274 +1,168 @@
-"""The command's two ways to reach a catalog: a running server, or a data directory opened in this process."""
+"""The HTTP client of a server: one connection pool, one-line errors, and a credential that stays on its origin."""
 
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+import ssl
 from http import HTTPStatus
-from typing import Any
-from urllib.parse import quote, urlsplit
+from types import TracebackType
+from typing import Any, BinaryIO, Self
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
+import httpx
 import msgspec
 
-from registry.catalog.store import Catalog
-from registry.cli.backend import CommandBackend, CommandFailed, Data, Progress
-from registry.cli.credentials import credential, login_hint
-from registry.cli.local_backend import LocalBackend
+from registry import __version__
+from registry.cli.backend import CommandFailed, Data
+from registry.cli.credentials import find_credential, login_hint
 from registry.config.settings import Settings
-from registry.database import open_database
-from registry.domain.models import now
-from registry.domain.source_entry import SourceEntry
-from registry.install.schemas import SkillRequest, UpgradeBody
-from registry.runtime.data_dir import DataDirInUse, DataDirLock
-from registry.services.container import Services
-from registry.services.schemas import SearchBody
-from registry.skill_folder import remove_leftovers
-from registry.sources.fetching import remove_fetched
 
-_TIMEOUT_SECONDS = 30
-_FETCH_SECONDS = 600
-"""How long a server is waited for that itself waits for others: it has its own limits for each."""
-_POLL_SECONDS = 0.3
+API = "/api/v1"
+
+TIMEOUT_SECONDS = 30.0
+"""The default limit for each step of a request: connect, send, receive."""
+
+_MAX_REDIRECTS = 10
 
 
-_API = "/api/v1"
+class ConnectionFailed(CommandFailed):
+    """No answer arrived: the request can be sent again."""
 
 
-class _SameServer(urllib.request.HTTPRedirectHandler):
-    """Follows redirects on one server only: others must not get the credential, which urllib would send along."""
+class RegistryClient:
+    """A client of one server, for use as a context manager.
 
-    def redirect_request(
-        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
-    ) -> urllib.request.Request | None:
-        before, after = urlsplit(req.full_url), urlsplit(newurl)
-        if (before.scheme, before.netloc) != (after.scheme, after.netloc):
-            raise CommandFailed(f"the server leads to {after.scheme}://{after.netloc}: name that one, if you trust it")
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
+    It follows redirects within the origin of the server and refuses others: no other origin gets the credential.
+    All methods raise CommandFailed.
 
+    Args:
+        url: The address of the server, perhaps with a path.
+        credential: An API key or a token.
+    """
 
-_OPENER = urllib.request.build_opener(_SameServer)
+    def __init__(self, url: str, credential: str | None = None) -> None:
+        self._url = check_url(url)
+        self.base = url.rstrip("/")
+        headers = {"Accept": "application/json", "User-Agent": f"skill-registry/{__version__}"}
+        headers |= _credential_header(credential)
+        try:
+            self._http = httpx.Client(headers=headers, verify=_tls_context(self._url.scheme))
+        except (ImportError, ValueError, httpx.InvalidURL) as error:  # SOCKS needs a package that is not installed
+            raise CommandFailed(f"the proxy in the environment cannot be used: {error}") from None
 
+    def __enter__(self) -> Self:
+        return self
 
-class RemoteBackend:
-    """A running server, over HTTP."""
-
-    def __init__(self, url: str, api_key: str | None = None) -> None:
-        if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
-            raise CommandFailed(f"--server {url}: not an http(s) URL, such as http://localhost:8080")
-        self._base = url.rstrip("/")
-        self._credential = _credential(api_key)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._http.close()
 
     @property
     def host(self) -> str:
-        """The name or address of the server."""
-        return str(urlsplit(self._base).hostname)
+        """The host name or address of the server."""
+        return self._url.host
 
     @property
-    def is_in_the_clear(self) -> bool:
-        """Whether others on the way can read what is sent."""
-        return urlsplit(self._base).scheme == "http"
+    def is_encrypted(self) -> bool:
+        """Whether requests are sent over TLS."""
+        return self._url.scheme == "https"
 
-    def issue_token(self, body: Data) -> Data:
-        """Return a token, for the credential in the body or the one this server is sent."""
-        answer: Data = self._decoded(self._send("POST", "/auth/token", body))
-        return answer
+    def call(self, method: str, path: str, body: object = None, seconds: float = TIMEOUT_SECONDS) -> Any:
+        """Send a request to a path of the API, with a JSON body, and return the `data` of the answer."""
+        return self.data(self.send(method, f"{API}{path}", body, seconds))
 
-    def end_token(self) -> Data:
-        """End the token this server is sent."""
-        answer: Data = self._decoded(self._send("POST", "/auth/logout"))
-        return answer
-
-    def search(self, body: SearchBody) -> Data:
-        """Search."""
-        answer: Data = self._call("POST", "/search", msgspec.to_builtins(body))
-        return answer
-
-    def reindex(self, skill_id: str | None, *, force: bool, progress: Progress) -> Data:
-        """Reindex one skill or all, saying how far it is."""
-        path = f"/reindex/{quote(skill_id)}" if skill_id else "/reindex"
-        job = self._call("POST", f"{path}?async=true", {"force": force})
-        while (state := self._call("GET", f"/reindex/{job['job_id']}"))["status"] == "running":
-            progress(state["done"], state["total"])
-            time.sleep(_POLL_SECONDS)
-        if state.get("result") is None:
-            raise CommandFailed(f"reindexing failed: {state.get('error')}")
-        result: Data = state["result"]
-        return result
-
-    def status(self) -> Data:
-        """Return how the service is."""
-        answer: Data = self._call("GET", "/status")
-        return answer
-
-    def sources(self) -> list[Data]:
-        """Return the sources."""
-        found: list[Data] = self._call("GET", "/registry/sources")
-        return found
-
-    def add_source(self, source: SourceEntry) -> Data:
-        """Add a source and return it."""
-        answer: Data = self._call("POST", "/registry/sources", msgspec.to_builtins(source))
-        return answer
-
-    def remove_source(self, name: str) -> Data:
-        """Remove a source."""
-        answer: Data = self._call("DELETE", f"/registry/sources/{quote(name, safe='')}")
-        return answer
-
-    def refresh_sources(self) -> list[Data]:
-        """Read every source anew and return the sources."""
-        self._call("POST", "/registry/refresh")
-        return self.sources()
-
-    def install(self, body: SkillRequest) -> Data:
-        """Install a skill and return it."""
-        answer: Data = self._call("POST", "/skills", msgspec.to_builtins(body), _FETCH_SECONDS)
-        return answer
-
-    def uninstall(self, skill_id: str) -> Data:
-        """Remove a skill."""
-        answer: Data = self._call("DELETE", f"/skills/{quote(skill_id, safe='')}")
-        return answer
-
-    def upgrade(self, body: UpgradeBody, progress: Progress) -> Data:
-        """Upgrade one skill or all."""
-        answer: Data = self._call("POST", "/skills/upgrade", msgspec.to_builtins(body), _FETCH_SECONDS)
-        return answer
-
-    def generate_mdc(self) -> Data:
-        """Write the rule file of the server's project."""
-        answer: Data = self._call("POST", "/manifest/generate-mdc", {})
-        return answer
-
-    def log_checkpoint(self) -> str:
-        """Return the signed state of the registry's log."""
-        return self._send("GET", f"{_API}/log/checkpoint").decode("utf-8", "replace")
-
-    def log_entries(self) -> Iterator[str]:
-        """Yield the entries of the registry's log from the first on."""
-        start = 0
-        while entries := self._call("GET", f"/log/entries?start={start}")["entries"]:
-            yield from entries
-            start += len(entries)
-
-    def _call(self, method: str, path: str, body: object = None, seconds: float = _TIMEOUT_SECONDS) -> Any:
-        return self._decoded(self._send(method, f"{_API}{path}", body, seconds))
-
-    def _decoded(self, answer: bytes) -> Any:
+    def data(self, content: bytes) -> Any:
+        """Return the `data` of an answer."""
         try:
-            return msgspec.json.decode(answer)["data"]
-        except (msgspec.DecodeError, KeyError, TypeError) as error:
-            raise self._no_registry(error) from None
+            return msgspec.json.decode(content)["data"]
+        except (msgspec.DecodeError, KeyError, TypeError):
+            raise CommandFailed(f"{self.base} does not answer as a skill registry: is the URL right?") from None
 
-    def _send(self, method: str, path: str, body: object = None, seconds: float = _TIMEOUT_SECONDS) -> bytes:
-        request = urllib.request.Request(  # noqa: S310 - the scheme was checked
-            f"{self._base}{path}",
-            method=method,
-            data=None if body is None else msgspec.json.encode(body),
-            headers={"Content-Type": "application/json", "Accept": "application/json", **self._credential},
-        )
+    def send(self, method: str, path: str, body: object = None, seconds: float = TIMEOUT_SECONDS) -> bytes:
+        """Send a request to a path of the server and return the content of the answer."""
+        content = None if body is None else msgspec.json.encode(body)
+        headers = {} if body is None else {"Content-Type": "application/json"}
+        return self._send(method, path, content=content, headers=headers, timeout=seconds)
+
+    def upload(self, path: str, package: BinaryIO, headers: dict[str, str], seconds: float) -> Data:
+        """Send a package to a path of the API in chunks, from the start of the file, and return `data`.
+
+        Raises ConnectionFailed if the connection breaks.
+        """
+        package.seek(0)
+        files = {"package": ("package.zip", package, "application/zip")}
+        job: Data = self.data(self._send("POST", f"{API}{path}", files=files, headers=headers, timeout=seconds))
+        return job
+
+    def _send(self, method: str, path: str, **parts: Any) -> bytes:
         try:
-            with _OPENER.open(request, timeout=seconds) as answer:
-                found: bytes = answer.read()
-                return found
-        except urllib.error.HTTPError as error:
-            hint = login_hint(self._base) if error.code == HTTPStatus.UNAUTHORIZED and path.startswith(_API) else ""
-            raise CommandFailed(_message(error) + hint) from None
-        except OSError as error:
-            raise self._no_registry(error) from None
+            response = self._follow(self._http.send(self._http.build_request(method, f"{self.base}{path}", **parts)))
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:  # a host name can be a ValueError
+            reason = str(error) or type(error).__name__
+            raise ConnectionFailed(f"{self.base} does not answer ({reason}): is it running?") from None
+        if response.is_success:
+            return response.content
+        needs_login = response.status_code == HTTPStatus.UNAUTHORIZED and path.startswith(API)
+        raise CommandFailed(_message(response) + (login_hint(self.base) if needs_login else ""))
 
-    def _no_registry(self, error: Exception) -> CommandFailed:
-        reason = getattr(error, "reason", error)
-        return CommandFailed(f"{self._base} does not answer as a skill registry ({reason}): is it running?")
+    def _follow(self, response: httpx.Response) -> httpx.Response:
+        for _ in range(_MAX_REDIRECTS):
+            if response.next_request is None:
+                return response
+            target = response.next_request.url
+            if _origin(target) != _origin(self._url):
+                origin = f"{target.scheme}://{target.netloc.decode('ascii')}"
+                raise CommandFailed(f"the server redirects to {origin}: use that URL with --server if you trust it")
+            response = self._http.send(response.next_request)
+        raise CommandFailed(f"{self.base} redirects more than {_MAX_REDIRECTS} times")
 
 
-def _credential(api_key: str | None) -> dict[str, str]:
-    """Return the header that carries an API key, or a token in its place. Raises CommandFailed."""
-    if api_key is None:
+def connect(settings: Settings, url: str) -> RegistryClient:
+    """Return a client with the user's credential for a server. Raises CommandFailed."""
+    check_url(url)
+    return RegistryClient(url, find_credential(settings, url))
+
+
+def check_url(url: str) -> httpx.URL:
+    """Return the URL of a server. Raises CommandFailed for anything but an http or https URL."""
+    try:
+        urlsplit(url).port  # noqa: B018 - raises ValueError if it is out of range
+        parsed = httpx.URL(url)
+        is_valid = parsed.scheme in {"http", "https"} and bool(parsed.host)
+    except (ValueError, httpx.InvalidURL):
+        is_valid = False
+    if not is_valid:
+        raise CommandFailed(f"--server {url}: not an http(s) URL, such as http://localhost:8080")
+    if parsed.userinfo:
+        raise CommandFailed("--server: the URL must not hold a user name or password; use 'skill-registry login'")
+    return parsed
+
+
+def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
+    return url.scheme, url.host, url.port  # httpx drops the default port
+
+
+def _tls_context(scheme: str) -> ssl.SSLContext:
+    """Return the trust settings for TLS: the authorities of the system, and those that httpx brings along."""
+    if scheme == "http" and not any(proxy.startswith("https:") for proxy in getproxies().values()):
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # without TLS, loading authorities only takes time
+    context = httpx.create_ssl_context()
+    context.load_default_certs()
+    return context
+
+
+def _credential_header(credential: str | None) -> dict[str, str]:
+    """Return the header that carries an API key or a token. Raises CommandFailed for what no header can carry."""
+    if credential is None:
         return {}
-    if not api_key.isascii() or not api_key.isprintable():
-        raise CommandFailed("client.api_key holds characters that no HTTP header takes")
-    return {"x-api-key": api_key} if api_key.startswith("sk_") else {"Authorization": f"Bearer {api_key}"}
+    if not credential.isascii() or not credential.isprintable():  # the error of the HTTP library would show it
+        raise CommandFailed("client.api_key or the stored login has characters that no HTTP header can carry")
+    return {"x-api-key": credential} if credential.startswith("sk_") else {"Authorization": f"Bearer {credential}"}
 
 
-def _message(error: urllib.error.HTTPError) -> str:
+def _message(response: httpx.Response) -> str:
     try:
-        return str(msgspec.json.decode(error.read())["error"]["message"])
-    except (msgspec.DecodeError, KeyError, TypeError):
-        return f"the server answered {error.code} {error.reason}"
-
-
-@contextmanager
-def open_backend(
-    settings: Settings, server: str | None, *, searching: bool = True, making: bool = False
-) -> Iterator[CommandBackend]:
-    """Yield the server at `server`, else the one that runs on the data directory, else the directory itself.
-
-    With `searching` the directory's indexes are brought up to date first; with `making` a new one is made where there
-    is none, and the skills directory read.
-    """
-    if server:
-        yield RemoteBackend(server, credential(settings, server))
-        return
-    if not making:
-        check_catalog(settings)
-    try:
-        lock = DataDirLock(settings.data_dir)
-    except DataDirInUse as running:
-        if running.url is None:
-            raise CommandFailed(str(running)) from None
-        yield RemoteBackend(running.url, credential(settings, running.url))
-        return
-    with closing_services(settings, lock) as services:
-        if making:
-            remove_leftovers(settings.skills_dir)
-            remove_fetched(settings.data_dir)
-            services.scan()
-        if searching:
-            services.engine.changed()
-            if services.database.lead():
-                services.engine.start_indexing()
-            services.engine.wait_until_embedded(_TIMEOUT_SECONDS)
-            services.ready.set()
-        yield LocalBackend(services)
-
-
-@contextmanager
-def open_catalog(settings: Settings) -> Iterator[Catalog]:
-    """Yield the catalog of the skills directory: scanned now, or as the server that runs on it has it."""
-    try:
-        lock = DataDirLock(settings.data_dir)
-    except DataDirInUse:
-        database = open_database(settings)
-        try:
-            yield Catalog(database, now)
-        finally:
-            database.close()
-        return
-    with closing_services(settings, lock) as services:
-        services.scan()
-        yield services.catalog
-
-
-@contextmanager
-def closing_services(settings: Settings, lock: DataDirLock) -> Iterator[Services]:
-    """Yield services over a locked data directory and close them, and the lock, at the end."""
-    try:
-        services = Services(settings)
-        try:
-            yield services
-        finally:
-            services.close()
-    finally:
-        lock.release()
-
-
-def check_catalog(settings: Settings) -> None:
-    """Raise CommandFailed where there is no catalog yet."""
-    path = settings.database_path
-    if path is not None and not path.exists():
-        raise CommandFailed(
-            f"{settings.data_dir.name} holds no catalog yet: start 'skill-registry serve' once, run "
-            "'skill-registry scan', or name a running server with --server"
-        )
+        error = msgspec.json.decode(response.content)["error"]
+        details = [f"{detail['field']}: {detail['message']}" for detail in error.get("details") or []]
+        return "; ".join(details) or str(error["message"])
+    except (msgspec.DecodeError, KeyError, TypeError, AttributeError):
+        return f"the server answered {response.status_code} {response.reason_phrase}"

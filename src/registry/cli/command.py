@@ -1,24 +1,26 @@
-"""What the commands share: flags for settings, reaching a catalog, and stopping with one line."""
+"""What the commands share: options for settings, access to a catalog, and one-line failures."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, cast
 
 import click
 
-from embeddings import EmbeddingUnavailable
-from registry.cli.backend import CommandFailed
-from registry.cli.client import open_backend
+from registry.cli.backend import CommandBackend, CommandFailed
+from registry.cli.client import connect
+from registry.cli.console import printable
+from registry.cli.remote_backend import RemoteBackend
 from registry.config.settings import SETTINGS, Setting, Settings, SettingsError, load_settings
-from registry.db import DatabaseUnusable
+from registry.runtime.data_dir import DataDirInUse, DataDirLock
 
-FAILED, WRONG_USE, NOTHING_FOUND = 1, 2, 3
+FAILED, WRONG_USAGE, NO_RESULTS = 1, 2, 3
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 SHARED_SETTINGS = ("skills_dir", "data_dir", "embedding.provider", "embedding.model")
-"""The settings of commands that only look at a catalog."""
+"""The settings of commands that only read a catalog."""
 
 
 def _parameter(key: str) -> str:
@@ -27,23 +29,21 @@ def _parameter(key: str) -> str:
 
 
 def _option(setting: Setting) -> Callable[[_Command], _Command]:
-    flag = cast(str, setting.flag)
-    several = setting.type is tuple
-    switch = setting.type is bool
+    is_switch = setting.type is bool
     return click.option(
-        flag,
+        cast(str, setting.flag),
         _parameter(setting.key),
         default=None,
-        multiple=several,
-        is_flag=switch,
-        flag_value=True if switch else None,
-        metavar=None if switch else setting.expected.upper(),
+        multiple=setting.type is tuple,
+        is_flag=is_switch,
+        flag_value=True if is_switch else None,
+        metavar=None if is_switch else setting.expected.upper(),
         help=f"{setting.description[0].upper()}{setting.description[1:]}.",
     )
 
 
 def settings_options(*keys: str) -> Callable[[_Command], _Command]:
-    """Give a command the flags of these settings, or of all."""
+    """Give a command the options of these settings, or of all."""
 
     def add(command: _Command) -> _Command:
         for setting in reversed(SETTINGS):
@@ -56,47 +56,86 @@ def settings_options(*keys: str) -> Callable[[_Command], _Command]:
     return add
 
 
-server_option = click.option("--server", metavar="URL", help="A running server, instead of the data directory.")
+server_option = click.option("--server", metavar="URL", help="Use a running server instead of the data directory.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 
 
-def target_options(command: _Command) -> _Command:
-    """Give a command the flags by which it finds a catalog, and `--json`."""
+def backend_options(command: _Command) -> _Command:
+    """Give a command `--json` and the options that select a catalog."""
     return json_option(server_option(settings_options(*SHARED_SETTINGS)(command)))
 
 
 def load(flags: dict[str, Any]) -> Settings:
-    """Return the settings; the group the command belongs to holds the environment as its object."""
+    """Return the settings. The environment is the object of the root command's context."""
     config = flags.pop("config", None)
     given = {setting.key: flags.get(_parameter(setting.key)) for setting in SETTINGS}
     environment: Mapping[str, str] = click.get_current_context().find_root().obj
     try:
         return load_settings(given, environment, config)
     except SettingsError as error:
-        stop(str(error), WRONG_USE)
+        stop(str(error), WRONG_USAGE)
 
 
 def stop(message: str, code: int = FAILED) -> NoReturn:
-    """End the command with one line that says why."""
-    click.echo(f"skill-registry: {message}", err=True)
+    """Print one line that says why the command failed, and exit."""
+    click.echo(f"skill-registry: {printable(' '.join(message.split()))}", err=True)
     sys.exit(code)
 
 
-def with_target(
+def with_backend(
     flags: dict[str, Any],
     server: str | None,
-    call: Callable[[Any], Any],
+    call: Callable[[CommandBackend], Any],
     *,
-    searching: bool = True,
-    making: bool = False,
+    needs_indexes: bool = True,
+    creates: bool = False,
 ) -> Any:
-    """Return what `call` makes of the catalog the flags lead to.
+    """Call a function with the catalog that the flags select, and return its result.
 
-    `searching` says whether it needs the indexes, `making` whether a catalog is made where there is none.
+    Args:
+        flags: The options of the command.
+        server: The URL of a server, to use instead of the data directory.
+        call: The function.
+        needs_indexes: Whether the search indexes of the data directory must be current.
+        creates: Whether to create a catalog if there is none. The skills directory is then read first.
     """
     settings = load(flags)
     try:
-        with open_backend(settings, server, searching=searching and not making, making=making) as target:
-            return call(target)
-    except (CommandFailed, DatabaseUnusable, EmbeddingUnavailable, OSError) as error:
+        with _open_backend(settings, server, needs_indexes=needs_indexes and not creates, creates=creates) as backend:
+            return call(backend)
+    except (CommandFailed, OSError) as error:
         stop(str(error))
+
+
+@contextmanager
+def _open_backend(
+    settings: Settings, server: str | None, *, needs_indexes: bool, creates: bool
+) -> Iterator[CommandBackend]:
+    """Yield the server at `server`, else the one that runs on the data directory, else the directory itself."""
+    if not server:
+        if not creates:
+            check_catalog(settings)
+        try:
+            lock = DataDirLock(settings.data_dir)
+        except DataDirInUse as running:
+            if running.url is None:
+                raise CommandFailed(str(running)) from None
+            server = running.url
+        else:
+            from registry.cli.local_backend import open_local  # noqa: PLC0415 - loads the search engine
+
+            with open_local(settings, lock, needs_indexes=needs_indexes, creates=creates) as local:
+                yield local
+            return
+    with connect(settings, server) as client:
+        yield RemoteBackend(client)
+
+
+def check_catalog(settings: Settings) -> None:
+    """Raise CommandFailed if there is no catalog yet."""
+    path = settings.database_path
+    if path is not None and not path.exists():
+        raise CommandFailed(
+            f"{settings.data_dir.name} holds no catalog yet: start 'skill-registry serve' once, run "
+            "'skill-registry scan', or name a running server with --server"
+        )

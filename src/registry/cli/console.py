@@ -1,4 +1,4 @@
-"""What the command prints: tables for people, JSON for programs, a bar for what takes long."""
+"""Output: tables for people, JSON for programs, and a progress bar."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,15 +12,11 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from registry.catalog.scanner import ScanReport
-from registry.project.lock_file import LockedSkill
-from registry.project.verify import Difference
-
 Data = Mapping[str, Any]
 
 
 def show(answer: Data, tables: Callable[[Data], Iterator[Table | str]], *, as_json: bool) -> None:
-    """Print an answer as JSON, or as the tables made of it."""
+    """Print an answer as JSON, or as the tables that a function makes of it."""
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
         return
@@ -30,25 +26,25 @@ def show(answer: Data, tables: Callable[[Data], Iterator[Table | str]], *, as_js
 
 
 def search_table(answer: Data) -> Iterator[Table | str]:
-    """Yield the hits of a search."""
+    """Yield the results of a search."""
     for warning in answer["warnings"]:
         yield f"[yellow]warning:[/] {escape(warning)}"
     if not answer["skills"]:
-        yield "Nothing fits."
+        yield "No skills match."
         return
     table = _table("Score", "Skill", "Version", "Matched by", "Description")
     for hit in answer["skills"]:
         skill = hit["skill"]
         score = f"{hit['score']:.2f} {hit['relevance']}"
-        shown = _shortened(skill["description"], 160)
-        cells = (printable(skill["id"]), skill["version"], ", ".join(hit["matched_by"]), shown)
+        description = _shortened(skill["description"], 160)
+        cells = (printable(skill["id"]), skill["version"], ", ".join(hit["matched_by"]), description)
         table.add_row(score, *map(escape, cells))
     yield table
-    yield f"{answer['count']} by {answer['mode']} search in {answer['took_ms']:.1f} ms"
+    yield f"Results: {answer['count']} ({answer['mode']} search, {answer['took_ms']:.1f} ms)"
 
 
 def facts_table(answer: Data) -> Iterator[Table | str]:
-    """Yield the plain values of an answer, one a line."""
+    """Yield the plain values of an answer, one per line."""
     table = Table(box=None, show_header=False, pad_edge=False)
     for name, value in answer.items():
         if not isinstance(value, dict | list):
@@ -57,63 +53,29 @@ def facts_table(answer: Data) -> Iterator[Table | str]:
 
 
 def status_tables(answer: Data) -> Iterator[Table | str]:
-    """Yield how the service is, what of it does not work, and what the last scan could not read."""
+    """Yield the state of the service, the parts that do not work, and the folders that the last scan skipped."""
     embedding = answer["embedding"]
     model = f"{embedding['provider']} {embedding['model']} ({embedding['dim']})" if embedding["provider"] else "none"
     yield from facts_table({**answer, "embedding": model})
-    yield from _problems("Does not work", answer.get("problems", {}))
-    yield from _problems("Skipped", answer["skipped"])
+    yield from problems_table("Does not work", answer.get("problems", {}))
+    yield from problems_table("Skipped", answer["skipped"])
 
 
-def scan_answer(report: ScanReport, warnings: Mapping[str, list[str]]) -> Data:
-    """Return a scan and the warnings on the records as one answer."""
-    return {**msgspec.to_builtins(report), "warnings": dict(warnings)}
-
-
-def scan_tables(answer: Data) -> Iterator[Table | str]:
-    """Yield what a scan found, what it skipped and what was untidy."""
-    yield from facts_table(answer)
-    yield from _problems("Skipped", answer["skipped"])
-    yield from _problems("Untidy", {key: "; ".join(value) for key, value in answer["warnings"].items()})
-
-
-def verify_answer(locked: Sequence[LockedSkill], found: Sequence[Difference], logged: Data | None = None) -> Data:
-    """Return how the skills directory differs from the lock, and the lock from the log, as one answer."""
-    answer = {"skills": len(locked), "differences": msgspec.to_builtins(found)}
-    return answer if logged is None else {**answer, "log": logged}
-
-
-def verify_tables(answer: Data) -> Iterator[Table | str]:
-    """Yield each difference between the skills directory and the lock, or that there is none."""
-    differing = answer["differences"]
-    yield from _problems("Differs", {one["path"]: f"{one['kind']}: {one['message']}" for one in differing})
-    yield f"Differences from the lock of {answer['skills']} skills: {len(differing)}"
-    if (logged := answer.get("log")) is not None:
-        for fault in logged["faults"]:
-            yield f"[red]log {escape(logged['name'])}[/]: {escape(printable(fault))}"
-        if not logged["faults"]:
-            yield f"In the log {escape(logged['name'])}: {logged['proven']} of {answer['skills']} skills"
-
-
-def mdc_table(answer: Data) -> Iterator[Table | str]:
-    """Yield where the rule file is and how many skills it lists."""
-    yield f"{answer['skills_count']} skills in {answer['path']}"
-
-
-def _problems(title: str, reasons: Mapping[str, str]) -> Iterator[Table | str]:
+def problems_table(title: str, reasons: Mapping[str, str]) -> Iterator[Table | str]:
+    """Yield a table of names and reasons, or nothing if there are none."""
     if reasons:
-        table = _table(title, "Why")
+        table = _table(title, "Reason")
         for place, reason in reasons.items():
             table.add_row(escape(printable(place)), escape(_shortened(reason, 300)))
         yield table
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """Return a table of texts, none of which can steer the terminal."""
-    made = _table(*columns)
+    """Return a table of texts, without control characters."""
+    result = _table(*columns)
     for row in rows:
-        made.add_row(*(escape(printable(cell)) for cell in row))
-    return made
+        result.add_row(*(escape(printable(cell)) for cell in row))
+    return result
 
 
 def _table(*columns: str) -> Table:
@@ -124,8 +86,8 @@ def _table(*columns: str) -> Table:
 
 
 def printable(text: str) -> str:
-    """Return a text that cannot steer the terminal: skills are anybody's words."""
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
+    """Return a text without control characters: texts of strangers must not control the terminal."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
 def _shortened(text: str, length: int) -> str:
@@ -134,10 +96,10 @@ def _shortened(text: str, length: int) -> str:
 
 
 @contextmanager
-def progress_bar(what: str, *, hidden: bool) -> Iterator[Callable[[int, int], None]]:
-    """Yield a function that moves a bar to (done, total); nothing is drawn where nobody looks."""
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+def progress_bar(title: str, *, hidden: bool) -> Iterator[Callable[[int, int], None]]:
+    """Yield a function that moves a bar to (done, total). Nothing is drawn if standard error is not a terminal."""
+    columns = (TextColumn(title), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(file=sys.stderr)
     with Progress(*columns, console=console, disable=hidden or not console.is_terminal, transient=True) as bar:
-        task = bar.add_task(what, total=None)
+        task = bar.add_task(title, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

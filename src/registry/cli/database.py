@@ -1,4 +1,4 @@
-"""The commands about the database: a catalog's way into PostgreSQL, and what replicas share there."""
+"""`skill-registry migrate` and `forget-secrets`: move a catalog to PostgreSQL, and manage the shared secrets there."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -22,19 +22,19 @@ from registry.db import DatabaseError
 @command.json_option
 @command.settings_options("data_dir")
 def migrate(source: str, target: str | None, as_json: bool, **flags: Any) -> None:
-    """Copy a whole catalog from SQLite into PostgreSQL, and compare every table at the end.
+    """Copy a catalog from SQLite into PostgreSQL and compare every table.
 
-    Stop the service first. What is cut short goes on where it was when it is run again. A password belongs in the
-    environment, as SKILL_REGISTRY_DATABASE_URL, or in libpq's password file.
+    Stop the service first. If the command is interrupted, run it again: it continues where it stopped. Give a password
+    in the environment variable SKILL_REGISTRY_DATABASE_URL or in libpq's password file.
     """
     settings = command.load(flags)
-    before, after = _url(source), _url(target) if target else settings.database.url
-    if before.file is None or not before.file.is_file():
-        command.stop("--from must name a SQLite database that is there", command.WRONG_USE)
-    if after is None or after.file is not None:
-        command.stop("--to, or database.url, must name a PostgreSQL database", command.WRONG_USE)
+    origin, destination = _url(source), _url(target) if target else settings.database.url
+    if origin.file is None or not origin.file.is_file():
+        command.stop("--from must name an existing SQLite database", command.WRONG_USAGE)
+    if destination is None or destination.file is not None:
+        command.stop("--to, or database.url, must name a PostgreSQL database", command.WRONG_USAGE)
     try:
-        with closing(open_url(before)) as old, closing(open_url(after)) as new:
+        with closing(open_url(origin)) as old, closing(open_url(destination)) as new:
             copied = copy_catalog(old, new)
     except (DatabaseError, OSError) as error:
         command.stop(str(error))
@@ -45,29 +45,31 @@ def migrate(source: str, target: str | None, as_json: bool, **flags: Any) -> Non
 @command.json_option
 @command.settings_options("data_dir")
 def forget_secrets(as_json: bool, **flags: Any) -> None:
-    """Forget which auth.secret and log key the replicas on a PostgreSQL database share: one of them is lost.
+    """Delete the secrets that replicas share in PostgreSQL, after one is lost. They are auth.secret and the log key.
 
-    Stop every replica first. The next one that starts decides anew; tokens signed with another secret end, and the log
-    tells that another key signs from then on.
+    Stop every replica first. The next replica that starts stores its own secrets. Tokens that were signed with another
+    secret become invalid, and the log records the new key.
     """
     settings = command.load(flags)
     if not settings.is_replicated:
-        command.stop("database.url is no PostgreSQL database: nothing is shared", command.WRONG_USE)
+        command.stop("database.url is not a PostgreSQL database: there are no shared secrets", command.WRONG_USAGE)
     try:
         with closing(open_database(settings)) as database, database.write() as transaction:
             forget_secrets_in(transaction)
     except DatabaseError as error:
         command.stop(str(error))
-    console.show({"message": "The next replica that starts decides"}, console.facts_table, as_json=as_json)
+    console.show(
+        {"message": "The next replica that starts stores its own secrets"}, console.facts_table, as_json=as_json
+    )
 
 
 def _url(text: str) -> DatabaseUrl:
     try:
         return DatabaseUrl(text)
     except ValueError:
-        command.stop("--from and --to are sqlite:///FILE and postgresql://USER@HOST/DATABASE", command.WRONG_USE)
+        command.stop("--from must be sqlite:///FILE, and --to postgresql://USER@HOST/DATABASE", command.WRONG_USAGE)
 
 
 def _table(answer: console.Data) -> Iterator[Table | str]:
-    rows = ((one["table"], str(one["rows"]), one["digest"][:16]) for one in answer["tables"])
+    rows = ((table["table"], str(table["rows"]), table["digest"][:16]) for table in answer["tables"])
     yield console.table(("Table", "Rows", "SHA-256"), rows)

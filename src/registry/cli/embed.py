@@ -1,4 +1,4 @@
-"""The command that embeds a catalog beside the service."""
+"""`skill-registry embed`: embed a catalog while the service runs."""
 
 from contextlib import closing
 from typing import Any
@@ -12,7 +12,7 @@ from registry.cli.backend import Progress
 from registry.config.settings import Settings
 from registry.database import open_database
 from registry.db import DatabaseError
-from registry.indexing.backfill import Filled, fill
+from registry.indexing.backfill import BackfillReport, run_backfill
 from registry.indexing.embedder import choose_embedder
 
 
@@ -23,30 +23,30 @@ from registry.indexing.embedder import choose_embedder
     *("embedding.threads", "embedding.rate"),
 )
 def embed(as_json: bool, **flags: Any) -> None:
-    """Embed all skills with the model of the settings, and end when that is done.
+    """Embed all skills with the configured model, then exit.
 
-    Meant for a new model and a large catalog: run it beside the service, on several machines at once if they share a
-    database, and start the service with the new model afterwards. Until then the old one answers. What is stopped goes
-    on where it was when it is run again.
+    Use it to change the model of a large catalog. Run it while the service runs, on several machines at once if they
+    share a database, and then start the service with the new model. Until then the service searches with the old model.
+    If the command is interrupted, run it again: it continues where it stopped.
     """
     settings = command.load(flags)
     path = settings.database_path
     if path is not None and not path.is_file():
-        command.stop(f"there is no catalog at {path}: name one with --data-dir or --database-url")
+        command.stop(f"there is no catalog at {path}: set --data-dir or --database-url")
     try:
         with console.progress_bar("Embedding", hidden=as_json) as progress:
-            filled = _fill(settings, progress)
+            report = _fill(settings, progress)
     except (DatabaseError, EmbeddingUnavailable, OSError) as error:
         command.stop(str(error))
-    console.show(msgspec.to_builtins(filled), console.facts_table, as_json=as_json)
-    if filled.failed:
-        command.stop(f"{filled.failed} texts could not be embedded: {'; '.join(filled.errors)}")
+    console.show(msgspec.to_builtins(report), console.facts_table, as_json=as_json)
+    if report.failed:
+        command.stop(f"{report.failed} texts could not be embedded: {'; '.join(report.errors)}")
 
 
-def _fill(settings: Settings, progress: Progress) -> Filled:
+def _fill(settings: Settings, progress: Progress) -> BackfillReport:
     with closing(open_database(settings)) as database:
         embedder = choose_embedder(settings)
         if embedder is None:
-            raise EmbeddingUnavailable("there is no model to embed with: see embedding.provider")
+            raise EmbeddingUnavailable("no embedding model is configured: set embedding.provider")
         with closing(embedder):
-            return fill(settings, database, embedder, progress)
+            return run_backfill(settings, database, embedder, progress)

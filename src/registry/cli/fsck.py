@@ -1,4 +1,4 @@
-"""`skill-registry fsck`: do the stores of a catalog agree, and what to do where they do not."""
+"""`skill-registry fsck`: compare the stores of a catalog, report differences and repair derived data."""
 
 import sys
 from collections.abc import Iterator
@@ -12,7 +12,6 @@ from rich.table import Table
 
 from registry.cli import command, console
 from registry.cli.backend import CommandFailed
-from registry.cli.client import check_catalog
 from registry.config.settings import Settings
 from registry.database import open_database
 from registry.db import DatabaseError
@@ -20,7 +19,7 @@ from registry.domain.models import now
 from registry.ops.fsck import Parts, Report, inspect
 from registry.runtime.data_dir import DataDirInUse, DataDirLock
 
-_CANNOT = 2
+_UNCHECKED = 2
 _SETTINGS = (
     *command.SHARED_SETTINGS,
     *("embedding.dimension", "embedding.base_url", "database.url", "blobs.dir"),
@@ -30,29 +29,29 @@ _SETTINGS = (
 
 
 @click.command()
-@click.option("--repair", is_flag=True, help="Make anew what is derived; truth is never touched.")
+@click.option("--repair", is_flag=True, help="Rebuild derived data. The sources of truth are never changed.")
 @command.json_option
 @command.settings_options(*_SETTINGS)
 def fsck(repair: bool, as_json: bool, **flags: Any) -> None:
-    """Compare rows, packages, words, vectors, index and log, and print where they do not agree.
+    """Compare the stores of a catalog and report differences. They are rows, packages, indexes, vectors and log.
 
-    Give it the settings of the service. It may run beside the service; with --repair the service on the data directory
-    must be stopped. Exit codes: 0 all agree, 1 they do not, 2 something could not be looked at.
+    Use the settings of the service. The service may run, but with --repair it must be stopped. Exit codes: 0 no
+    differences, 1 differences, 2 something could not be checked.
     """
     settings = command.load(flags)
     try:
-        report = _inspected(settings, repair=repair)
+        report = _inspect(settings, repair=repair)
     except DataDirInUse as running:
-        command.stop(f"nothing is repaired while a service runs: {running}", _CANNOT)
+        command.stop(f"--repair needs the service to be stopped: {running}", _UNCHECKED)
     except (CommandFailed, DatabaseError, OSError) as error:
-        command.stop(str(error), _CANNOT)
+        command.stop(str(error), _UNCHECKED)
     console.show(msgspec.to_builtins(report), _lines, as_json=as_json)
     if report.drift or report.unchecked:
-        sys.exit(command.FAILED if report.drift else _CANNOT)
+        sys.exit(command.FAILED if report.drift else _UNCHECKED)
 
 
-def _inspected(settings: Settings, *, repair: bool) -> Report:
-    check_catalog(settings)
+def _inspect(settings: Settings, *, repair: bool) -> Report:
+    command.check_catalog(settings)
     lock = None
     try:
         lock = DataDirLock(settings.data_dir)
@@ -71,21 +70,21 @@ def _inspected(settings: Settings, *, repair: bool) -> Report:
 
 
 def _lines(report: console.Data) -> Iterator[Table | str]:
-    for one in report["repaired"]:
-        yield f"[green]repaired[/] {_line(one)}"
-    for one in report["drift"]:
-        yield f"[red]{one['area']}[/] {_line(one)}. {escape(_sentence(one['advice']))}"
+    for repair in report["repaired"]:
+        yield f"[green]repaired[/] {_line(repair)}"
+    for drift in report["drift"]:
+        yield f"[red]{drift['area']}[/] {_line(drift)}. {escape(_sentence(drift['advice']))}"
     for name, reason in report["unchecked"].items():
         yield f"[yellow]not checked[/] {name}: {escape(console.printable(reason))}"
     if not report["drift"] and not report["unchecked"]:
-        yield "All agree."
-    for what, count in (("be embedded", report["to_embed"]), ("be pushed to the index", report["to_push"])):
+        yield "No differences."
+    for action, count in (("embed", report["to_embed"]), ("push to the index", report["to_push"])):
         if count:
-            yield f"Left to the service: {count} to {what}"
+            yield f"The service has {count} left to {action}"
 
 
-def _line(one: console.Data) -> str:
-    return escape(console.printable(f"{one['thing']}: {one['problem']}"))
+def _line(drift: console.Data) -> str:
+    return escape(console.printable(f"{drift['thing']}: {drift['problem']}"))
 
 
 def _sentence(text: str) -> str:

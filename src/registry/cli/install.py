@@ -1,4 +1,4 @@
-"""`skill-registry install`, `uninstall` and `upgrade`: what is in the skills directory, from where it comes."""
+"""`skill-registry install`, `uninstall` and `upgrade`: change the skills in the skills directory."""
 
 import os
 import sys
@@ -24,16 +24,16 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 _FAILED = "error"
 
 
-def _options(made: _Command) -> _Command:
+def _options(function: _Command) -> _Command:
     options = command.settings_options(*command.SHARED_SETTINGS, "project.file")
-    return command.json_option(command.server_option(options(made)))
+    return command.json_option(command.server_option(options(function)))
 
 
 @click.command()
 @click.argument("origins", metavar="ORIGIN...", nargs=-1)
-@click.option("--from-lock", is_flag=True, help="Install what skills.lock names, exactly as it says.")
-@click.option("--editable", is_flag=True, help="Use a folder of this machine in place, by a link.")
-@click.option("--no-save", is_flag=True, help="Leave the project's manifest as it is.")
+@click.option("--from-lock", is_flag=True, help="Install the exact skills that skills.lock names.")
+@click.option("--editable", is_flag=True, help="Link to a folder of this machine instead of copying it.")
+@click.option("--no-save", is_flag=True, help="Do not change the project's manifest.")
 @_options
 def install(
     origins: tuple[str, ...],
@@ -44,7 +44,7 @@ def install(
     server: str | None,
     **flags: Any,
 ) -> None:
-    """Install skills; each ORIGIN is an id of a source, a URL, or a folder.
+    """Install skills. Each ORIGIN is the id of a skill in a source, a URL, or a folder.
 
     \b
     skill-registry install acme/pdf-forms              from the source acme
@@ -54,7 +54,7 @@ def install(
     skill-registry install ../pdf-forms
     """
     if bool(origins) == from_lock:
-        command.stop("name what to install, or use --from-lock", command.WRONG_USE)
+        command.stop("give at least one ORIGIN, or --from-lock", command.WRONG_USAGE)
     settings = command.load(dict(flags))
     if from_lock:
         steps = _locked_steps(settings.project.file.with_name(LOCK_FILE), settings.skills_dir)
@@ -67,59 +67,59 @@ def install(
 @click.argument("skill_ids", metavar="ID...", nargs=-1, required=True)
 @_options
 def uninstall(skill_ids: tuple[str, ...], as_json: bool, server: str | None, **flags: Any) -> None:
-    """Remove skills with their folders, and from the project's manifest and lock."""
+    """Remove skills. This deletes their folders and their entries in the project's manifest and lock."""
 
     def step(skill_id: str) -> "_Step":
-        def remove(target: CommandBackend) -> dict[str, Any]:
-            target.uninstall(skill_id)
+        def remove(backend: CommandBackend) -> dict[str, Any]:
+            backend.uninstall(skill_id)
             return {"outcome": "removed"}
 
         return skill_id, remove
 
-    _run([step(one) for one in skill_ids], flags, server, "Removing", as_json=as_json)
+    _run([step(skill_id) for skill_id in skill_ids], flags, server, "Removing", as_json=as_json)
 
 
 @click.command()
 @click.argument("skill_id", metavar="[ID]", required=False)
-@click.option("--check", is_flag=True, help="Only say what would be upgraded.")
-@click.option("--version", help="Take this version only; ID is needed.")
+@click.option("--check", is_flag=True, help="Only show what would be updated.")
+@click.option("--version", help="Accept only this version; needs ID.")
 @_options
 def upgrade(
     skill_id: str | None, check: bool, version: str | None, as_json: bool, server: str | None, **flags: Any
 ) -> None:
-    """Fetch the skill ID, or all that were installed, anew from where they came from."""
+    """Update the skill ID, or all installed skills, from their origin."""
     try:
         body = msgspec.convert({"skill_id": skill_id, "check": check, "version": version}, UpgradeBody)
     except msgspec.ValidationError as error:
-        command.stop(f"this cannot be upgraded: {error}", command.WRONG_USE)
+        command.stop(f"the upgrade is not valid: {error}", command.WRONG_USAGE)
     with console.progress_bar("Upgrading", hidden=as_json) as progress:
-        answer = command.with_target(flags, server, lambda target: target.upgrade(body, progress), making=True)
+        answer = command.with_backend(flags, server, lambda backend: backend.upgrade(body, progress), creates=True)
     console.show(answer, _tables, as_json=as_json)
     if any(row["outcome"] == _FAILED for row in answer["results"]):
         sys.exit(command.FAILED)
 
 
 _Step = tuple[str, Callable[[CommandBackend], dict[str, Any]]]
-"""What is done for one skill: its name, and what does it and returns parts of its row."""
+"""The name of a skill, and the function that changes it and returns fields of its row."""
 
 
-def _run(steps: Sequence[_Step], flags: dict[str, Any], server: str | None, what: str, *, as_json: bool) -> None:
-    """Do every step, whatever becomes of the others, show a row for each, and fail where one did."""
+def _run(steps: Sequence[_Step], flags: dict[str, Any], server: str | None, title: str, *, as_json: bool) -> None:
+    """Run every step, even if others fail, and show a row for each. Exit with 1 if one failed."""
 
-    def each(target: CommandBackend) -> list[dict[str, Any]]:
+    def run(backend: CommandBackend) -> list[dict[str, Any]]:
         rows = []
-        with console.progress_bar(what, hidden=as_json) as progress:
+        with console.progress_bar(title, hidden=as_json) as progress:
             for done, (name, act) in enumerate(steps):
                 progress(done, len(steps))
                 row = {"id": name, "outcome": _FAILED, "reason": None, "resolved_version": None}
                 try:
-                    row |= act(target)
+                    row |= act(backend)
                 except CommandFailed as error:
                     row["reason"] = str(error)
                 rows.append(row)
         return rows
 
-    rows = command.with_target(flags, server, each, making=True)
+    rows = command.with_backend(flags, server, run, creates=True)
     console.show({"results": rows}, _tables, as_json=as_json)
     if any(row["outcome"] == _FAILED for row in rows):
         sys.exit(command.FAILED)
@@ -137,18 +137,18 @@ def _step(text: str, *, editable: bool, save: bool) -> _Step:
     try:
         origin = parse_origin(text)
     except RegistryError as error:
-        command.stop(f"{text}: {error.message}", command.WRONG_USE)
+        command.stop(f"{text}: {error.message}", command.WRONG_USAGE)
     if isinstance(origin, LocalOrigin):
         path = str(Path(origin.path).expanduser().absolute())  # the server has another working directory
         origin = msgspec.structs.replace(origin, path=path, editable=editable)
     elif editable:
-        command.stop(f"{text}: only a folder can be used in place", command.WRONG_USE)
+        command.stop(f"{text}: --editable needs a folder", command.WRONG_USAGE)
     return text, _installing(SkillRequest(origin=origin, save=save))
 
 
 def _installing(body: SkillRequest) -> Callable[[CommandBackend], dict[str, Any]]:
-    def act(target: CommandBackend) -> dict[str, Any]:
-        skill = target.install(body)
+    def act(backend: CommandBackend) -> dict[str, Any]:
+        skill = backend.install(body)
         reason = "; ".join(skill["warnings"]) or None
         return {"id": skill["id"], "outcome": "installed", "reason": reason, "resolved_version": skill["version"]}
 
@@ -159,27 +159,27 @@ def _locked_steps(path: Path, skills_dir: Path) -> list[_Step]:
     try:
         return [_locked_step(entry, skills_dir) for entry in read_lock(path)]
     except LockFileError as error:
-        command.stop(str(error), command.WRONG_USE)
+        command.stop(str(error), command.WRONG_USAGE)
 
 
 def _locked_step(entry: LockedSkill, skills_dir: Path) -> _Step:
-    def act(target: CommandBackend) -> dict[str, Any]:
+    def act(backend: CommandBackend) -> dict[str, Any]:
         if os.path.lexists(skills_dir / entry.path):
-            return _there(entry, skills_dir / entry.path)
+            return _installed(entry, skills_dir / entry.path)
         if entry.origin == LocalOrigin(path=entry.path) or entry.path != entry.id:
-            raise CommandFailed(f"nothing installed it: its folder {entry.path} must be put there by hand")
+            raise CommandFailed(f"the lock names no origin for it: copy its folder {entry.path} by hand")
         body = SkillRequest(origin=entry.origin, commit=entry.commit, sha256=entry.sha256, save=False)
-        return _installing(body)(target)
+        return _installing(body)(backend)
 
     return entry.id, act
 
 
-def _there(entry: LockedSkill, folder: Path) -> dict[str, Any]:
-    """Return the row of a skill whose place is taken. Raises CommandFailed where it is not what is locked."""
+def _installed(entry: LockedSkill, folder: Path) -> dict[str, Any]:
+    """Return the row of a skill whose folder exists. Raises CommandFailed if it differs from the lock."""
     try:
-        same = tree_digest(folder) == f"sha256:{entry.sha256}"
+        matches = tree_digest(folder) == f"sha256:{entry.sha256}"
     except OSError:
-        same = False
-    if not same:
-        raise CommandFailed("its folder is there and is not what is locked: uninstall it first")
+        matches = False
+    if not matches:
+        raise CommandFailed("its folder exists and differs from the lock: uninstall it first")
     return {"outcome": "up_to_date", "resolved_version": entry.version}

@@ -1,7 +1,7 @@
-"""`skill-registry jobs`: publish jobs that are set aside, because the process died twice during each."""
+"""`skill-registry jobs`: list and retry publish jobs that are set aside because the process died twice during each."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from rich.table import Table
@@ -10,9 +10,7 @@ from registry.cli import console
 from registry.cli.accounts import local_database, local_options
 from registry.db import Database
 from registry.domain.models import now
-
-if TYPE_CHECKING:
-    from registry.publish.jobs import Job, Jobs
+from registry.publish.jobs import Job, Jobs
 
 _FIELDS = ("id", "skill_id", "version", "uploaded_by", "uploaded_at", "completed_at")
 
@@ -27,8 +25,8 @@ def jobs() -> None:
 def list_jobs(as_json: bool, **flags: Any) -> None:
     """List the publish jobs that are set aside."""
     with local_database(flags) as (_, database):
-        found = _jobs(database).set_aside_jobs()
-    console.show({"jobs": [_told(job) for job in found]}, _table, as_json=as_json)
+        set_aside = _jobs(database).set_aside_jobs()
+    console.show({"jobs": [_fields(job) for job in set_aside]}, _table, as_json=as_json)
 
 
 @jobs.command("retry")
@@ -38,16 +36,14 @@ def retry_job(job_id: str, as_json: bool, **flags: Any) -> None:
     """Let the service retry the job JOB_ID, which is set aside."""
     with local_database(flags) as (_, database):
         job = _jobs(database).retry(job_id)
-    console.show({**_told(job), "state": job.state}, console.facts_table, as_json=as_json)
+    console.show({**_fields(job), "state": job.state}, console.facts_table, as_json=as_json)
 
 
-def _jobs(database: Database) -> "Jobs":
-    from registry.publish.jobs import Jobs  # noqa: PLC0415 - slow to import
-
+def _jobs(database: Database) -> Jobs:
     return Jobs(database, now, lambda _transaction, _checked: None)
 
 
-def _told(job: "Job") -> console.Data:
+def _fields(job: Job) -> console.Data:
     return {field: getattr(job, field) for field in _FIELDS}
 
 

@@ -1,4 +1,4 @@
-"""A data directory opened in the process of a command."""
+"""A catalog in a data directory that this process opens. This module loads the search engine."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -6,91 +6,103 @@ from typing import Any
 
 import msgspec
 
+from embeddings import EmbeddingUnavailable
+from registry.catalog.store import Catalog
 from registry.cli.backend import CommandFailed, Data, Progress
+from registry.config.settings import Settings
+from registry.database import open_database
+from registry.db import DatabaseUnusable
+from registry.domain.models import now
 from registry.domain.source_entry import SourceEntry
 from registry.errors import RegistryError
 from registry.install.schemas import SkillRequest, UpgradeBody
 from registry.project.overview import generate_mdc
+from registry.runtime.data_dir import DataDirInUse, DataDirLock
 from registry.services.container import Services
 from registry.services.schemas import SearchBody
 from registry.services.search import search_skills
 from registry.services.skills import create_skill, uninstall_skill
 from registry.services.status import service_status
+from registry.skill_folder import remove_leftovers
+from registry.sources.fetching import remove_fetched
+
+_EMBED_SECONDS = 30.0
+"""How long a command waits for the vectors of changed skills."""
 
 
 class LocalBackend:
-    """A data directory opened in this process."""
+    """A catalog in a data directory."""
 
     def __init__(self, services: Services) -> None:
         self.services = services
 
     def search(self, body: SearchBody) -> Data:
-        """Search."""
-        answer: Data = self._answer(lambda: search_skills(self.services, body).data)
+        """Search for skills."""
+        answer: Data = self._result(lambda: search_skills(self.services, body).data)
         return answer
 
     def reindex(self, skill_id: str | None, *, force: bool, progress: Progress) -> Data:
-        """Reindex one skill or all, saying how far it is."""
+        """Update the search indexes for one skill or all."""
         keys = [skill_id] if skill_id else None
-        answer: Data = self._answer(lambda: self.services.reindexing.run(keys, force=force, progress=progress))
+        answer: Data = self._result(lambda: self.services.reindexing.run(keys, force=force, progress=progress))
         return answer
 
     def status(self) -> Data:
-        """Return how the service is."""
-        answer: Data = self._answer(lambda: service_status(self.services))
+        """Return the state of the catalog and its indexes."""
+        answer: Data = self._result(lambda: service_status(self.services))
         return answer
 
     def sources(self) -> list[Data]:
         """Return the sources."""
-        found: list[Data] = self._answer(self.services.sources.list)
-        return found
+        answer: list[Data] = self._result(self.services.sources.list)
+        return answer
 
     def add_source(self, source: SourceEntry) -> Data:
         """Add a source and return it."""
-        answer: Data = self._answer(lambda: self.services.sources.add(source))
+        answer: Data = self._result(lambda: self.services.sources.add(source))
         return answer
 
     def remove_source(self, name: str) -> Data:
         """Remove a source."""
-        self._answer(lambda: self.services.sources.remove(name))
+        self._result(lambda: self.services.sources.remove(name))
         return {"name": name, "message": f"Source '{name}' removed"}
 
     def refresh_sources(self) -> list[Data]:
-        """Read every source anew and return the sources."""
-        self._answer(self.services.sources.refresh)
+        """Fetch every source again and return the sources."""
+        self._result(self.services.sources.refresh)
         return self.sources()
 
     def install(self, body: SkillRequest) -> Data:
         """Install a skill and return it."""
         self.services.sources.read_new()
-        with self._telling_webhooks():
-            answer: Data = self._answer(lambda: create_skill(self.services, body))
+        with self._sending_webhooks():
+            answer: Data = self._result(lambda: create_skill(self.services, body))
         return answer
 
     def uninstall(self, skill_id: str) -> Data:
         """Remove a skill."""
-        self._answer(lambda: uninstall_skill(self.services, skill_id))
+        self._result(lambda: uninstall_skill(self.services, skill_id))
         return {"id": skill_id}
 
     def upgrade(self, body: UpgradeBody, progress: Progress) -> Data:
-        """Upgrade one skill or all, saying how far it is."""
-        with self._telling_webhooks():
-            answer: Data = self._answer(lambda: self.services.upgrader.run(body, progress))
+        """Upgrade one skill or all."""
+        with self._sending_webhooks():
+            answer: Data = self._result(lambda: self.services.upgrader.run(body, progress))
         return answer
 
     def generate_mdc(self) -> Data:
-        """Write the project's rule file for editors, of the skills directory as it is."""
+        """Scan the skills directory and write the project's rule file for editors."""
         services = self.services
         services.scan()
         folder = services.manifest.folder
-        answer: Data = self._answer(
+        answer: Data = self._result(
             lambda: generate_mdc(services.catalog, services.settings.skills_dir, folder, write=True)
         )
         return answer
 
     @contextmanager
-    def _telling_webhooks(self) -> Iterator[None]:
-        """Send what the block leaves to be told, where no other process does."""
+    def _sending_webhooks(self) -> Iterator[None]:
+        """Send the webhooks of the block at its end, unless another process sends them."""
         try:
             yield
         finally:
@@ -98,8 +110,68 @@ class LocalBackend:
                 self.services.webhooks.send_once()
 
     @staticmethod
-    def _answer(call: Callable[[], object]) -> Any:
+    def _result(call: Callable[[], object]) -> Any:
+        """Return the result of a call in plain types. Raises CommandFailed."""
         try:
             return msgspec.json.decode(msgspec.json.encode(call()))
         except RegistryError as error:
             raise CommandFailed(error.message) from None
+
+
+@contextmanager
+def open_local(settings: Settings, lock: DataDirLock, *, needs_indexes: bool, creates: bool) -> Iterator[LocalBackend]:
+    """Yield the catalog of a locked data directory, and release the lock at the end. Raises CommandFailed.
+
+    With `needs_indexes` the search indexes are updated first. With `creates` the catalog is created if there is none,
+    and the skills directory is scanned.
+    """
+    with open_services(settings, lock) as services:
+        if creates:
+            remove_leftovers(settings.skills_dir)
+            remove_fetched(settings.data_dir)
+            services.scan()
+        if needs_indexes:
+            services.engine.changed()
+            if services.database.lead():
+                services.engine.start_indexing()
+            services.engine.wait_until_embedded(_EMBED_SECONDS)
+            services.ready.set()
+        yield LocalBackend(services)
+
+
+@contextmanager
+def open_catalog(settings: Settings) -> Iterator[Catalog]:
+    """Yield the catalog of the skills directory, scanned now or by the server that runs on it.
+
+    Raises CommandFailed, DatabaseError.
+    """
+    try:
+        lock = DataDirLock(settings.data_dir)
+    except DataDirInUse:
+        database = open_database(settings)
+        try:
+            yield Catalog(database, now)
+        finally:
+            database.close()
+        return
+    with open_services(settings, lock) as services:
+        services.scan()
+        yield services.catalog
+
+
+@contextmanager
+def open_services(settings: Settings, lock: DataDirLock) -> Iterator[Services]:
+    """Yield the services of a locked data directory, then close them and release the lock.
+
+    Raises CommandFailed if the database or the embedding model cannot be used, here or in the block.
+    """
+    try:
+        services = Services(settings)
+        try:
+            yield services
+        finally:
+            services.close()
+    except (DatabaseUnusable, EmbeddingUnavailable) as error:
+        raise CommandFailed(str(error)) from None
+    finally:
+        lock.release()

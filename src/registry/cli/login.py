@@ -1,4 +1,4 @@
-"""`skill-registry login` and `logout`: a token of a registry, got once and sent by the commands from then on."""
+"""`skill-registry login` and `logout`: get a token from a registry and store it for later commands."""
 
 import sys
 from typing import Any
@@ -7,8 +7,8 @@ import click
 
 from registry.cli import command, console
 from registry.cli.backend import CommandFailed, Data
-from registry.cli.client import RemoteBackend
-from registry.cli.credentials import Login, LoginsUnreadable, has_ended, kept_logins
+from registry.cli.client import RegistryClient, check_url
+from registry.cli.credentials import Login, LoginsUnreadable, has_expired, stored_logins
 from registry.config.settings import Settings
 from registry.domain.hosts import is_loopback_host
 
@@ -18,37 +18,44 @@ _server_option = click.option(
 
 
 @click.command()
-@click.option("--username", help="Who signs in; asked for by default.")
-@click.option("--password-stdin", is_flag=True, help="Read the password from standard input, instead of asking for it.")
-@click.option("--api-key", is_flag=True, help="Use an API key: SKILL_REGISTRY_CLIENT_API_KEY, or else standard input.")
+@click.option("--username", help="The user. Without it, the command asks.")
+@click.option("--password-stdin", is_flag=True, help="Read the password from standard input instead of asking for it.")
+@click.option("--api-key", is_flag=True, help="Use the API key in SKILL_REGISTRY_CLIENT_API_KEY or on standard input.")
 @command.json_option
 @_server_option
 @command.settings_options("data_dir")
 def login(username: str | None, password_stdin: bool, api_key: bool, as_json: bool, server: str, **flags: Any) -> None:
-    """Get a token from a registry, for a username and password or an API key, and keep it until it ends.
+    """Get a token from a registry and store it. The registry needs a user name and password, or an API key.
 
-    It is kept in your own configuration folder, readable by you alone, and sent to this server only, by every command
-    with --server that is given no other credential. The password and the API key are not kept.
+    The token is stored in your configuration folder, in a file that only you can read. Every command with --server
+    sends it to this server only, unless you give another credential. The password and the API key are not stored.
     """
     settings = command.load(flags)
     try:
-        registry = RemoteBackend(server)
-        if registry.is_in_the_clear and not is_loopback_host(registry.host):
-            click.echo("skill-registry: warning: without https others on the way can read what is sent", err=True)
+        with RegistryClient(server) as client:
+            if not client.is_encrypted and not is_loopback_host(client.host):
+                click.echo("skill-registry: warning: without https, others can read what is sent", err=True)
         if api_key:
-            answer = RemoteBackend(server, _api_key(settings)).issue_token({})
+            token = _token(server, {}, _api_key(settings))
         else:
-            name = username or str(click.prompt("Username", err=True))
-            answer = registry.issue_token({"username": name, "password": _password(from_stdin=password_stdin)})
-        kept_logins().keep(server, Login(token=answer["token"], expires_at=answer["expires_at"]))
+            user = username or str(click.prompt("Username", err=True))
+            token = _token(server, {"username": user, "password": _password(from_stdin=password_stdin)})
+        stored_logins().store(server, Login(token=token["token"], expires_at=token["expires_at"]))
     except (CommandFailed, LoginsUnreadable, OSError) as error:
         command.stop(str(error))
-    shown: Data = {"server": server, "role": answer["role"], "expires_at": answer["expires_at"]}
-    console.show(shown, console.facts_table, as_json=as_json)
+    answer: Data = {"server": server, "role": token["role"], "expires_at": token["expires_at"]}
+    console.show(answer, console.facts_table, as_json=as_json)
+
+
+def _token(server: str, body: Data, api_key: str | None = None) -> Data:
+    """Return a new token for the credential in the body or the API key. Raises CommandFailed."""
+    with RegistryClient(server, api_key) as client:
+        token: Data = client.data(client.send("POST", "/auth/token", body))
+    return token
 
 
 def _api_key(settings: Settings) -> str:
-    """Return the API key of the environment, else the one on standard input."""
+    """Return the API key from the settings, else from standard input."""
     if settings.client.api_key is not None:
         return settings.client.api_key.reveal()
     if sys.stdin.isatty():
@@ -66,17 +73,19 @@ def _password(*, from_stdin: bool) -> str:
 @command.json_option
 @_server_option
 def logout(as_json: bool, server: str) -> None:
-    """End the token that login has got from a registry, there and here."""
+    """Revoke the stored token of a registry and delete it."""
     try:
-        known = kept_logins().find(server)
-        if known is None:
-            raise CommandFailed(f"nobody is logged in at {server}")
-        kept_logins().forget(server)
-        ended = (
-            {"message": "The token had ended before"}
-            if has_ended(known)
-            else RemoteBackend(server, known.token).end_token()
-        )
+        check_url(server)
+        stored = stored_logins().find(server)
+        if stored is None:
+            raise CommandFailed(f"there is no login at {server}")
+        stored_logins().delete(server)
+        message = "The token had already expired" if has_expired(stored) else _revoke(server, stored.token)
     except (CommandFailed, LoginsUnreadable, OSError) as error:
         command.stop(str(error))
-    console.show({"server": server, "message": ended["message"]}, console.facts_table, as_json=as_json)
+    console.show({"server": server, "message": message}, console.facts_table, as_json=as_json)
+
+
+def _revoke(server: str, token: str) -> str:
+    with RegistryClient(server, token) as client:
+        return str(client.data(client.send("POST", "/auth/logout"))["message"])

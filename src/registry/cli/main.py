@@ -1,56 +1,70 @@
-"""The command `skill-registry`. Exit codes: 0 done, 1 it failed, 2 wrong use or configuration, 3 found nothing."""
+"""The entry point of `skill-registry`. Exit codes: 0 success, 1 failure, 2 wrong usage or configuration, 3 no results.
+
+The modules of the commands are imported on use: the search engine and the web framework take most of the start time,
+and the commands that talk to a server need neither.
+"""
 
 import os
-import sys
-from typing import Any, cast
 
 import click
 
-from embeddings import EmbeddingUnavailable
 from registry import __version__
-from registry.cli import console
-from registry.cli.accounts import keys, token, users
-from registry.cli.client import closing_services
-from registry.cli.command import (
-    NOTHING_FOUND,
-    SHARED_SETTINGS,
-    WRONG_USE,
-    json_option,
-    load,
-    server_option,
-    settings_options,
-    stop,
-    with_target,
-)
-from registry.cli.database import forget_secrets, migrate
-from registry.cli.embed import embed
-from registry.cli.fsck import fsck
-from registry.cli.install import install, uninstall, upgrade
-from registry.cli.jobs import jobs
-from registry.cli.login import login, logout
-from registry.cli.operations import backup, clone_index
-from registry.cli.project import generate_mdc, lock, verify
-from registry.cli.publish import publish, unyank, yank
-from registry.cli.sources import sources
-from registry.db import DatabaseUnusable
-from registry.domain.file_names import is_text, shown
-from registry.runtime.data_dir import DataDirInUse, DataDirLock
-from registry.services.schemas import SearchBody
-from search.modes import Mode
+from registry.cli.lazy_group import LazyCommand, LazyGroup
+from registry.domain.file_names import is_text, printable_name
+
+COMMANDS = {
+    name: LazyCommand(f"registry.cli.{module}", summary)
+    for module, name, summary in (
+        ("serve", "serve", "Serve the catalog over HTTP."),
+        ("catalog", "search", "List the skills that match QUERY, best first."),
+        ("catalog", "reindex", "Update the search indexes for SKILL_ID, or for all skills."),
+        ("catalog", "scan", "Read the skills directory once."),
+        ("catalog", "status", "Show the state of the catalog and its indexes."),
+        ("embed", "embed", "Embed all skills with the configured model, then exit."),
+        ("login", "login", "Get a token from a registry and store it."),
+        ("login", "logout", "Revoke the stored token of a registry and delete it."),
+        ("publish", "publish", "Publish PATH, a skill folder or a zip of it, and wait for the result."),
+        ("publish", "yank", "Hide a published version from lists and search."),
+        ("publish", "unyank", "Undo a yank."),
+        ("jobs", "jobs", "List and retry publish jobs that are set aside."),
+        ("accounts", "keys", "Create, list and revoke API keys."),
+        ("accounts", "users", "Add, list, change and remove users."),
+        ("accounts", "token", "Sign a token with the secret of this registry."),
+        ("sources", "sources", "List, add, remove and refresh the sources of skills."),
+        ("install", "install", "Install skills."),
+        ("install", "uninstall", "Remove skills."),
+        ("install", "upgrade", "Update the skill ID, or all installed skills, from their origin."),
+        ("project", "lock", "Write skills.lock: the installed skills, with a digest of each skill's files."),
+        ("project", "verify", "Check the installed skills against skills.lock, offline."),
+        ("catalog", "generate-mdc", "Write a rule file for editors that lists the installed skills."),
+        ("fsck", "fsck", "Compare the stores of a catalog and report differences."),
+        ("database", "migrate", "Copy a catalog from SQLite into PostgreSQL and compare every table."),
+        ("database", "forget-secrets", "Delete the secrets that replicas share in PostgreSQL, after one is lost."),
+        ("operations", "backup", "Write a backup into the new folder DIR while the service runs."),
+        ("operations", "clone-index", "Clone the registry index into its folder if the folder is empty."),
+    )
+}
+"""Every command. The summary is the first sentence of the command's own help."""
 
 
-class _TextArguments(click.Group):
-    """Refuses arguments that are not UTF-8: no catalog, server or address takes them."""
+class _MainGroup(LazyGroup):
+    """Refuses arguments that are not UTF-8: no catalog, server or address accepts them."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse as click does. Exits with the code of wrong use."""
-        for one in args:
-            if not is_text(one):
-                stop(f"the argument {shown(one)} is not UTF-8 text", WRONG_USE)
+        """Parse as click does. Exits with the code for wrong usage."""
+        for argument in args:
+            if not is_text(argument):
+                from registry.cli.command import WRONG_USAGE, stop  # noqa: PLC0415 - loads the settings
+
+                stop(f"the argument {printable_name(argument)} is not UTF-8 text", WRONG_USAGE)
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=_TextArguments, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=_MainGroup,
+    lazy_commands=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, prog_name="skill-registry")
 @click.pass_context
 def main(context: click.Context) -> None:
@@ -61,98 +75,3 @@ def main(context: click.Context) -> None:
     skill-registry search "turn a pdf into text"
     """
     context.obj = os.environ
-
-
-@main.command()
-@settings_options()
-def serve(**flags: Any) -> None:
-    """Serve the catalog over HTTP.
-
-    Every flag can also be set in the environment or in registry.toml. The folders below --skills-dir that hold a
-    SKILL.md are the skills; changes on disk are picked up while the service runs.
-    """
-    from registry.server.run import StartError, run  # noqa: PLC0415 - the web framework is not needed by other commands
-
-    settings = load(flags)
-    try:
-        sys.exit(run(settings))
-    except (StartError, EmbeddingUnavailable, DatabaseUnusable, DataDirInUse) as error:
-        stop(str(error))
-    except OSError as error:
-        stop(f"the service cannot start: {error}")
-
-
-@main.command()
-@click.argument("query")
-@click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 100), help="How many results.")
-@click.option(
-    "--mode",
-    default="auto",
-    show_default=True,
-    type=click.Choice(["auto", "hybrid", "semantic", "keyword"]),
-    help="Rank by words, by meaning, or both.",
-)
-@json_option
-@server_option
-@settings_options(*SHARED_SETTINGS)
-def search(query: str, limit: int, mode: str, as_json: bool, server: str | None, **flags: Any) -> None:
-    """Find the skills that fit QUERY, best first. Exit code 3: nothing fits."""
-    if not 1 <= len(query.strip()) <= 2000:
-        stop("the query must be 1 to 2,000 characters", WRONG_USE)
-    body = SearchBody(query=query, limit=limit, mode=cast(Mode, mode))
-    found = with_target(flags, server, lambda target: target.search(body))
-    console.show(found, console.search_table, as_json=as_json)
-    if not found["skills"]:
-        sys.exit(NOTHING_FOUND)
-
-
-@main.command()
-@click.argument("skill_id", required=False)
-@click.option("--force", is_flag=True, help="Embed every text again, changed or not.")
-@json_option
-@server_option
-@settings_options(*SHARED_SETTINGS)
-def reindex(skill_id: str | None, force: bool, as_json: bool, server: str | None, **flags: Any) -> None:
-    """Make search right for SKILL_ID, or for all skills."""
-    with console.progress_bar("Embedding", hidden=as_json) as progress:
-        result = with_target(flags, server, lambda target: target.reindex(skill_id, force=force, progress=progress))
-    console.show(result, console.facts_table, as_json=as_json)
-    if result["failed"]:
-        stop(f"{result['failed']} texts could not be embedded: {'; '.join(result['errors'])}")
-
-
-@main.command()
-@json_option
-@settings_options(*SHARED_SETTINGS)
-def scan(as_json: bool, **flags: Any) -> None:
-    """Read the skills directory once; list what was skipped and what was untidy, and why."""
-    settings = load(flags)
-    if not settings.skills_dir.is_dir():
-        stop(f"there is no folder {settings.skills_dir}: name one with --skills-dir")
-    try:
-        with closing_services(settings, DataDirLock(settings.data_dir)) as services:
-            report = services.scan()
-            warnings = services.catalog.warnings()
-    except (DataDirInUse, DatabaseUnusable, EmbeddingUnavailable, OSError) as error:
-        stop(str(error))
-    if report is None:
-        stop("a running service on this database reads its skills directory: this one is not looked at")
-    console.show(console.scan_answer(report, warnings), console.scan_tables, as_json=as_json)
-
-
-@main.command()
-@json_option
-@server_option
-@settings_options(*SHARED_SETTINGS)
-def status(as_json: bool, server: str | None, **flags: Any) -> None:
-    """Show how the catalog and its indexes stand."""
-    answer = with_target(flags, server, lambda target: target.status())
-    console.show(answer, console.status_tables, as_json=as_json)
-
-
-for one in (
-    *(sources, install, uninstall, upgrade, lock, verify, generate_mdc),
-    *(publish, yank, unyank, jobs, keys, users, token),
-    *(migrate, forget_secrets, fsck, backup, clone_index, login, logout, embed),
-):
-    main.add_command(one)

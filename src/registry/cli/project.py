@@ -1,17 +1,19 @@
-"""`skill-registry lock`, `verify` and `generate-mdc`: what a project has installed, written down and checked."""
+"""`skill-registry lock` and `verify`: write down the installed skills of a project, and check them."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
+from rich.markup import escape
+from rich.table import Table
 
-from embeddings import EmbeddingUnavailable
 from registry.cli import command, console
 from registry.cli.backend import CommandFailed
-from registry.cli.client import RemoteBackend, open_catalog
-from registry.cli.credentials import credential
+from registry.cli.client import API, RegistryClient, connect
+from registry.cli.local_backend import open_catalog
 from registry.config.settings import Settings
 from registry.db import DatabaseUnusable
 from registry.errors import RegistryError
@@ -35,23 +37,26 @@ from registry.transparency.checkpoint import CheckpointInvalid, Verifier, checkp
 _LOG_ERRORS = (ProofsError, CheckpointInvalid, CommandFailed)
 
 
-_key_option = click.option("--key", metavar="KEY", help="The log's public key, name+hash+base64, or a file with it.")
+_key_option = click.option(
+    "--key", metavar="KEY", help="The log's public key, name+hash+base64, or a file that holds it."
+)
 _index_option = click.option(
     "--index", type=click.Path(path_type=Path, exists=True, file_okay=False), help="A clone of the registry's index."
 )
 
 
 @click.command()
-@click.option("--log", "registry", metavar="URL", help="Write skills.proofs too, from the log of this registry.")
+@click.option("--log", "registry", metavar="URL", help="Also write skills.proofs, from the log of this registry.")
 @_key_option
 @_index_option
 @command.json_option
 @command.settings_options(*command.SHARED_SETTINGS, "project.file")
 def lock(registry: str | None, key: str | None, index: Path | None, as_json: bool, **flags: Any) -> None:
-    """Write skills.lock beside the project's manifest: what is installed, with a digest of each skill's files.
+    """Write skills.lock: the installed skills, with a digest of each skill's files.
 
-    With --log and --key also skills.proofs, by which 'verify --log' shows offline that the registry has published
-    these very files, and tells everybody the same.
+    The file is beside the project's manifest. With --log and --key the command also writes skills.proofs. With it,
+    'verify --log' proves offline that the registry published exactly these files, and that it shows everybody the same
+    log.
     """
     settings = command.load(flags)
     path = settings.project.file.with_name(LOCK_FILE)
@@ -67,37 +72,48 @@ def lock(registry: str | None, key: str | None, index: Path | None, as_json: boo
             answer |= _prove(settings, registry, verifier, index, entries)
     except RegistryError as error:
         command.stop(error.message)
-    except (LockFileError, DatabaseUnusable, EmbeddingUnavailable, *_LOG_ERRORS, OSError) as error:
+    except (LockFileError, DatabaseUnusable, *_LOG_ERRORS, OSError) as error:
         command.stop(str(error))
     console.show(answer, console.facts_table, as_json=as_json)
 
 
 def _verifier(key: str | None) -> Verifier:
     if key is None:
-        command.stop("--log needs --key, the public key of the registry's log (GET /api/v1/log/key)", command.WRONG_USE)
+        command.stop(
+            "--log needs --key, the public key of the registry's log (GET /api/v1/log/key)", command.WRONG_USAGE
+        )
     try:
         return Verifier(Path(key).read_text(encoding="ascii") if "+" not in key else key)
     except (CheckpointInvalid, OSError, ValueError):
-        command.stop(f"--key {key}: not a verifier key, and no file with one", command.WRONG_USE)
+        command.stop(f"--key {key}: neither a verifier key nor a file that holds one", command.WRONG_USAGE)
 
 
 def _prove(
     settings: Settings, registry: str, verifier: Verifier, index: Path | None, entries: Sequence[LockedSkill]
 ) -> dict[str, Any]:
-    """Write the proofs for what was locked; return how many there are."""
+    """Write the proofs for the locked skills, and return the fields of the answer."""
     path = settings.project.file.with_name(PROOFS_FILE)
     known = read_proofs(path) if path.exists() else None
-    notes = [*(one.checkpoint for one in known.earlier), known.checkpoint] if known else []
+    notes = [*(proof.checkpoint for proof in known.earlier), known.checkpoint] if known else []
     notes += _seen(settings, verifier, index)
-    server = RemoteBackend(registry, credential(settings, registry))
-    locked = [Locked.of(one) for one in entries]
-    proofs = make_proofs(registry, server.log_checkpoint(), server.log_entries(), verifier, locked, notes)
+    locked = [Locked.of(entry) for entry in entries]
+    with connect(settings, registry) as client:
+        checkpoint = client.send("GET", f"{API}/log/checkpoint").decode("utf-8", "replace")
+        proofs = make_proofs(registry, checkpoint, _log_entries(client), verifier, locked, notes)
     write_proofs(path, proofs)
     return {"proofs": PROOFS_FILE, "proven": len(proofs.skills)}
 
 
+def _log_entries(client: RegistryClient) -> Iterator[str]:
+    """Yield the entries of the registry's log from the first on. Raises CommandFailed."""
+    start = 0
+    while entries := client.call("GET", f"/log/entries?start={start}")["entries"]:
+        yield from entries
+        start += len(entries)
+
+
 def _seen(settings: Settings, verifier: Verifier, index: Path | None) -> list[str]:
-    """Return the signed states that were seen before: here, and in the index."""
+    """Return the checkpoints that were seen before, by this machine and in the index."""
     notes = seen_state(settings.data_dir, verifier)
     if index is not None:
         notes.append((index / checkpoint_file(verifier.name)).read_text(encoding="utf-8", errors="replace"))
@@ -105,16 +121,16 @@ def _seen(settings: Settings, verifier: Verifier, index: Path | None) -> list[st
 
 
 @click.command()
-@click.option("--log", "with_log", is_flag=True, help="Check skills.proofs too, by the registry's public key.")
+@click.option("--log", "with_log", is_flag=True, help="Also check skills.proofs with the registry's public key.")
 @_key_option
 @_index_option
 @command.json_option
 @command.settings_options("skills_dir", "data_dir", "project.file")
 def verify(with_log: bool, key: str | None, index: Path | None, as_json: bool, **flags: Any) -> None:
-    """Check the installed skills against skills.lock, offline. Exit codes: 1 they differ, 2 no lock to check by.
+    """Check the installed skills against skills.lock, offline. Exit codes: 1 they differ, 2 there is no usable lock.
 
-    With --log and --key it also checks that every skill of the registry is in its transparency log, that the log goes
-    on from what was seen before, and, with --index, that the index says the same.
+    With --log and --key the command also checks that the transparency log of the registry holds every skill, and that
+    the log extends the states seen before. With --index it checks that the index shows the same log.
     """
     settings = command.load(flags)
     verifier = _verifier(key) if with_log else None
@@ -122,17 +138,18 @@ def verify(with_log: bool, key: str | None, index: Path | None, as_json: bool, *
         locked = read_lock(settings.project.file.with_name(LOCK_FILE))
         logged = _logged(settings, verifier, index, locked) if verifier else None
     except (LockFileError, ProofsError, OSError) as error:
-        command.stop(str(error), command.WRONG_USE)
-    found = differences(locked, settings.skills_dir)
-    console.show(console.verify_answer(locked, found, logged), console.verify_tables, as_json=as_json)
-    if found or (logged and logged["faults"]):
+        command.stop(str(error), command.WRONG_USAGE)
+    changes = differences(locked, settings.skills_dir)
+    answer = {"skills": len(locked), "differences": msgspec.to_builtins(changes)} | ({"log": logged} if logged else {})
+    console.show(answer, _verify_tables, as_json=as_json)
+    if changes or (logged and logged["faults"]):
         sys.exit(command.FAILED)
 
 
 def _logged(
     settings: Settings, verifier: Verifier, index: Path | None, locked: Sequence[LockedSkill]
 ) -> dict[str, Any]:
-    """Return how the lock stands to the log; a state in which all holds is the one that later ones must go on from."""
+    """Compare the lock with the log, and return the result. Later states must extend a state that passes."""
     proofs = read_proofs(settings.project.file.with_name(PROOFS_FILE))
     faults = check_proofs(proofs, verifier, locked, _seen(settings, verifier, index))
     if not faults:
@@ -140,11 +157,14 @@ def _logged(
     return {"name": verifier.name, "proven": 0 if faults else len(proofs.skills), "faults": faults}
 
 
-@click.command()
-@command.json_option
-@command.server_option
-@command.settings_options(*command.SHARED_SETTINGS, "project.file")
-def generate_mdc(as_json: bool, server: str | None, **flags: Any) -> None:
-    """Write the installed skills as a rule file for editors: .cursor/rules/skills.mdc in the project's folder."""
-    written = command.with_target(flags, server, lambda target: target.generate_mdc(), searching=False)
-    console.show(written, console.mdc_table, as_json=as_json)
+def _verify_tables(answer: console.Data) -> Iterator[Table | str]:
+    changes = answer["differences"]
+    yield from console.problems_table(
+        "Differs", {change["path"]: f"{change['kind']}: {change['message']}" for change in changes}
+    )
+    yield f"Differences from the lock of {answer['skills']} skills: {len(changes)}"
+    if (logged := answer.get("log")) is not None:
+        for fault in logged["faults"]:
+            yield f"[red]log {escape(logged['name'])}[/]: {escape(console.printable(fault))}"
+        if not logged["faults"]:
+            yield f"In the log {escape(logged['name'])}: {logged['proven']} of {answer['skills']} skills"

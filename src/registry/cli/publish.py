@@ -1,89 +1,35 @@
-"""`skill-registry publish`, `yank` and `unyank`: packages to a registry, and out of its sight."""
+"""`skill-registry publish`, `yank` and `unyank`: send packages to a registry, hide them and list them again."""
 
 import re
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
-from http import HTTPStatus
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 from urllib.parse import quote
 
 import click
-import httpx
-import msgspec
 from rich.markup import escape
 from rich.table import Table
 
 from registry.cli import command, console
 from registry.cli.backend import CommandFailed, Data, Progress
-from registry.cli.client import RemoteBackend
-from registry.cli.credentials import credential, login_hint
-from registry.packages import PackageRefused, pack
+from registry.cli.client import ConnectionFailed, RegistryClient, connect
+from registry.packages.packing import pack
+from registry.packages.refusal import PackageRefused
 
 _UPLOAD_SECONDS = 120.0
-_UPLOADS = 3
+_ATTEMPTS = 3
 _POLL_SECONDS = 0.3
-_PATIENCE_SECONDS = 600.0
+_JOB_SECONDS = 600.0
 _VERSION = re.compile(r"([^/@]+/[^/@]+)@([^/@]+)")
 
 _server_option = click.option("--server", metavar="URL", required=True, help="The registry.")
 
 
-class _Publisher(RemoteBackend):
-    """A registry that packages are published to."""
-
-    def upload(self, package: BinaryIO, progress: Progress) -> Data:
-        """Send a package, again where the connection breaks, and return the job. Raises CommandFailed."""
-        key = uuid.uuid4().hex  # by which an upload whose answer was lost is known again
-        for left in reversed(range(_UPLOADS)):
-            try:
-                return self._upload(package, key, progress)
-            except httpx.TransportError as error:
-                if not left:
-                    raise CommandFailed(f"{self._base} cannot be reached: {error}") from None
-        raise AssertionError
-
-    def _upload(self, package: BinaryIO, key: str, progress: Progress) -> Data:
-        package.seek(0)
-        told = cast(BinaryIO, _Told(package, progress))  # what is read of a file: no more is needed
-        files = {"package": ("package.zip", told, "application/zip")}
-        answer = httpx.post(
-            f"{self._base}/api/v1/registry/publish",
-            files=files,
-            headers={**self._credential, "Idempotency-Key": key},
-            timeout=_UPLOAD_SECONDS,
-        )
-        try:
-            body = msgspec.json.decode(answer.content)
-            if answer.is_success:
-                job: Data = body["data"]
-                return job
-            faults = [f"{one['field']}: {one['message']}" for one in body["error"].get("details", [])]
-            hint = login_hint(self._base) if answer.status_code == HTTPStatus.UNAUTHORIZED else ""
-            raise CommandFailed(("; ".join(faults) or body["error"]["message"]) + hint)
-        except (msgspec.DecodeError, KeyError, TypeError):
-            raise CommandFailed(f"{self._base} answered {answer.status_code}: is it a registry?") from None
-
-    def finished(self, job_id: str) -> Data:
-        """Return a job once it has ended. Raises CommandFailed."""
-        deadline = time.monotonic() + _PATIENCE_SECONDS
-        while True:
-            job: Data = self._call("GET", f"/registry/publish/{quote(job_id, safe='')}/status")
-            if job["completed_at"] or time.monotonic() > deadline:
-                return job
-            time.sleep(_POLL_SECONDS)
-
-    def set_state(self, skill_id: str, version: str, what: str) -> Data:
-        """Yank or unyank a version. Raises CommandFailed."""
-        path = f"/registry/skills/{quote(skill_id)}/{quote(version, safe='')}/{what}"
-        answer: Data = self._call("POST", path)
-        return answer
-
-
-class _Told:
-    """A file that says how much of it was read."""
+class _ProgressFile:
+    """A file that reports how much of it was read."""
 
     def __init__(self, file: BinaryIO, progress: Progress) -> None:
         self._file = file
@@ -109,31 +55,28 @@ class _Told:
 @_server_option
 @command.settings_options("data_dir")
 def publish(path: Path, as_json: bool, server: str, **flags: Any) -> None:
-    """Publish PATH, a skill's folder or a zip of it, and wait for the outcome. Exit code 1: it is rejected.
+    """Publish PATH, a skill folder or a zip of it, and wait for the result. Exit code 1: the package is rejected.
 
-    The credential is SKILL_REGISTRY_CLIENT_API_KEY, an API key with a scope or a token, else that of 'login'.
+    The credential is SKILL_REGISTRY_CLIENT_API_KEY, an API key with a scope or a token, else the token from 'login'.
     """
     with tempfile.TemporaryFile() as packed:
-        package = _opened(path, packed)
+        package = _open_package(path, packed)
         with package, console.progress_bar("Uploading", hidden=as_json) as progress:
-            job = _with(flags, server, lambda registry: _published(registry, package, progress))
+            file = cast(BinaryIO, _ProgressFile(package, progress))  # httpx calls the methods that it has
+            job = _with_client(flags, server, lambda client: _wait(client, _upload(client, file)["job_id"]))
     console.show(job, _tables, as_json=as_json)
     if job["status"] != "accepted":
         command.stop(f"{job['skill_id']} {job['version']} is {job['status']}")
 
 
-def _published(registry: _Publisher, package: BinaryIO, progress: Progress) -> Data:
-    return registry.finished(registry.upload(package, progress)["job_id"])
-
-
-def _opened(path: Path, packed: Any) -> BinaryIO:
-    """Return a zip as it is, or a folder packed: the same files always make the same bytes."""
+def _open_package(path: Path, packed: Any) -> BinaryIO:
+    """Return a zip as it is, or a folder packed into the file `packed`: equal folders give equal bytes."""
     try:
         if path.is_file():
             return path.open("rb")
         pack(path, packed)
     except PackageRefused as refused:
-        reasons = (f"{one.file or path.name}: {one.message}" for one in refused.findings)
+        reasons = (f"{finding.file or path.name}: {finding.message}" for finding in refused.findings)
         command.stop("this cannot be published: " + "; ".join(reasons))
     except OSError as error:
         command.stop(f"{path} cannot be read: {error.strerror}")
@@ -142,29 +85,51 @@ def _opened(path: Path, packed: Any) -> BinaryIO:
     return file
 
 
-def _with(flags: dict[str, Any], server: str, call: Any) -> Data:
+def _with_client(flags: dict[str, Any], server: str, call: Callable[[RegistryClient], Data]) -> Data:
     settings = command.load(flags)
     try:
-        answer: Data = call(_Publisher(server, credential(settings, server)))
-    except CommandFailed as error:
+        with connect(settings, server) as client:
+            return call(client)
+    except (CommandFailed, OSError) as error:
         command.stop(str(error))
-    return answer
+
+
+def _upload(client: RegistryClient, package: BinaryIO) -> Data:
+    """Send a package, again if the connection breaks, and return the job. Raises CommandFailed."""
+    headers = {"Idempotency-Key": uuid.uuid4().hex}  # the server knows an upload again whose answer was lost
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return client.upload("/registry/publish", package, headers, _UPLOAD_SECONDS)
+        except ConnectionFailed:
+            continue
+    return client.upload("/registry/publish", package, headers, _UPLOAD_SECONDS)
+
+
+def _wait(client: RegistryClient, job_id: str) -> Data:
+    """Return a job when it has ended, or after the time limit. Raises CommandFailed."""
+    deadline = time.monotonic() + _JOB_SECONDS
+    while True:
+        job: Data = client.call("GET", f"/registry/publish/{quote(job_id, safe='')}/status")
+        if job["completed_at"] or time.monotonic() > deadline:
+            return job
+        time.sleep(_POLL_SECONDS)
 
 
 def _tables(job: console.Data) -> Iterator[Table | str]:
     yield f"[bold]{escape(job['skill_id'])} {escape(job['version'])}[/]: {job['status']}  {job['checksum']}"
-    for kind, color in (("errors", "red"), ("warnings", "yellow")):
-        for one in job[kind]:
-            where = f"{one['field']}: " if one["field"] else ""
-            yield f"[{color}]{one['kind']}[/] {escape(console.printable(where + one['message']))}"
+    for field, color in (("errors", "red"), ("warnings", "yellow")):
+        for finding in job[field]:
+            place = f"{finding['field']}: " if finding["field"] else ""
+            yield f"[{color}]{finding['kind']}[/] {escape(console.printable(place + finding['message']))}"
 
 
-def _change(what: str, target: str, flags: dict[str, Any], server: str, *, as_json: bool) -> None:
-    named = _VERSION.fullmatch(target)
-    if named is None:
-        command.stop(f"{target}: name a version as scope/name@1.0.0", command.WRONG_USE)
-    done = _with(flags, server, lambda registry: registry.set_state(named[1], named[2], what))
-    console.show(done, console.facts_table, as_json=as_json)
+def _change(action: str, target: str, flags: dict[str, Any], server: str, *, as_json: bool) -> None:
+    match = _VERSION.fullmatch(target)
+    if match is None:
+        command.stop(f"{target}: name a version as scope/name@1.0.0", command.WRONG_USAGE)
+    path = f"/registry/skills/{quote(match[1])}/{quote(match[2], safe='')}/{action}"
+    answer = _with_client(flags, server, lambda client: cast(Data, client.call("POST", path)))
+    console.show(answer, console.facts_table, as_json=as_json)
 
 
 @click.command()
@@ -173,7 +138,7 @@ def _change(what: str, target: str, flags: dict[str, Any], server: str, *, as_js
 @_server_option
 @command.settings_options("data_dir")
 def yank(version: str, as_json: bool, server: str, **flags: Any) -> None:
-    """Take a published version out of lists and search; who names it exactly still gets it."""
+    """Hide a published version from lists and search. Clients that name the version exactly still get it."""
     _change("yank", version, flags, server, as_json=as_json)
 
 
@@ -183,5 +148,5 @@ def yank(version: str, as_json: bool, server: str, **flags: Any) -> None:
 @_server_option
 @command.settings_options("data_dir")
 def unyank(version: str, as_json: bool, server: str, **flags: Any) -> None:
-    """List a yanked version again."""
+    """Undo a yank."""
     _change("unyank", version, flags, server, as_json=as_json)

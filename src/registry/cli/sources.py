@@ -1,4 +1,4 @@
-"""`skill-registry sources`: list, add, remove and refresh the places skills are advertised."""
+"""`skill-registry sources`: list, add, remove and refresh the sources of skills."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,27 +16,29 @@ from registry.domain.source_entry import SourceEntry
 
 @click.group()
 def sources() -> None:
-    """List, add, remove and refresh sources of skills.
+    """List, add, remove and refresh the sources of skills.
 
-    Skills of sources are found by search before they are installed. Sources can also be set in registry.toml, as
-    [[sources]] tables.
+    Search finds the skills of sources before they are installed. registry.toml can name sources too, in [[sources]]
+    tables.
     """
 
 
 @sources.command("list")
-@command.target_options
+@command.backend_options
 def list_sources(as_json: bool, server: str | None, **flags: Any) -> None:
-    """List the sources, how many skills each lists, and what is amiss."""
-    _show(command.with_target(flags, server, lambda target: target.sources()), as_json=as_json)
+    """List the sources, with the number of their skills and their problems."""
+    _show(command.with_backend(flags, server, lambda backend: backend.sources()), as_json=as_json)
 
 
 @sources.command()
 @click.argument("name")
 @click.argument("location")
-@click.option("--type", "kind", type=click.Choice(["git", "http", "zip", "local"]), help="Default: told by LOCATION.")
-@click.option("--branch", help="Branch of a git repository; default: the one it names itself.")
-@click.option("--priority", type=int, default=100, show_default=True, help="A lower number comes first.")
-@command.target_options
+@click.option(
+    "--type", "kind", type=click.Choice(["git", "http", "zip", "local"]), help="Default: derived from LOCATION."
+)
+@click.option("--branch", help="Branch of a git repository; default: its default branch.")
+@click.option("--priority", type=int, default=100, show_default=True, help="Sources with a lower number come first.")
+@command.backend_options
 def add(
     name: str,
     location: str,
@@ -47,32 +49,32 @@ def add(
     server: str | None,
     **flags: Any,
 ) -> None:
-    """Add the source NAME: LOCATION is a URL of a git repository, marketplace (.json) or .zip, or a folder."""
+    """Add the source NAME. LOCATION is the URL of a git repository, a marketplace (.json) or a .zip, or a folder."""
     kind = kind or _kind(location)
-    where = {"path": str(Path(location).expanduser().absolute())} if kind == "local" else {"url": location}
-    given = {"name": name, "type": kind, "branch": branch, "priority": priority, **where}
+    place = {"path": str(Path(location).expanduser().absolute())} if kind == "local" else {"url": location}
+    fields = {"name": name, "type": kind, "branch": branch, "priority": priority, **place}
     try:
-        source = msgspec.convert(given, SourceEntry)
+        source = msgspec.convert(fields, SourceEntry)
     except msgspec.ValidationError as error:
-        command.stop(f"this cannot be a source: {error}", command.WRONG_USE)
-    added = command.with_target(flags, server, lambda target: target.add_source(source))
+        command.stop(f"this is not a valid source: {error}", command.WRONG_USAGE)
+    added = command.with_backend(flags, server, lambda backend: backend.add_source(source))
     _show([added], as_json=as_json)
 
 
 @sources.command()
 @click.argument("name")
-@command.target_options
+@command.backend_options
 def remove(name: str, as_json: bool, server: str | None, **flags: Any) -> None:
-    """Remove the source NAME and what it lists; installed skills stay."""
-    removed = command.with_target(flags, server, lambda target: target.remove_source(name))
+    """Remove the source NAME and the skills it lists. Installed skills stay."""
+    removed = command.with_backend(flags, server, lambda backend: backend.remove_source(name))
     console.show(removed, console.facts_table, as_json=as_json)
 
 
 @sources.command()
-@command.target_options
+@command.backend_options
 def refresh(as_json: bool, server: str | None, **flags: Any) -> None:
-    """Read every source anew."""
-    _show(command.with_target(flags, server, lambda target: target.refresh_sources()), as_json=as_json)
+    """Fetch every source again."""
+    _show(command.with_backend(flags, server, lambda backend: backend.refresh_sources()), as_json=as_json)
 
 
 def _kind(location: str) -> str:
@@ -84,17 +86,23 @@ def _kind(location: str) -> str:
     return "http" if path.endswith((".json", "/marketplace")) else "git"
 
 
-def _show(found: list[dict[str, Any]], *, as_json: bool) -> None:
-    console.show({"sources": found}, _tables, as_json=as_json)
+def _show(entries: list[dict[str, Any]], *, as_json: bool) -> None:
+    console.show({"sources": entries}, _tables, as_json=as_json)
 
 
 def _tables(answer: console.Data) -> Iterator[Table | str]:
-    columns = ("Source", "Type", "Skills", "Refreshed", "Where")
+    columns = ("Source", "Type", "Skills", "Refreshed", "Location")
     rows = (
-        (one["name"], one["type"], str(one["skills"]), one["last_refreshed"] or "", one["url"] or one["path"] or "")
-        for one in answer["sources"]
+        (
+            source["name"],
+            source["type"],
+            str(source["skills"]),
+            source["last_refreshed"] or "",
+            source["url"] or source["path"] or "",
+        )
+        for source in answer["sources"]
     )
     yield console.table(columns, rows)
-    for one in answer["sources"]:
-        for problem in (*([one["error"]] if one["error"] else []), *one["warnings"]):
-            yield f"[yellow]{escape(one['name'])}:[/] {escape(console.printable(problem))}"
+    for source in answer["sources"]:
+        for problem in (*([source["error"]] if source["error"] else []), *source["warnings"]):
+            yield f"[yellow]{escape(source['name'])}:[/] {escape(console.printable(problem))}"

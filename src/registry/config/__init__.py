@@ -1,1 +1,1 @@
-"""Every setting: its type, its default, and where its value is read from."""
+"""The settings: their types, their defaults and the sources of their values."""

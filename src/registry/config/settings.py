@@ -1,12 +1,12 @@
-"""The service's configuration: every setting described once, read once at start.
+"""The configuration of the service. It is read once, at start.
 
-A setting is a field of `Settings` or of a group in it. `SETTINGS`, from which the command's flags and the
-documentation's table are made, is derived from them.
+A setting is a field of `Settings` or of one of its groups. `SETTINGS` lists all settings; the flags of the command and
+the table in the documentation are generated from it.
 
-Precedence: flags, environment, `registry.toml`, the variables of `FALLBACKS`, default. The environment name
-of a key is `SKILL_REGISTRY_` and the key in capitals, with `_` for `.` and before an inner capital. A list is
-an array, a repeated flag, or one comma-separated text; any other text stands for the value it spells,
-wherever it comes from. A blank text counts as not given.
+Precedence: flags, environment, `registry.toml`, the variables of `FALLBACKS`, default. The environment variable of a
+key is `SKILL_REGISTRY_` and the key in capitals. `_` replaces `.` and also precedes an inner capital. A list is an
+array, a repeated flag, or one comma-separated text. All other texts are parsed as the type of the setting. An empty
+text counts as not set.
 """
 
 import contextlib
@@ -52,10 +52,10 @@ DATABASE_FILE = "skill-registry.db"
 FALLBACKS: Mapping[str, str] = MappingProxyType(
     {"embedding.api_key": "OPENAI_API_KEY", "embedding.base_url": "OPENAI_BASE_URL"}
 )
-"""Variables of other tools that fill a setting nothing else has set."""
+"""Variables of other tools. They fill settings that nothing else sets."""
 
-# Kubernetes describes every service of the namespace to every pod in variables named after the service: one
-# called `skill-registry` gives variables with our prefix that are nobody's mistake.
+# Kubernetes sets variables for every service of the namespace in every pod, named after the service. The variables of
+# a service called `skill-registry` have our prefix, and are not errors.
 _SERVICE_LINK = re.compile(
     r"\w+_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_\w+)?)=.*|\w+_PORT=(tcp|udp|sctp)://.*",
     re.DOTALL,
@@ -65,13 +65,13 @@ _Group = TypeVar("_Group", bound=msgspec.Struct)
 
 
 class SettingsError(Exception):
-    """The configuration cannot be used; the message is one line: which setting, whence, what is expected."""
+    """The configuration is invalid. The one-line message names the setting, its source and the expected value."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that can be configured. Paths that `load_settings` returns are absolute."""
+    """All settings. `load_settings` returns absolute paths."""
 
-    profile: Annotated[Literal["local", "registry"], Meta(description="which set of routes is served")] = "local"
+    profile: Annotated[Literal["local", "registry"], Meta(description="set of served routes")] = "local"
     skills_dir: Annotated[Path, Meta(description="folder of the installed skills")] = Path("skills")
     data_dir: Annotated[Path, Meta(description="folder of the database and index files")] = Path(".skill-registry")
     server: ServerSettings = ServerSettings()
@@ -92,9 +92,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     sources: Annotated[
         tuple[ConfiguredSource, ...],
         Meta(
-            description="where skills are advertised: [[sources]] tables with name, type (git, http, zip or local), "
-            "url or path, and perhaps branch and priority",
-            title="tables with name, type (git, http, zip or local), url or path, and perhaps branch and priority",
+            description="sources of skills: [[sources]] tables with name, type (git, http, zip or local), "
+            "url or path, and optionally branch and priority",
+            title="tables with name, type (git, http, zip or local), url or path, and optionally branch and priority",
             extra={"flag": None},
         ),
     ] = ()
@@ -120,7 +120,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 class Setting(NamedTuple):
     """One row of the configuration table.
 
-    A secret has no flag: command lines are there for all to see. Nor have tables, which do not fit in one.
+    Secrets have no flag, because other users of the machine can read command lines. Tables have no flag either.
     """
 
     key: str
@@ -132,12 +132,12 @@ class Setting(NamedTuple):
 
     @property
     def type(self) -> type:
-        """The class of the values: bool is a switch, tuple a repeated flag."""
+        """The class of the values. A bool is a switch, and a tuple a repeated flag."""
         return kind(self.annotation)
 
     @property
     def expected(self) -> str:
-        """What is accepted, in words."""
+        """A description of the accepted values."""
         return expected(self.annotation)
 
 
@@ -146,19 +146,19 @@ def _separated(key: str, separator: str) -> str:
 
 
 def _settings(group: type[msgspec.Struct], prefix: str) -> Iterator[Setting]:
-    for one in msgspec.structs.fields(group):
-        key = prefix + one.encode_name
-        if kind(one.type) is one.type and issubclass(one.type, msgspec.Struct):
-            yield from _settings(one.type, f"{key}.")
+    for item in msgspec.structs.fields(group):
+        key = prefix + item.encode_name
+        if kind(item.type) is item.type and issubclass(item.type, msgspec.Struct):
+            yield from _settings(item.type, f"{key}.")
             continue
-        meta = one.type.__metadata__[-1]
+        meta = item.type.__metadata__[-1]
         flag = (meta.extra or {}).get("flag", "--" + _separated(key.removeprefix("server."), "-").lower())
         yield Setting(
             key=key,
             environment=ENVIRONMENT_PREFIX + _separated(key, "_").upper(),
-            flag=None if kind(one.type) is Secret else flag,
-            annotation=one.type,
-            default=one.default,
+            flag=None if kind(item.type) is Secret else flag,
+            annotation=item.type,
+            default=item.default,
             description=meta.description,
         )
 
@@ -173,18 +173,17 @@ class _Given(NamedTuple):
 
 
 def load_settings(flags: Mapping[str, object], environ: Mapping[str, str], config_file: Path | None = None) -> Settings:
-    """Return the settings that flags, environment and file give together.
+    """Return the settings from flags, environment and file.
 
-    `flags` maps keys to values, None or an empty tuple where a flag was not used. `config_file` is what
-    `--config` names; without it SKILL_REGISTRY_CONFIG names the file, else `registry.toml` in the current
-    directory is read if there is one.
-    Raises SettingsError at the first unknown key, bad value or contradiction.
+    `flags` has values by key; None or an empty tuple means that the flag was not used. `config_file` is the value of
+    `--config`. The default is the file that SKILL_REGISTRY_CONFIG names, or else `registry.toml` in the current
+    directory, if it exists. Raises SettingsError for the first unknown key, invalid value or contradiction.
     """
     named = config_file or environ.get(CONFIG_VARIABLE)
     given = _from_fallbacks(environ) | _from_file(Path(named or CONFIG_FILE), required=bool(named))
     given |= _from_environment(environ) | _from_flags(flags)
     values = {setting.key: _value(setting, given.get(setting.key)) for setting in SETTINGS}
-    settings = _built(Settings, "", values)
+    settings = _build(Settings, "", values)
     _check(settings, given)
     if settings.registry.enabled:
         settings = msgspec.structs.replace(settings, profile="registry")
@@ -206,7 +205,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, _Given]:
             given[keys[name]] = _Given(raw, name)
         elif not _SERVICE_LINK.fullmatch(f"{name}={raw}"):
             raise _unknown("variable", name, "the environment", keys)
-    return {key: one for key, one in given.items() if one.raw}
+    return {key: value for key, value in given.items() if value.raw}
 
 
 def _from_fallbacks(environ: Mapping[str, str]) -> dict[str, _Given]:
@@ -249,22 +248,22 @@ def _unknown(what: str, name: str, origin: str, known: Iterable[str]) -> Setting
 def _value(setting: Setting, given: _Given | None) -> object:
     default = setting.default.absolute() if isinstance(setting.default, Path) else setting.default
     raw, origin = given or (default, "the current folder")
-    wanted = setting.expected
+    expected_value = setting.expected
     with contextlib.suppress(msgspec.ValidationError, RuntimeError, UnicodeEncodeError):
         value = default if given is None else convert(raw, setting.annotation)
         if is_encodable(value):
             return value
-        wanted += " in UTF-8"
+        expected_value += " in UTF-8"
     shown = "" if setting.flag is None or issubclass(setting.type, Secret) else f" = {raw!r:.200}"
-    raise SettingsError(f"{setting.key}{shown} (from {origin}): expected {wanted}")
+    raise SettingsError(f"{setting.key}{shown} (from {origin}): expected {expected_value}")
 
 
-def _built(group: type[_Group], prefix: str, values: Mapping[str, object]) -> _Group:
+def _build(group: type[_Group], prefix: str, values: Mapping[str, object]) -> _Group:
     arguments = {
-        one.name: _built(one.type, f"{prefix}{one.encode_name}.", values)
-        if prefix + one.encode_name not in values
-        else values[prefix + one.encode_name]
-        for one in msgspec.structs.fields(group)
+        item.name: _build(item.type, f"{prefix}{item.encode_name}.", values)
+        if prefix + item.encode_name not in values
+        else values[prefix + item.encode_name]
+        for item in msgspec.structs.fields(group)
     }
     return group(**arguments)
 
@@ -272,17 +271,17 @@ def _built(group: type[_Group], prefix: str, values: Mapping[str, object]) -> _G
 def _check(settings: Settings, given: Mapping[str, _Given]) -> None:
     origins = settings.server.allowed_origins
     if "*" in origins and len(origins) > 1:
-        raise SettingsError("server.allowed_origins: * opens reads to all and stands alone, without other origins")
+        raise SettingsError("server.allowed_origins: * allows all origins, so it must be the only item")
     _check_addresses(settings)
     if settings.search.vectors == "database" and settings.database_path is not None:
-        raise SettingsError("search.vectors.base = 'database' needs a PostgreSQL database: set database.url")
+        raise SettingsError("search.vectors = 'database' needs a PostgreSQL database: set database.url")
     names = [source.name for source in settings.sources]
     if len(set(names)) < len(names):
-        raise SettingsError("sources: two have the same name")
+        raise SettingsError("sources: two sources have the same name; rename one")
     if not settings.registry.enabled:
         return
     if settings.profile == "local" and "profile" in given:
-        raise SettingsError("profile = 'local' contradicts registry.enabled, which needs the profile registry")
+        raise SettingsError("profile = 'local' contradicts registry.enabled: remove one of them")
     if settings.s3.bucket is None and settings.blobs.dir is None:
         raise SettingsError("Registry is enabled but blob storage is not configured: set s3.bucket or blobs.dir")
     if settings.registry_index.url is None:

@@ -1,4 +1,4 @@
-"""The types of settings: how values are read, checked, shown, and asked for in words."""
+"""The types of settings: parsing, validation, redaction and descriptions for messages."""
 
 import re
 import types
@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta, inspect
 
-from registry.domain.addresses import shown
+from registry.domain.addresses import redact_url
 from registry.domain.file_names import is_text
 
 
 class Secret:
-    """A text that shows itself nowhere: `reveal()` is the only way to read it."""
+    """A text that is redacted in every output: only `reveal()` returns it."""
 
     __slots__ = ("_text",)
 
@@ -31,12 +31,12 @@ class Secret:
 
 
 class Url(Secret):
-    """A URL that shows itself without user, password, query and fragment."""
+    """A URL whose `repr` omits user, password, query and fragment."""
 
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return shown(self._text)
+        return redact_url(self._text)
 
 
 class HttpUrl(Url):
@@ -52,7 +52,7 @@ class HttpUrl(Url):
 
 
 class DatabaseUrl(Url):
-    """A file as a database, `sqlite:///` and a path, or a PostgreSQL database. Raises ValueError for anything else."""
+    """The URL of a SQLite file, `sqlite:///PATH`, or of a PostgreSQL database. Raises ValueError for anything else."""
 
     __slots__ = ()
 
@@ -63,7 +63,7 @@ class DatabaseUrl(Url):
 
     @property
     def file(self) -> Path | None:
-        """The file of a SQLite database."""
+        """The file of a SQLite database; None for PostgreSQL."""
         is_file = self._text.startswith(_SQLITE)
         return Path(self._text.removeprefix(_SQLITE)).absolute() if is_file else None
 
@@ -90,7 +90,7 @@ Host = Annotated[
 ]
 Origin = Annotated[
     str,
-    Meta(pattern=r"\A(\*|https?://[^/\s,@?#*]+)\Z", title="an origin such as https://example.org, or * alone"),
+    Meta(pattern=r"\A(\*|https?://[^/\s,@?#*]+)\Z", title="an origin such as https://example.org, or a single *"),
 ]
 ReachableHost = Annotated[
     str,
@@ -110,18 +110,18 @@ Rate = Annotated[float, Meta(gt=0, le=1_000_000)]
 
 
 def kind(type_: Any) -> type:
-    """Return the class of a setting's values: bool, int, float, str, tuple, Path, Secret or a kind of it."""
+    """Return the class of a setting's values: bool, int, float, str, tuple, Path, Secret or a subclass of Secret."""
     while typing.get_origin(type_) in {Annotated, types.UnionType, typing.Union}:
         type_ = typing.get_args(type_)[0]
     origin = typing.get_origin(type_)
-    found: type = str if origin is Literal else origin or type_
-    return found
+    class_: type = str if origin is Literal else origin or type_
+    return class_
 
 
 def convert(raw: object, type_: Any) -> Any:
-    """Return `raw` as a value of `type_`: a text as the number, switch, path or list it stands for.
+    """Return `raw` as a value of `type_`. A text is parsed as a number, boolean, path or list.
 
-    A list is comma-separated; one of tables is JSON.
+    A list is comma-separated. A list of tables is JSON.
 
     Raises msgspec.ValidationError, whose message may repeat the value.
     """
@@ -143,23 +143,23 @@ def _from_text(type_: Any, raw: object) -> object:
 
 
 def is_encodable(value: object) -> bool:
-    """Return whether every text and path of a value is UTF-8, as answers and logs are; a secret may be any bytes."""
+    """Return whether every text and path of a value is UTF-8, as responses and logs need. Secrets may be any bytes."""
     if isinstance(value, tuple):
         return all(is_encodable(item) for item in value)
     return not isinstance(value, str | Path) or is_text(str(value))
 
 
 def expected(type_: Any) -> str:
-    """Return in words what values of this type look like, for messages and documentation."""
-    return _in_words(inspect.type_info(type_))
+    """Describe the values of this type, for messages and documentation."""
+    return _describe(inspect.type_info(type_))
 
 
-def _in_words(info: inspect.Type) -> str:  # noqa: C901, PLR0911 (one line a type)
+def _describe(info: inspect.Type) -> str:  # noqa: C901, PLR0911 (one line per type)
     match info:
         case inspect.Metadata(extra_json_schema={"title": str(title)}):
             return title
         case inspect.Metadata(type=inner):
-            return _in_words(inner)
+            return _describe(inner)
         case inspect.LiteralType(values=values):
             return "one of " + ", ".join(map(str, values))
         case inspect.BoolType():
@@ -171,9 +171,9 @@ def _in_words(info: inspect.Type) -> str:  # noqa: C901, PLR0911 (one line a typ
         case inspect.FloatType(gt=low, le=high):
             return f"a number above {low:g}, at most {high:g}"
         case inspect.VarTupleType(item_type=item):
-            return f"a list, each item {_in_words(item)}"
+            return f"a list, each item {_describe(item)}"
         case inspect.UnionType(types=members):
-            return _in_words(next(one for one in members if not isinstance(one, inspect.NoneType)))
+            return _describe(next(member for member in members if not isinstance(member, inspect.NoneType)))
         case inspect.CustomType(cls=cls):
             return _CUSTOM[cls]
         case _:

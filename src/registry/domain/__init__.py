@@ -1,1 +1,1 @@
-"""Values of the domain: types, rules and what they mean. No input, no output, no state."""
+"""The value types of the domain and their validation rules. No I/O and no state."""

@@ -1,7 +1,8 @@
-"""Which addresses may be spoken to: public ones, and what the operator allowed by name.
+"""The addresses that the service may connect to: public ones, and those that the operator allows.
 
-A URL of a stranger must not make the service speak to its own machine or network. Python's `is_global` is not enough:
-it calls NAT64 and 6to4 forms of 127.0.0.1 global, so the networks are listed, from the IANA special-purpose registries.
+An untrusted URL must not make the service connect to its own machine or network. Python's `is_global` is not enough:
+it treats the NAT64 and 6to4 forms of 127.0.0.1 as global. So this module lists the networks of the IANA special-purpose
+registries.
 """
 
 import ipaddress
@@ -20,14 +21,14 @@ Resolver = Callable[[str, int], Sequence[str]]
 _PORTS = {"http": 80, "https": 443}
 _NUMERIC_LABEL = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _HOST = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+")
-_UNFIT = re.compile(r"[^\x21-\x7e]|[\\\"<>^`{|}]")
+_INVALID = re.compile(r"[^\x21-\x7e]|[\\\"<>^`{|}]")
 
 _REFUSED_V4 = tuple(
     ipaddress.IPv4Network(network)
     for network in (
         "0.0.0.0/8",  # this network
         "10.0.0.0/8",  # private
-        "100.64.0.0/10",  # shared by carriers
+        "100.64.0.0/10",  # carrier-grade NAT
         "127.0.0.0/8",  # loopback
         "169.254.0.0/16",  # link-local, and the metadata services of clouds
         "172.16.0.0/12",  # private
@@ -43,25 +44,25 @@ _REFUSED_V4 = tuple(
     )
 )
 _GLOBAL_V6 = ipaddress.IPv6Network("2000::/3")
-"""All that is handed out for unicast. Outside are loopback, mapped IPv4, NAT64, unique local, link-local, multicast."""
+"""All global unicast. Loopback, mapped IPv4, NAT64, unique local, link-local and multicast addresses are outside."""
 
 _REFUSED_V6 = tuple(
     ipaddress.IPv6Network(network)
     for network in (
         "2001::/23",  # protocol assignments, Teredo among them
         "2001:db8::/32",  # documentation
-        "2002::/16",  # 6to4: an IPv4 address in disguise
+        "2002::/16",  # 6to4: contains an IPv4 address
         "3fff::/20",  # documentation
     )
 )
 
 
 class OutboundError(Exception):
-    """Something cannot be fetched; the message says what and why, without credentials."""
+    """A fetch failed. The message says what failed and why, without credentials."""
 
 
 class Endpoint(NamedTuple):
-    """What a URL points at: the URL without credentials, and those. The host is in lower case and in ASCII."""
+    """A parsed URL without its credentials, and the credentials. The host is in lower case and in ASCII."""
 
     url: httpx.URL
     host: str
@@ -69,34 +70,34 @@ class Endpoint(NamedTuple):
     credentials: tuple[str, str] | None
 
 
-def shown(url: str) -> str:
-    """Return a URL as it may be logged and answered: without user, password, query and fragment."""
+def redact_url(url: str) -> str:
+    """Return a URL without user, password, query and fragment, for logs and responses."""
     return re.sub(r"//[^/]*@", "//***@", re.split(r"[?#]", url, maxsplit=1)[0])
 
 
 def parse_url(text: str) -> Endpoint:
-    """Return what an http or https URL points at. Raises OutboundError for anything two readers could read apart."""
-    if _UNFIT.search(text) or len(text) > 2048:
-        raise OutboundError("the URL must be at most 2,048 characters of plain ASCII, percent-encoded where needed")
+    """Parse an http or https URL. Raises OutboundError for a URL that two parsers could interpret differently."""
+    if _INVALID.search(text) or len(text) > 2048:
+        raise OutboundError("the URL must have at most 2,048 ASCII characters; percent-encode all others")
     try:
         url = httpx.URL(text)
         host = url.raw_host.decode("ascii").lower()
         port = url.port or _PORTS.get(url.scheme, 0)
     except (httpx.InvalidURL, ValueError):
-        raise OutboundError("the URL cannot be read") from None
+        raise OutboundError("the URL is invalid") from None
     if not 0 < port < 65_536 or not host or text.partition("://")[0].lower() not in _PORTS:
-        raise OutboundError("only http:// and https:// URLs are fetched")
+        raise OutboundError("the URL must begin with http:// or https:// and name a host")
     _check_spelling(host)
     credentials = (url.username, url.password) if url.userinfo else None
     return Endpoint(url.copy_with(username=None, password=None, fragment=None), host, port, credentials)
 
 
 def _check_spelling(host: str) -> None:
-    """Refuse an IPv4 address in any spelling but four decimal numbers: libraries differ in what they make of it."""
+    """Accept IPv4 addresses only as four decimal numbers, because libraries differ in how they parse other forms."""
     last = host.rstrip(".").rpartition(".")[2]
     looks_numeric = _NUMERIC_LABEL.fullmatch(last) or ":" in host
     if not _HOST.fullmatch(host) or (looks_numeric and _literal(host) is None):
-        raise OutboundError(f"{host[:100]} is neither a host name nor an address")
+        raise OutboundError(f"{host[:100]} is not a valid host name or IP address")
 
 
 def _literal(host: str) -> IPAddress | None:
@@ -107,38 +108,38 @@ def _literal(host: str) -> IPAddress | None:
 
 
 class AddressPolicy:
-    """Says which addresses a host may be reached at.
+    """Decides which addresses of a host the service may connect to.
 
     Args:
-        allowed: Hosts, `host:port` (`[address]:port` for IPv6) and networks that may be reached though they are not
+        allowed: Hosts, `host:port` (`[address]:port` for IPv6) and networks that are allowed although they are not
             public.
-        resolve: How names become addresses.
+        resolve: Resolves host names to addresses.
     """
 
     def __init__(self, allowed: Sequence[str] = (), resolve: Resolver | None = None) -> None:
-        self._names = frozenset(one.lower() for one in allowed)
-        self._networks = tuple(network for one in allowed if (network := _network(one)))
+        self._names = frozenset(entry.lower() for entry in allowed)
+        self._networks = tuple(network for entry in allowed if (network := _network(entry)))
         self._resolve = resolve or _system_resolver
 
     def addresses(self, host: str, port: int) -> Sequence[str]:
-        """Return the addresses to connect to, numeric. Raises OutboundError where one of them may not be reached."""
+        """Return the numeric addresses to connect to. Raises OutboundError if one of them is not allowed."""
         literal = _literal(host)
         try:
-            found = [str(literal)] if literal else list(dict.fromkeys(self._resolve(host, port)))
+            addresses = [str(literal)] if literal else list(dict.fromkeys(self._resolve(host, port)))
         except (OSError, UnicodeError):
-            found = []
-        if not found:
-            raise OutboundError(f"{host} cannot be found")
-        if not self._is_named(host, port) and not all(self._may_reach(address) for address in found):
+            addresses = []
+        if not addresses:
+            raise OutboundError(f"the host name {host} cannot be resolved")
+        if not self._is_named(host, port) and not all(self._is_allowed(address) for address in addresses):
             raise OutboundError(f"{host} is not on the public network; the setting outbound.allowed_hosts can allow it")
-        return found
+        return addresses
 
     def _is_named(self, host: str, port: int) -> bool:
         bare = f"[{host}]" if ":" in host else host
         return not self._names.isdisjoint({host, bare, f"{bare}:{port}"})
 
-    def _may_reach(self, text: str) -> bool:
-        address = ipaddress.ip_address(text.partition("%")[0])  # a link-local one comes with its interface
+    def _is_allowed(self, text: str) -> bool:
+        address = ipaddress.ip_address(text.partition("%")[0])  # a link-local address has its interface as a suffix
         if any(address in network for network in self._networks if network.version == address.version):
             return True
         if isinstance(address, ipaddress.IPv4Address):

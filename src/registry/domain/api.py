@@ -1,4 +1,4 @@
-"""The address of the HTTP API, for the service that answers it and the clients that call it."""
+"""The path of the HTTP API, shared by the service and its clients."""
 
 API = "/api/v1"
 """The prefix of every versioned route."""

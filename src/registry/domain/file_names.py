@@ -1,6 +1,7 @@
-"""Names of files that are not UTF-8: on Linux a name may be any bytes, and JSON, SQL and HTTP carry only text.
+"""File names that are not UTF-8.
 
-Python stands half a surrogate pair in for each byte that is not UTF-8, which nothing can encode.
+On Linux a file name may be any bytes, but JSON, SQL and HTTP carry only text. Python decodes each invalid byte to a
+lone surrogate, which cannot be encoded.
 """
 
 import os
@@ -15,6 +16,6 @@ def is_text(name: str) -> bool:
     return True
 
 
-def shown(name: str) -> str:
-    r"""Return a name of the file system as text: a byte that is not UTF-8 is written `\xff`."""
+def printable_name(name: str) -> str:
+    r"""Return a file name as text; bytes that are not UTF-8 are escaped as `\xff`."""
     return name if is_text(name) else os.fsencode(name).decode("utf-8", "backslashreplace")

@@ -1,4 +1,4 @@
-"""One thing found in a skill or a package, and how grave all of them are together."""
+"""Findings in skills and packages, and the risk that results from them."""
 
 from collections.abc import Iterable
 from typing import Literal, get_args
@@ -8,14 +8,14 @@ import msgspec
 Kind = Literal["structure_error", "security_issue", "quality_warning"]
 Severity = Literal["none", "low", "medium", "high"]
 Risk = Severity
-"""How grave the gravest finding is; `none` also where there is no finding."""
+"""The highest severity of all findings; `none` if there are no findings."""
 
 RISKS: tuple[Risk, ...] = get_args(Severity)
-"""Every level, the lowest first."""
+"""All levels in ascending order."""
 
 
 class Finding(msgspec.Struct, kw_only=True, frozen=True):
-    """What was found: `rule` names the rule, `file` is below the skill's folder, `line` counts from 1."""
+    """One finding. `rule` is the name of the rule, `file` a path in the skill's folder, and `line` counts from 1."""
 
     kind: Kind
     severity: Severity
@@ -26,7 +26,7 @@ class Finding(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class SkillFindings(msgspec.Struct, kw_only=True, frozen=True):
-    """What the rules of version `engine` found in a skill."""
+    """The findings in a skill by version `engine` of the rules."""
 
     risk: Risk
     engine: int
@@ -34,5 +34,5 @@ class SkillFindings(msgspec.Struct, kw_only=True, frozen=True):
 
 
 def risk(findings: Iterable[Finding]) -> Risk:
-    """Return the gravest severity, `none` where there is no finding."""
+    """Return the highest severity; `none` if there are no findings."""
     return max((finding.severity for finding in findings), key=RISKS.index, default="none")

@@ -1,7 +1,7 @@
-"""The domain's types and rules: a rule is a type alias, written once, used wherever such a value comes in.
+"""The types of the domain and their validation rules. Each rule is one type alias, used for all input of its kind.
 
 The rules are the specification's *Validation rules for skill definitions* and the contract's sections 2 and 4.
-`extra["rule"]` is the sentence a caller reads when the rule is broken.
+`extra["rule"]` is the error message for a value that violates the rule.
 """
 
 import datetime
@@ -15,13 +15,13 @@ from registry.domain.findings import Risk, SkillFindings
 _ONE_LINE = r"^[^\x00-\x1f\x7f]*$(?!\n)"
 
 RESERVED_IDS = frozenset({"upgrade", "install", "versions", "search", "content", "files"})
-"""Ids, and names within a scope, that stand at `/skills` or below `/skills/{id}` as routes."""
+"""Ids, and names within a scope, that would conflict with routes at `/skills` or below `/skills/{id}`."""
 
 NewSkillId = Annotated[
     str,
     Meta(
         pattern=r"^[a-z0-9][a-z0-9_-]{1,48}[a-z0-9]$(?!\n)",
-        extra={"rule": "must be 3 to 50 of a-z, 0-9, '-' and '_', beginning and ending with a letter or digit"},
+        extra={"rule": "must be 3 to 50 characters of a-z, 0-9, '-' and '_', with a letter or digit at both ends"},
     ),
 ]
 Name = Annotated[
@@ -87,13 +87,13 @@ SkillId = Annotated[
         extra={"rule": "must be an id of a-z, 0-9, '-' and '_', or scope/id"},
     ),
 ]
-"""Any skill's id, wherever the skill comes from; `NewSkillId` is the narrower rule for those made over HTTP."""
+"""The id of any skill. `NewSkillId` is the stricter rule for skills that are created over HTTP."""
 
 SourceName = Annotated[
     str,
     Meta(
         pattern=r"^[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?$(?!\n)",
-        extra={"rule": "must be 1 to 64 of a-z, 0-9, '-' and '_', beginning and ending with a letter or digit"},
+        extra={"rule": "must be 1 to 64 characters of a-z, 0-9, '-' and '_', with a letter or digit at both ends"},
     ),
 ]
 Group = Annotated[
@@ -110,7 +110,7 @@ Capabilities = Annotated[list[Capability], Meta(max_length=20, extra={"rule": "m
 
 
 class NewSkill(msgspec.Struct, kw_only=True, forbid_unknown_fields=False):
-    """The body that creates a skill. `tags` and `capabilities` may also be one comma-separated string."""
+    """The request body that creates a skill. `tags` and `capabilities` may also be one comma-separated string."""
 
     id: NewSkillId
     name: Name
@@ -131,7 +131,7 @@ class NewSkill(msgspec.Struct, kw_only=True, forbid_unknown_fields=False):
 
 
 class SkillChanges(msgspec.Struct, kw_only=True):
-    """The body that updates a skill: only what is sent changes."""
+    """The request body that updates a skill. Fields that are not sent do not change."""
 
     id: str | UnsetType = UNSET
     name: Name | UnsetType = UNSET
@@ -152,7 +152,7 @@ class SkillChanges(msgspec.Struct, kw_only=True):
 
 
 class Card(msgspec.Struct, kw_only=True):
-    """A skill as it stands in lists and search results. `findings` is its risk, null where nothing has looked."""
+    """A skill in lists and search results. `findings` is its risk, or null if the skill was not scanned."""
 
     id: str
     name: str
@@ -171,7 +171,7 @@ class Card(msgspec.Struct, kw_only=True):
 
 
 class Skill(msgspec.Struct, kw_only=True):
-    """A skill in full: the specification's table *Skill (detail)* and the contract's additions (section 4)."""
+    """All fields of a skill: the specification's table *Skill (detail)* and the contract's additions (section 4)."""
 
     id: str
     name: str
@@ -205,13 +205,13 @@ class Skill(msgspec.Struct, kw_only=True):
     findings: SkillFindings | None = None
 
     def card(self) -> Card:
-        """Return the skill as it stands in a list."""
+        """Return the skill as a list item."""
         same = {name: getattr(self, name) for name in Card.__struct_fields__ if name != "findings"}
         return Card(**same, findings=self.findings.risk if self.findings else None)
 
 
 class NewVersion(msgspec.Struct, kw_only=True):
-    """The body that creates a version of a skill; without a description it has the skill's."""
+    """The request body that creates a version of a skill. The default description is the skill's."""
 
     version: Version
     description: VersionNote | None = None
@@ -219,7 +219,7 @@ class NewVersion(msgspec.Struct, kw_only=True):
 
 
 class VersionItem(msgspec.Struct, kw_only=True):
-    """A version as it stands in a list."""
+    """A version as a list item."""
 
     skill_id: str
     version: str
@@ -228,33 +228,33 @@ class VersionItem(msgspec.Struct, kw_only=True):
 
 
 class SkillVersion(VersionItem, kw_only=True):
-    """One version of a skill, with what changed in it."""
+    """One version of a skill, with its changes."""
 
     changes: list[str]
 
 
 def split_labels(value: list[str] | str) -> list[str]:
-    """Return tags or capabilities from either form: trimmed, empties and repetitions dropped, order kept."""
+    """Return tags or capabilities as a list: trimmed, without empty texts and duplicates, in order."""
     parts = value.split(",") if isinstance(value, str) else value
     return list(dict.fromkeys(part.strip() for part in parts if part.strip()))
 
 
 def version_parts(version: str) -> tuple[int, int, int]:
-    """Return the numbers of a MAJOR.MINOR.PATCH version, which sort as versions do."""
+    """Return the numbers of a MAJOR.MINOR.PATCH version, as a sort key for versions."""
     major, minor, patch = version.split(".")
     return int(major), int(minor), int(patch)
 
 
 def timestamp(moment: datetime.datetime) -> str:
-    """Return a moment as `YYYY-MM-DDTHH:MM:SS.sssZ`."""
+    """Format a time as `YYYY-MM-DDTHH:MM:SS.sssZ`."""
     return moment.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
 
 
 def timestamp_of(seconds: int) -> str:
-    """Return a moment given in seconds since 1970 as `YYYY-MM-DDTHH:MM:SS.sssZ`."""
+    """Format a Unix time in seconds as `YYYY-MM-DDTHH:MM:SS.sssZ`."""
     return timestamp(datetime.datetime.fromtimestamp(seconds, datetime.UTC))
 
 
 def now() -> datetime.datetime:
-    """Return the time: the clock handed to services outside tests."""
+    """Return the current time in UTC. It is the clock of all services outside of tests."""
     return datetime.datetime.now(datetime.UTC)

@@ -1,6 +1,6 @@
-"""Where skills come from: the kinds of origin, and what one string of a user means (contract section 4, *Origin*).
+"""The origins of skills, and the parser of an origin in one string (contract section 4, *Origin*).
 
-Only http and https are spoken, also by git: other transports take commands, keys or files of this machine.
+Only http and https are allowed, also for git: other transports can use commands, keys or files of this machine.
 """
 
 import re
@@ -19,16 +19,16 @@ BranchName = Annotated[
     Meta(
         pattern=r"^(?![-./])(?!@$)(?!.*(?:\.\.|@\{|//|/[-.]|\.lock(?:/|$)))"
         r"[^\x00-\x20\x7f-\x9f\ud800-\udfff~^:?*\[\\]{1,200}(?<![./])$(?!\n)",
-        extra={"rule": "must be the plain name of a branch or tag, such as main or v1.2.0"},
+        extra={"rule": "must be the name of a branch or tag, such as main or v1.2.0"},
     ),
 ]
-"""What `git check-ref-format` takes, without a leading dash in any part: nothing git could read as an option."""
+"""A name that `git check-ref-format` accepts. No part begins with a dash, so git cannot parse it as an option."""
 
 CommitHash = Annotated[
     str,
     Meta(
         pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$(?!\n)",
-        extra={"rule": "must be a whole commit hash of 40 or 64 hexadecimal digits"},
+        extra={"rule": "must be a full commit hash of 40 or 64 hexadecimal digits"},
     ),
 ]
 Sha256 = Annotated[
@@ -55,7 +55,7 @@ WebUrl = Annotated[
         extra={"rule": "must be an http:// or https:// URL without user name and password"},
     ),
 ]
-"""What others may be shown: where skills come from stands in manifests and lock files."""
+"""A URL that others may see: manifests and lock files contain the origins of skills."""
 
 LocalPath = Annotated[
     str,
@@ -71,26 +71,26 @@ _TREE = re.compile(r"(https?://[^/]+/[^?#]+?)(?:/-)?/tree/([^/?#]+)(?:/([^?#]*))
 
 
 class GitRef(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """Which state of a repository: one of a branch, a tag and a commit. Raises ValueError for several, or none."""
+    """A branch, a tag or a commit of a repository. Raises ValueError unless exactly one of them is set."""
 
     branch: BranchName | None = None
     tag: BranchName | None = None
     commit: CommitHash | None = None
 
     def __post_init__(self) -> None:
-        if sum(one is not None for one in (self.branch, self.tag, self.commit)) != 1:
-            raise ValueError("must have one of branch, tag and commit")
+        if sum(ref is not None for ref in (self.branch, self.tag, self.commit)) != 1:
+            raise ValueError("must have exactly one of branch, tag and commit")
 
     @property
     def refspec(self) -> str:
-        """What git is asked for: a full name, which nothing else can be mistaken for."""
+        """The refspec for git: a full and therefore unambiguous name."""
         if self.branch is not None:
             return f"refs/heads/{self.branch}"
         return f"refs/tags/{self.tag}" if self.tag is not None else str(self.commit)
 
 
 class GitOrigin(msgspec.Struct, kw_only=True, frozen=True, tag_field="type", tag="git", omit_defaults=True):
-    """A folder of a git repository; without a `ref` on the branch the repository names itself."""
+    """A folder of a git repository. The default `ref` is the default branch of the repository."""
 
     url: WebUrl
     ref: GitRef | None = None
@@ -105,20 +105,20 @@ class LocalOrigin(msgspec.Struct, kw_only=True, frozen=True, tag_field="type", t
 
 
 class HttpOrigin(msgspec.Struct, kw_only=True, frozen=True, tag_field="type", tag="http", omit_defaults=True):
-    """A package behind a URL."""
+    """A package at a URL."""
 
     url: WebUrl
 
 
 class ZipOrigin(msgspec.Struct, kw_only=True, frozen=True, tag_field="type", tag="zip", omit_defaults=True):
-    """A zip package behind a URL, or the package in a folder of a zip that holds several."""
+    """A zip package at a URL, or the package in one folder of a zip that contains several packages."""
 
     url: WebUrl
     subdir: Subdirectory | None = None
 
 
 class SourceOrigin(msgspec.Struct, kw_only=True, frozen=True, tag_field="type", tag="source", omit_defaults=True):
-    """A skill of a configured source; without `source` of the only one that has it."""
+    """A skill of a configured source. `source` may be omitted if only one source has the skill."""
 
     source: SourceName | None = None
     skill: SkillId
@@ -129,57 +129,57 @@ Origin = GitOrigin | LocalOrigin | HttpOrigin | ZipOrigin | SourceOrigin
 
 
 def parse_origin(value: Any, field: str = "origin") -> Origin:
-    """Return the origin that decoded JSON, an object or one string, describes. Raises VALIDATION_ERROR."""
+    """Return the origin that decoded JSON describes, as an object or as one string. Raises VALIDATION_ERROR."""
     if isinstance(value, str):
         return classify(value, field)
-    made: Origin = convert(value, Origin, field=field)  # type: ignore[arg-type]
-    if not isinstance(made, LocalOrigin | SourceOrigin):
-        _check_url(made.url, f"{field}.url")
-    return made
+    origin = _convert(value, field)
+    if not isinstance(origin, LocalOrigin | SourceOrigin):
+        _check_url(origin.url, f"{field}.url")
+    return origin
 
 
 def classify(text: str, field: str = "origin") -> Origin:
-    """Return what one string means: a skill of a source, a URL, else a path of this machine.
+    """Return the origin that one string means: a skill of a source, a URL, or a path of this machine.
 
-    `name`, `scope/name` and either with `@version` are skills of sources; a URL that ends in `.zip` is a package, any
-    other a git repository, in which `/tree/<branch>/<subdir>` names a folder. Raises VALIDATION_ERROR.
+    `name` and `scope/name`, with or without `@version`, are skills of sources. A URL that ends in `.zip` is a package.
+    All other URLs are git repositories, where `/tree/<branch>/<subdir>` names a folder. Raises VALIDATION_ERROR.
     """
     text = text.strip()
     if text.lower().startswith(("http://", "https://")):
-        return _of_url(text, field)
+        return _parse_url_origin(text, field)
     if _SCHEME.match(text) or _SSH.fullmatch(text):
-        raise _refused(field, "must be an http:// or https:// URL: nothing else is fetched")
+        raise _invalid(field, "must be an http:// or https:// URL; other schemes are not supported")
     if text.startswith("-"):
-        raise _refused(field, "must not begin with a dash")
-    if found := _NAME.fullmatch(text):
-        given = {"type": "source", "skill": found[1]} | ({"version": found[2]} if found[2] is not None else {})
-        return _made(given, field)
-    return _made({"type": "local", "path": text}, field)
+        raise _invalid(field, "must not begin with '-'")
+    if match := _NAME.fullmatch(text):
+        value = {"type": "source", "skill": match[1]} | ({"version": match[2]} if match[2] is not None else {})
+        return _convert(value, field)
+    return _convert({"type": "local", "path": text}, field)
 
 
-def _of_url(text: str, field: str) -> Origin:
+def _parse_url_origin(text: str, field: str) -> Origin:
     _check_url(text, field)
     if parse_url(text).url.path.lower().endswith(".zip"):
-        return _made({"type": "zip", "url": text}, field)
-    found = _TREE.fullmatch(text)
-    if not found:
-        return _made({"type": "git", "url": text}, field)
-    subdir = (found[3] or "").rstrip("/")
-    given = {"type": "git", "url": found[1], "ref": {"branch": found[2]}}
-    return _made(given | ({"subdir": subdir} if subdir else {}), field)
+        return _convert({"type": "zip", "url": text}, field)
+    match = _TREE.fullmatch(text)
+    if not match:
+        return _convert({"type": "git", "url": text}, field)
+    subdir = (match[3] or "").rstrip("/")
+    value = {"type": "git", "url": match[1], "ref": {"branch": match[2]}}
+    return _convert(value | ({"subdir": subdir} if subdir else {}), field)
 
 
 def _check_url(url: str, field: str) -> None:
     try:
         parse_url(url)
     except OutboundError as error:
-        raise _refused(field, str(error)) from None
+        raise _invalid(field, str(error)) from None
 
 
-def _made(given: dict[str, Any], field: str) -> Origin:
-    made: Origin = convert(given, Origin, field=field)  # type: ignore[arg-type]
-    return made
+def _convert(value: Any, field: str) -> Origin:
+    origin: Origin = convert(value, Origin, field=field)  # type: ignore[arg-type]
+    return origin
 
 
-def _refused(field: str, message: str) -> RegistryError:
+def _invalid(field: str, message: str) -> RegistryError:
     return validation_error(FieldError(field, message))

@@ -1,4 +1,4 @@
-"""Roles, scopes and who a caller is (the specification's *Authentication*, rules 6 and 7)."""
+"""Roles, scopes and the identity of callers (the specification's *Authentication*, rules 6 and 7)."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -10,7 +10,7 @@ from msgspec import Meta
 Role = Literal["user", "manager", "admin"]
 
 ROLES: tuple[Role, ...] = ("user", "manager", "admin")
-"""From the least to the most: each may do what those before it may."""
+"""The roles in ascending order. Each role includes the permissions of those before it."""
 
 PUBLIC = "public"
 """The role of a handler that needs no credential."""
@@ -21,17 +21,17 @@ Segment = Annotated[
     str,
     Meta(
         pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$(?!\n)",
-        extra={"rule": "must be 1 to 64 of a-z, 0-9, '-' and '_', beginning with a letter or digit"},
+        extra={"rule": "must be 1 to 64 characters of a-z, 0-9, '-' and '_', beginning with a letter or digit"},
     ),
 ]
 Username = Annotated[
     str,
     Meta(
         pattern=r"^[a-z0-9][a-z0-9_-]{0,63}(/[a-z0-9][a-z0-9_-]{0,63})?$(?!\n)",
-        extra={"rule": "must be a word or <scope>/<name>, each 1 to 64 of a-z, 0-9, '-' and '_'"},
+        extra={"rule": "must be <name> or <scope>/<name>, each 1 to 64 characters of a-z, 0-9, '-' and '_'"},
     ),
 ]
-"""What a caller may ask to be: one word, or a scope and a name (the specification's *Token claims*)."""
+"""The user name in a token request: a name, or a scope and a name (the specification's *Token claims*)."""
 
 Subject = Annotated[
     str,
@@ -40,13 +40,14 @@ Subject = Annotated[
         extra={"rule": "must be 1 to 3 segments of a-z, 0-9, '-' and '_', joined by '/'"},
     ),
 ]
-"""Whom a token may be about: wider than what we issue, for tokens signed elsewhere with the same secret."""
+"""The subject of a token. Other issuers that share the secret may use more segments than this service."""
 
 
 class Principal(msgspec.Struct, frozen=True):
-    """Who makes a request. `user` is None for API keys, which carry no user; `scope` is None where none is held.
+    """The caller of a request.
 
-    `origin` is whose credential the token was issued for, where that is somebody else.
+    `user` is None for API keys, which have no user. `scope` is None for a caller without a scope. `origin` is the owner
+    of the credential that the token was issued for, if that is another name.
     """
 
     name: str
@@ -59,10 +60,10 @@ class Principal(msgspec.Struct, frozen=True):
 
 
 def includes(held: str, needed: str) -> bool:
-    """Return whether a role may do what another may; what is not known may do nothing and needs everything."""
+    """Return whether the role `held` includes `needed`. Unknown roles include nothing and need admin."""
     return _RANK.get(held, -1) >= _RANK.get(needed, _RANK["admin"])
 
 
 def scope_of(subject: str) -> str:
-    """Return the scope of a subject: what stands before its first slash, or the whole of it."""
+    """Return the scope of a subject: the part before the first slash, or the whole subject if it has none."""
     return subject.partition("/")[0]

@@ -1,4 +1,4 @@
-"""A source as it is configured or added, and one skill as a source lists it."""
+"""The definition of a source, and the skills that a source lists."""
 
 from typing import Annotated, Literal
 
@@ -10,10 +10,10 @@ from registry.domain.models import SkillId, SourceName, Version
 from registry.domain.origins import BranchName, HttpUrl, LocalPath, Origin
 
 LOCAL = "local"
-"""The name of the source that is the skills directory."""
+"""The name of the built-in source for the skills directory."""
 
 REGISTRY = "registry"
-"""The name of the source that is the records kept here."""
+"""The name of the built-in source for the records of this service."""
 
 RESERVED_NAMES = frozenset({LOCAL, REGISTRY})
 
@@ -22,9 +22,9 @@ SourceKind = Literal["git", "http", "zip", "local"]
 
 
 class SourceEntry(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """One source: a git repository, a marketplace document or a zip of skills behind a URL, or a folder.
+    """One source: a git repository, a marketplace document or a zip of skills at a URL, or a folder.
 
-    Of two sources the one with the lower priority number comes first. Raises ValueError where the parts do not fit.
+    Sources with a lower `priority` number come first. Raises ValueError if the fields contradict each other.
     """
 
     name: SourceName
@@ -36,22 +36,22 @@ class SourceEntry(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True)
 
     def __post_init__(self) -> None:
         if self.name in RESERVED_NAMES:
-            raise ValueError(f"the name {self.name} is reserved")
-        wanted, other = ("path", "url") if self.type == "local" else ("url", "path")
-        if getattr(self, wanted) is None or getattr(self, other) is not None:
-            raise ValueError(f"a source of type {self.type} has a {wanted} and no {other}")
+            raise ValueError(f"the name {self.name} is reserved: choose another name")
+        required, forbidden = ("path", "url") if self.type == "local" else ("url", "path")
+        if getattr(self, required) is None or getattr(self, forbidden) is not None:
+            raise ValueError(f"a source of type {self.type} must have a {required} and no {forbidden}")
         if self.branch is not None and self.type != "git":
-            raise ValueError("only a source of type git has a branch")
+            raise ValueError("only a source of type git can have a branch")
         if self.url is not None:
             _check_url(self.url)
 
 
 class ConfiguredSource(SourceEntry, kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """A source in the configuration file, where a misspelt key is a mistake."""
+    """A source in the configuration file, where an unknown key is an error."""
 
 
 class Listed(msgspec.Struct, kw_only=True):
-    """One skill as its source lists it. `id` is unique within the source; `body` is the text below the front matter."""
+    """One skill in the list of a source. `id` is unique in the source; `body` is the text below the front matter."""
 
     id: SkillId
     name: str
@@ -68,7 +68,7 @@ class Listed(msgspec.Struct, kw_only=True):
 
 
 class Listing(msgspec.Struct, kw_only=True):
-    """What a source lists, and what had to be left out of it."""
+    """The skills of a source, and warnings about entries that were skipped."""
 
     skills: list[Listed] = msgspec.field(default_factory=list)
     warnings: list[str] = msgspec.field(default_factory=list)

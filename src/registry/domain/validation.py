@@ -1,10 +1,12 @@
-"""Checking a decoded value against a type and telling every fault, in words for people.
+"""Validates decoded values against types, and reports all errors in plain words.
 
-msgspec stops at the first fault. So a value it refuses is walked here field by field: structs, lists, maps
-and unions are entered, everything else is msgspec's own check. A rule's text is the `extra["rule"]` of its
-`Meta`. Line breaks and tabs are refused in text unless its `Meta` says `extra={"multiline": True}`.
+msgspec stops at the first error. So this module walks an invalid value field by field: it enters structs, lists, maps
+and unions, and leaves all other checks to msgspec. The message of a rule is the `extra["rule"]` of its `Meta`. Texts
+must not have line breaks and tabs unless their `Meta` has `extra={"multiline": True}`.
 """
 
+import functools
+import itertools
 import re
 import types
 from collections.abc import Iterator, Mapping
@@ -13,15 +15,18 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import msgspec
 from msgspec import Meta, UnsetType
 
-from registry.errors import FieldError, validation_error
+from registry.errors import MAX_DETAILS, FieldError, validation_error
 
 _T = TypeVar("_T")
 
 ROOT = "body"
-"""The field name of a fault that concerns the value as a whole."""
+"""The field name of an error that concerns the whole value."""
+
+MAX_NAME = 100
+"""Characters of one part of a field's name; a key that somebody sent may be as long as the whole body."""
 
 _LINE_BREAK = re.compile(r"[\t\n\r]")
-_PLACE = re.compile(r" - at `\$(.*)`$", re.DOTALL)
+_PLACE = " - at `$"
 _WRONG_TYPE = re.compile(r"Expected `([^`]*)`, got `([^`]*)`$")
 _BOUND = re.compile(r"Expected `\w+` (>=|<=|>|<) (\S+)$")
 _LENGTH = re.compile(r"Expected `(\w+)` of length (>=|<=|==) (\d+)$")
@@ -45,57 +50,65 @@ _BOUNDS: Mapping[str, str] = {
 
 
 def convert(value: Any, kind: type[_T], *, field: str = ROOT) -> _T:
-    """Return `value` as a `kind`, strictly: `"5"`, `5.0` and `true` are not 5.
+    """Return `value` as a `kind`, without coercion: `"5"`, `5.0` and `true` are not 5.
 
     Raises:
-        RegistryError: VALIDATION_ERROR with every fault there is.
+        RegistryError: VALIDATION_ERROR with all errors.
     """
-    if faults := list(find_faults(value, kind, field)):
-        raise validation_error(*faults)
+    if errors := list(find_errors(value, kind, field)):
+        raise validation_error(*errors)
     return msgspec.convert(value, kind)
 
 
-def find_faults(value: Any, kind: Any, field: str = ROOT) -> Iterator[FieldError]:
-    """Yield what keeps `value`, decoded JSON, from being a `kind`; `field` is its dotted name."""
+def find_errors(value: Any, kind: Any, field: str = ROOT) -> Iterator[FieldError]:
+    """Yield the errors of `value`, which is decoded JSON, as a `kind`. `field` is the dotted name of the value.
+
+    At most the first `MAX_DETAILS` errors within a value are reported.
+    """
     member, metas = _open(kind, value)
-    inner = list(_inner_faults(value, member, field))
+    inner = list(itertools.islice(_inner_errors(value, member, field), MAX_DETAILS))
     yield from inner
-    if not inner and (fault := _own_fault(value, kind, metas, field)):
-        yield fault
+    if not inner and (error := _own_error(value, kind, metas, field)):
+        yield error
 
 
-def _own_fault(value: Any, kind: Any, metas: list[Meta], field: str) -> FieldError | None:
+def _own_error(value: Any, kind: Any, metas: list[Meta], field: str) -> FieldError | None:
     try:
         msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        return _fault(str(error), kind, metas, field)
+        return _field_error(str(error), kind, metas, field)
     if isinstance(value, str) and _LINE_BREAK.search(value) and not _extra(metas, "multiline"):
-        return FieldError(field, _extra(metas, "rule") or "must be one line, without tabs")
+        return FieldError(field, _extra(metas, "rule") or "must be one line without tabs")
     return None
 
 
-def _inner_faults(value: Any, kind: Any, field: str) -> Iterator[FieldError]:
+def _inner_errors(value: Any, kind: Any, field: str) -> Iterator[FieldError]:
     if isinstance(value, dict) and _is_struct(kind):
-        yield from _struct_faults(value, kind, field)
+        yield from _struct_errors(value, kind, field)
     elif isinstance(value, dict) and get_origin(kind) is dict:
         for key, item in value.items():
-            yield from find_faults(item, get_args(kind)[1], dotted(field, key))
+            yield from find_errors(item, get_args(kind)[1], dotted(field, key))
     elif isinstance(value, list) and get_origin(kind) in {list, tuple, set, frozenset}:
-        for place, item in enumerate(value):
-            yield from find_faults(item, get_args(kind)[0], f"{field}[{place}]")
+        for position, item in enumerate(value):
+            yield from find_errors(item, get_args(kind)[0], f"{field}[{position}]")
 
 
-def _struct_faults(value: dict[str, Any], kind: type[msgspec.Struct], field: str) -> Iterator[FieldError]:
-    for known in msgspec.structs.fields(kind):
+def _struct_errors(value: dict[str, Any], kind: type[msgspec.Struct], field: str) -> Iterator[FieldError]:
+    for known in _fields(kind):
         name = dotted(field, known.encode_name)
         if known.encode_name in value:
-            yield from find_faults(value[known.encode_name], known.type, name)
+            yield from find_errors(value[known.encode_name], known.type, name)
         elif known.required:
             yield FieldError(name, "is required")
 
 
+@functools.cache
+def _fields(kind: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    return msgspec.structs.fields(kind)
+
+
 def _open(kind: Any, value: Any) -> tuple[Any, list[Meta]]:
-    """Return the member of the (annotated, united) `kind` that fits the shape of `value`, and its rules."""
+    """Return the member of the annotated or union type `kind` that fits the shape of `value`, and its rules."""
     origin = get_origin(kind)
     if origin is Annotated:
         base, *notes = get_args(kind)
@@ -120,18 +133,19 @@ def _is_struct(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
 
 
-def _fault(message: str, kind: Any, metas: list[Meta], field: str) -> FieldError:
-    if place := _PLACE.search(message):
-        field = dotted(field, place[1].lstrip(".")) if not place[1].startswith("[") else field + place[1]
-        message = message[: place.start()]
+def _field_error(message: str, kind: Any, metas: list[Meta], field: str) -> FieldError:
+    before, found, place = message.rpartition(_PLACE)
+    if found and place.endswith("`"):
+        message, place = before, place[:-1]
+        field = field + place if place.startswith("[") else dotted(field, place.lstrip("."))
     if wrong := _WRONG_TYPE.match(message):
         if wrong.groups() == ("int", "float"):
-            return FieldError(field, "must be a whole number, written without a fraction")
+            return FieldError(field, "must be a whole number without a fraction")
         return FieldError(field, f"must be {_names(wrong[1])}, not {_names(wrong[2])}")
-    return FieldError(field, _extra(metas, "rule") or _in_words(message, kind))
+    return FieldError(field, _extra(metas, "rule") or _translate_message(message, kind))
 
 
-def _in_words(message: str, kind: Any) -> str:
+def _translate_message(message: str, kind: Any) -> str:
     if bound := _BOUND.match(message):
         return f"must be {_BOUNDS[bound[1]]} {bound[2].removesuffix('.0')}"
     if length := _LENGTH.match(message):
@@ -139,7 +153,7 @@ def _in_words(message: str, kind: Any) -> str:
         return f"must have {_BOUNDS[length[2]]} {length[3]} {unit}"
     if message.startswith("Invalid enum value") and (allowed := _literals(kind)):
         return f"must be one of {', '.join(allowed)}"
-    return "does not have the form it must have" if "matching regex" in message else message
+    return "has an invalid format" if "matching regex" in message else message
 
 
 def _literals(kind: Any) -> list[str]:
@@ -157,5 +171,6 @@ def _extra(metas: list[Meta], key: str) -> Any:
 
 
 def dotted(field: str, name: str) -> str:
-    """Return the name of the part `name` of `field`."""
+    """Return the dotted name of the member `name` of `field`, cut to `MAX_NAME` characters."""
+    name = name[:MAX_NAME]
     return name if field == ROOT or not name else f"{field}.{name}"

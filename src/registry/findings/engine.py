@@ -4,7 +4,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from registry.domain.file_names import shown
+from registry.domain.file_names import printable_name
 from registry.domain.findings import RISKS, Finding, SkillFindings, risk
 from registry.findings.matching import matches
 from registry.skill_folder.tree import SKILL_FILE, list_files
@@ -28,7 +28,7 @@ def scan_folder(folder: Path) -> SkillFindings:
     """Scan the text files of a skill folder. Raises OSError if the folder cannot be listed."""
     scan = TextScan()
     for file in list_files(folder):
-        scan.add(shown(file.path), _head(folder / file.path))
+        scan.add(printable_name(file.path), _head(folder / file.path))
     return skill_findings(scan.findings())
 
 

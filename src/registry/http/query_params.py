@@ -17,7 +17,7 @@ from litestar.params import ParameterKwarg, QueryParameter
 from litestar.typing import FieldDefinition
 from msgspec import Meta
 
-from registry.domain.validation import find_faults
+from registry.domain.validation import find_errors
 from registry.errors import FieldError, validation_error
 from registry.parsing.strict_json import MAX_INTEGER
 
@@ -110,7 +110,7 @@ def _text_faults(name: str, text: str, declared: _Declared) -> Iterator[FieldErr
     if value is None:
         yield FieldError(name, _MUST_BE[declared.base])
     else:
-        yield from find_faults(value, declared.kind, name)
+        yield from find_errors(value, declared.kind, name)
 
 
 _MUST_BE: Mapping[type | None, str] = {

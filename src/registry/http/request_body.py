@@ -8,7 +8,7 @@ from litestar import Request
 from litestar.enums import RequestEncodingType
 from litestar.params import BodyKwarg
 
-from registry.domain.validation import ROOT, find_faults
+from registry.domain.validation import ROOT, find_errors
 from registry.errors import ClientGoneError, FieldError, payload_too_large, unsupported_media_type, validation_error
 from registry.parsing.strict_json import decode, rules_of
 
@@ -39,7 +39,7 @@ class StrictRequest(Request[Any, Any, Any]):
         if body:
             self._require_json()
             return body
-        if next(find_faults({}, rules_of({}, kind)), None):
+        if next(find_errors({}, rules_of({}, kind)), None):
             raise validation_error(FieldError(ROOT, "is required: a JSON object"))
         return b"{}"
 

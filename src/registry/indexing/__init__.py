@@ -1,1 +1,1 @@
-"""Keeps the search indexes of one catalog: engine factory, embedding backfill, snapshots and reindexing."""
+"""Builds and maintains the search indexes of one catalog: engine factory, backfill, snapshots and reindexing."""

@@ -1,4 +1,4 @@
-"""Which vectors answer: those of the settings, and until they are complete those that answered before."""
+"""The active embedding space: the space of the settings, or the previous one until the new vectors are complete."""
 
 import msgspec
 
@@ -11,8 +11,8 @@ from search.engine import text_space
 _FACT = "serving"
 
 
-class _Serving(msgspec.Struct):
-    """What made the vectors that answer now: kept, so that they go on answering when the settings change."""
+class _ActiveEmbedder(msgspec.Struct):
+    """The embedder of the active vectors. It is stored, so that they stay usable when the settings change."""
 
     space: str
     provider: str
@@ -21,10 +21,10 @@ class _Serving(msgspec.Struct):
 
 
 class ActiveSpace:
-    """The embedder of the settings, and the one whose vectors were complete before the settings changed.
+    """The embedder of the settings, and the previous embedder, whose vectors are complete.
 
     Raises:
-        EmbeddingUnavailable: The settings ask for a provider that cannot be had.
+        EmbeddingUnavailable: The provider of the settings is not available.
     """
 
     def __init__(self, database: Database, settings: Settings) -> None:
@@ -33,41 +33,43 @@ class ActiveSpace:
         self.embedder = choose_embedder(settings)
 
     def previous(self) -> tuple[Embedder, str] | None:
-        """Return the embedder that filled the space in use before, and that space, if it can still be had."""
-        serving = _serving(self._database)
-        if serving is None or self.embedder is None:
+        """Return the embedder of the stored active space, and that space; None if it is not available."""
+        active = _read_active(self._database)
+        if active is None or self.embedder is None:
             return None
-        before = msgspec.structs.replace(
-            self._settings.embedding, provider=serving.provider, model=serving.model, dimension=serving.dimension
+        previous = msgspec.structs.replace(
+            self._settings.embedding, provider=active.provider, model=active.model, dimension=active.dimension
         )
         try:
-            embedder = choose_embedder(msgspec.structs.replace(self._settings, embedding=before))
+            embedder = choose_embedder(msgspec.structs.replace(self._settings, embedding=previous))
         except EmbeddingUnavailable:
             return None
-        same = embedder is not None and serving.space.startswith(f"{embedder.space}/")
-        return (embedder, serving.space) if embedder and same else None
+        is_same = embedder is not None and active.space.startswith(f"{embedder.space}/")
+        return (embedder, active.space) if embedder and is_same else None
 
     def dimensions(self) -> dict[str, int]:
-        """Return the dimension of each space that is of use: of the settings' embedder, and what answered before."""
-        serving = _serving(self._database)
-        spaces = {serving.space: serving.dimension} if serving else {}
+        """Return the dimension of each space in use: that of the settings, and the stored active one."""
+        active = _read_active(self._database)
+        spaces = {active.space: active.dimension} if active else {}
         return spaces | ({text_space(self.embedder): self.embedder.dim} if self.embedder else {})
 
-    def keep(self) -> None:
-        """Write down that the vectors of the settings' embedder are complete."""
+    def activate(self) -> None:
+        """Store that the vectors of the settings' embedder are complete."""
         if self.embedder is None:
             return
-        serving = _Serving(text_space(self.embedder), self.embedder.provider, self.embedder.model, self.embedder.dim)
+        active = _ActiveEmbedder(
+            text_space(self.embedder), self.embedder.provider, self.embedder.model, self.embedder.dim
+        )
         with self._database.write() as transaction:
-            transaction.put_fact(_FACT, msgspec.json.encode(serving).decode())
+            transaction.put_fact(_FACT, msgspec.json.encode(active).decode())
 
 
-def serving_space(database: Database) -> str | None:
-    """Return the space whose vectors were the last to be complete, if any were."""
-    serving = _serving(database)
-    return serving.space if serving else None
+def active_space(database: Database) -> str | None:
+    """Return the space whose vectors were completed last; None if there is none."""
+    active = _read_active(database)
+    return active.space if active else None
 
 
-def _serving(database: Database) -> _Serving | None:
+def _read_active(database: Database) -> _ActiveEmbedder | None:
     rows = database.read("select value from facts where name = ?", (_FACT,))
-    return msgspec.json.decode(rows[0][0], type=_Serving) if rows else None
+    return msgspec.json.decode(rows[0][0], type=_ActiveEmbedder) if rows else None

@@ -1,4 +1,4 @@
-"""Embedding a whole catalog beside the service, on as many machines as there are."""
+"""Embeds a whole catalog outside of the service, on any number of machines."""
 
 import threading
 import time
@@ -13,11 +13,11 @@ from registry.db import Database
 from search.engine import Progress, text_space
 from search.indexer import Indexer
 
-_LOOK_EVERY_SECONDS = 1.0
+_PROGRESS_SECONDS = 1.0
 
 
-class Filled(msgspec.Struct, kw_only=True):
-    """What one process did: how many skills it `embedded`, and which texts the provider refused for good."""
+class BackfillReport(msgspec.Struct, kw_only=True):
+    """The result of one process: the number of `embedded` skills, and the `errors` of rejected texts."""
 
     space: str
     skills: int
@@ -28,37 +28,37 @@ class Filled(msgspec.Struct, kw_only=True):
     rate: float
 
 
-def fill(settings: Settings, database: Database, embedder: Embedder, progress: Progress) -> Filled:
-    """Embed every skill that has no current vector of the embedder's, and return when none is left.
+def run_backfill(settings: Settings, database: Database, embedder: Embedder, progress: Progress) -> BackfillReport:
+    """Embed every skill that has no current vector of the embedder, and return when all are embedded.
 
-    Others may do the same meanwhile, and the service may answer from another space: nothing changes for it until its
-    settings name this one. What is cut short is continued by the next call. Raises DatabaseError.
+    Other processes may do the same at the same time. The service uses another space until its settings name this one.
+    The next call continues an interrupted one. Raises DatabaseError.
     """
     documents, space = CatalogDocuments(database), text_space(embedder)
-    documents.begin_filling(space)
+    documents.begin_backfill(space)
     complete, started = threading.Event(), time.monotonic()
 
-    def look() -> None:
+    def check() -> None:
         if documents.stale_count(space) <= len(indexer.refused()):
             complete.set()
 
-    indexer = Indexer(documents, embedder, space, lambda: None, look, rate=settings.embedding.rate)
+    indexer = Indexer(documents, embedder, space, lambda: None, check, rate=settings.embedding.rate)
     indexer.start()
     try:
-        while not complete.wait(_LOOK_EVERY_SECONDS):
+        while not complete.wait(_PROGRESS_SECONDS):
             total = documents.count()
             progress(total - documents.stale_count(space), total)
     finally:
         indexer.stop()
     if settings.search.vectors == "database":
         open_hnsw_indexes(database, documents.spaces, lambda: None).build(space, embedder.dim)
-    seconds, refused, embedded = time.monotonic() - started, indexer.refused(), indexer.totals.embedded
-    return Filled(
+    seconds, rejected, embedded = time.monotonic() - started, indexer.refused(), indexer.totals.embedded
+    return BackfillReport(
         space=space,
         skills=documents.count(),
         embedded=embedded,
-        failed=len(refused),
-        errors=sorted(set(refused.values())),
+        failed=len(rejected),
+        errors=sorted(set(rejected.values())),
         seconds=round(seconds, 1),
         rate=round(embedded / max(seconds, 1e-3), 1),
     )

@@ -1,11 +1,11 @@
-"""The embedder that the settings ask for."""
+"""Creates the embedder of the settings."""
 
 from embeddings import Embedder, EmbeddingSettings, choose
 from registry.config.settings import Settings
 
 
 def choose_embedder(settings: Settings) -> Embedder | None:
-    """Return what turns texts into vectors, None for words only. Raises EmbeddingUnavailable."""
+    """Return the embedder; None for keyword search only. Raises EmbeddingUnavailable."""
     return choose(_embedding_settings(settings))
 
 

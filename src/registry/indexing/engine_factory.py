@@ -1,4 +1,4 @@
-"""The engine of search as the settings want it."""
+"""Creates the search engine of the settings."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,12 +22,12 @@ def create_engine(
     *,
     indexing: bool,
 ) -> tuple[Engine, Callable[[], None]]:
-    """Return the engine with its index files in `indexes`, and what closes it. Raises DatabaseUnusable."""
+    """Return the engine with its index files in `indexes`, and the function that closes it. Raises DatabaseUnusable."""
     options: dict[str, Any] = {}
-    graphs = None
+    hnsw_indexes = None
     if settings.search.vectors == "database":
-        graphs = open_hnsw_indexes(database, documents.spaces, lambda: engine.changed())  # noqa: PLW0108 - it is made below
-        is_ready = graphs.is_ready
+        hnsw_indexes = open_hnsw_indexes(database, documents.spaces, lambda: engine.changed())  # noqa: PLW0108 - `engine` is assigned below
+        is_ready = hnsw_indexes.is_ready
         options["open_vectors"] = lambda path, catalog, space, dim: PgVectors(database, space, dim, is_ready)
     engine = Engine(
         documents,
@@ -37,13 +37,13 @@ def create_engine(
         fallback_seconds=settings.limits.search_fallback_seconds,
         indexing=indexing,
         embedding_rate=settings.embedding.rate,
-        on_complete=spaces.keep,
+        on_complete=spaces.activate,
         **options,
     )
 
     def close() -> None:
-        if graphs is not None:
-            graphs.stop()
+        if hnsw_indexes is not None:
+            hnsw_indexes.stop()
         engine.close()
 
     return engine, close

@@ -1,7 +1,10 @@
-"""Index files for new replicas: the leader leaves them in the store of packages, whoever has none begins with them.
+"""Snapshots of index files for new replicas.
 
-They are a cache like every index: the database says which bytes are meant, each file is checked again when it is
-opened, what has changed since is caught up by number, and where anything is amiss the indexes are simply built.
+The leader uploads snapshots to the blob store. A replica without indexes downloads the newest one.
+
+Snapshots are a cache like every index. The database has the size and digest of the newest snapshot, and each file is
+verified when it is opened. The index sync applies the changes since the snapshot. If anything fails, the replica
+builds its indexes.
 """
 
 import logging
@@ -28,25 +31,25 @@ from search.types import Documents
 _log = logging.getLogger("registry.indexing")
 
 _FACT = "index_snapshot"
-_WORKING = "snapshot-"
+_WORK_PREFIX = "snapshot-"
 _MEMBER = re.compile(r"(words-[0-9]{1,12}/)?[A-Za-z0-9][A-Za-z0-9._-]{0,200}")
-_LOOK_SECONDS = 60.0
-_FEWEST_CHANGES = 1000
-"""A catalog that has seen fewer is indexed as quickly as it is fetched."""
+_CHECK_SECONDS = 60.0
+_MIN_CHANGES = 1000
+"""With fewer changes a replica indexes the catalog as fast as it downloads a snapshot."""
 
 
 class IndexSnapshot(msgspec.Struct, kw_only=True):
-    """A zip of index files in the store: of which indexes, at which change, how many bytes and with which SHA-256."""
+    """A zip of index files in the blob store: its key, the identity and revision of the index, its size and SHA-256."""
 
     key: str
     identity: str
-    number: int
+    revision: int = msgspec.field(name="number")
     size: int
     sha256: str
 
 
 class IndexSnapshots:
-    """Publishes and fetches the index files of one catalog, those of this process in the folder `indexes`."""
+    """Publishes and downloads the snapshots of one catalog. `indexes` is the index folder of this process."""
 
     def __init__(self, database: Database, store: BlobStore, catalog_id: str, indexes: Path) -> None:
         self._database = database
@@ -56,16 +59,16 @@ class IndexSnapshots:
         self._indexes = indexes
 
     def newest(self) -> IndexSnapshot | None:
-        """Return the snapshot that a new replica begins with, None where there is none that it could use."""
+        """Return the newest snapshot; None if there is none of this index format."""
         rows = self._database.read("select value from facts where name = ?", (_FACT,))
-        found = msgspec.json.decode(rows[0][0], type=IndexSnapshot) if rows else None
-        return found if found and found.identity == self._identity else None
+        snapshot = msgspec.json.decode(rows[0][0], type=IndexSnapshot) if rows else None
+        return snapshot if snapshot and snapshot.identity == self._identity else None
 
     def fetch(self) -> bool:
-        """Fill the folder with the newest snapshot where it holds no index; return whether that was done."""
+        """Download the newest snapshot if the folder has no index; return whether it did."""
         self._indexes.mkdir(parents=True, exist_ok=True)
-        for left in self._indexes.glob(f"{_WORKING}*"):  # by a process that was killed
-            shutil.rmtree(left, ignore_errors=True)
+        for leftover in self._indexes.glob(f"{_WORK_PREFIX}*"):  # of a process that was killed
+            shutil.rmtree(leftover, ignore_errors=True)
         if any(self._indexes.glob("words-*")) or (snapshot := self.newest()) is None:
             return False
         try:
@@ -75,18 +78,18 @@ class IndexSnapshots:
                 for path in (work / "files").iterdir():
                     path.replace(self._indexes / path.name)
         except (BlobMissing, BlobUnavailable, OSError, ValueError, zipfile.BadZipFile) as error:
-            _log.warning("the indexes are built, since their snapshot cannot be had: %s", error)
+            _log.warning("the index snapshot cannot be used, so the indexes are built: %s", error)
             return False
-        _log.info("the indexes begin with a snapshot of change %d (%d bytes)", snapshot.number, snapshot.size)
+        _log.info("downloaded an index snapshot of revision %d (%d bytes)", snapshot.revision, snapshot.size)
         return True
 
     @contextmanager
     def _working(self) -> Iterator[Path]:
-        with tempfile.TemporaryDirectory(dir=self._indexes, prefix=_WORKING) as name:
+        with tempfile.TemporaryDirectory(dir=self._indexes, prefix=_WORK_PREFIX) as name:
             yield Path(name)
 
     def _download(self, snapshot: IndexSnapshot, path: Path) -> None:
-        """Write what is stored to a file. Raises ValueError where it is not what was published."""
+        """Download a snapshot to a file. Raises ValueError if its size or digest is wrong."""
         size = 0
         with self._store.open(snapshot.key) as stored, path.open("xb") as file:
             for chunk in chunks(stored):
@@ -94,45 +97,45 @@ class IndexSnapshots:
                 if size > snapshot.size:
                     break
         if size != snapshot.size or integrity.sha256(path) != snapshot.sha256:
-            raise ValueError("what is stored is not what was published")
+            raise ValueError("its size or digest is not that of the published snapshot")
 
-    def is_due(self, number: int, documents: int) -> bool:
-        """Return whether so much has changed since the newest one that a new replica would have much to do."""
+    def is_due(self, revision: int, documents: int) -> bool:
+        """Return whether there are so many changes since the newest snapshot that a new one is worth its upload."""
         newest = self.newest()
-        return number - (newest.number if newest else 0) >= max(_FEWEST_CHANGES, documents // 10)
+        return revision - (newest.revision if newest else 0) >= max(_MIN_CHANGES, documents // 10)
 
     def publish(self, copy: Callable[[Path], int]) -> IndexSnapshot:
-        """Store a new snapshot, and remove all but it and the one before.
+        """Upload a new snapshot, and delete all except it and the previous one.
 
         Args:
-            copy: Writes index files into an empty folder and returns the change they stand at.
+            copy: Writes index files to an empty folder and returns their revision.
 
         Raises OSError, BlobConflict, BlobUnavailable, DatabaseError.
         """
-        before = self.newest()
+        previous = self.newest()
         with self._working() as work:
             (work / "files").mkdir()
-            number = copy(work / "files")
+            revision = copy(work / "files")
             packed = work / "snapshot.zip"
             _pack(work / "files", packed)
             sha256 = integrity.sha256(packed)
-            key = f"{self._prefix}{number}-{sha256}.zip"
-            made = IndexSnapshot(
-                key=key, identity=self._identity, number=number, size=packed.stat().st_size, sha256=sha256
+            key = f"{self._prefix}{revision}-{sha256}.zip"
+            snapshot = IndexSnapshot(
+                key=key, identity=self._identity, revision=revision, size=packed.stat().st_size, sha256=sha256
             )
             put_checked(self._store, key, packed)
         with self._database.write() as transaction:
-            transaction.put_fact(_FACT, msgspec.json.encode(made).decode())
-        kept = {key, before.key if before else key}  # somebody may be fetching the one before
-        for old in [one for one in self._store.keys(self._prefix) if one not in kept]:
+            transaction.put_fact(_FACT, msgspec.json.encode(snapshot).decode())
+        kept = {key, previous.key if previous else key}  # a replica may be downloading the previous one
+        for old in [stored for stored in self._store.keys(self._prefix) if stored not in kept]:
             self._store.remove(old)
-        return made
+        return snapshot
 
 
-def fetched_snapshots(
+def fetch_snapshots(
     settings: Settings, database: Database, documents: Documents, indexes: Path
 ) -> IndexSnapshots | None:
-    """Fill an index folder that is empty; None where there are no replicas, or they have no store in common."""
+    """Download the newest snapshot to an empty index folder; return None unless replicas share a blob store."""
     if not (settings.registry.enabled and settings.is_replicated):
         return None
     snapshots = IndexSnapshots(database, configured_store(settings), documents.catalog_id, indexes)
@@ -141,10 +144,7 @@ def fetched_snapshots(
 
 
 class SnapshotPublisher:
-    """Publishes a snapshot whenever much has changed, in a thread of its own: one process of a catalog does.
-
-    Without a place for them it does nothing.
-    """
+    """Publishes snapshots in a thread of the leader when there are enough changes. Does nothing without `snapshots`."""
 
     def __init__(self, snapshots: IndexSnapshots | None, engine: Engine, documents: Documents) -> None:
         self._snapshots = snapshots
@@ -153,12 +153,12 @@ class SnapshotPublisher:
         self._thread = PeriodicWorker("snapshots", self._round)
 
     def start(self) -> None:
-        """Begin to publish."""
+        """Start the thread."""
         if self._snapshots is not None:
             self._thread.start()
 
     def stop(self) -> None:
-        """Publish no more; one that is under way may end or not."""
+        """Stop the thread. A running upload may be abandoned."""
         self._thread.stop(STOP_SECONDS)
 
     def _round(self) -> float:
@@ -167,18 +167,18 @@ class SnapshotPublisher:
                 self._documents.revision(), self._documents.count()
             ):
                 self._engine.sync()
-                made = self._snapshots.publish(self._engine.index_sync.copy)
-                _log.info("published a snapshot of the indexes at change %d (%d bytes)", made.number, made.size)
+                snapshot = self._snapshots.publish(self._engine.index_sync.copy)
+                _log.info("published an index snapshot of revision %d (%d bytes)", snapshot.revision, snapshot.size)
         except (OSError, BlobConflict, BlobUnavailable, DatabaseError) as error:
             if not self._thread.is_stopped:
-                _log.warning("no snapshot of the indexes could be published; it is tried again: %s", error)
-        except Exception:
-            _log.exception("no snapshot of the indexes could be published; it is tried again")
-        return _LOOK_SECONDS
+                _log.warning("the index snapshot cannot be published; the next round tries again: %s", error)
+        except Exception:  # the thread must survive a bug
+            _log.exception("the index snapshot cannot be published; the next round tries again")
+        return _CHECK_SECONDS
 
 
 def _pack(folder: Path, packed: Path) -> None:
-    """Pack the files of an index folder as they are: vectors would not become smaller."""
+    """Pack the files of an index folder without compression, because vectors do not compress."""
     with zipfile.ZipFile(packed, "x", zipfile.ZIP_STORED) as archive:
         for path in sorted(folder.rglob("*")):
             if path.is_file():
@@ -186,11 +186,11 @@ def _pack(folder: Path, packed: Path) -> None:
 
 
 def _unpack(packed: Path, folder: Path) -> None:
-    """Unpack what `_pack` has packed, and nothing else. Raises ValueError, BadZipFile, OSError."""
+    """Unpack an archive of `_pack`. Raises ValueError for other archives, BadZipFile, OSError."""
     with zipfile.ZipFile(packed) as archive:
         for entry in archive.infolist():
             if not _MEMBER.fullmatch(entry.filename) or entry.compress_type != zipfile.ZIP_STORED:
-                raise ValueError(f"{entry.filename[:100]!r} is no index file")
+                raise ValueError(f"{entry.filename[:100]!r} is not an index file")
             path = folder / entry.filename
             path.parent.mkdir(parents=True, exist_ok=True)
             with archive.open(entry) as stored, path.open("xb") as file:

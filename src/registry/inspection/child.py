@@ -33,7 +33,8 @@ from registry.inspection.messages import (
     decode_request,
     encode,
 )
-from registry.packages import PackageRefused, read_folder, read_zip
+from registry.packages.package import read_folder, read_zip
+from registry.packages.refusal import PackageRefused
 from registry.packages.update_diff import Footprint
 
 _LIFELINE = 0

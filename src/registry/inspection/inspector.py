@@ -27,7 +27,9 @@ from registry.inspection.messages import (
     StorageFailed,
 )
 from registry.inspection.process import Process
-from registry.packages import DEFAULT_LIMITS, Package, PackageLimits, PackageRefused
+from registry.packages.limits import DEFAULT_LIMITS, PackageLimits
+from registry.packages.package import Package
+from registry.packages.refusal import PackageRefused
 from registry.packages.update_diff import Footprint
 
 _log = logging.getLogger("registry.inspection")

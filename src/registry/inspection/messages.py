@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from registry.domain.findings import Finding, SkillFindings
-from registry.packages import Package, PackageLimits
+from registry.packages.limits import PackageLimits
+from registry.packages.package import Package
 from registry.packages.update_diff import Footprint
 
 LENGTH = struct.Struct(">I")

@@ -17,7 +17,7 @@ from registry.domain.origins import GitOrigin, GitRef, LocalOrigin, Origin, Sour
 from registry.errors import FieldError, conflict, forbidden, skill_not_found, validation_error
 from registry.install.parts import InstallParts
 from registry.install.staged_packages import Staged
-from registry.packages import Package
+from registry.packages.package import Package
 from registry.skill_folder import placing_skill_folder
 
 
@@ -109,7 +109,7 @@ class Installer:
                 self._refuse_taken(transaction, folder)
                 put_install(transaction, folder.name, install)  # another process may have changed it meanwhile
                 undo.enter_context(placing_skill_folder(staged_folder, folder))
-                self._local.take(transaction, folder)
+                self._local.record_folder(transaction, folder)
                 self._parts.notify_accepted(transaction, folder.name, package)
         return folder.name
 

@@ -10,7 +10,8 @@ from registry.catalog.store import Catalog, Clock
 from registry.db import Transaction
 from registry.events.webhooks import Checked
 from registry.install.staged_packages import StagedPackages
-from registry.packages import Package, PackageRefused
+from registry.packages.package import Package
+from registry.packages.refusal import PackageRefused
 from registry.project.project_files import ProjectFiles
 from registry.sources.offers import Offers
 

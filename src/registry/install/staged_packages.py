@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from registry.config.settings import Settings
-from registry.domain.file_names import shown
+from registry.domain.file_names import printable_name
 from registry.domain.hosts import is_loopback_host
 from registry.domain.origins import LocalOrigin, Origin
 from registry.errors import FieldError, RegistryError, forbidden, validation_error
 from registry.inspection import Inspector
 from registry.outbound import OutboundError
-from registry.packages import Package, PackageRefused
+from registry.packages.package import Package
+from registry.packages.refusal import PackageRefused
 from registry.runtime.atomic_files import sync_tree, temporary_path
 from registry.skill_folder import find_skill_folders
 from registry.sources.fetching import Fetched, Fetcher
@@ -116,5 +117,5 @@ def _hints(fetched: Path) -> Iterator[FieldError]:
     folders = [folder.relative_to(fetched).as_posix() for folder in find_skill_folders(fetched)]
     if folders:
         more = ", …" if len(folders) > _SHOWN_FOLDERS else ""
-        names = ", ".join(shown(folder) for folder in folders[:_SHOWN_FOLDERS])
+        names = ", ".join(printable_name(folder) for folder in folders[:_SHOWN_FOLDERS])
         yield FieldError("origin.subdir", f"must name one of the skills: {names}{more}")

@@ -8,7 +8,7 @@ from functools import partial
 import msgspec
 
 from registry.catalog.installs import InstallRecord, find_install, put_install
-from registry.catalog.store import Stored
+from registry.catalog.store import StoredSkill
 from registry.domain.models import timestamp, version_parts
 from registry.domain.origins import GitOrigin, LocalOrigin, Origin
 from registry.errors import FieldError, RegistryError, conflict, validation_error
@@ -16,7 +16,7 @@ from registry.install.parts import InstallParts
 from registry.install.schemas import Outcome, UpgradeBody, UpgradeData, UpgradeResult
 from registry.install.staged_packages import Staged
 from registry.outbound import OutboundError
-from registry.packages import Package
+from registry.packages.package import Package
 from registry.packages.update_diff import Footprint, update_findings
 from registry.skill_folder import replacing_skill_folder, tree_digest
 from registry.sources.fetching import Fetcher
@@ -59,7 +59,7 @@ class Upgrader:
         progress(len(selected), len(selected))
         return UpgradeData(upgraded=sum(result.outcome == "updated" for result in results), results=results)
 
-    def _selected(self, skill_id: str | None) -> list[Stored]:
+    def _selected(self, skill_id: str | None) -> list[StoredSkill]:
         installed = self._catalog.installed()
         if skill_id is None:
             return installed
@@ -67,7 +67,7 @@ class Upgrader:
             raise conflict(f"Skill '{skill_id}' is not installed")
         return [stored for stored in installed if stored.skill.id == skill_id]
 
-    def _result(self, stored: Stored, body: UpgradeBody, latest: dict[Origin, str]) -> UpgradeResult:
+    def _result(self, stored: StoredSkill, body: UpgradeBody, latest: dict[Origin, str]) -> UpgradeResult:
         result = UpgradeResult(id=stored.skill.id, outcome="error", resolved_version=stored.skill.version)
         install = find_install(self._catalog.database, str(stored.folder))
         try:
@@ -86,13 +86,13 @@ class Upgrader:
                 result.reason = f"it cannot be read or written: {error.strerror or type(error).__name__}"
         return result
 
-    def _is_changed_by_another(self, stored: Stored, install: InstallRecord | None) -> bool:
+    def _is_changed_by_another(self, stored: StoredSkill, install: InstallRecord | None) -> bool:
         """Return whether another upgrade of the folder is running, or has just ended."""
         current = find_install(self._catalog.database, str(stored.folder))
         return current != install or (current is not None and current.following is not None)
 
     def _upgrade(
-        self, stored: Stored, install: InstallRecord | None, body: UpgradeBody, latest: dict[Origin, str]
+        self, stored: StoredSkill, install: InstallRecord | None, body: UpgradeBody, latest: dict[Origin, str]
     ) -> tuple[Outcome, str]:
         install = self._changeable(stored, install, body.version)
         following = msgspec.structs.replace(install, origin=self._origin_now(install), following=None)
@@ -119,7 +119,7 @@ class Upgrader:
             cache[repository] = self._fetcher.latest(repository)
         return cache[repository]
 
-    def _changeable(self, stored: Stored, install: InstallRecord | None, version: str | None) -> InstallRecord:
+    def _changeable(self, stored: StoredSkill, install: InstallRecord | None, version: str | None) -> InstallRecord:
         """Return the install record of a skill. Raises _Immutable if the skill must not be changed."""
         if install is None:
             raise _Immutable("it was not installed by the registry")
@@ -149,7 +149,7 @@ class Upgrader:
             )
         return offer.listed.origin
 
-    def _replace(self, stored: Stored, install: InstallRecord, following: InstallRecord, staged: Staged) -> None:
+    def _replace(self, stored: StoredSkill, install: InstallRecord, following: InstallRecord, staged: Staged) -> None:
         """Replace a skill by a package. Raises _Immutable if the folder or its record was changed meanwhile."""
         package = staged.package
         folder = self._local.root / str(stored.folder)
@@ -172,8 +172,10 @@ class Upgrader:
                 raise _Immutable(_CHANGED_MEANWHILE)
             put_install(transaction, folder.name, following)
             undo.enter_context(replacing_skill_folder(package.folder, folder))
-            self._local.take(transaction, folder)
-            self._catalog.note_changes(transaction, current.key, package.version, [note.message for note in notes])
+            self._local.record_folder(transaction, folder)
+            self._catalog.set_version_changes(
+                transaction, current.key, package.version, [note.message for note in notes]
+            )
             self._parts.notify_accepted(transaction, stored.skill.id, package)
 
 
@@ -183,7 +185,7 @@ def _place(origin: Origin) -> tuple[str, str | None]:
     return str(kind), origin.path if isinstance(origin, LocalOrigin) else getattr(origin, "url", None)
 
 
-def _check_successor(package: Package, stored: Stored, version: str | None) -> None:
+def _check_successor(package: Package, stored: StoredSkill, version: str | None) -> None:
     """Raise CONFLICT if a package cannot replace the skill."""
     if package.name != stored.folder:
         raise conflict(f"the package at its origin now has the name '{package.name}'")

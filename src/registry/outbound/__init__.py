@@ -1,6 +1,6 @@
 """Outgoing requests: the guarded HTTP client, and git under the same rules."""
 
-from registry.domain.addresses import AddressPolicy, Endpoint, OutboundError, parse_url, shown
+from registry.domain.addresses import AddressPolicy, Endpoint, OutboundError, parse_url, redact_url
 from registry.outbound.client import FetchedResponse, OutboundClient, Validators, basic_authorization
 
 __all__ = [
@@ -12,5 +12,5 @@ __all__ = [
     "Validators",
     "basic_authorization",
     "parse_url",
-    "shown",
+    "redact_url",
 ]

@@ -11,7 +11,7 @@ import httpcore
 import httpx
 
 from registry import __version__
-from registry.domain.addresses import AddressPolicy, Endpoint, OutboundError, parse_url, shown
+from registry.domain.addresses import AddressPolicy, Endpoint, OutboundError, parse_url, redact_url
 from registry.outbound.connection import CheckedBackend, Deadline
 
 MAX_REDIRECTS = 5
@@ -105,13 +105,13 @@ class OutboundClient:
             if (next_target.host, next_target.port) != (target.host, target.port):
                 credentials = next_target.credentials
             target = next_target
-        raise OutboundError(f"{shown(url)} is redirected more than {MAX_REDIRECTS} times")
+        raise OutboundError(f"{redact_url(url)} is redirected more than {MAX_REDIRECTS} times")
 
     @contextmanager
     def _request(
         self, method: str, target: Endpoint, headers: _Headers, deadline: Deadline, body: bytes | None = None
     ) -> Iterator[httpcore.Response]:
-        name = shown(str(target.url))
+        name = redact_url(str(target.url))
         backend = CheckedBackend(self.policy, deadline)
         try:
             with (
@@ -151,15 +151,15 @@ def _redirect_target(target: Endpoint, location: str) -> Endpoint:
     try:
         next_target = parse_url(str(target.url.join(location)) if location else "")
     except (httpx.InvalidURL, ValueError):
-        raise OutboundError(f"{shown(str(target.url))} is redirected to an invalid URL") from None
+        raise OutboundError(f"{redact_url(str(target.url))} is redirected to an invalid URL") from None
     if target.url.scheme == "https" and next_target.url.scheme != "https":
-        raise OutboundError(f"{shown(str(target.url))} is redirected from https to http")
+        raise OutboundError(f"{redact_url(str(target.url))} is redirected from https to http")
     return next_target
 
 
 def _limited(opened: _Opened, limit: int) -> Iterator[bytes]:
     """Yield the body in chunks, and count their size, since the announced length may be wrong."""
-    name = shown(opened.url)
+    name = redact_url(opened.url)
     if opened.response.status != 200:
         raise OutboundError(f"{name} answers with status {opened.response.status}")
     if opened.header.get("content-encoding", "identity").lower() != "identity":

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from registry.domain.origins import GitOrigin, GitRef
-from registry.outbound import AddressPolicy, Endpoint, OutboundError, basic_authorization, parse_url, shown
+from registry.outbound import AddressPolicy, Endpoint, OutboundError, basic_authorization, parse_url, redact_url
 
 _MIN_VERSION = (2, 37)
 """The first release with `http.curloptResolve`, which pins the address."""
@@ -89,7 +89,7 @@ class Git:
         # `name^{}` is the commit that an annotated tag points at.
         commit = commits.get(f"{refspec}^{{}}") or commits.get(refspec)
         if not commit:
-            raise GitError(f"{shown(origin.url)} has no {refspec}")
+            raise GitError(f"{redact_url(origin.url)} has no {refspec}")
         return commit
 
     def fetch(self, origin: GitOrigin, into: Path) -> Checkout:
@@ -120,11 +120,11 @@ class Git:
         """Refuse too many or too large files before any is written, since packed they may be small."""
         sizes = [entry.split("\t", 1)[0].split()[-1] for entry in listing.split("\0") if entry]
         if not sizes:
-            raise GitError(f"{shown(origin.url)} has no folder {origin.subdir or '.'}")
+            raise GitError(f"{redact_url(origin.url)} has no folder {origin.subdir or '.'}")
         if len(sizes) > _MAX_FILES:
-            raise GitError(f"{shown(origin.url)} has more than {_MAX_FILES:,} files")
+            raise GitError(f"{redact_url(origin.url)} has more than {_MAX_FILES:,} files")
         if sum(int(size) for size in sizes if size.isdigit()) > self._limit:
-            raise GitError(f"the files of {shown(origin.url)} are larger than {self._limit:,} bytes")
+            raise GitError(f"the files of {redact_url(origin.url)} are larger than {self._limit:,} bytes")
 
     def _run(self, origin: GitOrigin, folder: Path) -> "GitRun":
         target = parse_url(origin.url)
@@ -179,7 +179,7 @@ class GitRun:
         self._folder = folder
         self._deadline = time.monotonic() + seconds
         self._limit = limit
-        self._name = shown(url)
+        self._name = redact_url(url)
 
     def __call__(self, *arguments: str, stdin: bytes = b"") -> str:
         """Run a command with this standard input and return its output. Raises GitError."""

@@ -13,12 +13,12 @@ import msgspec
 
 from registry.domain.findings import Finding
 from registry.domain.models import Author, Capability, Tag, Version, split_labels
-from registry.domain.validation import find_faults
+from registry.domain.validation import find_errors
 from registry.packages.refusal import PackageRefused, quality_warning, structure_error
 from registry.parsing.frontmatter import FrontMatterError, read
 from registry.parsing.toml_text import load_toml
 from registry.parsing.yaml_text import Value
-from registry.skill_folder.reading import PROJECT_FILE, Said
+from registry.skill_folder.reading import PROJECT_FILE, FieldSources
 from registry.skill_folder.tree import SKILL_FILE
 
 MAX_SKILL_FILE = 1024 * 1024
@@ -60,7 +60,7 @@ def parse_metadata(skill_file: bytes, project_file: bytes | None) -> ParsedMetad
     metadata = fields.get("metadata", {})
     faults = [] if isinstance(metadata, dict) else [_fault("metadata", "must be a mapping")]
     sources = (project, metadata if isinstance(metadata, dict) else {}, fields)
-    values = Said(sources)
+    values = FieldSources(sources)
     version = values.text("version") or _DEFAULT_VERSION
     description = _text(fields.get("description")).strip()
     full_name = _text(fields.get("name")) and (_text(project.get("id")) or _text(fields.get("name")))
@@ -68,14 +68,14 @@ def parse_metadata(skill_file: bytes, project_file: bytes | None) -> ParsedMetad
     faults += _name_faults(name, scope, full_name)
     faults += _description_faults(description)
     faults += _contradictions(*sources)
-    faults += [_fault("version", fault.message) for fault in find_faults(version, Version, "version")]
+    faults += [_fault("version", fault.message) for fault in find_errors(version, Version, "version")]
     if faults:
         raise PackageRefused(faults)
     warnings: list[Finding] = []
     return ParsedMetadata(
         name=name,
         scope=scope or None,
-        title=_line(Said((project, sources[1])).text("name"), "name", warnings) or name,
+        title=_line(FieldSources((project, sources[1])).text("name"), "name", warnings) or name,
         version=version,
         description=description,
         author=_line(values.text("author"), "author", warnings),
@@ -131,9 +131,9 @@ def _contradictions(
     description = _text(fields.get("description"))
     pairs = (
         ("name", _bare(_text(project.get("id"))), _bare(_text(fields.get("name"))), PROJECT_FILE),
-        ("version", _text(project.get("version")), Said((metadata, fields)).text("version"), PROJECT_FILE),
+        ("version", _text(project.get("version")), FieldSources((metadata, fields)).text("version"), PROJECT_FILE),
         ("description", _text(project.get("description")), description, PROJECT_FILE),
-        ("description", Said((metadata,)).text("description"), description, SKILL_FILE),
+        ("description", FieldSources((metadata,)).text("description"), description, SKILL_FILE),
     )
     return [
         _fault(field, "differs from the front matter", file)
@@ -180,7 +180,7 @@ def _description_warnings(description: str) -> list[Finding]:
 
 def _line(text: str, field: str, warnings: list[Finding]) -> str:
     """Return the text if it is one short line, else an empty text and a warning."""
-    if text and any(True for _ in find_faults(text, Author, field)):
+    if text and any(True for _ in find_errors(text, Author, field)):
         warnings.append(
             quality_warning("field-dropped", f"{field}: ignored because it is not one short line", SKILL_FILE)
         )
@@ -191,7 +191,7 @@ def _line(text: str, field: str, warnings: list[Finding]) -> str:
 def _labels(text: str, kind: Any, field: str, warnings: list[Finding]) -> list[str]:
     """Return the valid labels. A warning counts the others."""
     labels = split_labels(text)
-    valid = [label for label in labels if not any(True for _ in find_faults(label, kind, field))][:_MAX_LABELS]
+    valid = [label for label in labels if not any(True for _ in find_errors(label, kind, field))][:_MAX_LABELS]
     if len(valid) < len(labels):
         message = f"{field}: {len(labels) - len(valid)} invalid labels ignored"
         warnings.append(quality_warning("field-dropped", message, SKILL_FILE))

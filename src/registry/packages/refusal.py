@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from registry.domain.file_names import shown
+from registry.domain.file_names import printable_name
 from registry.domain.findings import Finding
 
 
@@ -43,6 +43,6 @@ def _shown(name: str | None) -> str | None:
     """Return a name for display: shortened, without characters that are invalid in a terminal or in JSON."""
     if name is None:
         return None
-    name = shown(name)
+    name = printable_name(name)
     plain = "".join(character if character.isprintable() else "\ufffd" for character in name[:200])
     return plain + ("…" if len(name) > 200 else "")

@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from registry.domain.file_names import shown
+from registry.domain.file_names import printable_name
 from registry.domain.findings import Finding
 from registry.skill_folder import list_files
 
@@ -71,5 +71,5 @@ def _urls(path: Path) -> Iterable[str]:
 
 
 def _finding(rule: str, path: str | None, message: str) -> Finding:
-    file = shown(path) if path else None
+    file = printable_name(path) if path else None
     return Finding(kind="quality_warning", severity="none", rule=rule, file=file, message=message)

@@ -13,6 +13,9 @@ from registry.parsing.yaml_text import Node, Value, YamlEntry, YamlError, parse
 MAX_BLOCK = 16 * 1024
 """Bytes of front matter that are read, the fences not counted."""
 
+_MAX_RECOVERED = 500
+"""Fields that are read line by line from front matter that is not YAML; each is a YAML document of its own."""
+
 _BOM = "\ufeff"
 _OPENING = re.compile(r"---[ \t]*\r?\n")
 _CLOSING = re.compile(r"^---[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
@@ -173,6 +176,9 @@ def _entries(text: str, start: int, end: int) -> _Found:
     blank_before = prose = False
     lines = _lines(text, start, end)
     for number, (at, line) in enumerate(lines):
+        if len(chunks) == _MAX_RECOVERED and _KEY.match(line):
+            skipped += sum(bool(rest.strip()) for _, rest in lines[number:])
+            break
         blank = not line.strip()
         if _KEY.match(line):
             chunks.append((at, at + len(line)))

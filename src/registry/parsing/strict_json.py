@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
-from registry.domain.validation import ROOT, dotted, find_faults
+from registry.domain.validation import MAX_NAME, ROOT, dotted, find_errors
 from registry.errors import FieldError, RegistryError, validation_error
 
 _T = TypeVar("_T")
@@ -22,9 +22,12 @@ _T = TypeVar("_T")
 MAX_DEPTH = 32
 MAX_INTEGER = 2**53
 
+MAX_VALUES = 5_000
+"""Values in one text, those within others counted; each costs microseconds, and no body needs as many."""
+
+_SEPARATORS = (b",", b"[", b"{")
 _FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-_NAME_LENGTH = 100
 _TOO_DEEP = f"is nested more than {MAX_DEPTH} levels deep"
 
 
@@ -33,7 +36,7 @@ def decode(body: bytes, kind: type[_T]) -> _T:
 
     Refused are duplicate keys, invalid UTF-8 and Unicode, control characters (tab and line breaks only where
     the type allows several lines), integers outside 0..2^53, numbers that are not finite, and nesting deeper
-    than `MAX_DEPTH`.
+    than `MAX_DEPTH`, and more than `MAX_VALUES` values.
 
     Raises:
         RegistryError: VALIDATION_ERROR with every fault there is.
@@ -51,7 +54,7 @@ def decode(body: bytes, kind: type[_T]) -> _T:
             return msgspec.convert(value, kind)
     for one in dict.fromkeys((rules_of(value, kind), kind)):
         named = {fault.field for fault in faults}
-        faults.extend(fault for fault in find_faults(value, one) if fault.field not in named)
+        faults.extend(fault for fault in find_errors(value, one) if fault.field not in named)
     if faults:
         raise validation_error(*faults)
     return msgspec.convert(value, kind)
@@ -71,6 +74,8 @@ def _parse(body: bytes, faults: list[FieldError]) -> Any:
             faults.extend(FieldError(_shown(key), "is there more than once") for key in counts if counts[key] > 1)
         return value
 
+    if _has_too_many_values(body):
+        raise _unreadable(f"has more than {MAX_VALUES:,} values")
     try:
         text = body.decode("utf-8")
         return json.loads(text, object_pairs_hook=unique, parse_int=_integer, parse_constant=_not_a_number)
@@ -91,11 +96,7 @@ def _unfit(value: Any, field: str, depth: int) -> Iterator[FieldError]:
         if depth == 0:
             yield FieldError(field, _TOO_DEEP)
             return
-        for name, item in _items(value, field):
-            if _FORBIDDEN.search(name):
-                yield FieldError(_shown(name), "is a key with control characters or broken Unicode")
-            else:
-                yield from _unfit(item, name, depth - 1)
+        yield from _unfit_within(value, field, depth - 1)
     elif isinstance(value, int) and not 0 <= value <= MAX_INTEGER:
         yield FieldError(field, f"must be a whole number from 0 to {MAX_INTEGER}")
     elif isinstance(value, float) and not math.isfinite(value):
@@ -115,10 +116,23 @@ def _encodable(value: Any, depth: int) -> Any:
     return {_SURROGATE.sub("\ufffd", key): _encodable(item, depth - 1) for key, item in value.items()}
 
 
-def _items(value: dict[str, Any] | list[Any], field: str) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
-        return ((dotted(field, key), item) for key, item in value.items())
-    return ((f"{field}[{place}]", item) for place, item in enumerate(value))
+def _unfit_within(value: dict[str, Any] | list[Any], field: str, depth: int) -> Iterator[FieldError]:
+    if isinstance(value, list):
+        for place, item in enumerate(value):
+            yield from _unfit(item, f"{field}[{place}]", depth)
+        return
+    for key, item in value.items():
+        if _FORBIDDEN.search(key):
+            yield FieldError(_shown(dotted(field, key)), "is a key with control characters or broken Unicode")
+        else:
+            yield from _unfit(item, dotted(field, key), depth)
+
+
+def _has_too_many_values(body: bytes) -> bool:
+    if sum(map(body.count, _SEPARATORS)) < MAX_VALUES:
+        return False
+    outside_strings = b"".join(body.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2])
+    return sum(map(outside_strings.count, _SEPARATORS)) >= MAX_VALUES
 
 
 def _integer(digits: str) -> int:
@@ -135,4 +149,4 @@ def _unreadable(message: str) -> RegistryError:
 
 
 def _shown(name: str) -> str:
-    return _FORBIDDEN.sub("\ufffd", name)[:_NAME_LENGTH]
+    return _FORBIDDEN.sub("\ufffd", name[:MAX_NAME])

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 _MAX_DOTS = 100
+_MAX_MESSAGE = 200
 
 
 def load_toml(data: bytes, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
@@ -24,9 +25,18 @@ def load_toml(data: bytes, parse_float: Callable[[str], Any] = float) -> dict[st
         return tomllib.loads(text, parse_float=parse_float)
     except tomllib.TOMLDecodeError as error:
         place = f"(at line {_line(data, len(data))}, the end of the file)"
-        raise ValueError(f"is not TOML: {str(error).replace('(at end of document)', place)}") from None
+        raise ValueError(f"is not TOML: {_shortened(str(error).replace('(at end of document)', place))}") from None
+    except ValueError:  # of int(), whose message tells of Python
+        raise ValueError("has a number of too many digits") from None
     except RecursionError:
         raise ValueError("is nested too deep") from None
+
+
+def _shortened(message: str) -> str:
+    """Return a message that quotes a key, which may be as long as the file, with its beginning and end."""
+    return (
+        message if len(message) <= _MAX_MESSAGE else f"{message[: _MAX_MESSAGE // 2]}…{message[-_MAX_MESSAGE // 2 :]}"
+    )
 
 
 def _line(data: bytes, end: int) -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from registry.catalog.installs import find_install
-from registry.catalog.store import Catalog, Stored
+from registry.catalog.store import Catalog, StoredSkill
 from registry.domain.origins import LocalOrigin
 from registry.project.lock_file import LockedSkill, LockFileError
 from registry.project.manifest import Manifest
@@ -26,7 +26,7 @@ def locked_skills(
 
 
 def locked_skill(
-    catalog: Catalog, stored: Stored, skills_dir: Path, manifest: Manifest | None, previous: Iterable[LockedSkill]
+    catalog: Catalog, stored: StoredSkill, skills_dir: Path, manifest: Manifest | None, previous: Iterable[LockedSkill]
 ) -> LockedSkill:
     """Return the lock entry of one installed skill in its current state.
 
@@ -46,7 +46,7 @@ def locked_skill(
     return msgspec.structs.replace(entry, origin=origin, commit=commit)
 
 
-def _locked(stored: Stored, skills_dir: Path) -> LockedSkill:
+def _locked(stored: StoredSkill, skills_dir: Path) -> LockedSkill:
     path = str(stored.folder)
     try:
         read = read_skill_folder(skills_dir / path)

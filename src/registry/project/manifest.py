@@ -22,7 +22,7 @@ from msgspec import Meta, field
 
 from registry.domain.models import Groups, SkillId, Version
 from registry.domain.origins import Origin
-from registry.domain.validation import find_faults
+from registry.domain.validation import find_errors
 from registry.errors import FieldError, validation_error
 from registry.parsing.toml_text import load_toml
 
@@ -94,7 +94,7 @@ def parse_manifest(data: bytes, name: str) -> Manifest:
     Raises VALIDATION_ERROR, with the line if it is not TOML, or with every fault.
     """
     table = parse_toml(data, name)
-    if faults := [*find_faults(table, _Document), *_bad_ids(table)]:
+    if faults := [*find_errors(table, _Document), *_bad_ids(table)]:
         first = f"{name}: {faults[0].field}: {faults[0].message}"
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
         raise validation_error(*faults, message=first + more)
@@ -116,7 +116,7 @@ def parse_toml(data: bytes, name: str, parse_float: Callable[[str], Any] = float
 def _bad_ids(table: dict[str, Any]) -> list[FieldError]:
     dependencies = table.get("dependencies")
     keys = dependencies if isinstance(dependencies, dict) else {}
-    return [fault for key in keys for fault in find_faults(key, SkillId, f"dependencies.{key[:_SHOWN_CHARACTERS]}")]
+    return [fault for key in keys for fault in find_errors(key, SkillId, f"dependencies.{key[:_SHOWN_CHARACTERS]}")]
 
 
 def _normalized(value: str | Dependency) -> Dependency:

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from registry.domain.file_names import shown
+from registry.domain.file_names import printable_name
 from registry.project.lock_file import LockedSkill
 from registry.skill_folder import find_skill_folders, tree_digest
 
@@ -23,7 +23,7 @@ def differences(locked: Sequence[LockedSkill], skills_dir: Path) -> list[Differe
     """Return the differences of the skills directory from the lock, in order of path."""
     folders = {folder.relative_to(skills_dir).as_posix() for folder in find_skill_folders(skills_dir)}
     added = [
-        Difference(path=shown(path), kind="added", message="the lock has no entry for this skill")
+        Difference(path=printable_name(path), kind="added", message="the lock has no entry for this skill")
         for path in folders - {skill.path for skill in locked}
     ]
     return sorted([*added, *_differing(locked, skills_dir)], key=lambda difference: difference.path)

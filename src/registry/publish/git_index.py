@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from registry.outbound import parse_url
 from registry.outbound.git import SAFE_CONFIG, GitError, GitRun, authorization_config
-from registry.publish.index_lines import merged
+from registry.publish.index_lines import SkippedLine, merged
 from registry.runtime.atomic_files import TEMPORARY_PREFIX, temporary_path
 
 _log = logging.getLogger("registry.publish")
@@ -23,6 +23,10 @@ PUSHES = 5
 
 _VOLUME_FOLDER = "lost+found"
 """A folder that some file systems create in their root."""
+
+_MAX_FILE_BYTES = 8 << 20
+_WARNINGS = 20
+"""The maximum number of warnings about single lines of one file."""
 
 _WRITE_CONFIG: Mapping[str, str] = {
     **SAFE_CONFIG,
@@ -240,7 +244,8 @@ class GitIndex:
         commits = []
         for path, (message, lines) in files.items():
             before = self._content(path)
-            after = merged(lines, before)
+            after, skipped = merged(path, lines, before)
+            _warn(path, skipped)
             if after != before:
                 commits.append(_Commit(message, {path: after}))
         if commits and attached:
@@ -249,7 +254,10 @@ class GitIndex:
 
     def _content(self, path: str) -> bytes:
         file = self._folder / path
-        return file.read_bytes() if file.is_file() else b""
+        if not file.is_file():
+            return b""
+        with file.open("rb") as opened:
+            return opened.read(_MAX_FILE_BYTES)
 
     def _stream(self, commits: Sequence["_Commit"], tip: str | None) -> bytes:
         """Return the commits as input of `git fast-import`: one process handles all of them."""
@@ -267,6 +275,13 @@ class GitIndex:
 def _clean(run: GitRun) -> None:
     """Remove uncommitted files, which would otherwise count as files of the remote branch."""
     run("clean", "--quiet", "-ffdx", f"--exclude={_VOLUME_FOLDER}")
+
+
+def _warn(path: str, skipped: Sequence[SkippedLine]) -> None:
+    for line in skipped[:_WARNINGS]:
+        _log.warning("line %d of %s in the registry index was skipped: %s", line.number, path, line.reason)
+    if len(skipped) > _WARNINGS:
+        _log.warning("%d more lines of %s in the registry index were skipped", len(skipped) - _WARNINGS, path)
 
 
 class _Commit(NamedTuple):

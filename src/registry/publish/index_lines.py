@@ -1,12 +1,20 @@
 """The lines of an index file: one JSON object per version, oldest first (contract, section 6, *Index*)."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from registry.catalog.store import Catalog
-from registry.domain.models import Skill, SkillVersion
+from registry.domain.models import Skill, SkillVersion, Version, version_parts
+from registry.errors import FieldError, RegistryError, validation_error
+from registry.parsing.strict_json import decode
 from registry.publish.published import PublishedVersion
+
+MAX_LINE_BYTES = 16 << 10
+"""The maximum size of a line in a shared index, far more than the metadata of one version needs."""
+
+MAX_LINES = 10_000
+"""The maximum number of lines that are read from one file of a shared index."""
 
 
 class IndexMetadata(msgspec.Struct, kw_only=True):
@@ -94,21 +102,61 @@ def ndjson(lines: list[IndexLine]) -> bytes:
     return b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
 
 
-def merged(ours: bytes, theirs: bytes) -> bytes:
-    """Return our lines merged with their lines of other versions, oldest first.
+class SkippedLine(NamedTuple):
+    """A line of an index file that was not copied: its number, from 1, and the reason."""
+
+    number: int
+    reason: str
+
+
+class MergedFile(NamedTuple):
+    """An index file, and the lines that were skipped."""
+
+    content: bytes
+    skipped: list[SkippedLine]
+
+
+class SharedLine(msgspec.Struct, kw_only=True):
+    """The validated fields of a line of untrusted origin."""
+
+    name: str
+    vers: Version
+    download_url: str | None = None
+
+
+def merged(skill_id: str, ours: bytes, theirs: bytes) -> MergedFile:
+    """Return the index file of a skill: our lines merged with their lines of other versions, oldest first.
 
     Another registry may publish to the same index. Invalid lines of theirs are skipped.
     """
-    known = dict(_by_version(theirs)) | dict(_by_version(ours))
-    return b"".join(known[key] for key in sorted(known))
+    lines, skipped = read_lines(skill_id, theirs)
+    known = {version_parts(line.vers): raw for line, raw in lines}
+    known |= {version_parts(msgspec.json.decode(raw, type=SharedLine).vers): raw for raw in ours.splitlines()}
+    return MergedFile(b"".join(known[key] + b"\n" for key in sorted(known)), skipped)
 
 
-def _by_version(text: bytes) -> list[tuple[tuple[int, ...], bytes]]:
-    lines = []
-    for line in text.splitlines():
-        try:
-            version = msgspec.json.decode(line, type=dict[str, Any])["vers"]
-            lines.append((tuple(int(part) for part in str(version).split(".")), line + b"\n"))
-        except (msgspec.DecodeError, ValueError, KeyError):
+def read_lines(skill_id: str, text: bytes) -> tuple[list[tuple[SharedLine, bytes]], list[SkippedLine]]:
+    """Return the valid lines of a file of the shared index, each with its bytes, and the skipped lines."""
+    lines: list[tuple[SharedLine, bytes]] = []
+    skipped: list[SkippedLine] = []
+    raws = text.split(b"\n", MAX_LINES)
+    for number, raw in enumerate(raws[:MAX_LINES], start=1):
+        if not raw.strip():
             continue
-    return lines
+        try:
+            lines.append((_shared_line(skill_id, raw), raw))
+        except RegistryError as error:
+            skipped.append(SkippedLine(number, error.message))
+    if raws[MAX_LINES:] and raws[MAX_LINES].strip():
+        skipped.append(SkippedLine(MAX_LINES + 1, f"only the first {MAX_LINES:,} lines are read"))
+    return lines, skipped
+
+
+def _shared_line(skill_id: str, raw: bytes) -> SharedLine:
+    """Return the validated fields of a line. Raises VALIDATION_ERROR if it is not a version of the skill."""
+    if len(raw) > MAX_LINE_BYTES:
+        raise validation_error(FieldError("line", f"is longer than {MAX_LINE_BYTES:,} bytes"))
+    line = decode(raw, SharedLine)
+    if line.name != skill_id:
+        raise validation_error(FieldError("name", f"is {line.name[:100]!r}, not {skill_id!r}"))
+    return line

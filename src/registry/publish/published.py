@@ -229,7 +229,7 @@ class PublishedVersions:
         skill = _skill(active[0], enabled=stored is None or stored.skill.enabled)
         saved = self._catalog.save(transaction, skill, read(active[0].skill_file).body)
         key = stored.key if stored is not None else self._key(transaction, saved.id)
-        self._catalog.note_changes(transaction, key, active[0].version, _changes(active[0]))
+        self._catalog.set_version_changes(transaction, key, active[0].version, _changes(active[0]))
         for older in active[1:]:
             self._catalog.add_version(transaction, key, older.version, older.record.description, _changes(older))
 

@@ -19,7 +19,7 @@ from registry.errors import RegistryError, conflict, forbidden, service_unavaila
 from registry.events.webhooks import Checked
 from registry.findings.engine import skill_findings
 from registry.inspection import Inspector, NotScanned
-from registry.packages import PackageLimits
+from registry.packages.limits import PackageLimits
 from registry.publish.git_index import AttachedFile, GitIndex
 from registry.publish.index_files import IndexFiles
 from registry.publish.index_pusher import IndexPusher

@@ -4,8 +4,8 @@ from collections.abc import Collection
 from contextlib import ExitStack
 from pathlib import Path
 
-from registry.catalog.skill_changes import sent_changes, with_sent
-from registry.catalog.store import Catalog, Stored
+from registry.catalog.skill_changes import sent_changes, with_fields
+from registry.catalog.store import Catalog, StoredSkill
 from registry.db import Transaction
 from registry.domain.models import Skill, SkillChanges
 from registry.errors import conflict, not_found
@@ -27,7 +27,7 @@ class PublishedSkills:
             raise conflict(f"Skill '{skill_id}' is published: publish a new version to change it")
         with self._catalog.database.write() as transaction:
             stored = self._catalog.get_for_update(transaction, skill_id, etags)
-            return self._catalog.save(transaction, with_sent(stored.skill, sent), self._catalog.body(skill_id))
+            return self._catalog.save(transaction, with_fields(stored.skill, sent), self._catalog.body(skill_id))
 
     def delete(self, skill_id: str, etags: Collection[str] | None) -> None:
         """Yank every version. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED."""
@@ -35,7 +35,7 @@ class PublishedSkills:
             self._catalog.get_for_update(transaction, skill_id, etags)
         self._published.set_state(skill_id, None, "yanked")
 
-    def set_version(self, transaction: Transaction, undo: ExitStack, stored: Stored, version: str) -> None:
+    def set_version(self, transaction: Transaction, undo: ExitStack, stored: StoredSkill, version: str) -> None:
         """Raise CONFLICT: versions of a published skill come from packages only."""
         raise conflict(f"Skill '{stored.skill.id}' is published: publish a package to add a version")
 

@@ -12,7 +12,9 @@ from registry.db import Transaction
 from registry.domain.models import RESERVED_IDS, timestamp
 from registry.domain.roles import Principal, includes
 from registry.errors import FieldError, conflict, forbidden, validation_error
-from registry.packages import PackageLimits, PackageRefused, Peek, peek
+from registry.packages.limits import PackageLimits
+from registry.packages.package import Peek, peek
+from registry.packages.refusal import PackageRefused
 from registry.publish.jobs import Job, Jobs
 from registry.publish.published import PublishedVersions
 from registry.publish.spool import UNPACKED_PREFIX, Spool

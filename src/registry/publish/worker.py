@@ -17,8 +17,8 @@ from registry.config import groups
 from registry.db import ChangeBatch, DatabaseError
 from registry.domain.findings import Finding
 from registry.inspection import InspectedPackage, InspectionStopped, Inspector
-from registry.packages import PackageLimits, PackageRefused
-from registry.packages.refusal import security_issue, structure_error
+from registry.packages.limits import PackageLimits
+from registry.packages.refusal import PackageRefused, security_issue, structure_error
 from registry.publish.jobs import Job, JobFinding, Jobs
 from registry.publish.published import PublishedRecord, PublishedVersion, PublishedVersions
 from registry.publish.spool import UNPACKED_PREFIX, PackageLost, Spool

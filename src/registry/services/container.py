@@ -21,7 +21,7 @@ from registry.events.webhooks import WebhookSender
 from registry.indexing.active_space import ActiveSpace
 from registry.indexing.engine_factory import create_engine
 from registry.indexing.reindex import Reindexing
-from registry.indexing.snapshots import SnapshotPublisher, fetched_snapshots
+from registry.indexing.snapshots import SnapshotPublisher, fetch_snapshots
 from registry.inspection import Inspector
 from registry.install.installer import Installer
 from registry.install.parts import InstallParts
@@ -95,7 +95,7 @@ class Services:
         spaces = ActiveSpace(self.database, settings)
         self._embedder = spaces.embedder
         indexes = _index_folder(settings.data_dir, worker)
-        self._snapshots = fetched_snapshots(settings, self.database, self.documents, indexes)
+        self._snapshots = fetch_snapshots(settings, self.database, self.documents, indexes)
         self.engine, self._close_engine = create_engine(
             settings, self.database, self.documents, spaces, indexes, indexing=worker == 0
         )

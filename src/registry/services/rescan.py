@@ -10,7 +10,7 @@ from registry.catalog.record_skills import RecordSkills
 from registry.db import CommitHooks
 from registry.errors import RegistryError
 from registry.inspection import InspectionStopped, Inspector
-from registry.packages import PackageRefused
+from registry.packages.refusal import PackageRefused
 from registry.publish.service import Publishing
 from registry.runtime.periodic_worker import PeriodicWorker
 
@@ -73,12 +73,12 @@ class Rescan:
 
     def _renew_records(self) -> int:
         """Renew a batch of records and return their number."""
-        stale = self._records.looked_into_by_others(self._last_record, _BATCH)
+        stale = self._records.stale_ids(self._last_record, _BATCH)
         for skill_id in stale:
             if self._thread.is_stopped:
                 break
             self._yield_to_foreground()
-            self._records.look_again(skill_id, self._inspector)
+            self._records.rescan(skill_id, self._inspector)
             self._last_record = skill_id
         return len(stale)
 

@@ -9,7 +9,7 @@ import msgspec
 
 from registry.catalog.installs import SHADOWED
 from registry.domain.api import API
-from registry.domain.file_names import shown
+from registry.domain.file_names import printable_name
 from registry.domain.findings import RISKS
 from registry.errors import service_unavailable
 from registry.services.container import Services
@@ -118,7 +118,7 @@ def resolve_skills(services: Services, body: ResolveBody) -> ResolveData:
             content=texts.get(hit.key),
         )
         if skill.installed:
-            resolved.skill_md_path = shown(str(services.local.root / (skill.skill_file or "")))
+            resolved.skill_md_path = printable_name(str(services.local.root / (skill.skill_file or "")))
         elif (listed := services.sources.advertised(hit.key)) is None:
             resolved.download_url = f"{API}/skills/{hit.id}/content"
         else:

@@ -1,4 +1,4 @@
-"""Skills as folders on disk: finding, reading, naming and writing them."""
+"""Skill folders on disk: discovery, reading, ids and atomic writes."""
 
 from registry.skill_folder.ids import qualified_id, suggest_id
 from registry.skill_folder.placing import placing_skill_folder, replacing_skill_folder

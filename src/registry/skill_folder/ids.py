@@ -1,4 +1,4 @@
-"""Ids for skills found on disk: made of the folder's name, qualified by the folder above where two are alike."""
+"""Ids for skill folders: the folder's name, qualified by the name of a parent folder if two are equal."""
 
 import hashlib
 import os
@@ -9,17 +9,17 @@ from pathlib import Path
 from registry.skill_folder.reading import SkillFolder
 
 _ID = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
-_UNFIT = re.compile(r"[^a-z0-9_-]+")
-_LONGEST = 64
+_INVALID = re.compile(r"[^a-z0-9_-]+")
+_MAX_LENGTH = 64
 _CONTAINERS = frozenset({"skills", "skill", "plugins", "plugin", "src", "packages", "agents", "examples"})
-"""Folders that hold skills without saying whose they are; a name with a leading dot says as little."""
+"""Names of folders that contain skills but do not identify their owner, as do names with a leading dot."""
 
 
 def suggest_id(folder: Path, root: Path, skill: SkillFolder) -> str:
-    """Return an id of 1 to 64 of a-z, 0-9, `-` and `_`, beginning and ending with a letter or digit.
+    """Return an id of 1 to 64 characters of a-z, 0-9, `-` and `_`, with a letter or digit at both ends.
 
-    It is the folder's name where that fits, else what of it fits, else of the skill's name, else `skill-` and eight
-    hexadecimal digits of the path below `root`.
+    The id is the folder's name if it is valid, else a slug of that name, else a slug of the skill's name, else `skill-`
+    and eight hexadecimal digits of a hash of the path below `root`.
     """
     name = folder.name.lower()
     if _ID.fullmatch(name):
@@ -28,20 +28,21 @@ def suggest_id(folder: Path, root: Path, skill: SkillFolder) -> str:
 
 
 def qualified_id(folder: Path, root: Path, skill_id: str) -> str:
-    """Return the id with what tells it from its like: `owner/id`, by the nearest folder above that names one.
+    """Return the id as `owner/id`. The owner is the nearest parent folder that identifies one.
 
-    Folders such as `skills` name nobody. With none left it is the id and eight digits of the path below `root`.
+    Folders such as `skills` do not identify an owner. Without an owner the result is the id and eight hexadecimal
+    digits of a hash of the path below `root`.
     """
     for parent in folder.relative_to(root).parents:
         owner = _slug(parent.name.lower())
         if owner and parent.name.lower() not in _CONTAINERS and not parent.name.startswith("."):
             return f"{owner}/{skill_id}"
-    return f"{skill_id[: _LONGEST - 9]}-{_path_hash(folder, root)}"
+    return f"{skill_id[: _MAX_LENGTH - 9]}-{_path_hash(folder, root)}"
 
 
 def _slug(name: str) -> str:
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
-    return _UNFIT.sub("-", plain).strip("-_")[:_LONGEST].rstrip("-_")
+    return _INVALID.sub("-", plain).strip("-_")[:_MAX_LENGTH].rstrip("-_")
 
 
 def _path_hash(folder: Path, root: Path) -> str:

@@ -1,6 +1,6 @@
-"""Whole skill folders put in place of nothing, or of an older one, so that a crash leaves the one or the other.
+"""Moves whole skill folders into place, atomically: a crash leaves the old state or the new one.
 
-What is staged must last already (`atomic_files.sync_tree`): only the moves happen here, while others wait.
+The staged folder must be durable already (`atomic_files.sync_tree`), because other writers wait during the move.
 """
 
 import os
@@ -12,17 +12,17 @@ from pathlib import Path
 from registry.runtime.atomic_files import TEMPORARY_PREFIX, sync_folder
 
 REPLACED_PREFIX = f"{TEMPORARY_PREFIX}replaced-"
-"""How the name of a folder begins whose place a newer one is taking; its own name follows."""
+"""The prefix of the temporary name of a folder that is being replaced; its own name follows."""
 
 
 @contextmanager
 def placing_skill_folder(staged: Path, folder: Path) -> Iterator[None]:
     """Move `staged`, a folder or a link, to `folder` in the same file system; move it back when the block fails.
 
-    Raises FileExistsError when something of that name is there, OSError.
+    Raises FileExistsError if `folder` exists, OSError.
     """
     if os.path.lexists(folder):
-        raise FileExistsError(f"the folder '{folder.name}' exists")
+        raise FileExistsError(f"the folder '{folder.name}' already exists")
     staged.rename(folder)
     sync_folder(folder.parent)
     try:
@@ -34,9 +34,9 @@ def placing_skill_folder(staged: Path, folder: Path) -> Iterator[None]:
 
 @contextmanager
 def replacing_skill_folder(staged: Path, folder: Path) -> Iterator[None]:
-    """Put `staged` in the place of `folder`; put the old one back when the block fails.
+    """Replace `folder` by `staged`; restore the old folder when the block fails.
 
-    A crash between the two moves is set right by `restore_replaced`. Raises OSError.
+    `restore_replaced` repairs a crash between the two moves. Raises OSError.
     """
     old = folder.with_name(f"{REPLACED_PREFIX}{folder.name}")
     shutil.rmtree(old, ignore_errors=True)
@@ -52,11 +52,11 @@ def replacing_skill_folder(staged: Path, folder: Path) -> Iterator[None]:
     except BaseException:
         old.rename(folder)
         raise
-    shutil.rmtree(old, ignore_errors=True)  # what stays goes with the leftovers
+    shutil.rmtree(old, ignore_errors=True)  # `remove_leftovers` removes the rest
 
 
 def restore_replaced(root: Path) -> None:
-    """Put back each folder below `root` that a crash has left out of its place, with nothing in it."""
+    """Move back each folder in `root` that a crash has left under its temporary name without a replacement."""
     for old in root.glob(f"{REPLACED_PREFIX}*"):
         folder = old.with_name(old.name.removeprefix(REPLACED_PREFIX))
         if not os.path.lexists(folder):

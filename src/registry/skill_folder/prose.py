@@ -1,8 +1,8 @@
-"""Plain words out of Markdown: what a SKILL.md without a description says of itself."""
+"""Extracts plain text from Markdown, as the description of a SKILL.md that has none."""
 
 import re
 
-_LINES_READ = 200
+_MAX_LINES = 200
 _FENCE = re.compile(r"[ \t]{0,3}(?:```|~~~)")
 _HEADING = re.compile(r"#{1,6}[ \t]+")
 _NOT_PROSE = re.compile(r"(?:\||<|!\[|\[!\[|---|===|\*\*\*|___|#!)")
@@ -14,14 +14,14 @@ _EMPHASIS = re.compile(r"\*{1,3}|`+|(?<!\w)_{1,2}(?=\w)|(?<=\w)_{1,2}(?!\w)")
 
 
 def first_paragraph(markdown: str) -> str:
-    """Return the first paragraph that is prose, without its markup; without one the first list or heading."""
+    """Return the first paragraph of prose without markup; if there is none, the first list or heading."""
     heading = ""
-    listed: list[str] = []
+    items: list[str] = []
     paragraph: list[str] = []
     for line in _outside_code(markdown):
         stripped = line.strip().lstrip("> ")
         if _LIST_ITEM.match(stripped) and not paragraph:
-            listed.append(_LIST_ITEM.sub("", stripped, count=1))
+            items.append(_LIST_ITEM.sub("", stripped, count=1))
         elif _HEADING.match(stripped):
             heading = heading or _HEADING.sub("", stripped)
             if paragraph:
@@ -30,13 +30,13 @@ def first_paragraph(markdown: str) -> str:
             paragraph.append(_LABEL.sub("", stripped, count=1) if _LABEL.match(stripped) else stripped)
         elif paragraph:
             break
-    return _plain(" ".join(paragraph) or "; ".join(listed[:5]) or heading)
+    return _plain(" ".join(paragraph) or "; ".join(items[:5]) or heading)
 
 
 def _outside_code(markdown: str) -> list[str]:
     lines = []
     in_code = False
-    for line in markdown.split("\n", _LINES_READ)[:_LINES_READ]:
+    for line in markdown.split("\n", _MAX_LINES)[:_MAX_LINES]:
         if _FENCE.match(line):
             in_code = not in_code
         elif not in_code:

@@ -1,4 +1,4 @@
-"""One skill folder read into a record: what its SKILL.md and, if there is one, its skill-project.toml say."""
+"""Reads the metadata and body of a skill folder from its SKILL.md and its optional skill-project.toml."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from registry.domain.file_names import is_text, shown
+from registry.domain.file_names import is_text, printable_name
 from registry.domain.models import split_labels
 from registry.parsing.frontmatter import read
 from registry.parsing.toml_text import load_toml
@@ -32,7 +32,7 @@ _TOOL = re.compile(r"[^\s,()]+(?:\([^()]*\))?")
 
 
 class UnreadableSkill(Exception):
-    """Nothing useful can be read of a skill folder; `reason` says why, without naming a place on this machine."""
+    """A skill folder cannot be read. `reason` is the message for users, without a path of this machine."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(f"{path}: {reason}")
@@ -41,9 +41,10 @@ class UnreadableSkill(Exception):
 
 
 class SkillFolder(msgspec.Struct, kw_only=True, frozen=True):
-    """What a skill folder says about its skill. `digest` is `tree_digest`'s, None where a file cannot be read.
+    """The metadata and body of a skill folder.
 
-    `name` may hold bidirectional and zero-width characters, which a page must mark; a warning tells of them.
+    `digest` is the `tree_digest`; None if a file cannot be read. `name` may contain bidirectional and zero-width
+    characters, which a page must mark; `warnings` mentions them.
     """
 
     name: str
@@ -66,10 +67,10 @@ class SkillFolder(msgspec.Struct, kw_only=True, frozen=True):
 
 
 def read_skill_folder(folder: Path) -> SkillFolder:
-    """Read a skill leniently; what had to be guessed, dropped or repaired is told in the warnings.
+    """Read a skill leniently. The warnings mention what was guessed, dropped or repaired.
 
-    A field is taken from skill-project.toml, else from `metadata`, else from the front matter, else a default.
-    Raises UnreadableSkill, and FileNotFoundError where there is no SKILL.md (any more).
+    The value of a field comes from skill-project.toml, else from `metadata`, else from the front matter, else it is the
+    default. Raises UnreadableSkill, and FileNotFoundError if there is no SKILL.md.
     """
     text, warnings = _text(folder)
     warnings += _name_warnings(folder)
@@ -77,22 +78,22 @@ def read_skill_folder(folder: Path) -> SkillFolder:
     warnings += document.warnings
     fields = _without_controls(document.fields)
     metadata = _metadata(fields, warnings)
-    said = Said((project_metadata(folder, warnings), metadata, fields))
-    name = " ".join(said.text("name").split())
+    sources = FieldSources((project_metadata(folder, warnings), metadata, fields))
+    name = " ".join(sources.text("name").split())
     return SkillFolder(
         name=_checked_name(name, folder, warnings),
-        description=_description(said, document.body, warnings),
-        version=_version(said.text("version"), warnings),
-        author=said.text("author"),
-        license=said.text("license") or None,
-        compatibility=said.text("compatibility") or None,
-        allowed_tools=_TOOL.findall(said.text("allowed-tools")),
-        tags=split_labels(said.text("tags")),
-        capabilities=split_labels(said.text("capabilities")),
+        description=_description(sources, document.body, warnings),
+        version=_version(sources.text("version"), warnings),
+        author=sources.text("author"),
+        license=sources.text("license") or None,
+        compatibility=sources.text("compatibility") or None,
+        allowed_tools=_TOOL.findall(sources.text("allowed-tools")),
+        tags=split_labels(sources.text("tags")),
+        capabilities=split_labels(sources.text("capabilities")),
         metadata=metadata,
-        source_url=said.text("source_url") or None,
-        source_type=said.text("source_type") or None,
-        source_branch=said.text("source_branch") or None,
+        source_url=sources.text("source_url") or None,
+        source_type=sources.text("source_type") or None,
+        source_branch=sources.text("source_branch") or None,
         skill_file=folder / SKILL_FILE,
         body=document.body,
         digest=_digest(folder, warnings),
@@ -100,19 +101,19 @@ def read_skill_folder(folder: Path) -> SkillFolder:
     )
 
 
-class Said:
-    """What several sources say of a field; the first that says anything counts."""
+class FieldSources:
+    """The sources of a skill's fields, in order of precedence. The first source with a value wins."""
 
     def __init__(self, sources: tuple[Mapping[str, Value], ...]) -> None:
         self._sources = sources
 
     def text(self, key: str) -> str:
-        """Return what is said of a field as one text, empty where nothing is."""
+        """Return the value of a field as one text; empty if no source has it."""
         return next((text for source in self._sources if (text := _plain(source.get(key, "")))), "")
 
 
 def _plain(value: Value) -> str:
-    """Return a value as one text: a list joined by commas, of a mapping such as an author's the name."""
+    """Return a value as one text: a list joined by commas, or the `name` of a mapping such as an author."""
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, dict):
@@ -125,30 +126,31 @@ def _text(folder: Path) -> tuple[str, list[str]]:
     try:
         data = _bytes(folder, path)
     except PermissionError:
-        raise UnreadableSkill(folder, f"{SKILL_FILE} may not be read") from None
+        raise UnreadableSkill(folder, f"{SKILL_FILE} cannot be read: check its permissions") from None
     text = data.decode("utf-8", "replace")
-    strange = text.count("\ufffd") + text.count("\0")
-    if strange * 10 > len(text):
+    invalid = text.count("\ufffd") + text.count("\0")
+    if invalid * 10 > len(text):
         raise UnreadableSkill(folder, f"{SKILL_FILE} is not UTF-8 text")
     if not text.strip("\ufeff \t\r\n"):
         raise UnreadableSkill(folder, f"{SKILL_FILE} is empty")
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:
-        return text, [f"{SKILL_FILE} is not UTF-8 throughout; what is not was replaced"]
+        return text, [f"{SKILL_FILE} has invalid UTF-8; the invalid bytes were replaced"]
     return text, []
 
 
 def _name_warnings(folder: Path) -> list[str]:
-    odd = [file.path for file in list_files(folder) if not is_text(file.path)]
-    if not odd:
+    invalid = [file.path for file in list_files(folder) if not is_text(file.path)]
+    if not invalid:
         return []
-    return [f"names of files are not UTF-8, so that these cannot be fetched: {len(odd)}, such as {shown(odd[0])[:200]}"]
+    example = printable_name(invalid[0])[:200]
+    return [f"{len(invalid)} file names are not UTF-8, so these files cannot be downloaded; for example {example}"]
 
 
 def _bytes(folder: Path, path: Path) -> bytes:
     if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
-        raise UnreadableSkill(folder, f"{SKILL_FILE} is a link that leaves the folder")
+        raise UnreadableSkill(folder, f"{SKILL_FILE} is a link to a file outside of the folder")
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise UnreadableSkill(folder, f"{SKILL_FILE} is not a regular file")
@@ -181,14 +183,14 @@ def _metadata(fields: Mapping[str, Value], warnings: list[str]) -> dict[str, Any
     if isinstance(metadata, dict):
         return metadata
     if metadata:
-        warnings.append("metadata is not a mapping and was left out")
+        warnings.append("metadata is not a mapping and was ignored")
     return {}
 
 
 def project_metadata(folder: Path, warnings: list[str]) -> dict[str, Value]:
-    """Return the texts and lists of `[metadata]` in the skill's own skill-project.toml, which count before SKILL.md's.
+    """Return the texts and lists of `[metadata]` in the skill's own skill-project.toml, which override the SKILL.md.
 
-    What is wrong with the file is added to `warnings`.
+    Problems with the file are added to `warnings`.
     """
     path = folder / PROJECT_FILE
     if path.is_symlink() or not path.is_file():
@@ -201,7 +203,7 @@ def project_metadata(folder: Path, warnings: list[str]) -> dict[str, Value]:
         table = load_toml(text).get("metadata", {})
     except (OSError, ValueError) as error:
         reason = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
-        warnings.append(f"{PROJECT_FILE} was left out: it {reason}")
+        warnings.append(f"{PROJECT_FILE} was ignored: it {reason}")
         return {}
     pairs = table.items() if isinstance(table, dict) else ()
     return {key: _without_controls(value) for key, value in pairs if _is_text(value)}
@@ -218,16 +220,16 @@ def _checked_name(name: str, folder: Path, warnings: list[str]) -> str:
     if len(name) > _MAX_NAME:
         warnings.append(f"the name is longer than {_MAX_NAME} characters")
     if _HIDDEN.search(name):
-        warnings.append("the name holds invisible or direction-changing characters")
+        warnings.append("the name has invisible or bidirectional characters")
     return name
 
 
-def _description(said: Said, body: str, warnings: list[str]) -> str:
-    description = said.text("description")
+def _description(sources: FieldSources, body: str, warnings: list[str]) -> str:
+    description = sources.text("description")
     if not description:
         description = first_paragraph(body)[:_MAX_DESCRIPTION]
-        instead = "the first paragraph is used" if description else "the body offers none"
-        warnings.append(f"there is no description; {instead}")
+        fallback = "the first paragraph is used" if description else "the body has no text to use instead"
+        warnings.append(f"there is no description; {fallback}")
     if len(description) > _MAX_DESCRIPTION:
         warnings.append(f"the description is longer than {_MAX_DESCRIPTION:,} characters")
     return description
@@ -237,7 +239,7 @@ def _version(version: str, warnings: list[str]) -> str:
     if _VERSION.fullmatch(version):
         return version if version.count(".") == 2 else f"{version}.0"
     if version:
-        warnings.append(f"version '{version[:40]}' is not MAJOR.MINOR.PATCH; it counts as {_DEFAULT_VERSION}")
+        warnings.append(f"version '{version[:40]}' is not MAJOR.MINOR.PATCH; {_DEFAULT_VERSION} is used")
     return _DEFAULT_VERSION
 
 
@@ -245,5 +247,5 @@ def _digest(folder: Path, warnings: list[str]) -> str | None:
     try:
         return tree_digest(folder)
     except OSError as error:
-        warnings.append(f"not every file can be read: {error.strerror}")
+        warnings.append(f"some files cannot be read: {error.strerror}")
         return None

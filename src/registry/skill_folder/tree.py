@@ -1,4 +1,4 @@
-"""The files of skill folders: finding the folders, noticing changes, digests, and safe access to single files."""
+"""Finds skill folders, detects changes, computes digests, and gives safe access to single files."""
 
 import contextlib
 import hashlib
@@ -15,64 +15,64 @@ SKILL_FILE = "SKILL.md"
 
 _MAX_DEPTH = 16
 _MAX_FILES = 2_000
-_NO_SKILLS = frozenset({"node_modules", "lost+found"})
+_IGNORED_FOLDERS = frozenset({"node_modules", "lost+found"})
 
-Unlisted = Callable[[Path, OSError], None]
-"""Is told of a folder that is there and cannot be listed."""
+OnUnreadable = Callable[[Path, OSError], None]
+"""Called for each folder that exists and cannot be listed."""
 
 
 class FileEntry(msgspec.Struct, frozen=True, order=True):
-    """A file of a skill: its path below the folder, with `/`, and its size in bytes."""
+    """A file of a skill: its path below the folder, separated by `/`, and its size in bytes."""
 
     path: str
     size: int
 
 
-def find_skill_folders(root: Path, unlisted: Unlisted = lambda folder, error: None) -> Iterator[Path]:
-    """Yield every folder below `root` that holds a SKILL.md, also within another skill, in order of path.
+def find_skill_folders(root: Path, on_unreadable: OnUnreadable = lambda folder, error: None) -> Iterator[Path]:
+    """Yield every folder below `root` that contains a SKILL.md, also inside of other skills, in order of path.
 
-    `.git`, `node_modules` and our temporary folders are passed over, and what cannot be listed, of which `unlisted` is
-    told. A link to a folder is followed only where it stands in `root` itself, once a target, and never to a folder
-    `root` is in or holds. Raises OSError where `root` is there and cannot be listed.
+    `.git`, `node_modules` and our temporary folders are skipped. Folders that cannot be listed are skipped after a call
+    of `on_unreadable`. Only links in `root` itself are followed, one per target, and never to a parent or subfolder of
+    `root`. Raises OSError if `root` exists and cannot be listed.
     """
-    home = root.resolve()
+    resolved_root = root.resolve()
     followed: set[Path] = set()
     for folder in _folders_in(root):
         target = _target(folder)
         if target is not None:
-            if target in followed or target in home.parents or target.is_relative_to(home):
+            if target in followed or target in resolved_root.parents or target.is_relative_to(resolved_root):
                 continue
             followed.add(target)
-        yield from _skill_folders(folder, 1, unlisted)
+        yield from _skill_folders(folder, 1, on_unreadable)
 
 
 def _target(folder: Path) -> Path | None:
-    """Return where a link leads, None for what is none, or no longer."""
+    """Return the target of a link; None if the folder is not a link, or no longer one."""
     try:
         return folder.resolve() if folder.is_symlink() else None
-    except (OSError, RuntimeError):  # it leads in a circle now, or was taken away
+    except (OSError, RuntimeError):  # a loop of links, or just removed
         return None
 
 
-def _skill_folders(folder: Path, depth: int, unlisted: Unlisted) -> Iterator[Path]:
+def _skill_folders(folder: Path, depth: int, on_unreadable: OnUnreadable) -> Iterator[Path]:
     try:
         names, folders = _listing(folder)
-    except (FileNotFoundError, NotADirectoryError):  # gone since its name was read, or a file now
+    except (FileNotFoundError, NotADirectoryError):  # removed or replaced by a file in the meantime
         return
     except OSError as error:
-        unlisted(folder, error)
+        on_unreadable(folder, error)
         return
     if SKILL_FILE in names:
         yield folder
     if depth < _MAX_DEPTH:
         for name in folders:
-            yield from _skill_folders(folder / name, depth + 1, unlisted)
+            yield from _skill_folders(folder / name, depth + 1, on_unreadable)
 
 
 def _folders_in(root: Path) -> list[Path]:
     try:
         with os.scandir(root) as listing:
-            names = sorted(entry.name for entry in listing if _is_folder(entry) and _may_hold_skills(entry.name))
+            names = sorted(entry.name for entry in listing if _is_folder(entry) and _is_searched(entry.name))
     except FileNotFoundError:
         return []
     return [root / name for name in names]
@@ -81,63 +81,63 @@ def _folders_in(root: Path) -> list[Path]:
 def _is_folder(entry: "os.DirEntry[str]", *, follow_symlinks: bool = True) -> bool:
     try:
         return entry.is_dir(follow_symlinks=follow_symlinks)
-    except OSError:  # a link in a circle, or to where we may not look
+    except OSError:  # a loop of links, or no permission
         return False
 
 
 def _listing(folder: Path) -> tuple[set[str], list[str]]:
-    """Return the names in a folder, and in order those of its real folders that may hold skills. Raises OSError."""
+    """Return all names in a folder, and the sorted names of its folders (no links) to search. Raises OSError."""
     with os.scandir(folder) as listing:
         entries = list(listing)
-    folders = [one.name for one in entries if _is_folder(one, follow_symlinks=False) and _may_hold_skills(one.name)]
+    folders = [item.name for item in entries if _is_folder(item, follow_symlinks=False) and _is_searched(item.name)]
     return {entry.name for entry in entries}, sorted(folders)
 
 
-def _may_hold_skills(name: str) -> bool:
-    return name not in _NO_SKILLS and not _passed_over(name)
+def _is_searched(name: str) -> bool:
+    return name not in _IGNORED_FOLDERS and not _is_skipped(name)
 
 
-def _passed_over(name: str) -> bool:
+def _is_skipped(name: str) -> bool:
     return name == ".git" or name.startswith(TEMPORARY_PREFIX)
 
 
 def fingerprint(folder: Path) -> str:
-    """Return a short text that changes when a file of the skill does: 32 hexadecimal digits.
+    """Return a text that changes when a file of the skill changes: 32 hexadecimal digits.
 
-    It is made of path, size and modification time of the skill's own files (links as links), at most 2,000 of them;
-    skills within this one are left out. Nothing is read. Raises OSError when the folder cannot be listed.
+    It is a hash of path, size and modification time of the skill's own files (links as links), at most 2,000 of them.
+    Skills inside of this one are excluded. No file is read. Raises OSError if the folder cannot be listed.
     """
-    seen = hashlib.blake2b(digest_size=16)
+    digest = hashlib.blake2b(digest_size=16)
     for path, entry in _own_files(folder):
         try:
             status = entry.stat(follow_symlinks=False)
-        except FileNotFoundError:  # gone since it was listed
+        except FileNotFoundError:  # removed since it was listed
             continue
-        seen.update(b"%s\0%d %d\n" % (os.fsencode(path), status.st_size, status.st_mtime_ns))
-    return seen.hexdigest()
+        digest.update(b"%s\0%d %d\n" % (os.fsencode(path), status.st_size, status.st_mtime_ns))
+    return digest.hexdigest()
 
 
 def _own_files(folder: Path) -> list[tuple[str, "os.DirEntry[str]"]]:
-    """Return what is not a folder in a skill, skills within it left out: at most 2,000, in order of path."""
-    found: list[tuple[str, os.DirEntry[str]]] = []
-    waiting = [""]
-    while waiting and len(found) < _MAX_FILES:
-        prefix = waiting.pop()
+    """Return at most 2,000 files and links of a skill, without skills inside of it, in order of path."""
+    files: list[tuple[str, os.DirEntry[str]]] = []
+    pending = [""]
+    while pending and len(files) < _MAX_FILES:
+        prefix = pending.pop()
         entries = _entries(folder, prefix)
         if prefix and any(entry.name == SKILL_FILE for entry in entries):
             continue
         for entry in entries:
-            if _passed_over(entry.name):
+            if _is_skipped(entry.name):
                 continue
             if _is_folder(entry, follow_symlinks=False):
-                waiting.append(f"{prefix}{entry.name}/")
+                pending.append(f"{prefix}{entry.name}/")
             else:
-                found.append((prefix + entry.name, entry))
-    return sorted(found[:_MAX_FILES], key=lambda item: item[0])
+                files.append((prefix + entry.name, entry))
+    return sorted(files[:_MAX_FILES], key=lambda item: item[0])
 
 
 def _entries(folder: Path, prefix: str) -> list["os.DirEntry[str]"]:
-    """List the skill's folder itself, or, as far as that is allowed, a folder within it."""
+    """List a folder of the skill. Raises OSError only for the top folder; others that fail are empty."""
     try:
         with os.scandir(folder / prefix) as listing:
             return sorted(listing, key=lambda entry: entry.name)
@@ -148,64 +148,64 @@ def _entries(folder: Path, prefix: str) -> list["os.DirEntry[str]"]:
 
 
 def list_files(folder: Path) -> list[FileEntry]:
-    """Return the skill's own regular files in order of path, at most 2,000; links are left out. Raises OSError.
+    """Return at most 2,000 regular files of the skill, without links, in order of path. Raises OSError.
 
-    A path is what the file system says: it need not be UTF-8 (`registry.file_names`).
+    A path is as the file system has it: it may not be UTF-8 (`registry.domain.file_names`).
     """
     files = []
     for path, entry in _own_files(folder):
-        with contextlib.suppress(FileNotFoundError):  # gone since it was listed
+        with contextlib.suppress(FileNotFoundError):  # removed since it was listed
             if entry.is_file(follow_symlinks=False):
                 files.append(FileEntry(path, entry.stat(follow_symlinks=False).st_size))
     return files
 
 
 def open_file(folder: Path, relative: str) -> Path:
-    """Return where a regular file of the skill really is, given its path below the folder, written with `/`.
+    """Return the resolved path of a regular file of the skill, given its path below the folder, separated by `/`.
 
-    Raises ValueError for a path that leads, or could lead, out of the folder, FileNotFoundError for no such file.
+    Raises ValueError for a path that leads, or could lead, out of the folder, and FileNotFoundError.
     """
     parts = relative.split("/")
-    if any(part in ("", ".", "..") or _passed_over(part) for part in parts):
+    if any(part in ("", ".", "..") or _is_skipped(part) for part in parts):
         raise ValueError("must be a path below the skill's folder")
     if "\\" in relative or any(ord(character) < 32 or ord(character) == 127 for character in relative):
-        raise ValueError("must not hold backslashes or control characters")
-    home = folder.resolve()
+        raise ValueError("must not contain backslashes or control characters")
+    resolved = folder.resolve()
     try:
-        path = home.joinpath(*parts).resolve()
-        inside, regular = path.is_relative_to(home), path.is_file()
-    except (OSError, RuntimeError, ValueError):  # a name too long, links in a circle, a lone surrogate
+        path = resolved.joinpath(*parts).resolve()
+        is_inside, is_file = path.is_relative_to(resolved), path.is_file()
+    except (OSError, RuntimeError, ValueError):  # a name that is too long, a loop of links, a lone surrogate
         raise FileNotFoundError(relative) from None
-    if not inside:
-        raise ValueError("must not leave the skill's folder")
-    if not regular:
+    if not is_inside:
+        raise ValueError("must not lead out of the skill's folder")
+    if not is_file:
         raise FileNotFoundError(relative)
     return path
 
 
 def tree_digest(folder: Path) -> str:
-    """Return `sha256:` and the digest of everything below the folder, whatever the order, times or modes.
+    """Return `sha256:` and the digest of all files below the folder, independent of order, times and modes.
 
-    The SHA-256 is taken over one record a file, sorted as bytes: the path below the folder with `/`, a NUL, the
-    SHA-256 of the content in lower-case hexadecimal, a line feed. A link counts as `link:` and its target in place
-    of the digest. Empty folders, `.git` and our temporary files do not count. Raises OSError.
+    The SHA-256 covers one record per file, sorted as bytes: the path below the folder with `/`, a NUL, the SHA-256 of
+    the content in lower-case hexadecimal, a line feed. A link has `link:` and its target instead of the digest. Empty
+    folders, `.git` and our temporary files are excluded. Raises OSError.
     """
-    return digest_of_files((path, _content_digest(where)) for path, where in _every_file(folder))
+    return digest_of_files((path, _content_digest(location)) for path, location in _every_file(folder))
 
 
 def digest_of_files(files: Iterable[tuple[str, bytes]]) -> str:
-    """Return the `tree_digest` of files, each given as its path and what stands for its content."""
+    """Return the `tree_digest` of files, each given as its path and the digest part of its record."""
     records = sorted(b"%s\0%s\n" % (os.fsencode(path), content) for path, content in files)
     return "sha256:" + hashlib.sha256(b"".join(records)).hexdigest()
 
 
 def _every_file(folder: Path) -> Iterator[tuple[str, Path]]:
-    waiting = [""]
-    while waiting:
-        prefix = waiting.pop()
+    pending = [""]
+    while pending:
+        prefix = pending.pop()
         with os.scandir(folder / prefix) as listing:
-            entries = [entry for entry in listing if not _passed_over(entry.name)]
-        waiting += [f"{prefix}{entry.name}/" for entry in entries if entry.is_dir(follow_symlinks=False)]
+            entries = [entry for entry in listing if not _is_skipped(entry.name)]
+        pending += [f"{prefix}{entry.name}/" for entry in entries if entry.is_dir(follow_symlinks=False)]
         for entry in entries:
             if not entry.is_dir(follow_symlinks=False):
                 yield prefix + entry.name, Path(entry.path)

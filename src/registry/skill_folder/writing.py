@@ -1,4 +1,4 @@
-"""Skill folders written, changed and removed so that a crash at any moment leaves the old state or the new one."""
+"""Creates, changes and removes skill folders atomically: a crash leaves the old state or the new one."""
 
 import os
 import re
@@ -19,15 +19,15 @@ _FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
 def write_skill_folder(root: Path, name: str, fields: Mapping[str, Value], body: str) -> Path:
-    """Make the folder `name` in `root` with a SKILL.md of these fields and this body, and return it.
+    """Create the folder `name` in `root` with a SKILL.md of these fields and this body, and return it.
 
-    Raises FileExistsError when something of that name is there, ValueError for a name unfit for a folder, OSError.
+    Raises FileExistsError if `name` exists, ValueError if it is not a valid folder name, OSError.
     """
     if not _FOLDER_NAME.fullmatch(name):
-        raise ValueError(f"'{name}' is no name for a skill's folder")
+        raise ValueError(f"'{name}' is not a valid name of a skill's folder")
     folder = root / name
     if os.path.lexists(folder):
-        raise FileExistsError(f"the folder '{name}' exists")
+        raise FileExistsError(f"the folder '{name}' already exists")
     temporary = temporary_path(root)
     temporary.mkdir()
     try:
@@ -42,13 +42,13 @@ def write_skill_folder(root: Path, name: str, fields: Mapping[str, Value], body:
 
 
 def update_skill_file(folder: Path, changes: Mapping[str, Value | None], body: str | None = None) -> None:
-    """Change fields of the SKILL.md's front matter (see `frontmatter_edit.patch`) and, where given, its body.
+    """Change fields of the SKILL.md's front matter (see `frontmatter_edit.patch`) and, if given, its body.
 
-    Everything else in the file stays byte for byte. Raises FrontMatterError, UnreadableSkill, OSError.
+    All other bytes of the file stay the same. Raises FrontMatterError, UnreadableSkill, OSError.
     """
     path = Path(os.path.realpath(folder / SKILL_FILE))
     if not path.is_relative_to(os.path.realpath(folder)):
-        raise UnreadableSkill(folder, f"{SKILL_FILE} is a link that leaves the folder")
+        raise UnreadableSkill(folder, f"{SKILL_FILE} is a link to a file outside of the folder")
     before = path.read_bytes().decode("utf-8", "surrogateescape")
     after = patch(before, changes)
     if body is not None:
@@ -60,7 +60,7 @@ def update_skill_file(folder: Path, changes: Mapping[str, Value | None], body: s
 
 @contextmanager
 def restoring_skill_file(folder: Path) -> Iterator[None]:
-    """Put the SKILL.md back as it was when the block, or a commit that ends it, fails. Raises OSError."""
+    """Restore the SKILL.md if the block, or the commit at its end, fails. Raises OSError."""
     path = Path(os.path.realpath(folder / SKILL_FILE))
     before, mode = path.read_bytes(), stat.S_IMODE(path.stat().st_mode)
     try:
@@ -72,19 +72,19 @@ def restoring_skill_file(folder: Path) -> Iterator[None]:
 
 
 def remove_skill_folder(root: Path, folder: Path) -> None:
-    """Remove a skill's folder; of a link in `root` only the link. Raises as `removing_skill_folder` does."""
+    """Remove a skill's folder; for a link in `root` only the link. Raises the errors of `removing_skill_folder`."""
     with removing_skill_folder(root, folder):
         pass
 
 
 @contextmanager
 def removing_skill_folder(root: Path, folder: Path) -> Iterator[None]:
-    """Take a skill's folder away, of a link in `root` only the link, and bring it back when the block fails.
+    """Remove a skill's folder, for a link in `root` only the link; restore it if the block fails.
 
-    Raises ValueError when it lies outside `root` or another skill lies within it, FileNotFoundError, OSError.
+    Raises ValueError if the folder is outside of `root` or contains another skill, FileNotFoundError, OSError.
     """
-    linked = folder.is_symlink() and folder.parent == root
-    source = folder if linked else _removable(root, folder)
+    is_link = folder.is_symlink() and folder.parent == root
+    source = folder if is_link else _removable(root, folder)
     trash = temporary_path(root, "trash-")
     source.rename(trash)
     sync_folder(source.parent)
@@ -93,28 +93,28 @@ def removing_skill_folder(root: Path, folder: Path) -> Iterator[None]:
     except BaseException:
         trash.rename(source)
         raise
-    if linked:
+    if is_link:
         trash.unlink()
     else:
-        shutil.rmtree(trash, ignore_errors=True)  # what stays goes with the leftovers
+        shutil.rmtree(trash, ignore_errors=True)  # `remove_leftovers` removes the rest
 
 
 def _removable(root: Path, folder: Path) -> Path:
-    home, target = root.resolve(), folder.resolve(strict=True)
-    if target == home or not target.is_relative_to(home):
-        raise ValueError("the skill's folder lies outside the skills directory")
-    within = next(find_skill_folders(target), None)
-    if within is not None:
-        raise ValueError(f"another skill lies within its folder: {within.relative_to(target).as_posix()}")
+    resolved_root, target = root.resolve(), folder.resolve(strict=True)
+    if target == resolved_root or not target.is_relative_to(resolved_root):
+        raise ValueError("the skill's folder is outside of the skills directory")
+    inner = next(find_skill_folders(target), None)
+    if inner is not None:
+        raise ValueError(f"its folder contains another skill: {inner.relative_to(target).as_posix()}")
     if not os.path.lexists(target / SKILL_FILE):
-        raise FileNotFoundError(f"the folder holds no {SKILL_FILE}")
+        raise FileNotFoundError(f"the folder has no {SKILL_FILE}")
     return target
 
 
 def remove_leftovers(root: Path) -> None:
-    """Remove what a crash has left of our temporary files and folders, and put back what it left out of its place.
+    """Remove temporary files and folders after a crash, and restore folders that were being replaced.
 
-    Only one process may work in `root`.
+    Only one process may use `root`.
     """
     restore_replaced(root)
     for folder in (root, *find_skill_folders(root)):
@@ -129,6 +129,6 @@ def _move_new(temporary: Path, folder: Path) -> None:
     try:
         temporary.rename(folder)
     except OSError:
-        if os.path.lexists(folder):  # made in between by another process
-            raise FileExistsError(f"the folder '{folder.name}' exists") from None
+        if os.path.lexists(folder):  # another process has just created it
+            raise FileExistsError(f"the folder '{folder.name}' already exists") from None
         raise

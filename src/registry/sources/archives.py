@@ -3,7 +3,9 @@
 from pathlib import Path
 
 from registry.outbound import OutboundError
-from registry.packages import DEFAULT_LIMITS, PackageLimits, PackageRefused, unpack
+from registry.packages.limits import DEFAULT_LIMITS, PackageLimits
+from registry.packages.package import unpack
+from registry.packages.refusal import PackageRefused
 
 _MAX_ENTRIES = 50_000
 

@@ -12,7 +12,7 @@ from urllib.parse import urljoin, urlsplit
 
 from registry.domain.origins import GitOrigin, GitRef, HttpOrigin, Origin, ZipOrigin, parse_origin
 from registry.domain.source_entry import Listing, SourceEntry
-from registry.outbound import FetchedResponse, OutboundClient, OutboundError, Validators, shown
+from registry.outbound import FetchedResponse, OutboundClient, OutboundError, Validators, redact_url
 from registry.outbound.git import Git
 from registry.runtime.atomic_files import TEMPORARY_PREFIX
 from registry.sources.archives import top_folder, unpack_archive
@@ -169,7 +169,7 @@ class Fetcher:
                 problem = problem or error
             else:
                 return response
-        raise problem or OutboundError(f"{shown(url)} has no marketplace document")
+        raise problem or OutboundError(f"{redact_url(url)} has no marketplace document")
 
     @contextmanager
     def fetching(self, origin: Origin) -> Iterator[Fetched]:
@@ -179,7 +179,7 @@ class Fetcher:
             if isinstance(origin, ZipOrigin) and origin.subdir:
                 place = self._unpack(fetched.path, folder / "unpacked") / origin.subdir
                 if not place.is_dir():
-                    raise OutboundError(f"{shown(origin.url)} has no folder {origin.subdir}")
+                    raise OutboundError(f"{redact_url(origin.url)} has no folder {origin.subdir}")
                 fetched = Fetched(None, place)
             yield fetched
 

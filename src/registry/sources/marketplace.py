@@ -24,6 +24,11 @@ MAX_DOCUMENT_BYTES = 10 << 20
 MAX_ENTRIES = 10_000
 MAX_FOLDERS = 200
 MAX_WARNINGS = 20
+MAX_PATH = 1_000
+"""Characters of a folder's path; a longer one names nothing. Each part of a path costs a look at the disk."""
+
+_MAX_LABELS_READ = 100
+_TEXT_READ = 20  # times the characters that are kept: white space is left out
 
 _NOT_TEXT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 _REPOSITORY = re.compile(r"[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}")
@@ -61,15 +66,16 @@ class Plugin(msgspec.Struct, kw_only=True):
                 "description": self.description,
                 "version": self.version,
                 "author": self.author.get("name", "") if isinstance(self.author, dict) else self.author,
-                "tags": [*split_labels(self.tags), *split_labels(self.keywords), *split_labels(self.category)],
+                "tags": [*_split(self.tags), *_split(self.keywords), *_split(self.category)],
                 "license": self.license,
                 "origin": origin,
             }
         )
 
     def folders(self) -> list[str]:
-        """Return the folders of the skills, relative to the plugin. `.` is the plugin itself."""
-        return [self.skills] if isinstance(self.skills, str) else self.skills[:MAX_FOLDERS]
+        """Return the distinct folders of the skills, relative to the plugin. `.` is the plugin itself."""
+        folders = [self.skills] if isinstance(self.skills, str) else self.skills[:MAX_FOLDERS]
+        return list(dict.fromkeys(folders))
 
 
 class FlatSkill(msgspec.Struct, kw_only=True):
@@ -119,7 +125,7 @@ def parse_document(data: bytes) -> MarketplaceDocument:
     plugins = list(_entries(document.plugins or [], Plugin, warnings))
     skills = list(_entries(document.skills or [], FlatSkill, warnings))
     root = document.metadata.plugin_root if document.metadata is not UNSET else ""
-    return MarketplaceDocument(plugins, skills, root, warnings)
+    return MarketplaceDocument(plugins, skills, root[: MAX_PATH + 1], warnings)
 
 
 def _entries(raws: Sequence[msgspec.Raw], kind: type[_Entry], warnings: list[str]) -> Iterator[_Entry]:
@@ -138,7 +144,12 @@ def remote_listing(document: MarketplaceDocument, absolute: Callable[[str], str]
     `absolute` resolves a URL relative to the document.
     """
     listing = Listing(warnings=list(document.warnings))
+    count = 0
     for plugin in document.plugins:
+        count += max(1, len(plugin.folders()))
+        if count > MAX_ENTRIES:
+            listing.warnings.insert(0, f"only the first {MAX_ENTRIES:,} skills are read")
+            break
         add_or_warn(listing, plugin.name, partial(remote_skills, plugin))
     for skill in document.skills:
         add_or_warn(listing, skill.id, partial(_flat_skills, skill, absolute))
@@ -184,8 +195,11 @@ def _skill_in(plugin: Plugin, origin: GitOrigin, folder: str) -> Listed:
     if folder == ".":
         return plugin.listed_as(plugin.name, origin)
     subdir = posixpath.join(origin.subdir or "", folder)
-    fields = msgspec.to_builtins(origin) | {"subdir": subdir}
-    return plugin.listed_as(posixpath.basename(folder).lower(), parse_origin(fields))
+    try:  # only the folder is new; the URL is already checked
+        within = msgspec.convert(msgspec.to_builtins(origin) | {"subdir": subdir}, GitOrigin)
+    except msgspec.ValidationError:
+        raise ValueError(f"'{plain(subdir, 100)}' is not a path within the repository") from None
+    return plugin.listed_as(posixpath.basename(folder).lower(), within)
 
 
 def _plugin_origin(source: Mapping[str, Any]) -> Origin:
@@ -236,11 +250,17 @@ def validated(fields: Mapping[str, Any]) -> Listed:
 
 def plain(value: object, most: int) -> str:
     """Return a text as one line of at most `most` characters. Other values give an empty text."""
-    return " ".join(_NOT_TEXT.sub(" ", value).split())[:most] if isinstance(value, str) else ""
+    text = value[: most * _TEXT_READ] if isinstance(value, str) else ""
+    return " ".join(_NOT_TEXT.sub(" ", text).split())[:most]
 
 
 def _labels(value: list[str] | str) -> list[str]:
-    return [plain(label, 50) for label in split_labels(value)][:20]
+    return [plain(label, 50) for label in _split(value)][:20]
+
+
+def _split(value: list[str] | str) -> list[str]:
+    labels = value.split(",", _MAX_LABELS_READ) if isinstance(value, str) else value
+    return split_labels(labels[:_MAX_LABELS_READ])
 
 
 def claude_document(source: str, skills: Sequence[Listed]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from registry.db import Database
 from registry.domain.models import timestamp
 from registry.domain.source_entry import LOCAL, REGISTRY, Listed, SourceEntry, SourceKind
 from registry.errors import conflict, not_found
-from registry.outbound import AddressPolicy, OutboundClient, shown
+from registry.outbound import AddressPolicy, OutboundClient, redact_url
 from registry.outbound.git import Git
 from registry.runtime.periodic_worker import PeriodicWorker
 from registry.sources.fetching import FOLDER, Fetcher
@@ -160,7 +160,7 @@ class Sources:
         return SourceData(
             name=source.name,
             type=source.type,
-            url=shown(source.url) if source.url else None,
+            url=redact_url(source.url) if source.url else None,
             path=source.path,
             branch=source.branch,
             priority=source.priority,

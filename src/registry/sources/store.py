@@ -7,7 +7,7 @@ from typing import cast
 
 import msgspec
 
-from registry.catalog.installs import installed_folder, set_twin
+from registry.catalog.installs import installed_folder, set_shadowed
 from registry.catalog.store import Catalog, Clock
 from registry.db import Database, Transaction
 from registry.domain.models import RESERVED_IDS, Skill, SourceType, timestamp
@@ -132,7 +132,7 @@ class SourceStore:
             (source.name, skill.id, seen, record, catalog_id),
         )
         hidden = installed_folder(transaction, source.name, skill.id) is not None
-        set_twin(transaction, source.name, skill.id, hidden=hidden)
+        set_shadowed(transaction, source.name, skill.id, hidden=hidden)
 
     def _free_id(self, transaction: Transaction, preferred: str) -> str:
         """Return the preferred id, with a number if a local skill already has it."""

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from registry.domain.file_names import shown
+from registry.domain.file_names import printable_name
 from registry.domain.origins import Origin
 from registry.domain.source_entry import Listed, Listing
 from registry.errors import RegistryError
@@ -19,6 +19,7 @@ from registry.sources.marketplace import (
     DEFAULT_PATHS,
     MAX_DOCUMENT_BYTES,
     MAX_ENTRIES,
+    MAX_PATH,
     MarketplaceDocument,
     Plugin,
     UnreadableDocument,
@@ -100,13 +101,13 @@ def _named_paths(document: MarketplaceDocument, listing: Listing) -> Iterator[tu
         if not isinstance(plugin.source, str):
             add_or_warn(listing, plugin.name, partial(remote_skills, plugin))
             continue
-        home = posixpath.join(document.plugin_root, plugin.source)
+        home = posixpath.join(document.plugin_root, plugin.source)[: MAX_PATH + 1]
         yield from ((plugin, posixpath.join(home, path)) for path in plugin.folders() or ["."])
 
 
 def _below(root: Path, path: str) -> Path | None:
     """Return the folder at a path if it is below the root, else None. Links within the root are followed."""
-    if posixpath.isabs(path):
+    if posixpath.isabs(path) or len(path) > MAX_PATH:
         return None
     try:
         folder = Path(os.path.realpath(root / path))
@@ -136,7 +137,7 @@ def _read(root: Path, places: list[_Place], origin_of: OriginOf, listing: Listin
             skill.origin = origin_of(relative)
         except (UnreadableSkill, OSError, ValueError, RegistryError) as error:
             reason = error.reason if isinstance(error, UnreadableSkill) else "it is unreadable or its name is invalid"
-            warn_skipped(listing, shown(relative), reason)
+            warn_skipped(listing, printable_name(relative), reason)
             continue
         used_ids.add(skill.id)
         listing.skills.append(skill)

@@ -1,4 +1,4 @@
-"""The scan of a skills directory that is at odds with it: one folder that cannot be read takes no other down."""
+"""Scans of a skills directory with problems: one folder that cannot be read does not affect the others."""
 
 import os
 import shutil
@@ -15,6 +15,8 @@ from registry.catalog.store import Catalog
 from registry.database.sqlite import SqliteDatabase
 from registry.db import Database
 from registry.domain.models import now
+from registry.inspection import Inspector
+from support.inspecting import inspecting
 from support.servers import write_skill
 
 
@@ -26,13 +28,19 @@ def skills(tmp_path: Path) -> Path:
     return root
 
 
-def scanner(root: Path, database: Database) -> Scanner:
+@pytest.fixture(scope="module")
+def inspector() -> Iterator[Inspector]:
+    with inspecting() as inspector:
+        yield inspector
+
+
+def scanner(root: Path, database: Database, inspector: Inspector) -> Scanner:
     catalog = Catalog(database, now)
-    return Scanner(LocalSkills(root.resolve(), catalog), catalog)
+    return Scanner(LocalSkills(root.resolve(), catalog, inspector), catalog, inspector)
 
 
 def places(database: Database) -> set[str]:
-    return set(Catalog(database, now).places())
+    return set(Catalog(database, now).folder_fingerprints())
 
 
 @contextmanager
@@ -67,16 +75,18 @@ def swapping(root: Path) -> Iterator[None]:
         thread.join()
 
 
-def test_a_folder_that_is_swapped_while_it_is_read_takes_no_other_down(skills: Path, database: Database) -> None:
-    scan = scanner(skills, database)
+def test_a_folder_that_is_swapped_while_it_is_read_takes_no_other_down(
+    skills: Path, database: Database, inspector: Inspector
+) -> None:
+    scan = scanner(skills, database, inspector)
     with swapping(skills):
         for _ in range(100):
             scan.reconcile()
             assert places(database) - {"restless"} == {"first", "second", "third"}
 
 
-def test_a_path_that_is_too_long_is_skipped(skills: Path, database: Database) -> None:
-    scan = scanner(skills, database)
+def test_a_path_that_is_too_long_is_skipped(skills: Path, database: Database, inspector: Inspector) -> None:
+    scan = scanner(skills, database, inspector)
     where = os.open(skills, os.O_RDONLY)
     for _ in range(16):
         os.mkdir("x" * 255, dir_fd=where)
@@ -91,8 +101,8 @@ def test_a_path_that_is_too_long_is_skipped(skills: Path, database: Database) ->
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_folder_that_may_not_be_listed_is_skipped(skills: Path, database: Database) -> None:
-    scan = scanner(skills, database)
+def test_a_folder_that_may_not_be_listed_is_skipped(skills: Path, database: Database, inspector: Inspector) -> None:
+    scan = scanner(skills, database, inspector)
     scan.reconcile()
     (skills / "second").chmod(0)
     try:
@@ -104,11 +114,11 @@ def test_a_folder_that_may_not_be_listed_is_skipped(skills: Path, database: Data
     assert places(database) == {"first", "second", "third"}
 
 
-def test_an_unexpected_fault_of_one_folder_is_its_own(
-    skills: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+def test_an_unexpected_error_of_one_folder_affects_no_other(
+    skills: Path, inspector: Inspector, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     database = SqliteDatabase(tmp_path / "data" / "skill-registry.db")
-    scan = scanner(skills, database)
+    scan = scanner(skills, database, inspector)
     refuse = (
         "create trigger broken before insert on skills when new.folder = 'second' begin select raise(abort, 'x'); end"
     )
@@ -125,8 +135,8 @@ def test_an_unexpected_fault_of_one_folder_is_its_own(
     database.close()
 
 
-def test_a_folder_that_looks_like_an_escaped_name_stays(skills: Path, database: Database) -> None:
-    scan = scanner(skills, database)
+def test_a_folder_that_looks_like_an_escaped_name_stays(skills: Path, database: Database, inspector: Inspector) -> None:
+    scan = scanner(skills, database, inspector)
     write_skill(skills, "b\\xffd", "A skill of an unusual, but sound name.")
     odd = skills / os.fsdecode(b"b\xffd")
     odd.mkdir()
@@ -136,8 +146,10 @@ def test_a_folder_that_looks_like_an_escaped_name_stays(skills: Path, database: 
         assert "b\\xffd" in places(database)
 
 
-def test_a_directory_that_cannot_be_listed_empties_no_catalog(skills: Path, database: Database) -> None:
-    scan = scanner(skills, database)
+def test_a_directory_that_cannot_be_listed_empties_no_catalog(
+    skills: Path, database: Database, inspector: Inspector
+) -> None:
+    scan = scanner(skills, database, inspector)
     scan.reconcile()
     skills.rename(skills.with_name("elsewhere"))
     skills.write_text("a file in its place")

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click import Context
 
-from registry.cli.main import main
+from registry.cli.main import COMMANDS, main
 from registry.config.settings import SETTINGS
 from support.commands import Done
 from support.servers import RunningServer, write_skill
@@ -122,7 +123,7 @@ def test_search_answers_json(folder: Path) -> None:
 def test_finding_nothing_has_a_code_of_its_own(folder: Path) -> None:
     done = Done(folder, "search", "xyzzy", "--json")
     assert (done.code, done.json["skills"]) == (3, [])
-    assert "Nothing fits" in Done(folder, "search", "xyzzy").out
+    assert "No skills match" in Done(folder, "search", "xyzzy").out
 
 
 def test_meaning_cannot_be_insisted_on_without_a_model(folder: Path) -> None:
@@ -229,13 +230,15 @@ def test_output_cannot_steer_the_terminal(tmp_path: Path) -> None:
     assert "[bold red]" in " ".join(done.out.split())
 
 
-@pytest.mark.parametrize("command", sorted(main.commands))
-def test_help_names_every_flag(tmp_path: Path, command: str) -> None:
-    done = Done(tmp_path, command, "--help")
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_help_names_every_flag(tmp_path: Path, name: str) -> None:
+    done = Done(tmp_path, name, "--help")
     assert (done.code, done.error) == (0, "")
-    for parameter in main.commands[command].params:
-        assert any(name in done.out for name in (*parameter.opts, parameter.human_readable_name.upper()))
-    if command == "serve":
+    command = main.get_command(Context(main), name)
+    assert command is not None
+    for parameter in command.params:
+        assert any(text in done.out for text in (*parameter.opts, parameter.human_readable_name.upper()))
+    if name == "serve":
         assert {flag for setting in SETTINGS if (flag := setting.flag)} <= set(re.findall(r"--[a-z0-9-]+", done.out))
 
 

@@ -69,7 +69,7 @@ def test_what_is_amiss_is_shown(folder: Path, hub: GitServer) -> None:
     ],
 )
 def test_what_is_no_source_is_wrong_use(folder: Path, args: tuple[str, ...]) -> None:
-    Done(folder, "sources", "add", *args).complains(2, "cannot be a source")
+    Done(folder, "sources", "add", *args).complains(2, "not a valid source")
 
 
 def test_an_unknown_source_cannot_be_removed(folder: Path) -> None:

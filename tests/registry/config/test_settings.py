@@ -61,7 +61,7 @@ def test_flags_win_over_environment_over_file_over_other_tools(folder: Path) -> 
     ],
 )
 def test_names(key: str, environment: str, flag: str | None) -> None:
-    setting = next(one for one in SETTINGS if one.key == key)
+    setting = next(setting for setting in SETTINGS if setting.key == key)
     assert (setting.environment, setting.flag) == (environment, flag)
 
 
@@ -86,7 +86,7 @@ def test_every_row_of_the_table_is_complete_and_its_names_are_its_own() -> None:
         ({"server.host": "localhost:80"}, {}, "a host name or IP address"),
         ({"server.allowed_hosts": ("a.example", "b.example:80")}, {}, "without scheme and port"),
         ({"server.allowed_origins": ("https://a.example/",)}, {}, "an origin such as"),
-        ({"server.allowed_origins": ("*", "https://a.example")}, {}, "stands alone"),
+        ({"server.allowed_origins": ("*", "https://a.example")}, {}, "it must be the only item"),
         ({"profile": "both"}, {}, "one of local, registry"),
         ({}, {"SKILL_REGISTRY_SERVER_READ_ONLY": "maybe"}, "true or false"),
         ({"limits.drain_seconds": "nan"}, {}, "a number from 0 to 86400"),
@@ -101,8 +101,8 @@ def test_every_row_of_the_table_is_complete_and_its_names_are_its_own() -> None:
 def test_a_bad_value_is_named_with_its_origin_and_what_is_expected(
     flags: dict[str, object], environ: dict[str, str], message: str
 ) -> None:
-    assert message in (told := refusal(flags, environ))
-    assert "canary" not in told
+    assert message in (refused := refusal(flags, environ))
+    assert "canary" not in refused
 
 
 @pytest.mark.parametrize(
@@ -230,9 +230,9 @@ def test_sources_are_tables_or_json(folder: Path) -> None:
     ],
 )
 def test_a_wrong_source_is_told_without_its_credentials(folder: Path, table: str) -> None:
-    told = refusal({}, {}, source_tables(folder, table))
-    assert "sources" in told
-    assert "canary" not in told
+    refused = refusal({}, {}, source_tables(folder, table))
+    assert "sources" in refused
+    assert "canary" not in refused
 
 
 def test_two_sources_of_one_name_are_refused(folder: Path) -> None:

@@ -88,19 +88,19 @@ def test_a_batch_runs_its_change_hooks_once(database: Database) -> None:
 
 def test_change_numbers_grow_and_are_never_reused(database: Database) -> None:
     with database.write() as transaction:
-        first = [transaction.next_number(), transaction.next_number(3)]
+        first = [transaction.next_revision(), transaction.next_revision(3)]
     with pytest.raises(ValueError, match="stop"), database.write() as transaction:
-        transaction.next_number()
+        transaction.next_revision()
         raise ValueError("stop")
     with database.write() as transaction:
-        assert transaction.next_number() > first[1] == first[0] + 3
+        assert transaction.next_revision() > first[1] == first[0] + 3
 
 
 def test_a_visible_number_implies_every_smaller_one(database: Database, other: Database) -> None:
     def write(through: Database) -> None:
         for _ in range(40):
             with through.write() as transaction:
-                number = transaction.next_number()
+                number = transaction.next_revision()
                 transaction.put_fact(f"change-{number}", "x")
 
     writers = [threading.Thread(target=write, args=(target,)) for target in (database, other, database, other)]
@@ -173,7 +173,7 @@ def claimed(database: Database) -> bool:
 
 def _number(database: Database) -> None:
     with database.write() as transaction:
-        transaction.next_number()
+        transaction.next_revision()
 
 
 def _write(database: Database) -> None:

@@ -36,7 +36,7 @@ VECTORS = units(np.random.default_rng(7).normal(size=(50, DIM)))
 
 def put(database: PostgresDatabase, keys: Sequence[int], vectors: Matrix, space: str = SPACE) -> None:
     with database.write() as transaction:
-        last, rows = transaction.next_number(len(keys)), []
+        last, rows = transaction.next_revision(len(keys)), []
         for number, (key, vector) in enumerate(zip(keys, vectors, strict=True), last - len(keys) + 1):
             rows.append((space, key, "hash", vector, number))
         transaction.execute_many(

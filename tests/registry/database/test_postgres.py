@@ -52,7 +52,7 @@ def test_an_outage_is_reported_at_once_and_passes() -> None:
         server.start()
         assert until(lambda: database.read("select 1")) == [(1,)]
         with database.write() as transaction:
-            assert transaction.next_number() == 1
+            assert transaction.next_revision() == 1
         assert database.lead()
         database.close()
 
@@ -80,7 +80,7 @@ def test_readers_and_writers_survive_broken_connections(postgres: PostgresServer
                       " and datname = current_database()")  # fmt: skip
     assert database.read("select value from counter") == [(0,)]
     with database.write() as transaction:
-        assert transaction.next_number() == 1
+        assert transaction.next_revision() == 1
     database.close()
 
 
@@ -96,7 +96,7 @@ def test_the_listener_reconnects_when_its_connection_breaks(postgres: PostgresSe
     assert database.changed(20)
     assert not database.changed(0.1)
     with database.write() as transaction:
-        transaction.next_number()
+        transaction.next_revision()
     assert database.changed(20)
     database.close()
 

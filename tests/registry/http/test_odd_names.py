@@ -91,7 +91,7 @@ def test_an_odd_file_in_a_good_skill_is_listed_with_its_name_escaped(odd: Runnin
     record = odd.api("GET", "/skills/mixed").json()["data"]
     assert record["digest"].startswith("sha256:")
     assert record["warnings"] == [
-        "names of files are not UTF-8, so that these cannot be fetched: 2, such as d\\xff/in.md"
+        "2 file names are not UTF-8, so these files cannot be downloaded; for example d\\xff/in.md"
     ]
     assert "scripts/b\\xffd.sh" in {finding["file"] for finding in record["findings"]["findings"]}
 

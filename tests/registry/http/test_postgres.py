@@ -179,4 +179,4 @@ def test_vectors_in_the_database_need_postgresql(tmp_path: Path) -> None:
     done = subprocess.run(server.command(), capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    assert "search.vectors.base = 'database' needs a PostgreSQL database: set database.url" in done.stderr
+    assert "search.vectors = 'database' needs a PostgreSQL database: set database.url" in done.stderr

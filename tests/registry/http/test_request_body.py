@@ -59,6 +59,8 @@ BROKEN = {
     "Infinity": b'{"score":-Infinity}',
     "100,000 brackets": b"[" * 100_000,
     "100,000 objects": b'{"a":' * 100_000,
+    "5,000 values": b'{"other":[' + b"1," * 5_000 + b"1]}",
+    "5,000 values beside text": b'{"text":"\\\\\\"","other":[' + b'"",' * 5_000 + b"1]}",
     "40 levels": b'{"other":' + b"[" * 40 + b"]" * 40 + b"}",
 }
 
@@ -192,3 +194,19 @@ def test_a_caller_that_hangs_up_is_not_a_fault_of_ours(server: TinyServer) -> No
     with socket.create_connection(("127.0.0.1", server.port)) as connection:
         connection.sendall(head + b"{")
     assert '"status":499' in server.wait_for_line('.*"request_id":"gone".*')[0]
+
+
+def test_very_many_faults_are_told_in_part(server: TinyServer) -> None:
+    answer = server.post("/api/v1/things", b'{"id":"abc","words":[' + b'"X",' * 3_000 + b'"X"]}')
+    assert (answer.status, answer.code) == (400, "VALIDATION_ERROR")
+    assert len(answer.json["error"]["details"]) == 100
+
+
+def test_the_name_of_a_fault_is_short_where_a_key_is_long(server: TinyServer) -> None:
+    answer = server.post("/api/v1/things", b'{"id":"abc","' + b"k" * 50_000 + b'":{"x":[-1]}}')
+    assert (answer.status, answer.fields) == (400, ["k" * 100 + ".x[0]"])
+
+
+def test_commas_within_text_are_no_values(server: TinyServer) -> None:
+    answer = server.post("/api/v1/things", b'{"id":"abc","other":"' + b'[{,\\\\\\",' * 5_000 + b'"}')
+    assert answer.status == 201

@@ -15,7 +15,7 @@ from registry.config.types import DatabaseUrl
 from registry.database import open_url
 from registry.database.sqlite import SqliteDatabase
 from registry.db import Database
-from registry.indexing.backfill import fill
+from registry.indexing.backfill import run_backfill
 from registry.indexing.embedder import choose_embedder
 from search.engine import Engine, text_space
 from search.service import SearchRequest
@@ -88,7 +88,7 @@ def in_process(database: Database, provider: EmbeddingServer) -> None:
     settings = load_settings(flags, {"OPENAI_API_KEY": "sk", "OPENAI_BASE_URL": provider.url})
     embedder = choose_embedder(settings)
     assert embedder is not None
-    fill(settings, database, embedder, lambda done, total: None)
+    run_backfill(settings, database, embedder, lambda done, total: None)
     embedder.close()
 
 
@@ -127,7 +127,7 @@ def test_there_must_be_a_catalog_and_a_model(tmp_path: Path) -> None:
     command = ("embed", "--data-dir", str(tmp_path / "data"))
     Done(tmp_path, *command).complains(1, "there is no catalog at")
     SqliteDatabase(tmp_path / "data" / "skill-registry.db").close()
-    Done(tmp_path, *command).complains(1, "there is no model to embed with")
+    Done(tmp_path, *command).complains(1, "no embedding model is configured")
 
 
 def searched(engine: Engine, query: str) -> tuple[str, list[str]]:
@@ -142,7 +142,7 @@ def test_the_old_space_answers_until_the_service_is_started_with_the_new_one(
     service = Engine(catalog.documents, tmp_path / "one", old)
     service.start()
     service.wait_until_embedded(PATIENCE_SECONDS)
-    filled = fill(SETTINGS, database, new, lambda done, total: None)
+    filled = run_backfill(SETTINGS, database, new, lambda done, total: None)
     assert (filled.embedded, filled.failed, filled.space) == (40, 0, text_space(new))
     catalog.put("zebra-care", "Look after zebras")
     service.changed()
@@ -156,11 +156,11 @@ def test_the_old_space_answers_until_the_service_is_started_with_the_new_one(
     wait_until(lambda: catalog.documents.spaces() == [text_space(new)])
     old.down = True
     assert searched(service, "zebras") == ("semantic", ["zebra-care"])
-    assert catalog.documents.filling() == set()
+    assert catalog.documents.backfill_spaces() == set()
     service.close()
 
 
 def test_a_rate_is_kept(database: Database) -> None:
     stocked(database, 300)
     settings = load_settings({"embedding.rate": 1000}, {})
-    assert fill(settings, database, HashingEmbedder(), lambda done, total: None).seconds >= 0.2
+    assert run_backfill(settings, database, HashingEmbedder(), lambda done, total: None).seconds >= 0.2

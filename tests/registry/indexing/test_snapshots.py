@@ -1,4 +1,4 @@
-"""Index files that the leader publishes: a new replica begins with them, and whatever is amiss with them is built."""
+"""Snapshots of index files: a new replica uses them, and builds its indexes if anything is wrong with them."""
 
 import threading
 import zipfile
@@ -62,7 +62,7 @@ def test_a_new_replica_begins_with_them_and_catches_up(
     assert snapshots(stocked, blobs, tmp_path / "new").fetch()
     engine = Engine(stocked.documents, tmp_path / "new", HashingEmbedder(), indexing=False)
     assert engine.index_sync.lexical.rebuild_reason is None
-    assert engine.index_sync.lexical.reader.revision == published.newest().number
+    assert engine.index_sync.lexical.reader.revision == published.newest().revision
     assert (found(engine, "zebra"), found(engine, "number5")) == ("skill-21", "skill-5")
     assert (len(engine.index_sync.lexical.reader), engine.status().pending) == (20, 1)
     assert not list((tmp_path / "new").glob("snapshot-*"))
@@ -101,15 +101,15 @@ def test_the_newest_and_the_one_before_are_kept(
     for number in range(3):
         stocked.put(f"more-{number}", "More of the same")
         leader.changed()
-        numbers.append(published.publish(leader.index_sync.copy).number)
+        numbers.append(published.publish(leader.index_sync.copy).revision)
     assert sorted(int(path.name.partition("-")[0]) for path in blobs.rglob("*.zip")) == numbers[-2:]
 
 
 def test_one_is_due_when_much_has_changed(published: IndexSnapshots) -> None:
     newest = published.newest()
     assert newest
-    assert [published.is_due(newest.number + more, 20) for more in (999, 1000)] == [False, True]
-    assert [published.is_due(newest.number + more, 50_000) for more in (4999, 5000)] == [False, True]
+    assert [published.is_due(newest.revision + more, 20) for more in (999, 1000)] == [False, True]
+    assert [published.is_due(newest.revision + more, 50_000) for more in (4999, 5000)] == [False, True]
 
 
 def test_a_copy_is_whole_while_others_write(
@@ -131,7 +131,7 @@ def test_a_copy_is_whole_while_others_write(
         assert snapshots(stocked, blobs, tmp_path / f"new-{number}").fetch()
         engine = Engine(stocked.documents, tmp_path / f"new-{number}", HashingEmbedder(), indexing=False)
         assert engine.index_sync.lexical.rebuild_reason is None
-        assert engine.index_sync.lexical.reader.revision == made.number
+        assert engine.index_sync.lexical.reader.revision == made.revision
         engine.close()
     stopped.set()
     writer.join()
@@ -143,6 +143,6 @@ def test_a_copy_is_whole_while_others_write(
 def test_nothing_but_index_files_is_unpacked(tmp_path: Path, name: str) -> None:
     with zipfile.ZipFile(tmp_path / "hostile.zip", "x") as archive:
         archive.writestr(name, b"evil")
-    with pytest.raises(ValueError, match="no index file"):
+    with pytest.raises(ValueError, match="not an index file"):
         _unpack(tmp_path / "hostile.zip", tmp_path / "a" / "files")
     assert not list(tmp_path.rglob("evil"))

@@ -15,7 +15,9 @@ import pytest
 from registry.errors import RegistryError
 from registry.findings.engine import scan_folder, scan_record
 from registry.inspection import InspectionStopped, Inspector, NotScanned
-from registry.packages import PackageLimits, PackageRefused, pack
+from registry.packages.limits import PackageLimits
+from registry.packages.packing import pack
+from registry.packages.refusal import PackageRefused
 from registry.packages.update_diff import Footprint
 from support.inspecting import LARGE, inspecting, large_skill
 from support.process_table import inspectors, is_running, stopped

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from registry.outbound import AddressPolicy, OutboundClient, OutboundError, Validators, parse_url, shown
+from registry.outbound import AddressPolicy, OutboundClient, OutboundError, Validators, parse_url, redact_url
 from support import slow_answers, web_server
 from support.web_server import WebServer, redirect, reply
 
@@ -134,7 +134,7 @@ def test_credentials_are_sent_to_their_own_host_only_and_never_shown(web: WebSer
         assert client(web.host, other.host).get(url, limit=9, seconds=10).body == b"there"
         assert [request[1].get("Authorization") for request in web.requests] == ["Basic YWRhOmNhbmFyeQ=="] * 2
         assert "Authorization" not in other.requests[0][1]
-        assert "canary" not in refusal(client(web.host), url) + refusal(client(), url) + shown(url)
+        assert "canary" not in refusal(client(web.host), url) + refusal(client(), url) + redact_url(url)
 
 
 @pytest.mark.parametrize("answer", [slow_answers.silence, slow_answers.drip, slow_answers.drip_header])

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from registry.packages import PackageRefused
 from registry.packages.metadata import ParsedMetadata, parse_metadata
+from registry.packages.refusal import PackageRefused
 from support.zips import SKILL, plain_zip, project, refused_for, skill_file
 
 SAID = "name: pdf-forms\ndescription: Fills the fields of PDF forms."

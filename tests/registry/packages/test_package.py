@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from registry.packages import Package, PackageRefused, pack, peek, read_folder, read_zip
+from registry.packages.package import Package, peek, read_folder, read_zip
+from registry.packages.packing import pack
+from registry.packages.refusal import PackageRefused
 from support.zips import SKILL, Item, plain_zip, raw_zip, refused_for
 
 FILES = {"SKILL.md": SKILL, "scripts/run.py": b"print(1)\n", "references/é.md": b"# More\n", "LICENSE": b"MIT\n"}

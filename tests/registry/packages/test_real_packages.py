@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from registry.packages import PackageRefused, pack, read_folder, read_zip
+from registry.packages.package import read_folder, read_zip
+from registry.packages.packing import pack
+from registry.packages.refusal import PackageRefused
 from registry.skill_folder import tree_digest
 
 SKILLS = Path(__file__).parents[4] / "shared" / "data" / "skills"

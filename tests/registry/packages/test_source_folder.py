@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from registry.packages import PackageLimits, PackageRefused, read_folder
-from registry.packages.limits import DEFAULT_LIMITS
+from registry.packages.limits import DEFAULT_LIMITS, PackageLimits
+from registry.packages.package import read_folder
+from registry.packages.refusal import PackageRefused
 from registry.packages.source_folder import SourceFolder
 from registry.packages.staging import stage, staging
 from support.zips import SKILL

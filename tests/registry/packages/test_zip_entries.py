@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from registry.packages import PackageLimits, PackageRefused, read_zip
+from registry.packages.limits import PackageLimits
+from registry.packages.package import read_zip
+from registry.packages.refusal import PackageRefused
 from support.zips import DEFLATED, SKILL, STORED, Item, plain_zip, raw_zip, refused_for, skill_zip
 
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gt\n"

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from registry.packages import DEFAULT_LIMITS, PackageRefused
 from registry.packages.archive import Archive
+from registry.packages.limits import DEFAULT_LIMITS
+from registry.packages.refusal import PackageRefused
 from support.zips import DEFLATED, SKILL, STREAMED, Item, plain_zip, raw_zip, refused_for, skill_zip
 
 GOOD = plain_zip({"SKILL.md": SKILL, "a.txt": b"hello " * 50})
@@ -139,7 +140,8 @@ def test_a_bomb_is_refused_without_being_inflated(tmp_path: Path) -> None:
 
 BOMB = """
 import resource, sys, pathlib
-from registry.packages import PackageRefused, read_zip
+from registry.packages.package import read_zip
+from registry.packages.refusal import PackageRefused
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
     read_zip(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]))

@@ -128,6 +128,12 @@ def test_what_is_broken_is_recovered_with_a_warning(text: str, fields: dict[str,
     assert found.warnings
 
 
+def test_at_most_500_fields_are_recovered() -> None:
+    found = read("---\n" + "".join(f"k{number}: a: b\n" for number in range(600)) + "---\nBody\n")
+    assert (len(found.fields), found.body) == (500, "Body\n")
+    assert "100 lines of the front matter were not understood" in found.warnings
+
+
 @pytest.mark.parametrize("text", ["# Title\n\nText: more\n", "", "---\n\n# Title\n\n---\n\nMore\n", "text"])
 def test_text_without_front_matter_is_all_body(text: str) -> None:
     found = read(text)

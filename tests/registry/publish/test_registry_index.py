@@ -1,5 +1,6 @@
 """The git index: pushed on top of other pushes, completed after outages, cloned at the start."""
 
+import logging
 import subprocess
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from registry.outbound.git import GitError
 from registry.publish.git_index import GitIndex
+from registry.publish.index_lines import MAX_LINE_BYTES, MAX_LINES, merged, read_lines
 from support.git_server import _BLANK, GitServer
 from support.publishing import Registry, bare_repository, index_file, skill_package
 
@@ -24,6 +26,60 @@ def line(version: str) -> bytes:
 def git(remote: Path, *arguments: str) -> str:
     command = ["git", "-C", str(remote), *arguments]
     return subprocess.run(command, env=_BLANK, capture_output=True, text=True, check=True).stdout.strip()
+
+
+BAD_LINES = {
+    "not JSON": b"no",
+    "not an object": b"[]",
+    "not UTF-8": b'{"name":"a/b","vers":"9.0.0","x":"\xff"}',
+    "deep": b'{"name":"a/b","vers":"9.0.0","x":' + b"[" * 40 + b"]" * 40 + b"}",
+    "very deep": b'{"vers":' + b"[" * 10_000,
+    "many values": b'{"name":"a/b","vers":"9.0.0","x":[' + b"1," * 6_000 + b"1]}",
+    "long": b'{"name":"a/b","vers":"9.0.0","x":"' + b"x" * MAX_LINE_BYTES + b'"}',
+    "a key twice": b'{"name":"a/b","vers":"9.0.0","vers":"9.0.1"}',
+    "another scope": b'{"name":"evil/b","vers":"9.0.0"}',
+    "another case": b'{"name":"A/b","vers":"9.0.0"}',
+    "no name": b'{"vers":"9.0.0"}',
+    "no version": b'{"name":"a/b"}',
+    "a version that is none": b'{"name":"a/b","vers":"9"}',
+    "a version in other digits": '{"name":"a/b","vers":"٩.0.0"}'.encode(),
+    "a version of many digits": b'{"name":"a/b","vers":"' + b"9" * 5_000 + b'.0.0"}',
+}
+
+
+@pytest.mark.parametrize("name", BAD_LINES)
+def test_a_bad_line_of_others_is_skipped_with_a_reason(name: str) -> None:
+    theirs = line("1.0.0") + BAD_LINES[name] + b"\n" + line("3.0.0")
+    content, skipped = merged("a/b", line("2.0.0"), theirs)
+    assert content == line("1.0.0") + line("2.0.0") + line("3.0.0")
+    assert [line.number for line in skipped] == [2]
+    assert skipped[0].reason
+    assert len(skipped[0].reason) < 400
+
+
+def test_our_line_of_a_version_overrides_theirs() -> None:
+    ours = b'{"name":"a/b","vers":"1.0.0","yanked":true}\n'
+    assert merged("a/b", ours, line("1.0.0")) == (ours, [])
+
+
+def test_the_number_of_lines_is_bounded() -> None:
+    lines, skipped = read_lines("a/b", line("1.0.0") * (MAX_LINES + 5))
+    assert (len(lines), [line.number for line in skipped]) == (MAX_LINES, [MAX_LINES + 1])
+
+
+def test_the_next_push_removes_bad_lines(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    remote = bare_repository(tmp_path / "remote")
+    theirs = index(remote, tmp_path / "theirs")
+    theirs.write({"a/b": ("Theirs", line("1.0.0"))})
+    (tmp_path / "theirs/a/b").write_bytes(line("1.0.0") + b"\n".join(BAD_LINES.values()))
+    git(tmp_path / "theirs", "-c", "user.name=x", "-c", "user.email=x@example.com", "commit", "-qam", "Bad lines")
+    git(tmp_path / "theirs", "push", "-q", str(remote), "HEAD:main")
+    with caplog.at_level(logging.WARNING):
+        index(remote, tmp_path / "ours").write({"a/b": ("Ours", line("2.0.0"))})
+    assert index_file(remote, "a/b") == [line(version).decode().strip() for version in ("1.0.0", "2.0.0")]
+    warnings = [record.getMessage() for record in caplog.records if "a/b" in record.getMessage()]
+    assert len(warnings) == len(BAD_LINES)
+    assert "line 2 of a/b" in warnings[0]
 
 
 def test_each_change_is_a_commit_and_no_change_is_none(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """What every skill backend guarantees: folders, records and published packages alike."""
 
-import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
@@ -11,10 +10,11 @@ import pytest
 from registry.catalog.local_skills import LocalSkills
 from registry.catalog.record_skills import RecordSkills
 from registry.catalog.skill_backend import SkillBackend
+from registry.config.groups import LimitsSettings
 from registry.db import Database
 from registry.domain.models import NewSkill, SkillChanges, now
 from registry.errors import RegistryError
-from registry.packages import read_zip
+from registry.inspection import Inspector
 from registry.publish.published import PublishedRecord, PublishedVersion, PublishedVersions
 from registry.publish.skills import PublishedSkills
 from registry.services.skill_backends import SkillBackends
@@ -39,10 +39,13 @@ def new(skill_id: str) -> NewSkill:
 
 
 @pytest.fixture(params=["folder", "record", "published"])
-def stored(request: pytest.FixtureRequest, catalog: SkillCatalog, database: Database, tmp_path: Path) -> Stored:
+def stored(
+    request: pytest.FixtureRequest, catalog: SkillCatalog, database: Database, tmp_path: Path
+) -> Iterator[Stored]:
     root = tmp_path / "skills"
     root.mkdir()
-    local, records = LocalSkills(root, catalog.catalog), RecordSkills(root, catalog.catalog)
+    inspector = Inspector(LimitsSettings())
+    local, records = LocalSkills(root, catalog.catalog, inspector), RecordSkills(root, catalog.catalog, inspector)
     versions = PublishedVersions(database, catalog.catalog, TransparencyLog(database, now))
     chooser = SkillBackends(catalog.catalog, local, records, versions, makes_folders=True)
 
@@ -53,7 +56,7 @@ def stored(request: pytest.FixtureRequest, catalog: SkillCatalog, database: Data
         return records, records.create(new("tea")).id
 
     def published() -> tuple[SkillBackend, str]:
-        publish(versions, database, tmp_path / "package")
+        publish(versions, database, inspector, tmp_path)
         return PublishedSkills(catalog.catalog, versions), "acme/tea"
 
     makers: Mapping[str, Callable[[], tuple[SkillBackend, str]]] = {
@@ -62,19 +65,21 @@ def stored(request: pytest.FixtureRequest, catalog: SkillCatalog, database: Data
         "published": published,
     }
     backend, skill_id = makers[request.param]()
-    return Stored(backend, skill_id, catalog, chooser)
+    yield Stored(backend, skill_id, catalog, chooser)
+    inspector.close()
 
 
-def publish(versions: PublishedVersions, database: Database, folder: Path) -> None:
-    package = read_zip(io.BytesIO(skill_package("tea", body=BODY)), folder)
+def publish(versions: PublishedVersions, database: Database, inspector: Inspector, folder: Path) -> None:
+    (folder / "package.zip").write_bytes(skill_package("tea", body=BODY))
+    inspected = inspector.read_package(folder / "package.zip", folder / "package")
     version = PublishedVersion(
         skill_id="acme/tea",
         version="1.0.0",
         checksum=f"sha256:{'0' * 64}",
         size=1,
         published_at="2026-01-01T00:00:00.000Z",
-        record=PublishedRecord.of(package),
-        skill_file=(folder / "SKILL.md").read_text(encoding="utf-8"),
+        record=PublishedRecord.of(inspected),
+        skill_file=(folder / "package/SKILL.md").read_text(encoding="utf-8"),
     )
     with database.write() as transaction:
         versions.add(transaction, version)

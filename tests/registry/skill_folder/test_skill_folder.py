@@ -177,7 +177,7 @@ def test_control_characters_never_get_through(tmp_path: Path) -> None:
 def test_bytes_that_are_not_utf8_are_replaced(tmp_path: Path) -> None:
     skill = read_skill_folder(make(tmp_path / "a", b"---\nname: caf\xe9 latte\ndescription: b\n---\n"))
     assert skill.name == "caf\ufffd latte"
-    assert "not UTF-8" in skill.warnings[0]
+    assert "invalid UTF-8" in skill.warnings[0]
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_unreadable_content_is_refused(tmp_path: Path, content: bytes, reason: s
 
 @pytest.mark.parametrize(
     ("kind", "reason"),
-    [("folder", "is not a regular file"), ("fifo", "is not a regular file"), ("link", "leaves the folder")],
+    [("folder", "is not a regular file"), ("fifo", "is not a regular file"), ("link", "outside of the folder")],
 )
 def test_what_only_looks_like_a_skill_file_is_refused(tmp_path: Path, kind: str, reason: str) -> None:
     path = tmp_path / "a" / "SKILL.md"
@@ -218,7 +218,7 @@ def test_what_only_looks_like_a_skill_file_is_refused(tmp_path: Path, kind: str,
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_file_without_permission_is_refused(tmp_path: Path) -> None:
     (make(tmp_path / "a") / "SKILL.md").chmod(0)
-    with pytest.raises(UnreadableSkill, match="may not be read"):
+    with pytest.raises(UnreadableSkill, match="cannot be read: check its permissions"):
         read_skill_folder(tmp_path / "a")
 
 

@@ -85,12 +85,13 @@ def test_the_flat_form_names_folders_by_id(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "source", ["../outside", "/etc", "./absent", "a\0b", "skills/../../outside", "./link", "x" * 300]
+    "source",
+    ["../outside", "/etc", "./absent", "a\0b", "skills/../../outside", "./link", "x" * 300, "x/../" * 300 + "good"],
 )
 def test_a_document_cannot_name_folders_outside_its_root(tmp_path: Path, source: str) -> None:
     write_skill(tmp_path / "outside", "secret", "Not for sale.")
     root = tmp_path / "root"
-    root.mkdir()
+    write_skill(root, "good", "For sale.")
     (root / "link").symlink_to(tmp_path / "outside")
     write_document(root, {"plugins": [{"name": "secret", "source": source}]})
     found = read(root)
@@ -106,7 +107,7 @@ def test_a_link_out_of_the_folder_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "root/evil/SKILL.md").symlink_to(tmp_path / "outside/secret/SKILL.md")
     found = read(tmp_path / "root")
     assert set(places(found)) == {"good"}
-    assert "link that leaves" in found.warnings[0]
+    assert "link to a file outside" in found.warnings[0]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"name": "x"}'])

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from registry.domain.file_names import shown
+from registry.domain.file_names import printable_name
 
 Area = Literal["rows", "blobs", "words", "vectors", "index", "log"]
 
@@ -38,12 +38,16 @@ class CannotCheck(Exception):
 
 def derived(area: Area, thing: str, problem: str, repair: Repair) -> Discrepancy:
     """Return a difference in derived data, which can be rebuilt."""
-    return Discrepancy(Drift(area=area, thing=shown(thing), problem=problem, advice=REPAIR, repairable=True), repair)
+    return Discrepancy(
+        Drift(area=area, thing=printable_name(thing), problem=problem, advice=REPAIR, repairable=True), repair
+    )
 
 
 def lost(area: Area, thing: str, problem: str, advice: str) -> Discrepancy:
     """Return a difference that cannot be repaired automatically."""
-    return Discrepancy(Drift(area=area, thing=shown(thing), problem=problem, advice=advice, repairable=False), None)
+    return Discrepancy(
+        Drift(area=area, thing=printable_name(thing), problem=problem, advice=advice, repairable=False), None
+    )
 
 
 BACKUP = "restore it from a backup, the only other copy"

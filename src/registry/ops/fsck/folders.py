@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from registry.catalog.installs import InstallRecord, forget_install
+from registry.catalog.installs import InstallRecord, delete_install
 from registry.domain.models import timestamp
 from registry.ops.fsck.drift import CannotCheck, Discrepancy, derived, lost
 from registry.ops.fsck.parts import Parts
@@ -18,7 +18,7 @@ _INSTALL_TIME = datetime.timedelta(minutes=1)
 def check(parts: Parts) -> Iterator[Discrepancy]:
     """Yield skills whose folder is missing, and install records without a folder."""
     yield from _installs(parts)
-    folders = parts.catalog.places()
+    folders = parts.catalog.folder_fingerprints()
     # A running service scans its own folders, and each replica has different ones.
     if not folders or not parts.alone or not parts.database.lead():
         return
@@ -48,4 +48,4 @@ def _installs(parts: Parts) -> Iterator[Discrepancy]:
 def _forget(parts: Parts, folder: str) -> None:
     with parts.database.write() as transaction:
         if not transaction.read("select 1 from skills where folder = ?", (folder,)):
-            forget_install(transaction, folder)
+            delete_install(transaction, folder)

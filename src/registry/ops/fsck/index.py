@@ -6,19 +6,14 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import msgspec
-
 from registry.ops.fsck.drift import EVIDENCE, CannotCheck, Discrepancy, derived, lost
 from registry.ops.fsck.parts import Parts
 from registry.outbound.git import GitError
 from registry.publish.git_index import GitIndex
-from registry.publish.index_lines import merged
+from registry.publish.index_lines import merged, read_lines
 from registry.transparency.checkpoint import CheckpointInvalid, Verifier, checkpoint_file
 
-
-class _Line(msgspec.Struct):
-    vers: str
-    download_url: str | None
+_LINES_SHOWN = 5
 
 
 def check(parts: Parts) -> Iterator[Discrepancy]:
@@ -90,7 +85,7 @@ def _published(parts: Parts) -> set[str]:
 def _files(parts: Parts, expected: Mapping[str, bytes], remote: GitIndex) -> Iterator[Discrepancy]:
     committed = remote.committed_objects()
     for skill_id, content in expected.items():
-        if problem := _problem(remote, content, committed.get(skill_id)):
+        if problem := _problem(skill_id, remote, content, committed.get(skill_id)):
             yield derived("index", skill_id, problem, _write_again(parts, skill_id))
     for path in sorted(committed.keys() - _published(parts)):
         if _lists_our_packages(parts, path, remote.content(committed[path])):
@@ -120,13 +115,17 @@ def _checkpoint(parts: Parts, remote: GitIndex) -> Iterator[Discrepancy]:
         yield lost("log", path, f"the first {signed.size} entries differ from the signed ones", EVIDENCE)
 
 
-def _problem(remote: GitIndex, expected: bytes, object_name: str | None) -> str | None:
+def _problem(skill_id: str, remote: GitIndex, expected: bytes, object_name: str | None) -> str | None:
     if object_name is None:
         return "it has no file in the index"
     if object_name == _object_name(expected, len(object_name)):
         return None
     actual = remote.content(object_name)
-    return None if merged(expected, actual) == actual else "its file in the index differs from the database"
+    content, skipped = merged(skill_id, expected, actual)
+    if skipped:
+        lines = "; ".join(f"line {line.number}: {line.reason}" for line in skipped[:_LINES_SHOWN])
+        return f"its file in the index has invalid lines: {len(skipped)} ({lines})"
+    return None if content == actual else "its file in the index differs from the database"
 
 
 def _object_name(content: bytes, digits: int) -> str:
@@ -140,8 +139,5 @@ def _lists_our_packages(parts: Parts, path: str, content: bytes) -> bool:
     """Return whether a file lists packages of this registry, since several registries may share an index."""
     if path.count("/") != 1:
         return False
-    try:
-        lines = [msgspec.json.decode(line, type=_Line) for line in content.splitlines()]
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return False
-    return any(line.download_url == parts.index_files.download_url(path, line.vers) for line in lines)
+    lines, _ = read_lines(path, content)
+    return any(line.download_url == parts.index_files.download_url(path, line.vers) for line, _ in lines)

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from registry.indexing.active_space import serving_space
+from registry.indexing.active_space import active_space
 from registry.ops.fsck import blobs, folders, index, log, skills, snapshots, vectors, versions, words
 from registry.ops.fsck.drift import CannotCheck, Discrepancy, Drift, Repair
 from registry.ops.fsck.parts import Parts
@@ -86,7 +86,7 @@ def _rebuild(repairs: Iterable[Repair | None]) -> None:
 
 
 def _to_embed(parts: Parts) -> int:
-    space = serving_space(parts.database)
+    space = active_space(parts.database)
     return parts.documents.stale_count(space) if space else 0
 
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from registry.catalog.documents import labels, remove_document, restore_key
+from registry.catalog.documents import labels, remove_document, restore_document
 from registry.catalog.installs import SHADOWED
-from registry.catalog.store import Place
+from registry.catalog.store import FolderState
 from registry.db import Row, Transaction
 from registry.domain.models import Card, Skill, version_parts
 from registry.ops.fsck.drift import BACKUP, Discrepancy, derived, lost
@@ -140,7 +140,7 @@ def _rebuild(parts: Parts, skill_id: str) -> None:
         if not rows:
             return
         key, folder, advertised = rows[0]
-        restore_key(transaction, key, skill_id)
+        restore_document(transaction, key, skill_id)
         if advertised:
             _list_again(parts, transaction, key)
         elif transaction.read("select 1 from published where skill_id = ? limit 1", (skill_id,)):
@@ -165,7 +165,7 @@ def _save_again(parts: Parts, transaction: Transaction, skill_id: str, key: int)
     stored = parts.catalog.find(transaction, skill_id)
     if stored is not None:
         bodies = transaction.read("select body from bodies where key = ?", (key,))
-        place = None if stored.folder is None else Place(stored.folder, stored.fingerprint or "")
+        place = None if stored.folder is None else FolderState(stored.folder, stored.fingerprint or "")
         parts.catalog.save(transaction, stored.skill, bodies[0][0] if bodies else "", place)
 
 
@@ -173,7 +173,7 @@ def _read_again(parts: Parts, transaction: Transaction, key: int, folder: str) -
     """Read the folder of a skill again as a scan does, also if it has not changed."""
     transaction.execute("update skills set fingerprint = '' where key = ?", (key,))
     try:
-        parts.local.take(transaction, parts.local.root / folder)
+        parts.local.record_folder(transaction, parts.local.root / folder)
     except (UnreadableSkill, OSError):
         return  # the next scan reports the reason
 

@@ -27,7 +27,7 @@ def check(parts: Parts) -> Iterator[Discrepancy]:
     for space in parts.documents.spaces():
         if space in dimensions:
             yield from _of_space(parts, space, dimensions[space])
-        elif dimensions and space not in parts.documents.filling():
+        elif dimensions and space not in parts.documents.backfill_spaces():
             advice = "run 'skill-registry reindex' with the settings of the service to remove them"
             yield lost("vectors", space, "no model in use has this space", advice)
 
@@ -74,5 +74,5 @@ def _remove_vectors(parts: Parts, space: str, keys: Iterable[int]) -> None:
         for key in keys:
             transaction.execute("delete from vectors where space = ? and key = ?", (space, key))
             # A new change number makes the embedding process look at the document again.
-            transaction.execute("update documents set number = ? where key = ?", (transaction.next_number(), key))
+            transaction.execute("update documents set number = ? where key = ?", (transaction.next_revision(), key))
     drop_snapshots(parts, space)

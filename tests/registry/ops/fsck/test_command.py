@@ -36,7 +36,7 @@ def test_the_service_completes_the_repair(kept: KeptRegistry) -> None:
     kept.run("delete from index_files where skill_id = 'acme/pdf'")
     kept.close()
     out = fsck(kept, "--repair").out
-    assert ("1 to be embedded" in out, "1 to be pushed to the index" in out) == (True, True), out
+    assert ("1 left to embed" in out, "1 left to push to the index" in out) == (True, True), out
     with kept.server() as server:
         server.wait_for(lambda: len(index_file(server.remote, "acme/pdf")) == 2)
         server.sign_in().wait_for(lambda: server.status()["pending"] == 0)
@@ -62,7 +62,7 @@ def test_beside_a_service_it_only_checks(kept: KeptRegistry) -> None:
             finished.set()
             publishing.join()
         assert found == [[]] * 8
-        fsck(kept, "--repair").complains(2, "nothing is repaired while a service runs", server.url)
+        fsck(kept, "--repair").complains(2, "needs the service to be stopped", server.url)
 
 
 def test_a_missing_catalog_is_reported(tmp_path: Path) -> None:

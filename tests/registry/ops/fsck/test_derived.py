@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -72,6 +73,16 @@ def vector_is_no_number(kept: KeptRegistry) -> None:
 def clone_is_edited(kept: KeptRegistry) -> None:
     path = kept.data_dir / "registry-index" / "acme" / "pdf"
     path.write_text(path.read_text().replace("1.9.0", "1.9.1"))
+
+
+def stranger_writes_bad_lines(kept: KeptRegistry) -> None:
+    remote, clone = kept.folder / "index.git", kept.folder / "clone-of-a-stranger"
+    subprocess.run(["git", "clone", "-q", "-b", "main", str(remote), str(clone)], check=True)
+    with (clone / "acme" / "pdf").open("ab") as file:
+        file.write(b'{"vers":' + b"[" * 5_000 + b'\n{"name":"acme/PDF","vers":"1.0.0"}\n')
+    author = ("-c", "user.name=x", "-c", "user.email=x@example.com")
+    subprocess.run(["git", *author, "commit", "-qam", "Bad lines"], cwd=clone, check=True)
+    subprocess.run(["git", "push", "-q", "origin", "main"], cwd=clone, check=True)
 
 
 INSTALL = '{"origin":{"type":"local","path":"x"},"sha256":"","installed_at":"2020-01-01T00:00:00.000Z"}'
@@ -147,6 +158,7 @@ INDEX = {
         "later file",
     ),
     "a line of the clone is edited": (clone_is_edited, "acme/pdf"),
+    "a stranger writes bad lines": (stranger_writes_bad_lines, "invalid lines: 2 (line"),
 }
 DERIVED = {"rows": ROWS, "words": WORDS, "vectors": VECTORS, "index": INDEX}
 

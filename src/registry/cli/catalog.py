@@ -1,0 +1,107 @@
+"""`skill-registry search`, `reindex`, `scan`, `status` and `generate-mdc`: commands that read or index a catalog."""
+
+import sys
+from collections.abc import Iterator
+from typing import Any, cast
+
+import click
+import msgspec
+from rich.table import Table
+
+from registry.cli import command, console
+from registry.cli.backend import CommandFailed
+from registry.runtime.data_dir import DataDirInUse, DataDirLock
+from registry.services.schemas import SearchBody
+from search.modes import Mode
+
+
+@click.command()
+@click.argument("query")
+@click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 100), help="Maximum number of results.")
+@click.option(
+    "--mode",
+    default="auto",
+    show_default=True,
+    type=click.Choice(["auto", "hybrid", "semantic", "keyword"]),
+    help="Rank by keywords, by meaning, or by both.",
+)
+@command.json_option
+@command.server_option
+@command.settings_options(*command.SHARED_SETTINGS)
+def search(query: str, limit: int, mode: str, as_json: bool, server: str | None, **flags: Any) -> None:
+    """List the skills that match QUERY, best first. Exit code 3: no results."""
+    if not 1 <= len(query.strip()) <= 2000:
+        command.stop("the query must be 1 to 2,000 characters", command.WRONG_USAGE)
+    body = SearchBody(query=query, limit=limit, mode=cast(Mode, mode))
+    results = command.with_backend(flags, server, lambda backend: backend.search(body))
+    console.show(results, console.search_table, as_json=as_json)
+    if not results["skills"]:
+        sys.exit(command.NO_RESULTS)
+
+
+@click.command()
+@click.argument("skill_id", required=False)
+@click.option("--force", is_flag=True, help="Embed every text again, even if it has not changed.")
+@command.json_option
+@command.server_option
+@command.settings_options(*command.SHARED_SETTINGS)
+def reindex(skill_id: str | None, force: bool, as_json: bool, server: str | None, **flags: Any) -> None:
+    """Update the search indexes for SKILL_ID, or for all skills."""
+    with console.progress_bar("Embedding", hidden=as_json) as progress:
+        result = command.with_backend(
+            flags, server, lambda backend: backend.reindex(skill_id, force=force, progress=progress)
+        )
+    console.show(result, console.facts_table, as_json=as_json)
+    if result["failed"]:
+        command.stop(f"{result['failed']} texts could not be embedded: {'; '.join(result['errors'])}")
+
+
+@click.command()
+@command.json_option
+@command.settings_options(*command.SHARED_SETTINGS)
+def scan(as_json: bool, **flags: Any) -> None:
+    """Read the skills directory once. List skipped folders and problems, with the reasons."""
+    settings = command.load(flags)
+    if not settings.skills_dir.is_dir():
+        command.stop(f"there is no folder {settings.skills_dir}: set --skills-dir")
+    from registry.cli.local_backend import open_services  # noqa: PLC0415 - loads the search engine
+
+    try:
+        with open_services(settings, DataDirLock(settings.data_dir)) as services:
+            report = services.scan()
+            warnings = services.catalog.warnings()
+    except (CommandFailed, DataDirInUse, OSError) as error:
+        command.stop(str(error))
+    if report is None:
+        command.stop("a running service on this database reads its own skills directory: nothing was scanned")
+    console.show({**msgspec.to_builtins(report), "warnings": warnings}, _scan_tables, as_json=as_json)
+
+
+def _scan_tables(report: console.Data) -> Iterator[Table | str]:
+    yield from console.facts_table(report)
+    yield from console.problems_table("Skipped", report["skipped"])
+    yield from console.problems_table("Warnings", {key: "; ".join(texts) for key, texts in report["warnings"].items()})
+
+
+@click.command()
+@command.json_option
+@command.server_option
+@command.settings_options(*command.SHARED_SETTINGS)
+def status(as_json: bool, server: str | None, **flags: Any) -> None:
+    """Show the state of the catalog and its indexes."""
+    answer = command.with_backend(flags, server, lambda backend: backend.status())
+    console.show(answer, console.status_tables, as_json=as_json)
+
+
+@click.command()
+@command.json_option
+@command.server_option
+@command.settings_options(*command.SHARED_SETTINGS, "project.file")
+def generate_mdc(as_json: bool, server: str | None, **flags: Any) -> None:
+    """Write a rule file for editors that lists the installed skills. It is .cursor/rules/skills.mdc in the project."""
+    answer = command.with_backend(flags, server, lambda backend: backend.generate_mdc(), needs_indexes=False)
+    console.show(answer, _rule_file_table, as_json=as_json)
+
+
+def _rule_file_table(answer: console.Data) -> Iterator[Table | str]:
+    yield f"{answer['skills_count']} skills in {answer['path']}"

@@ -1,0 +1,89 @@
+"""A catalog on a server, over HTTP."""
+
+import time
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import msgspec
+
+from registry.cli.backend import CommandFailed, Data, Progress
+from registry.cli.client import RegistryClient
+
+if TYPE_CHECKING:
+    from registry.domain.source_entry import SourceEntry
+    from registry.install.schemas import SkillRequest, UpgradeBody
+    from registry.services.schemas import SearchBody
+
+_FETCH_SECONDS = 600.0
+"""The time limit for requests in which the server waits for other servers; it has its own limit for each of those."""
+
+_POLL_SECONDS = 0.3
+
+
+class RemoteBackend:
+    """A catalog on a server."""
+
+    def __init__(self, client: RegistryClient) -> None:
+        self._call = client.call
+
+    def search(self, body: "SearchBody") -> Data:
+        """Search for skills."""
+        answer: Data = self._call("POST", "/search", msgspec.to_builtins(body))
+        return answer
+
+    def reindex(self, skill_id: str | None, *, force: bool, progress: Progress) -> Data:
+        """Update the search indexes for one skill or all."""
+        path = f"/reindex/{quote(skill_id)}" if skill_id else "/reindex"
+        job = self._call("POST", f"{path}?async=true", {"force": force})
+        while (state := self._call("GET", f"/reindex/{job['job_id']}"))["status"] == "running":
+            progress(state["done"], state["total"])
+            time.sleep(_POLL_SECONDS)
+        if state.get("result") is None:
+            raise CommandFailed(f"reindexing failed: {state.get('error')}")
+        result: Data = state["result"]
+        return result
+
+    def status(self) -> Data:
+        """Return the state of the service."""
+        answer: Data = self._call("GET", "/status")
+        return answer
+
+    def sources(self) -> list[Data]:
+        """Return the sources."""
+        answer: list[Data] = self._call("GET", "/registry/sources")
+        return answer
+
+    def add_source(self, source: "SourceEntry") -> Data:
+        """Add a source and return it."""
+        answer: Data = self._call("POST", "/registry/sources", msgspec.to_builtins(source))
+        return answer
+
+    def remove_source(self, name: str) -> Data:
+        """Remove a source."""
+        answer: Data = self._call("DELETE", f"/registry/sources/{quote(name, safe='')}")
+        return answer
+
+    def refresh_sources(self) -> list[Data]:
+        """Fetch every source again and return the sources."""
+        self._call("POST", "/registry/refresh")
+        return self.sources()
+
+    def install(self, body: "SkillRequest") -> Data:
+        """Install a skill and return it."""
+        answer: Data = self._call("POST", "/skills", msgspec.to_builtins(body), _FETCH_SECONDS)
+        return answer
+
+    def uninstall(self, skill_id: str) -> Data:
+        """Remove a skill."""
+        answer: Data = self._call("DELETE", f"/skills/{quote(skill_id, safe='')}")
+        return answer
+
+    def upgrade(self, body: "UpgradeBody", progress: Progress) -> Data:
+        """Upgrade one skill or all. A server does not report progress."""
+        answer: Data = self._call("POST", "/skills/upgrade", msgspec.to_builtins(body), _FETCH_SECONDS)
+        return answer
+
+    def generate_mdc(self) -> Data:
+        """Write the rule file of the server's project."""
+        answer: Data = self._call("POST", "/manifest/generate-mdc", {})
+        return answer

@@ -1,0 +1,31 @@
+"""`skill-registry serve`: the service."""
+
+import sys
+from typing import Any
+
+import click
+
+from registry.cli import command
+
+
+@click.command()
+@command.settings_options()
+def serve(**flags: Any) -> None:
+    """Serve the catalog over HTTP.
+
+    Every flag can also be set in the environment or in registry.toml. Each folder below --skills-dir that holds a
+    SKILL.md is a skill. The service picks up changes on disk while it runs.
+    """
+    settings = command.load(flags)
+    # The web framework takes most of the time of a start; wrong settings and `--help` do not need it.
+    from embeddings import EmbeddingUnavailable  # noqa: PLC0415
+    from registry.db import DatabaseUnusable  # noqa: PLC0415
+    from registry.runtime.data_dir import DataDirInUse  # noqa: PLC0415
+    from registry.server.run import StartError, run  # noqa: PLC0415
+
+    try:
+        sys.exit(run(settings))
+    except (StartError, EmbeddingUnavailable, DatabaseUnusable, DataDirInUse) as error:
+        command.stop(str(error))
+    except OSError as error:
+        command.stop(f"the service cannot start: {error}")

@@ -1,0 +1,35 @@
+"""The groups of settings. To add a setting, add a field: everything else is derived from it.
+
+The type of a field defines the accepted values. Its `Meta.description` is the description, and its
+`Meta.extra["flag"]` the flag, unless the flag is the key with dashes.
+"""
+
+from registry.config.groups.access import AuthSettings, InstallSettings, OutboundSettings, TransparencySettings
+from registry.config.groups.commands import ClientSettings, ProjectSettings
+from registry.config.groups.limits import LimitsSettings
+from registry.config.groups.search import EmbeddingSettings, SearchSettings
+from registry.config.groups.server import LogSettings, RegistryMode, ServerSettings
+from registry.config.groups.storage import BlobsSettings, DatabaseSettings, RegistryIndexSettings, S3Settings
+from registry.config.groups.webhooks import PassedWebhookSettings, WebhookSettings, WebhooksSettings
+
+__all__ = [
+    "AuthSettings",
+    "BlobsSettings",
+    "ClientSettings",
+    "DatabaseSettings",
+    "EmbeddingSettings",
+    "InstallSettings",
+    "LimitsSettings",
+    "LogSettings",
+    "OutboundSettings",
+    "PassedWebhookSettings",
+    "ProjectSettings",
+    "RegistryIndexSettings",
+    "RegistryMode",
+    "S3Settings",
+    "SearchSettings",
+    "ServerSettings",
+    "TransparencySettings",
+    "WebhookSettings",
+    "WebhooksSettings",
+]

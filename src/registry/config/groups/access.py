@@ -1,0 +1,67 @@
+"""Who may do what: tokens, the keys of the log, reachable hosts and folders."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from registry.config.types import ReachableHost, Secret
+
+
+class AuthSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Tokens and anonymous access in the registry profile."""
+
+    secret: Annotated[
+        Secret | None, Meta(description="secret that signs tokens, 32 bytes or more; default: generated in data_dir")
+    ] = None
+    previous_secret: Annotated[
+        Secret | None, Meta(description="previous auth.secret; its tokens stay valid while this is set")
+    ] = None
+    issuer: Annotated[
+        Literal["open", "closed"] | None,
+        Meta(description="open: every caller gets any token; default: open for loopback callers, if host is loopback"),
+    ] = None
+    token_lifetime: Annotated[int, Meta(ge=60, le=31_536_000, description="lifetime of a token in seconds")] = 86_400
+    anonymous_read: Annotated[bool, Meta(description="allow callers without a credential to read and search")] = False
+
+
+class TransparencySettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The transparency log of published versions."""
+
+    name: Annotated[
+        str,
+        Meta(
+            pattern=r"\A[A-Za-z0-9][A-Za-z0-9._/-]{0,99}\Z",
+            title="a name such as registry.example.org",
+            description="name in the signatures of the log's checkpoints (registry profile)",
+        ),
+    ] = "skill-registry"
+    key: Annotated[
+        Secret | None,
+        Meta(description="private key that signs the log, 64 hexadecimal digits; default: generated in data_dir"),
+    ] = None
+
+
+class OutboundSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The hosts that may be fetched from."""
+
+    allowed_hosts: Annotated[
+        tuple[ReachableHost, ...],
+        Meta(
+            description="hosts, host:port and networks that may be fetched from although they are not public",
+            extra={"flag": "--outbound-allowed-host"},
+        ),
+    ] = ()
+
+
+class InstallSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The folders that may be installed from."""
+
+    allowed_roots: Annotated[
+        tuple[Path, ...],
+        Meta(
+            description="folders that may be installed from, with subfolders; the local profile on loopback allows all",
+            extra={"flag": "--install-allowed-root"},
+        ),
+    ] = ()

@@ -1,0 +1,42 @@
+"""Search and embeddings."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from registry.config.types import Dimension, HttpUrl, Rate, Secret
+
+
+class SearchSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The implementation of vector search."""
+
+    vectors: Annotated[
+        Literal["memory", "database"],
+        Meta(description="where vector search runs: memory of each process, or a PostgreSQL database with pgvector"),
+    ] = "memory"
+
+
+class EmbeddingSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The model that embeds texts."""
+
+    provider: Annotated[
+        Literal["auto", "hosted", "local", "none"],
+        Meta(description="auto: hosted with an API key, else local if installed, else none: keyword search only"),
+    ] = "auto"
+    model: Annotated[
+        str | None, Meta(description="name or path of the model; default: the provider's default model")
+    ] = None
+    base_url: Annotated[HttpUrl | None, Meta(description="base URL of the hosted provider (or OPENAI_BASE_URL)")] = None
+    api_key: Annotated[Secret | None, Meta(description="API key of the hosted provider (or OPENAI_API_KEY)")] = None
+    dimension: Annotated[Dimension | None, Meta(description="requested vector dimension; default: the model's own")] = (
+        None
+    )
+    threads: Annotated[int, Meta(ge=1, le=256, description="threads of the local model in each process")] = 1
+    rate: Annotated[
+        Rate | None, Meta(description="maximum skills per second that each process embeds; default: no limit")
+    ] = None
+    models_dir: Annotated[
+        Path | None, Meta(description="folder of converted local models; default: models in data_dir")
+    ] = None

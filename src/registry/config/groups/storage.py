@@ -1,0 +1,43 @@
+"""Where data is stored: the database, packages and the registry index."""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, field
+
+from registry.config.types import DatabaseUrl, HttpUrl, Url
+
+
+class DatabaseSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The database of the catalog."""
+
+    url: Annotated[
+        DatabaseUrl | None,
+        Meta(description="sqlite:///FILE or postgresql://USER@HOST/DATABASE; default: skill-registry.db in data_dir"),
+    ] = None
+
+
+class S3Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """The bucket of published packages."""
+
+    bucket: Annotated[str | None, Meta(description="S3 bucket of published packages")] = None
+    region: Annotated[str, Meta(description="region of the bucket")] = "us-east-1"
+    endpoint: Annotated[HttpUrl | None, Meta(description="endpoint URL of an S3-compatible service")] = None
+    blob_base_url: Annotated[HttpUrl | None, Meta(description="public base URL of published packages")] = field(
+        default=None, name="blobBaseUrl"
+    )
+
+
+class BlobsSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The folder of published packages."""
+
+    dir: Annotated[Path | None, Meta(description="folder of published packages, as an alternative to a bucket")] = None
+
+
+class RegistryIndexSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The git repository that lists published versions."""
+
+    url: Annotated[Url | None, Meta(description="git repository of the registry index")] = None
+    branch: Annotated[str, Meta(description="branch of the registry index")] = "main"
+    path: Annotated[Path | None, Meta(description="folder of the clone; default: a folder in data_dir")] = None

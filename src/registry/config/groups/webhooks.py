@@ -1,0 +1,36 @@
+"""The webhooks for the results of checks."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from registry.config.types import HttpUrl, Secret
+
+WebhookEvent = Literal["structure_error", "security_issue", "quality_warning", "all_checks_passed"]
+
+
+class WebhookSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The webhook for packages that failed their checks."""
+
+    url: Annotated[HttpUrl | None, Meta(description="URL that receives failed checks")] = None
+    events: Annotated[tuple[WebhookEvent, ...], Meta(description="events that are sent")] = (
+        "structure_error",
+        "security_issue",
+    )
+    secret: Annotated[Secret | None, Meta(description="secret that signs the notifications")] = None
+
+
+class PassedWebhookSettings(WebhookSettings, frozen=True, kw_only=True):
+    """The webhook for packages that passed their checks."""
+
+    url: Annotated[HttpUrl | None, Meta(description="URL that receives passed checks")] = None
+    events: Annotated[tuple[WebhookEvent, ...], Meta(description="events that are sent")] = ("all_checks_passed",)
+    secret: Annotated[Secret | None, Meta(description="secret that signs the notifications")] = None
+
+
+class WebhooksSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The webhooks for the results of checks of published and installed packages."""
+
+    validation_failed: WebhookSettings = WebhookSettings()
+    validation_passed: PassedWebhookSettings = PassedWebhookSettings()
