@@ -37,6 +37,20 @@ class DatabaseFull(DatabaseError):
     """The disk of the database is full."""
 
 
+class Reader(Protocol):
+    """Runs queries: a database, or an open transaction."""
+
+    def read(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        """Return the rows of a query."""
+        ...
+
+
+def read_fact(reader: Reader, name: str) -> str | None:
+    """Return a fact about the catalog, None if it is not set."""
+    rows = reader.read("select value from facts where name = ?", (name,))
+    return str(rows[0][0]) if rows else None
+
+
 class Transaction(ABC):
     """One open write transaction.
 
@@ -69,6 +83,10 @@ class Transaction(ABC):
         """Set a fact about the catalog, and replace its previous value."""
         sql = "insert into facts (name, value) values (?, ?) on conflict (name) do update set value = excluded.value"
         self.execute(sql, (name, value))
+
+    def delete_fact(self, name: str) -> None:
+        """Remove a fact about the catalog, if it is set."""
+        self.execute("delete from facts where name = ?", (name,))
 
 
 class ChangeBatch:

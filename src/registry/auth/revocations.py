@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Callable
 
 from registry.auth.tokens import Claims
-from registry.db import Database, Row, Transaction
+from registry.db import Database, Transaction, read_fact
 
 _LAST = "last_revocation"
 
@@ -16,7 +16,7 @@ class Revocations:
     def __init__(self, database: Database, clock: Callable[[], datetime.datetime]) -> None:
         self._database = database
         self._clock = clock
-        self._last: list[Row] = []
+        self._last: str | None = None
         self.revision = 0
         """Grows with every revocation this process knows of, so that caches of credentials can expire."""
 
@@ -38,9 +38,9 @@ class Revocations:
 
     def refresh(self) -> None:
         """Increase the revision if another process has revoked a credential."""
-        rows = self._database.read("select value from facts where name = ?", (_LAST,))
-        if rows != self._last:
-            self._last = rows
+        last = read_fact(self._database, _LAST)
+        if last != self._last:
+            self._last = last
             self.bump()
 
     def revoke_all(self, transaction: Transaction, subject: str) -> None:

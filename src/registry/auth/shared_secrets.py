@@ -8,11 +8,10 @@ import hashlib
 import hmac
 
 from registry.config.settings import Settings
-from registry.db import Database, Transaction
+from registry.db import Database, Reader, Transaction, read_fact
 
 AUTH_FACT = "auth_secret"
 LOG_FACT = "log_key"
-_SELECT = "select name, value from facts where name in (?, ?)"
 
 
 class OtherSecrets(Exception):
@@ -29,18 +28,24 @@ def check_secrets(database: Database, settings: Settings, signing: list[bytes], 
         verifier_key: The public half of the log's key.
     """
     fingerprints = [fingerprint(secret) for secret in signing]
-    stored: dict[str, str] = dict(database.read(_SELECT, (AUTH_FACT, LOG_FACT)))
+    stored = _stored(database)
     _compare(stored, fingerprints, verifier_key)
     if stored.get(AUTH_FACT) == fingerprints[0] or settings.server.read_only:
         return
     with database.write() as transaction:  # another replica may be starting too
-        _compare(dict(transaction.read(_SELECT, (AUTH_FACT, LOG_FACT))), fingerprints, verifier_key)
+        _compare(_stored(transaction), fingerprints, verifier_key)
         transaction.put_fact(AUTH_FACT, fingerprints[0])
 
 
 def forget_secrets(transaction: Transaction) -> None:
     """Remove the stored values; the next replica that starts stores its own."""
-    transaction.execute("delete from facts where name in (?, ?)", (AUTH_FACT, LOG_FACT))
+    transaction.delete_fact(AUTH_FACT)
+    transaction.delete_fact(LOG_FACT)
+
+
+def _stored(reader: Reader) -> dict[str, str]:
+    values = {name: read_fact(reader, name) for name in (AUTH_FACT, LOG_FACT)}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def fingerprint(secret: bytes) -> str:

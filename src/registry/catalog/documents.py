@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 import msgspec
 import numpy as np
 
-from registry.db import Database, Row, Transaction
+from registry.db import Database, Row, Transaction, read_fact
 from registry.domain.models import Card
 from search.text import RECIPE, embedded_text, text_hash
 from search.types import Claimed, Document, DocumentGone, DocumentPut, Embedded, Stale, VectorPut
@@ -100,13 +100,12 @@ class CatalogDocuments:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.catalog_id = str(database.read("select value from facts where name = 'catalog_id'")[0][0])
+        self.catalog_id = str(read_fact(database, "catalog_id"))
         self._refresh_hashes()
 
     def _refresh_hashes(self) -> None:
         """Update all text hashes if the recipe of the embedded texts has changed, so that old vectors become stale."""
-        recipe = self._database.read("select value from facts where name = 'text_recipe'")
-        if self._database.is_read_only or (recipe and recipe[0][0] == str(RECIPE)):
+        if self._database.is_read_only or read_fact(self._database, "text_recipe") == str(RECIPE):
             return
         with self._database.write() as transaction:
             rows = transaction.read(f"select {_DOCUMENT} from documents where gone = 0")
@@ -211,7 +210,8 @@ class CatalogDocuments:
 
     def backfill_spaces(self) -> set[str]:
         """Return the space of the current backfill, if no service uses it yet; else an empty set."""
-        return {row[0] for row in self._database.read("select value from facts where name = ?", (_BACKFILL_FACT,))}
+        space = read_fact(self._database, _BACKFILL_FACT)
+        return set() if space is None else {space}
 
     def drop_other_spaces(self, spaces: Sequence[str]) -> int:
         """Delete the vectors of all spaces except `spaces` and that of the backfill; return their number."""
@@ -221,7 +221,7 @@ class CatalogDocuments:
             return 0
         with self._database.write() as transaction:
             if not backfill.isdisjoint(spaces):
-                transaction.execute("delete from facts where name = ?", (_BACKFILL_FACT,))
+                transaction.delete_fact(_BACKFILL_FACT)
             return transaction.execute(f"delete from vectors where space in ({_placeholders(others)})", others)
 
     def cards(self, keys: Sequence[int]) -> dict[int, tuple[str, bytes]]:

@@ -78,6 +78,11 @@ class Catalog:
             raise precondition_failed()
         return stored
 
+    def keys(self, skill_ids: Sequence[str]) -> dict[str, int]:
+        """Return the keys of those skills that exist, by id."""
+        placeholders = ", ".join("?" * len(skill_ids))
+        return dict(self.database.read(f"select id, key from skills where id in ({placeholders})", skill_ids))
+
     def folder_fingerprints(self) -> dict[str, str]:
         """Return the fingerprints of all skill folders, by path."""
         # This matches all texts and uses the index. With `is not null` SQLite reads all skills.

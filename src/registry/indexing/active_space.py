@@ -4,7 +4,7 @@ import msgspec
 
 from embeddings import Embedder, EmbeddingUnavailable
 from registry.config.settings import Settings
-from registry.db import Database
+from registry.db import Database, read_fact
 from registry.indexing.embedder import choose_embedder
 from search.engine import text_space
 
@@ -71,5 +71,5 @@ def active_space(database: Database) -> str | None:
 
 
 def _read_active(database: Database) -> _ActiveEmbedder | None:
-    rows = database.read("select value from facts where name = ?", (_FACT,))
-    return msgspec.json.decode(rows[0][0], type=_ActiveEmbedder) if rows else None
+    text = read_fact(database, _FACT)
+    return msgspec.json.decode(text, type=_ActiveEmbedder) if text else None

@@ -47,3 +47,8 @@ def create_engine(
         engine.close()
 
     return engine, close
+
+
+def index_folder(data_dir: Path, worker: int) -> Path:
+    """Return the folder of the index files of a worker. tantivy has one writer per folder, so each has its own."""
+    return data_dir / "indexes" / (f"worker-{worker}" if worker else "")

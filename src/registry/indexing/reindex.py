@@ -10,8 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from registry.catalog.store import Clock
-from registry.db import Database
+from registry.catalog.store import Catalog, Clock
 from registry.domain.models import timestamp
 from registry.errors import not_found, skill_not_found
 from search.engine import Engine, Progress
@@ -44,8 +43,9 @@ class _Task(msgspec.Struct):
 class Reindexing:
     """Reindexes all or some skills, and stores the jobs."""
 
-    def __init__(self, database: Database, engine: Engine, clock: Clock) -> None:
-        self._database = database
+    def __init__(self, catalog: Catalog, engine: Engine, clock: Clock) -> None:
+        self._catalog = catalog
+        self._database = catalog.database
         self._engine = engine
         self._clock = clock
 
@@ -81,16 +81,18 @@ class Reindexing:
                     task.force = False  # the first run has already marked the vectors as stale
                     self._launch(task, claim.pop_all())
 
+    def count_jobs(self) -> dict[tuple[str, str], int]:
+        """Return the number of jobs by kind and state."""
+        rows = self._database.read("select kind, state, count(*) from jobs group by kind, state")
+        return {(kind, state): count for kind, state, count in rows}
+
     def _claim(self, job_id: str) -> contextlib.AbstractContextManager[bool]:
         return self._database.claim(f"reindex {job_id}")
 
     def _keys(self, skill_ids: Sequence[str] | None) -> list[int] | None:
         if skill_ids is None:
             return None
-        placeholders = ", ".join("?" * len(skill_ids))
-        keys: dict[str, int] = dict(
-            self._database.read(f"select id, key from skills where id in ({placeholders})", skill_ids)
-        )
+        keys = self._catalog.keys(skill_ids)
         for skill_id in skill_ids:
             if skill_id not in keys:
                 raise skill_not_found(skill_id)

@@ -21,7 +21,7 @@ import msgspec
 from registry.blobs import BlobConflict, BlobMissing, BlobStore, BlobUnavailable, configured_store, put_checked
 from registry.blobs.store import chunks
 from registry.config.settings import Settings
-from registry.db import Database, DatabaseError
+from registry.db import Database, DatabaseError, read_fact
 from registry.runtime.periodic_worker import STOP_SECONDS, PeriodicWorker
 from search import integrity
 from search.engine import Engine
@@ -60,8 +60,8 @@ class IndexSnapshots:
 
     def newest(self) -> IndexSnapshot | None:
         """Return the newest snapshot; None if there is none of this index format."""
-        rows = self._database.read("select value from facts where name = ?", (_FACT,))
-        snapshot = msgspec.json.decode(rows[0][0], type=IndexSnapshot) if rows else None
+        text = read_fact(self._database, _FACT)
+        snapshot = msgspec.json.decode(text, type=IndexSnapshot) if text else None
         return snapshot if snapshot and snapshot.identity == self._identity else None
 
     def fetch(self) -> bool:

@@ -1,7 +1,7 @@
 """Prometheus metrics of one process: requests, searches, publishing, the index and jobs."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal
 
@@ -9,8 +9,11 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, disable_cre
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from registry.db import Database
 from search.engine import Engine
+from search.types import Documents
+
+CountJobs = Callable[[], Mapping[tuple[str, str], int]]
+"""Returns the number of jobs by kind and state."""
 
 PublishStep = Literal["submit", "read", "store", "record", "show"]
 """The steps of publishing: receive the upload, unpack and check it, store it, write the database, index it."""
@@ -19,9 +22,15 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 1
 
 
 class Metrics:
-    """Collects the metrics of one process. Each scrape reads the state of `engine` and `database`."""
+    """Collects the metrics of one process.
 
-    def __init__(self, engine: Engine, database: Database) -> None:
+    Args:
+        engine: Its state is read at each scrape.
+        documents: Counts the stored vectors.
+        count_jobs: Returns the number of jobs by kind and state.
+    """
+
+    def __init__(self, engine: Engine, documents: Documents, count_jobs: CountJobs) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # the start time of each counter is useless, and doubles the output
         self._registry = CollectorRegistry()
         self._requests = Counter(
@@ -59,7 +68,7 @@ class Metrics:
         self._pushed_files = Counter(
             "skill_registry_index_pushed_files", "Files of the index that were pushed.", registry=self._registry
         )
-        self._registry.register(_State(engine, database))
+        self._registry.register(_State(engine, documents, count_jobs))
         self._children: dict[tuple[str, str, int], tuple[Callable[[], None], Callable[[float], None]]] = {}
 
     def answered(self, scope: Any, status: int, seconds: float) -> None:
@@ -101,9 +110,10 @@ class Metrics:
 class _State(Collector):
     """The state of the index and the jobs at the time of a scrape."""
 
-    def __init__(self, engine: Engine, database: Database) -> None:
+    def __init__(self, engine: Engine, documents: Documents, count_jobs: CountJobs) -> None:
         self._engine = engine
-        self._database = database
+        self._documents = documents
+        self._count_jobs = count_jobs
 
     def collect(self) -> Iterator[Metric]:
         status = self._engine.status()
@@ -119,10 +129,10 @@ class _State(Collector):
             yield CounterMetricFamily("skill_registry_embedded", "Texts embedded.", value=totals.embedded)
             yield CounterMetricFamily("skill_registry_embedding_seconds", "Time embedding took.", value=totals.seconds)
         vectors = GaugeMetricFamily("skill_registry_vectors", "Vectors stored, by their space.", labels=("space",))
-        for space, count in self._database.read("select space, count(*) from vectors group by space order by space"):
-            vectors.add_metric((space,), count)
+        for space in sorted(self._documents.spaces()):
+            vectors.add_metric((space,), self._documents.vector_count(space))
         yield vectors
         jobs = GaugeMetricFamily("skill_registry_jobs", "Jobs, by kind and state.", labels=("kind", "state"))
-        for kind, state, count in self._database.read("select kind, state, count(*) from jobs group by kind, state"):
+        for (kind, state), count in self._count_jobs().items():
             jobs.add_metric((kind, state), count)
         yield jobs

@@ -5,7 +5,6 @@ import gc
 import logging
 import threading
 import time
-from pathlib import Path
 
 from registry.catalog.documents import CatalogDocuments
 from registry.catalog.local_skills import LocalSkills
@@ -19,7 +18,7 @@ from registry.db import DatabaseError
 from registry.domain.models import now
 from registry.events.webhooks import WebhookSender
 from registry.indexing.active_space import ActiveSpace
-from registry.indexing.engine_factory import create_engine
+from registry.indexing.engine_factory import create_engine, index_folder
 from registry.indexing.reindex import Reindexing
 from registry.indexing.snapshots import SnapshotPublisher, fetch_snapshots
 from registry.inspection import Inspector
@@ -35,6 +34,7 @@ from registry.publish.published import PublishedVersions
 from registry.publish.service import Publishing
 from registry.runtime.commit_listener import CommitListener
 from registry.runtime.leader_election import LeaderElection
+from registry.runtime.metrics import Metrics
 from registry.runtime.startup import Part, Startup
 from registry.services.registry_profile import RegistryProfile
 from registry.services.rescan import Rescan
@@ -94,16 +94,17 @@ class Services:
         self.manifest = ManifestFile(settings.project.file)
         spaces = ActiveSpace(self.database, settings)
         self._embedder = spaces.embedder
-        indexes = _index_folder(settings.data_dir, worker)
+        indexes = index_folder(settings.data_dir, worker)
         self._snapshots = fetch_snapshots(settings, self.database, self.documents, indexes)
         self.engine, self._close_engine = create_engine(
             settings, self.database, self.documents, spaces, indexes, indexing=worker == 0
         )
         self.database.hooks.after_change(self.engine.changed)
+        self.reindexing = Reindexing(self.catalog, self.engine, clock)
         self._registry: RegistryProfile | None = None
         if settings.profile == "registry":
-            self._registry = RegistryProfile(settings, self.database, self.engine, clock)
-        self.reindexing = Reindexing(self.database, self.engine, clock)
+            metrics = Metrics(self.engine, self.documents, self.reindexing.count_jobs)
+            self._registry = RegistryProfile(settings, self.database, metrics, clock)
         self.scanner = Scanner(self.local, self.catalog, self._background_inspector)
         self.sources = Sources(settings, self.database, self.catalog, clock)
         outbound = OutboundClient(AddressPolicy(settings.outbound.allowed_hosts))
@@ -293,8 +294,3 @@ class Services:
         if self._registry is not None:
             self._registry.close()
         self.database.close()
-
-
-def _index_folder(data_dir: Path, worker: int) -> Path:
-    # tantivy has one writer per directory, so every worker has an index folder of its own.
-    return data_dir / "indexes" / (f"worker-{worker}" if worker else "")

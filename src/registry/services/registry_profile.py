@@ -11,14 +11,13 @@ from registry.db import Database
 from registry.runtime.metrics import Metrics
 from registry.transparency.checkpoint import Signer
 from registry.transparency.log import TransparencyLog
-from search.engine import Engine
 
 
 class RegistryProfile:
     """The services of the registry profile. Raises WeakSecret."""
 
-    def __init__(self, settings: Settings, database: Database, engine: Engine, clock: Callable[[], datetime]) -> None:
-        self.metrics = Metrics(engine, database)
+    def __init__(self, settings: Settings, database: Database, metrics: Metrics, clock: Callable[[], datetime]) -> None:
+        self.metrics = metrics
         self.signer = log_signer(settings)
         self.log = TransparencyLog(database, clock)
         if not database.is_read_only:

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from registry.db import Database, Transaction
+from registry.db import Database, Transaction, read_fact
 from registry.domain.models import timestamp
 from registry.transparency.merkle import Hash, consistency_proof, inclusion_proof, leaf_hash, node_hash, root
 
@@ -58,8 +58,7 @@ class TransparencyLog:
     def record_key(self, key: str) -> None:
         """Append an entry for the key that signs from now on, unless it is the current one already."""
         with self._database.write() as transaction:
-            current = transaction.read("select value from facts where name = 'log_key'")
-            if current and current[0][0] == key:
+            if read_fact(transaction, "log_key") == key:
                 return
             transaction.put_fact("log_key", key)
             self.append(transaction, LogEntry(kind="key", key=key))
