@@ -1,17 +1,21 @@
 """The architecture: imports run one way, packages and modules stay small, only the command reads the environment."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections import Counter
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 from registry.cli.main import COMMANDS
+from registry.database.sqlite import SqliteDatabase
 
 SOURCE = Path(__file__).parents[1] / "src"
+_SQL = re.compile(r"\s*(?:select|insert|update|delete|from|join|left join|where|and|with)\b")
 MODULES = sorted(SOURCE.rglob("*.py"))
 IDS = [str(path.relative_to(SOURCE)) for path in MODULES]
 
@@ -51,6 +55,35 @@ SEARCH_LAYERS = (
     {"service"},
     {"engine"},
 )
+
+TABLES = {
+    "advertised": "catalog",
+    "api_keys": "auth",
+    "audit": "auth",
+    "bodies": "catalog",
+    "deliveries": "events",
+    "documents": "catalog",
+    "ended_tokens": "auth",
+    "facts": "db",
+    "index_files": "publish",
+    "installs": "catalog",
+    "jobs": "indexing",
+    "log_entries": "transparency",
+    "log_nodes": "transparency",
+    "publish_jobs": "publish",
+    "published": "publish",
+    "rate_windows": "auth",
+    "revoked_tokens": "auth",
+    "scan_problems": "catalog",
+    "skills": "catalog",
+    "source_states": "sources",
+    "sources": "sources",
+    "spooled_packages": "publish",
+    "users": "auth",
+    "vectors": "catalog",
+    "versions": "catalog",
+}
+"""The package that has the SQL of each table. `database` knows the schema, and `ops` compares the tables."""
 
 MAX_LOOSE_MODULES = 5
 MAX_MODULES = 35
@@ -110,6 +143,28 @@ def test_a_package_imports_only_lower_layers(package: str, layers: tuple[set[str
             if other is not None and other != own and layer[other] >= layer[own]:
                 upward.append(f"{path.relative_to(SOURCE)} imports {name}")
     assert not upward
+
+
+@pytest.mark.parametrize("path", sorted((SOURCE / "registry").rglob("*.py")), ids=str)
+def test_the_sql_of_a_table_is_in_one_package(path: Path) -> None:
+    owner = child_of(path, "registry")
+    if owner not in {"database", "ops"}:
+        assert {table for table in tables_in(path) if TABLES[table] != owner} == set()
+
+
+def tables_in(path: Path) -> set[str]:
+    """Return the tables that the SQL in a module's strings names."""
+    texts = [
+        node.value for node in ast.walk(_tree(path)) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    sql = re.compile(rf"\b(?:from|join|into|update)\s+({'|'.join(TABLES)})\b")
+    return {name for text in texts if _SQL.match(text) for name in sql.findall(text)}
+
+
+def test_every_table_has_an_owner(tmp_path: Path) -> None:
+    with closing(SqliteDatabase(tmp_path / "skill-registry.db")) as database:
+        names = {row[0] for row in database.read("select name from sqlite_master where type = 'table'")}
+    assert TABLES.keys() == {name for name in names if not name.startswith("sqlite_")} - {"counter"}
 
 
 def test_packages_stay_small() -> None:

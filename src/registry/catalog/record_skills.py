@@ -93,10 +93,10 @@ class RecordSkills:
         return self._catalog.body(skill_id)
 
     def stale_ids(self, after: str, limit: int) -> list[str]:
-        """Return at most `limit` ids above `after`, in order, of records that the current rules have not scanned."""
+        """Return at most `limit` ids above `after`, in order, of skills without a folder and current findings."""
         sql = (
             "select id from skills where id > ? and folder is null and advertised = 0 and detail not like ?"
-            " and id not in (select skill_id from published) order by id limit ?"
+            " order by id limit ?"
         )
         return [row[0] for row in self._catalog.database.read(sql, (after, CURRENT_RULES, limit))]
 

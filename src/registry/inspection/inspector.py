@@ -70,7 +70,7 @@ class Inspector:
     process starts.
     """
 
-    def __init__(self, limits: LimitsSettings, children: int = 1, patience: float | None = None) -> None:
+    def __init__(self, limits: LimitsSettings, children: int = 2, patience: float | None = None) -> None:
         self._seconds = limits.scan_seconds
         self._memory_bytes = limits.scan_memory_bytes
         self._patience = patience

@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from registry.db import Database, DatabaseError
+from registry.db import Database, DatabaseError, read_fact
 from registry.outbound.git import GitError
 from registry.publish.git_index import AttachedFile, GitIndex
 from registry.runtime.metrics import Metrics
@@ -113,8 +113,7 @@ class IndexPusher:
         self._restore_if_lost(self._pushed_head())
 
     def _pushed_head(self) -> str | None:
-        rows = self._database.read("select value from facts where name = ?", (_HEAD,))
-        return str(rows[0][0]) if rows else None
+        return read_fact(self._database, _HEAD)
 
     def _restore_if_lost(self, commit: str | None) -> None:
         if commit is None or self._index.contains(commit):
@@ -124,7 +123,8 @@ class IndexPusher:
         )
         with self._database.write() as transaction:
             transaction.execute("update index_files set wanted = wanted + 1")
-            transaction.execute("delete from facts where name = ? and value = ?", (_HEAD, commit))
+            if read_fact(transaction, _HEAD) == commit:
+                transaction.delete_fact(_HEAD)
         self._thread.wake()
 
 

@@ -228,13 +228,10 @@ class PublishedVersions:
                 self._catalog.delete_version(transaction, stored.key, removed)
         skill = _skill(active[0], enabled=stored is None or stored.skill.enabled)
         saved = self._catalog.save(transaction, skill, read(active[0].skill_file).body)
-        key = stored.key if stored is not None else self._key(transaction, saved.id)
+        key = stored.key if stored is not None else self._catalog.get_for_update(transaction, saved.id, None).key
         self._catalog.set_version_changes(transaction, key, active[0].version, _changes(active[0]))
         for older in active[1:]:
             self._catalog.add_version(transaction, key, older.version, older.record.description, _changes(older))
-
-    def _key(self, transaction: Transaction, skill_id: str) -> int:
-        return int(transaction.read("select key from skills where id = ?", (skill_id,))[0][0])
 
 
 def _entry(kind: Kind, version: PublishedVersion) -> LogEntry:

@@ -60,7 +60,7 @@ class PublishWorker:
         self._spool = spool
         self._store = store
         self._limits = PackageLimits(archive_bytes=limits.upload_bytes)
-        self._inspector = Inspector(limits)
+        self._inspector = Inspector(limits, children=1)
         self._tries = limits.publish_tries
         self._metrics = metrics
         self._yield_to_foreground = yield_to_foreground

@@ -56,10 +56,6 @@ _TRY_AGAIN_SECONDS = 1.0
 """How often parts that could not start are checked for a retry."""
 
 
-_CHILDREN = 2
-"""The processes that scan texts for requests, and as many for the folder scan and the rescan in the background."""
-
-
 class Services:
     """The parts of one running service, and their start and stop.
 
@@ -81,8 +77,8 @@ class Services:
         self.database = open_database(settings)
         self.documents = CatalogDocuments(self.database)
         self.catalog = Catalog(self.database, clock)
-        self._inspector = Inspector(settings.limits, _CHILDREN, patience=settings.limits.scan_seconds)
-        self._background_inspector = Inspector(settings.limits, _CHILDREN)
+        self._inspector = Inspector(settings.limits, patience=settings.limits.scan_seconds)
+        self._background_inspector = Inspector(settings.limits)
         self.local = LocalSkills(settings.skills_dir.resolve(), self.catalog, self._inspector)
         self.records = RecordSkills(settings.skills_dir.resolve(), self.catalog, self._inspector)
         self.published = PublishedVersions(self.database, self.catalog, TransparencyLog(self.database, clock))
@@ -146,7 +142,12 @@ class Services:
         """Return the parts that run in the leader only."""
         yield_to_foreground = self.engine.search.in_flight.yield_to_foreground
         findings = Rescan(
-            self.records, self._publishing, self._background_inspector, self.database.hooks, yield_to_foreground
+            self.records,
+            self.published,
+            self._publishing,
+            self._background_inspector,
+            self.database.hooks,
+            yield_to_foreground,
         )
         snapshots = SnapshotPublisher(self._snapshots, self.engine, self.documents)
         work = [

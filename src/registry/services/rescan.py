@@ -11,6 +11,7 @@ from registry.db import CommitHooks
 from registry.errors import RegistryError
 from registry.inspection import InspectionStopped, Inspector
 from registry.packages.refusal import PackageRefused
+from registry.publish.published import PublishedVersions
 from registry.publish.service import Publishing
 from registry.runtime.periodic_worker import PeriodicWorker
 
@@ -27,7 +28,8 @@ class Rescan:
 
     Args:
         records: The skills that are records.
-        publishing: The published versions, where this service publishes.
+        published: All published versions.
+        publishing: Rescans published versions, where this service publishes.
         inspector: Scans the texts of records.
         hooks: The commit hooks of the catalog's database.
         yield_to_foreground: Called before each skill: lets searches go first.
@@ -36,12 +38,14 @@ class Rescan:
     def __init__(
         self,
         records: RecordSkills,
+        published: PublishedVersions,
         publishing: Publishing | None,
         inspector: Inspector,
         hooks: CommitHooks,
         yield_to_foreground: Callable[[], None],
     ) -> None:
         self._records = records
+        self._published = published
         self._publishing = publishing
         self._inspector = inspector
         self._hooks = hooks
@@ -72,13 +76,14 @@ class Rescan:
         return _DONE_SECONDS
 
     def _renew_records(self) -> int:
-        """Renew a batch of records and return their number."""
+        """Renew a batch of records. Return the number of stale skills, including the published ones, which it skips."""
         stale = self._records.stale_ids(self._last_record, _BATCH)
         for skill_id in stale:
             if self._thread.is_stopped:
                 break
-            self._yield_to_foreground()
-            self._records.rescan(skill_id, self._inspector)
+            if not self._published.is_published(skill_id):
+                self._yield_to_foreground()
+                self._records.rescan(skill_id, self._inspector)
             self._last_record = skill_id
         return len(stale)
 
@@ -86,7 +91,7 @@ class Rescan:
         """Renew a batch of published versions and return their number, including those that failed."""
         if self._publishing is None:
             return 0
-        stale = self._publishing.published.outdated_findings(self._last_version, _BATCH)
+        stale = self._published.outdated_findings(self._last_version, _BATCH)
         for skill_id, version in stale:
             if self._thread.is_stopped:
                 break

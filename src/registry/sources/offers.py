@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from registry.db import Database
+from registry.catalog.advertised import AdvertisedSkills
 from registry.domain.origins import GitOrigin, HttpOrigin, Origin, ZipOrigin
 from registry.domain.source_entry import Listed, SourceEntry
 from registry.errors import conflict, not_found, skill_not_found
@@ -23,8 +23,8 @@ class Offer(NamedTuple):
 class Offers:
     """Looks up listed skills by id. `entries` returns the configured and added sources."""
 
-    def __init__(self, database: Database, entries: Callable[[], Sequence[SourceEntry]]) -> None:
-        self._database = database
+    def __init__(self, skills: AdvertisedSkills, entries: Callable[[], Sequence[SourceEntry]]) -> None:
+        self._skills = skills
         self._entries = entries
 
     def find(self, skill: str, source: str | None) -> Offer:
@@ -43,12 +43,7 @@ class Offers:
         return offers[0]
 
     def _named(self, skill: str) -> list[Offer]:
-        sql = (
-            "select a.source, a.record, s.id from advertised a join skills s on s.key = a.key"
-            " where a.id = ? or s.id = ? order by s.id"
-        )
-        rows = self._database.read(sql, (skill, skill))
-        return [Offer(source, msgspec.json.decode(record, type=Listed), known) for source, record, known in rows]
+        return [Offer(*offer) for offer in self._skills.named(skill)]
 
     def current(self, source: str, listed: str) -> Offer | None:
         """Return the skill that a source currently lists with an id, None if it lists none."""

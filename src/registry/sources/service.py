@@ -112,7 +112,7 @@ class Sources:
             unpacked_bytes=limits.git_bytes,
             download_seconds=limits.download_seconds,
         )
-        self.offers = Offers(database, self.entries)
+        self.offers = Offers(self._store.skills, self.entries)
         self._refresher = Refresher(self.fetcher, self._store_outcome)
         self._thread = PeriodicWorker("source ages", self._refresh_old)
 
@@ -130,7 +130,7 @@ class Sources:
 
     def list(self) -> list[SourceData]:
         """Return every source, the skills directory first."""
-        counts = self._store.counts()
+        counts = self._store.skills.counts()
         built_in = [self._built_in(name, counts.get(name, 0)) for name in self._built_in_names()]
         return [*built_in, *(self._data(source, counts.get(source.name, 0)) for source in self.entries())]
 
@@ -187,7 +187,7 @@ class Sources:
             raise conflict(f"There are already {MAX_SOURCES} sources, which is the maximum")
         self._store.add(source)
         self._refresh([source], self._settings.limits.source_wait_seconds)
-        return self._data(source, self._store.counts().get(source.name, 0))
+        return self._data(source, self._store.skills.counts().get(source.name, 0))
 
     def remove(self, name: str) -> None:
         """Remove an added source and its skills. Raises NOT_FOUND; CONFLICT for a configured or built-in source."""
@@ -200,7 +200,9 @@ class Sources:
     def skills(self, name: str) -> SourceSkills:
         """Return the skills of one source. Raises NOT_FOUND."""
         is_built_in = name in self._built_in_names()
-        cards = self._store.built_in_cards(name) if is_built_in else self._store.cards(self._entry(name).name)
+        cards = (
+            self._store.skills.built_in_cards(name) if is_built_in else self._store.skills.cards(self._entry(name).name)
+        )
         return SourceSkills(source_name=name, skills=[msgspec.Raw(card) for card in cards], count=len(cards))
 
     def all_skills(self) -> AllSkills:
@@ -216,8 +218,8 @@ class Sources:
 
     def _listed(self, name: str) -> Sequence[Listed]:
         if name in self._built_in_names():
-            return self._store.built_in_listed(name)
-        return self._store.listed(self._entry(name).name)
+            return self._store.skills.built_in_listed(name)
+        return self._store.skills.listed(self._entry(name).name)
 
     def marketplace(self, name: str) -> Marketplace:
         """Return a source as a marketplace document in the flat form. Raises NOT_FOUND."""
@@ -232,7 +234,7 @@ class Sources:
 
     def advertised(self, key: int) -> Listed | None:
         """Return the listed skill with a document key, None if the skill is installed."""
-        return self._store.find(key)
+        return self._store.skills.find(key)
 
     def refresh(self) -> None:
         """Refresh every source. Slow ones continue in the background."""

@@ -31,7 +31,7 @@ def test_a_listing_replaces_the_one_before(catalog: SkillCatalog, store: SourceS
     store.replace(ACME, "one", listing("pdf", "csv"))
     store.replace(ACME, "two", listing("pdf", "xlsx"))
     assert ids(catalog) == ["acme/pdf", "acme/xlsx"]
-    assert [skill.id for skill in store.listed("acme")] == ["pdf", "xlsx"]
+    assert [skill.id for skill in store.skills.listed("acme")] == ["pdf", "xlsx"]
     assert store.state(ACME).mark == "two"
 
 
@@ -90,7 +90,7 @@ def test_a_removed_source_has_no_skills(catalog: SkillCatalog, store: SourceStor
     store.replace(OTHER, "", listing("pdf"))
     assert store.remove_others(["other"]) == ["acme"]
     assert ids(catalog) == ["other/pdf"]
-    assert store.counts() == {"other": 1, "local": 0, "registry": 0}
+    assert store.skills.counts() == {"other": 1, "local": 0, "registry": 0}
 
 
 def test_added_sources_are_stored(store: SourceStore) -> None:

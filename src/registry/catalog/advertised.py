@@ -1,0 +1,143 @@
+"""The skills that sources advertise: rows of the catalog like any other, but not installed."""
+
+import itertools
+from typing import cast
+
+import msgspec
+
+from registry.catalog.installs import installed_folder, set_shadowed
+from registry.catalog.store import Catalog
+from registry.db import Transaction
+from registry.domain.models import RESERVED_IDS, Skill, SourceType
+from registry.domain.source_entry import LOCAL, REGISTRY, Listed, SourceEntry
+
+_INSTALLED = (
+    "from installs i join skills s on s.folder = i.folder join documents d on d.key = s.key"
+    " where i.source = a.source and i.listed = a.id"
+)
+"""Selects the document `d` of the installed skill of an advertised one, `a`."""
+
+
+def _built_in(name: str) -> str:
+    """Return the SQL condition for the skills `s` of a built-in source: records, or folders of no other source."""
+    if name == REGISTRY:
+        return "s.advertised = 0 and s.folder is null"
+    return (
+        "s.folder is not null and not exists (select 1 from installs i join advertised a"
+        " on a.source = i.source and a.id = i.listed where i.folder = s.folder)"
+    )
+
+
+class AdvertisedSkills:
+    """Reads and writes the skills of sources, and reads those of the built-in sources.
+
+    The id of a skill that is not installed is `source/id`, with a dot for the slash after a scope. So no source can use
+    the id of a local skill or of a skill from another source.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._database = catalog.database
+
+    def digests(self, transaction: Transaction, source: str) -> dict[str, tuple[int, str]]:
+        """Return key and digest of each skill of a source, by the id in the source."""
+        rows = transaction.read("select id, key, hash from advertised where source = ?", (source,))
+        return {skill_id: (key, digest) for skill_id, key, digest in rows}
+
+    def put(self, transaction: Transaction, source: SourceEntry, skill: Listed, key: int | None, digest: str) -> None:
+        """Create the skill of a source, or replace the one with `key`. `digest` identifies its content."""
+        if key is None:
+            bare = skill.id.replace("/", ".")
+            bare = f"{bare}-skill" if bare in RESERVED_IDS else bare
+            catalog_id = self._free_id(transaction, f"{source.name}/{bare}")
+        else:
+            catalog_id = str(transaction.read("select id from skills where key = ?", (key,))[0][0])
+        self._catalog.save(transaction, _record(source, skill, catalog_id), skill.body, advertised=True)
+        record = msgspec.json.encode(msgspec.structs.replace(skill, body="", warnings=[])).decode()
+        transaction.execute(
+            "insert into advertised select key, ?, ?, ?, ? from skills where id = ?"
+            " on conflict (key) do update set hash = excluded.hash, record = excluded.record",
+            (source.name, skill.id, digest, record, catalog_id),
+        )
+        hidden = installed_folder(transaction, source.name, skill.id) is not None
+        set_shadowed(transaction, source.name, skill.id, hidden=hidden)
+
+    def _free_id(self, transaction: Transaction, preferred: str) -> str:
+        """Return the preferred id, with a number if a local skill already has it."""
+        candidates = itertools.chain((preferred,), (f"{preferred}-{number}" for number in itertools.count(2)))
+        return next(skill_id for skill_id in candidates if not self._catalog.find(transaction, skill_id))
+
+    def remove(self, transaction: Transaction, source: str) -> None:
+        """Remove the skills of a source."""
+        for key, _ in self.digests(transaction, source).values():
+            self._catalog.delete(transaction, key)
+
+    def cards(self, name: str) -> list[bytes]:
+        """Return the encoded cards of a source in order of id. Installed skills have the card of the installed one."""
+        sql = (
+            f"select coalesce((select d.card {_INSTALLED} limit 1),"
+            " (select d.card from documents d where d.key = a.key))"
+            " from advertised a where a.source = ? order by a.id"
+        )
+        return [row[0].encode() for row in self._database.read(sql, (name,))]
+
+    def built_in_cards(self, name: str) -> list[bytes]:
+        """Return the encoded cards of a built-in source in order of id."""
+        sql = f"select d.card from skills s join documents d on d.key = s.key where {_built_in(name)} order by s.id"
+        return [row[0].encode() for row in self._database.read(sql)]
+
+    def listed(self, name: str) -> list[Listed]:
+        """Return the skills of a source in order of id, without their texts."""
+        rows = self._database.read("select record from advertised where source = ? order by id", (name,))
+        return [msgspec.json.decode(row[0], type=Listed) for row in rows]
+
+    def built_in_listed(self, name: str) -> list[Listed]:
+        """Return the skills of a built-in source in the form of a listing."""
+        rows = self._database.read(f"select s.detail from skills s where {_built_in(name)} order by s.id")
+        skills = (msgspec.json.decode(row[0], type=Skill) for row in rows)
+        return [
+            Listed(**{name: getattr(skill, name) for name in Listed.__struct_fields__ if hasattr(skill, name)})
+            for skill in skills
+        ]
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of skills of each source. The built-in sources are always included."""
+        counts = dict(self._database.read("select source, count(*) from advertised group by source"))
+        for name in (LOCAL, REGISTRY):
+            counts[name] = self._database.read(f"select count(*) from skills s where {_built_in(name)}")[0][0]
+        return counts
+
+    def find(self, key: int) -> Listed | None:
+        """Return the listed skill with a key, None if the skill is installed."""
+        rows = self._database.read("select record from advertised where key = ?", (key,))
+        return msgspec.json.decode(rows[0][0], type=Listed) if rows else None
+
+    def named(self, skill: str) -> list[tuple[str, Listed, str]]:
+        """Return source, skill and catalog id of each advertised skill with this id, in its source or in search."""
+        sql = (
+            "select a.source, a.record, s.id from advertised a join skills s on s.key = a.key"
+            " where a.id = ? or s.id = ? order by s.id"
+        )
+        rows = self._database.read(sql, (skill, skill))
+        return [(source, msgspec.json.decode(record, type=Listed), known) for source, record, known in rows]
+
+
+def _record(source: SourceEntry, skill: Listed, catalog_id: str) -> Skill:
+    scope, _, _ = skill.id.rpartition("/")
+    return Skill(
+        id=catalog_id,
+        name=skill.name,
+        description=skill.description,
+        version=skill.version,
+        author=skill.author,
+        tags=skill.tags,
+        capabilities=skill.capabilities,
+        scope=scope or None,
+        source=source.name,
+        installed=False,
+        license=skill.license,
+        warnings=skill.warnings,
+        source_url=getattr(skill.origin, "url", None),
+        source_type=cast(SourceType, skill.origin.__struct_config__.tag if skill.origin else source.type),
+        source_branch=source.branch,
+    )
