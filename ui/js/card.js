@@ -20,7 +20,7 @@ const RISK_MEANS = {
 };
 
 export function Risk({ risk }) {
-  if (!risk) return html`<span class="badge" title="Nothing has looked into its texts">not checked</span>`;
+  if (!risk) return html`<span class="badge" title="Its texts have not been scanned">not checked</span>`;
   const text = risk === "none" ? "no findings" : `${risk} risk`;
   return html`<span class=${`badge risk-${risk}`} title=${RISK_MEANS[risk]}>${text}</span>`;
 }

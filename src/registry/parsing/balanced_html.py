@@ -1,4 +1,4 @@
-"""HTML of strangers made well-formed and shallow before a browser-grade parser reads it.
+"""Makes untrusted HTML well-formed and shallow before a browser-grade parser reads it.
 
 The HTML standard repairs misnested tags by copying: 20 kB of unclosed `<b>` and `<p>` are 9 MB once they are repaired,
 and each tag is looked up among all that are open. Where every tag is closed in order and few are open at once, the
@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 
 MAX_OPEN = 60
-"""Elements within each other; a tag that would open one more is left out, its content stays."""
+"""The maximum nesting of elements. A tag beyond it is dropped; its content stays."""
 
 _MARKUP = re.compile(r"<(?:(/?)([A-Za-z][A-Za-z0-9]*+)([^<>]*+)>|[!?][^<>]*+>)|<")
 _ATTRIBUTE = re.compile(r"""\s(href|title|start|alt)\s*+=\s*+(?:"([^"]*)"|'([^']*)'|([^\s"'=`]++))""", re.IGNORECASE)
@@ -23,11 +23,11 @@ _CLOSED_BY: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("td", "th"), frozenset({"td", "th"})),
     "tr": frozenset({"td", "th"}),
 }
-"""Elements that end where one of their kind begins, and the others that end there too."""
+"""Elements that end where another of their kind begins, with the other elements that end there."""
 
 
 def balanced_html(text: str, tags: Collection[str]) -> str:
-    """Return HTML with only these elements in it, each closed in order, at most `MAX_OPEN` within each other.
+    """Return the HTML with only these elements, all closed in order, at most `MAX_OPEN` deep.
 
     Attributes other than `href`, `title` and `start` go, as do comments, and scripts and styles with their content. An
     image becomes its alternative text: loading it would tell a stranger who reads the page.
@@ -97,7 +97,7 @@ def _written(attributes: str) -> str:
 
 
 def _kept(attributes: str) -> dict[str, str]:
-    """Return the attributes that matter, the first of each name, as they stand between double quotes."""
+    """Return the relevant attributes, the first of each name, in double quotes."""
     found: dict[str, str] = {}
     for name, double, single, bare in _ATTRIBUTE.findall(attributes):
         found.setdefault(name.lower(), (double or single or bare).replace('"', "&quot;"))

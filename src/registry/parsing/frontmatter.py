@@ -1,4 +1,4 @@
-"""The front matter of a SKILL.md: fields between two `---` lines at its very beginning, then the body.
+"""Reads the front matter of a SKILL.md: fields between two `---` lines at its beginning, then the body.
 
 Two readings: the strict one accepts what the Agent Skills format allows and names what it refuses; the
 lenient one, for folders people already have, keeps whatever can be understood and warns of what was wrong.
@@ -11,10 +11,10 @@ from typing import NamedTuple
 from registry.parsing.yaml_text import Node, Value, YamlEntry, YamlError, parse
 
 MAX_BLOCK = 16 * 1024
-"""Bytes of front matter that are read, the fences not counted."""
+"""The maximum size of front matter in bytes, without the fences."""
 
 _MAX_RECOVERED = 500
-"""Fields that are read line by line from front matter that is not YAML; each is a YAML document of its own."""
+"""The maximum number of fields that are recovered from front matter that is not valid YAML."""
 
 _BOM = "\ufeff"
 _OPENING = re.compile(r"---[ \t]*\r?\n")
@@ -25,7 +25,7 @@ _FIRST_KEY = re.compile(r"\A(?:name|description)[ \t]*:[ \t]")
 
 
 class FrontMatterError(Exception):
-    """The front matter is refused. `field` is the field at fault, or `SKILL.md` for the block as a whole."""
+    """The front matter is invalid. `field` is the invalid field, or `SKILL.md` for the whole block."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field}: {message}")
@@ -35,7 +35,7 @@ class FrontMatterError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """What a SKILL.md says: its fields as text, the body without leading blank lines, and what was wrong."""
+    """The content of a SKILL.md: its fields as text, the body without leading blank lines, and warnings."""
 
     fields: dict[str, Value]
     body: str
@@ -44,7 +44,7 @@ class FrontMatter:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Where the front matter stands: its lines are characters `start` to `end`, the body begins at `body`.
+    """The position of the front matter: its lines are characters `start` to `end`; the body begins at `body`.
 
     `mapping` has the fields with their places in the whole text; None when there are none.
     """
@@ -58,7 +58,7 @@ class Block:
 
 
 def read(text: str, *, strict: bool = False) -> FrontMatter:
-    """Return the fields and the body of a SKILL.md. Strict raises FrontMatterError; lenient never fails."""
+    """Return the fields and the body of a SKILL.md. Strict mode raises FrontMatterError; lenient mode never fails."""
     block = locate_strictly(text) if strict else locate(text)
     fields = block.mapping.value if block.mapping else {}
     assert isinstance(fields, dict)
@@ -66,7 +66,7 @@ def read(text: str, *, strict: bool = False) -> FrontMatter:
 
 
 def locate_strictly(text: str) -> Block:
-    """Find the front matter as the format wants it. Raises FrontMatterError."""
+    """Find front matter that conforms to the format. Raises FrontMatterError."""
     opening = _OPENING.match(text, _after_bom(text))
     if opening is None:
         raise FrontMatterError("SKILL.md", "must begin with a line of three dashes and front matter")
@@ -83,7 +83,7 @@ def locate_strictly(text: str) -> Block:
 
 
 def locate(text: str) -> Block:
-    """Find the front matter, or what can be saved of it; what was wrong stands in the warnings."""
+    """Find the front matter, or what can be recovered of it, with a warning for each defect."""
     block = _edges(text)
     if block is None:
         return _without_fields(text, "there is no front matter")
@@ -114,7 +114,7 @@ def _fields(text: str, start: int, end: int) -> tuple[Node | None, list[str]]:
 
 
 def _edges(text: str) -> Block | None:
-    """Find where the front matter begins and ends, None if nothing looks like one."""
+    """Return the start and the end of the front matter, None if nothing looks like it."""
     begin = _after_bom(text)
     first = _first_content(text, begin)
     warnings: tuple[str, ...] = ()
@@ -136,7 +136,7 @@ def _edges(text: str) -> Block | None:
 
 
 def _first_content(text: str, start: int) -> int:
-    """Return the index of the first line with content, blank lines and one HTML comment passed over."""
+    """Return the index of the first line with content, after blank lines and one HTML comment."""
     head = text[start : start + MAX_BLOCK]
     rest = head.lstrip()
     if rest.startswith("<!--") and "-->" in rest:
@@ -145,7 +145,7 @@ def _first_content(text: str, start: int) -> int:
 
 
 class _Found(NamedTuple):
-    """Fields read line by line: `stop` is the index after the last of their lines, `prose`: text follows."""
+    """Fields read line by line. `stop` is the index after their last line; `prose` says whether text follows."""
 
     entries: list[YamlEntry]
     stop: int
@@ -154,7 +154,7 @@ class _Found(NamedTuple):
 
 
 def _recovered(text: str, block: Block, reason: str) -> Block:
-    """Read the block line by line, each `key: value` on its own; prose within it is where the body begins."""
+    """Read the block line by line, each `key: value` on its own. The body begins at the first prose."""
     found = _entries(text, block.start, block.end)
     if not found.entries:
         return _without_fields(text, f"the front matter is not readable: {reason}")
@@ -206,7 +206,7 @@ def _key_follows(lines: list[tuple[int, str]], number: int) -> bool:
 
 
 def _entry(text: str, start: int, end: int) -> YamlEntry:
-    """Read one field: as YAML where it is that, else as the text that stands there."""
+    """Read one field as YAML, or as plain text if it is not YAML."""
     chunk = text[start:end]
     key = _KEY.match(chunk)
     assert key is not None
@@ -223,7 +223,7 @@ def _entry(text: str, start: int, end: int) -> YamlEntry:
 
 
 def _bare(value: str) -> str:
-    """Drop what YAML would not count as text: a block mark in front, or quotes around the whole."""
+    """Remove what is not text in YAML: a leading block indicator, or quotes around the whole."""
     if value[:2] in ("| ", "> ") or value[:3] in ("|- ", ">- "):
         return value.partition(" ")[2]
     if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":

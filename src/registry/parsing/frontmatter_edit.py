@@ -1,4 +1,4 @@
-"""New SKILL.md files, and changes to the front matter of one that leave every other byte as it is."""
+"""Writes new SKILL.md files, and changes front matter without touching any other byte."""
 
 from collections.abc import Mapping
 
@@ -9,13 +9,13 @@ _NESTED = "metadata"
 
 
 def render(fields: Mapping[str, Value], body: str) -> str:
-    """Return a new SKILL.md: front matter with these fields, a blank line, the body."""
+    """Return a new SKILL.md: front matter with these fields, a blank line, and the body."""
     text = body.strip("\r\n")
     return f"---\n{dump_block(fields)}---\n" + (f"\n{text}\n" if text else "")
 
 
 def patch(text: str, changes: Mapping[str, Value | None]) -> str:
-    """Return the SKILL.md with these fields set, or removed where the value is None.
+    """Return the SKILL.md with these fields set, or removed if the value is None.
 
     A key is a field's name, or `metadata.` and a name within `metadata`. New fields come last; a file without
     front matter gets some. Comments, order, quoting, line ends and the body stay as they are.
@@ -29,7 +29,7 @@ def patch(text: str, changes: Mapping[str, Value | None]) -> str:
 
 
 def with_body(text: str, body: str) -> str:
-    """Return the SKILL.md with another body, in the file's line ends. Raises FrontMatterError as `patch` does."""
+    """Return the SKILL.md with another body, with the line endings of the file. Raises FrontMatterError."""
     block = locate(text)
     newline = _newline(text)
     head, rest = text[: block.body], text[block.body :]
@@ -73,13 +73,13 @@ def _with_field(text: str, block: Block, key: str, value: Value | None) -> str:
 
 
 def _with_entry(text: str, mapping: Node, key: str, value: Value | None, end: int) -> str:
-    """Set or remove one key of a mapping; in an indented one a new key goes to `end`."""
+    """Set or remove one key of a mapping. In an indented mapping, a new key goes to `end`."""
     numbers = [number for number, entry in enumerate(mapping.entries) if entry.key == key]
     if value is None:
         return _cut(text, mapping, numbers)
     if not numbers:
         return _added(text, mapping, key, value, end)
-    text = _cut(text, mapping, numbers[1:])  # repeated ones: a reader may well take the last
+    text = _cut(text, mapping, numbers[1:])  # repeated keys: some readers use the last
     return _replaced(text, mapping, mapping.entries[numbers[0]], value)
 
 
@@ -96,7 +96,7 @@ def _added(text: str, mapping: Node, key: str, value: Value, end: int) -> str:
 
 
 def _cut(text: str, mapping: Node, numbers: list[int]) -> str:
-    """Take these entries out: their lines, or in a flow mapping the comma beside them too."""
+    """Remove these entries: their lines, or in a flow mapping also the comma beside them."""
     if not numbers:
         return text
     for start, end in reversed(_flow_cuts(mapping, numbers) if mapping.flow else _line_cuts(text, mapping, numbers)):
@@ -119,7 +119,7 @@ def _flow_cuts(mapping: Node, numbers: list[int]) -> list[tuple[int, int]]:
 
 
 def _replaced(text: str, mapping: Node, entry: YamlEntry, value: Value) -> str:
-    """Write a new value in the old one's place, on its line if both fit one: a comment there stays."""
+    """Replace a value, on the same line if both fit on one, so that a comment there stays."""
     old = entry.node
     written = text[old.start : old.end]
     one_line = "\n" not in written and not written.startswith(("|", ">"))
@@ -132,7 +132,7 @@ def _replaced(text: str, mapping: Node, entry: YamlEntry, value: Value) -> str:
 
 
 def _scalar(value: Value) -> str:
-    """Return text as it stands after a key, empty if it takes more than a line or is no plain text."""
+    """Return the text after a key, empty if it takes more than one line or is not plain text."""
     if not isinstance(value, str):
         return ""
     line = dump_block({"key": value})
@@ -172,7 +172,7 @@ def _line_end(text: str, index: int) -> int:
 
 
 def _entry_end(text: str, entry: YamlEntry) -> int:
-    """Return where an entry's lines end, comments indented below its key among them: on their own they could
+    """Return the end of an entry's lines, including comments indented below its key, which could otherwise
     become part of a text before them."""
     column = _column(text, entry.start)
     end = at = _line_end(text, entry.node.end)
@@ -194,13 +194,13 @@ def _first(mapping: Node | None, key: str) -> YamlEntry | None:
 
 
 def _split(key: str) -> tuple[str, str]:
-    """Return a field's name and, for a name within `metadata`, that one."""
+    """Return the name of a field and, for a name within `metadata`, the inner name."""
     outer, _, inner = key.partition(".")
     return (outer, inner) if outer == _NESTED and inner else (key, "")
 
 
 def _check(before: str, after: str, changes: Mapping[str, Value | None]) -> None:
-    """Read the result back: what was asked for must be there, and the rest must be as it was."""
+    """Read the result back: the changes must be there, and everything else must be unchanged."""
     expected, got = read(before), read(after)
     for key, value in changes.items():
         _apply(expected.fields, key, value)

@@ -13,15 +13,15 @@ import pyromark
 from registry.parsing.balanced_html import balanced_html
 
 MAX_RENDERED = 100_000
-"""Characters that are rendered; a longer text is shown as it is."""
+"""The maximum number of characters to render. A longer text is shown verbatim."""
 
 MAX_HTML = 300_000
-"""Characters of HTML before sanitising; a text that renders to more (a table of many empty cells) is shown as it is."""
+"""The maximum length of the HTML before sanitising. A text that renders to more is shown verbatim."""
 
 _OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_STRIKETHROUGH
 
-# pulldown-cmark walks every open list and quote for each line, and every line of a paragraph for each line of a link's
-# title: both are bounded here, so that neither grows with the square of the text.
+# pulldown-cmark visits every open list and quote for each line, and every line of a paragraph for each line of a link
+# title. These limits keep both from growing with the square of the text.
 _DEEP = re.compile(r"^[ \t]*+(?:(?:>|[-+*](?=[ \t])|[0-9]{1,9}[.)](?=[ \t]))[ \t]*+){50}", re.MULTILINE)
 _MAX_LINE_PAIRS = 2_000 * 2_000
 _LINE_BREAK = re.compile(r"\r\n?|\n")
@@ -35,7 +35,7 @@ _ATTRIBUTES = {"a": {"href", "title"}, "abbr": {"title"}, "ol": {"start"}}
 
 
 def render_markdown(text: str) -> str:
-    """Return Markdown as HTML with nothing in it that runs, styles, loads or is submitted.
+    """Return Markdown as HTML without scripts, styles, external content and forms.
 
     CommonMark with tables and strikethrough; of raw HTML only plain text elements stay, and an image is its
     description. Links keep `http`, `https`, `mailto` and relative targets and carry
@@ -57,7 +57,7 @@ def render_markdown(text: str) -> str:
 
 
 def _line_pairs(text: str) -> int:
-    """Return the squares of the numbers of lines between blank ones, added up."""
+    """Return the sum of the squared numbers of lines of all paragraphs."""
     pairs = lines = 0
     for line in _LINE_BREAK.split(text):
         if line.strip(" \t"):

@@ -1,4 +1,4 @@
-"""Strict JSON, in one place: what is decoded has met every rule of its type.
+"""Decodes JSON strictly: a decoded value has met every rule of its type.
 
 RFC 8259 leaves duplicate keys, lone surrogates and huge numbers to the reader, and readers differ; I-JSON
 (RFC 7493), which forbids them, is followed here.
@@ -23,7 +23,7 @@ MAX_DEPTH = 32
 MAX_INTEGER = 2**53
 
 MAX_VALUES = 5_000
-"""Values in one text, those within others counted; each costs microseconds, and no body needs as many."""
+"""The maximum number of values in one text, including nested ones. Each costs microseconds."""
 
 _SEPARATORS = (b",", b"[", b"{")
 _FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
@@ -46,7 +46,7 @@ def decode(body: bytes, kind: type[_T]) -> _T:
     faults.extend(_unfit(value, ROOT, MAX_DEPTH))
     if faults:
         value = _encodable(value, MAX_DEPTH)
-    # JSON writes a line break as an escape: where there is none, msgspec's own check is enough.
+    # JSON escapes line breaks. Without an escape, msgspec's own check is sufficient.
     if not faults and b"\\" not in body:
         with contextlib.suppress(msgspec.ValidationError):
             if (rules := rules_of(value, kind)) is not kind:
@@ -61,7 +61,7 @@ def decode(body: bytes, kind: type[_T]) -> _T:
 
 
 def rules_of(value: Any, kind: Any) -> Any:
-    """Return the type whose rules count: a body's own, or the one its `rules_for` tells by what is sent."""
+    """Return the type whose rules apply: the type itself, or the one that its `rules_for` chooses by the fields."""
     choose = getattr(kind, "rules_for", None)
     return choose(value) if choose else kind
 
@@ -88,7 +88,7 @@ def _parse(body: bytes, faults: list[FieldError]) -> Any:
 
 
 def _unfit(value: Any, field: str, depth: int) -> Iterator[FieldError]:
-    """Yield the faults of `value` whatever its type should be."""
+    """Yield the errors of `value` that no type allows."""
     if isinstance(value, str):
         if _FORBIDDEN.search(value):
             yield FieldError(field, "must not have control characters or broken Unicode")
@@ -104,7 +104,7 @@ def _unfit(value: Any, field: str, depth: int) -> Iterator[FieldError]:
 
 
 def _encodable(value: Any, depth: int) -> Any:
-    """Return a value whose other faults can be looked for: msgspec cannot read texts with half a surrogate pair."""
+    """Return the value without lone surrogates, which msgspec cannot read, so that its other errors can be found."""
     if isinstance(value, str):
         return _SURROGATE.sub("\ufffd", value)
     if not isinstance(value, dict | list):
@@ -136,7 +136,7 @@ def _has_too_many_values(body: bytes) -> bool:
 
 
 def _integer(digits: str) -> int:
-    # int() is quadratic in the number of digits, and refuses more than 4,300 of them with a bare ValueError.
+    # int() is quadratic in the number of digits, and raises a plain ValueError for more than 4,300 of them.
     return int(digits) if len(digits) <= len(str(MAX_INTEGER)) else MAX_INTEGER + 1
 
 

@@ -1,4 +1,4 @@
-"""TOML of strangers, read within bounds."""
+"""Reads untrusted TOML within limits."""
 
 import tomllib
 from collections.abc import Callable
@@ -9,7 +9,7 @@ _MAX_MESSAGE = 200
 
 
 def load_toml(data: bytes, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
-    """Return a document's tables.
+    """Return the tables of a document.
 
     Raises ValueError whose message says what is wrong, and at which line, where it is not UTF-8 or not TOML, and for
     more than 100 dots in a line: tomllib keeps every beginning of a dotted key, the square of its length.
@@ -26,14 +26,14 @@ def load_toml(data: bytes, parse_float: Callable[[str], Any] = float) -> dict[st
     except tomllib.TOMLDecodeError as error:
         place = f"(at line {_line(data, len(data))}, the end of the file)"
         raise ValueError(f"is not TOML: {_shortened(str(error).replace('(at end of document)', place))}") from None
-    except ValueError:  # of int(), whose message tells of Python
+    except ValueError:  # from int(), whose message is about Python
         raise ValueError("has a number of too many digits") from None
     except RecursionError:
         raise ValueError("is nested too deep") from None
 
 
 def _shortened(message: str) -> str:
-    """Return a message that quotes a key, which may be as long as the file, with its beginning and end."""
+    """Return the beginning and the end of a message, which may quote a key as long as the file."""
     return (
         message if len(message) <= _MAX_MESSAGE else f"{message[: _MAX_MESSAGE // 2]}…{message[-_MAX_MESSAGE // 2 :]}"
     )

@@ -1,4 +1,4 @@
-"""YAML read as plain text: strings, lists and mappings with the place of each, and the way back.
+"""Reads YAML as plain text: strings, lists and mappings with their positions; and writes it.
 
 Front matter is written by strangers, so this reads a harmless part of YAML: one document, no tags, anchors or
 aliases, a bounded depth, and every scalar stays the text that was written (`1.10` is "1.10", `no` is "no").
@@ -15,15 +15,15 @@ Value = str | list[Any] | dict[str, Any]
 """A string, or a list or mapping of such values."""
 
 MAX_DEPTH = 8
-"""Lists and mappings within each other, the outermost counted."""
+"""The maximum nesting of lists and mappings, including the outermost."""
 
 _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _TWO_PLACES = frozenset("\r\x85\u2028\u2029")
-"""Characters YAML takes for line breaks, or changes, unless they are escaped in double quotes."""
+"""Characters that YAML treats as line breaks or changes, unless they are escaped in double quotes."""
 
 
 class YamlError(Exception):
-    """The text is not YAML of the kind read here. `field` is the path of the field at fault, or empty."""
+    """The text is not YAML of the supported kind. `field` is the path of the invalid field, or empty."""
 
     def __init__(self, message: str, field: str = "") -> None:
         super().__init__(message)
@@ -32,7 +32,7 @@ class YamlError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class YamlEntry:
-    """One key of a mapping; `start` is the index of the key's first character."""
+    """One key of a mapping. `start` is the index of the key's first character."""
 
     key: str
     start: int
@@ -41,7 +41,7 @@ class YamlEntry:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value and where it is written: characters `start` to `end`, comments and blank lines after it not.
+    """A value and its position: characters `start` to `end`, without comments and blank lines after it.
 
     `flow` tells `[a]` and `{a: b}` from the indented form. `entries` are a mapping's keys as written,
     repeated ones too; `value` has the first of each.
@@ -70,7 +70,7 @@ def parse(text: str, offset: int = 0) -> tuple[Node | None, list[str]]:
 
 
 class _Reader:
-    """Builds nodes from the parser's events: what is refused is refused before anything is built of it."""
+    """Builds nodes from the events of the parser. Unsupported YAML is refused before anything is built from it."""
 
     def __init__(self, text: str, offset: int) -> None:
         self._text = text
@@ -103,7 +103,7 @@ class _Reader:
 
     def _scalar(self, event: Any) -> Node:
         start, end = event.start_mark.index, event.end_mark.index
-        if event.style in ("|", ">"):  # a block scalar's end is where the next thing starts
+        if event.style in ("|", ">"):  # a block scalar ends where the next node starts
             end = start + len(self._text[start:end].rstrip())
         return Node(event.value, start + self._offset, end + self._offset)
 
@@ -139,7 +139,7 @@ class _Reader:
 
 
 class _BlockDumper(yaml.SafeDumper):
-    """Indents lists, and writes text of several lines literally where that keeps every character."""
+    """Indents lists, and writes multi-line text as a literal block if that keeps every character."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -148,7 +148,7 @@ class _BlockDumper(yaml.SafeDumper):
         super().increase_indent(flow, False)
 
     def represent_text(self, text: str) -> yaml.ScalarNode:
-        # Line breaks kept at the end of a literal text would make a last field end in the mark of a document's end.
+        # Line breaks at the end of a literal block would make the last field end in an end-of-document marker.
         keeps_end = text.endswith("\n\n") or text == "\n"
         style = '"' if keeps_end or _TWO_PLACES & set(text) else "|" if "\n" in text else None
         return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
@@ -163,7 +163,7 @@ class _FlowDumper(yaml.SafeDumper):
 
 
 def dump_block(fields: Mapping[str, Value]) -> str:
-    """Return the mapping as indented YAML, one key or more a line, ending in a line break."""
+    """Return the mapping as indented YAML that ends in a line break."""
     text = yaml.dump(
         dict(fields),
         Dumper=_BlockDumper,
@@ -176,7 +176,7 @@ def dump_block(fields: Mapping[str, Value]) -> str:
 
 
 def dump_flow(value: Value) -> str:
-    """Return the value on one line in the form JSON shares with YAML, every string in double quotes."""
+    """Return the value on one line in the subset that JSON and YAML share, with all strings in double quotes."""
     text = yaml.dump(
         value,
         Dumper=_FlowDumper,
