@@ -74,7 +74,7 @@ def test_what_is_no_source_is_wrong_use(folder: Path, args: tuple[str, ...]) -> 
 
 def test_an_unknown_source_cannot_be_removed(folder: Path) -> None:
     Done(folder, "sources", "remove", "absent").complains(1, "absent")
-    Done(folder, "sources", "remove", "local").complains(1, "configuration")
+    Done(folder, "sources", "remove", "local").complains(1, "configured or built in")
 
 
 def test_a_running_server_is_spoken_to(tmp_path: Path, hub: GitServer) -> None:

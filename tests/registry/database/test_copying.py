@@ -74,7 +74,7 @@ def test_a_table_that_differs_is_reported(source: SqliteDatabase, target: Postgr
     def spoil(transaction: object) -> None:
         transaction.execute("update versions set description = 'other' where key = 3")
 
-    target.before_commit = spoil
+    target.hooks.on_commit(spoil)
     with pytest.raises(DatabaseUnusable, match="table versions differs"):
         copy_catalog(source, target)
 

@@ -248,7 +248,7 @@ def test_a_source_that_hangs_is_told_while_the_others_answer(tmp_path: Path, wor
             data = server.api("POST", "/registry/refresh").json()["data"]
             assert [one["count"] for one in data["sources"]] == [0, 0, 1]
             assert [fault["source_name"] for fault in data["errors"]] == ["hangs"]
-            assert "has not answered" in data["errors"][0]["message"]
+            assert "has not responded" in data["errors"][0]["message"]
 
 
 def test_what_sources_list_outlives_a_restart_and_goes_with_the_source(tmp_path: Path, world: World) -> None:

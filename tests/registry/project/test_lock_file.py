@@ -155,7 +155,8 @@ def test_the_origin_of_an_unchanged_skill_stays(project: Project) -> None:
 def test_the_lock_can_be_written_beside_a_running_server(tmp_path: Path) -> None:
     write_skill(tmp_path / "skills", "pdf-forms", "Fill in pdf forms and read their fields.")
     (tmp_path / "registry.toml").write_text('data_dir = "data"\n')
-    with RunningServer(tmp_path):
+    with RunningServer(tmp_path) as server:
+        server.wait_for(lambda: server.status()["skills"] == 1)
         done = Finished([COMMAND, "lock"], os.environ, tmp_path)
     assert done.code == 0, done.error
     assert [entry.id for entry in read_lock(tmp_path / "skills.lock")] == ["pdf-forms"]
