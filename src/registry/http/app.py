@@ -17,7 +17,7 @@ from registry.http.query_params import StrictQueryParams, page
 from registry.http.request_body import StrictRequest
 from registry.http.routes.admin import ADMINISTRATION
 from registry.http.routes.auth import AUTH
-from registry.http.routes.code import CODE_V1, EIGHT_OPERATIONS, VERSIONS
+from registry.http.routes.code import CODE_V1, SHARED, VERSIONS
 from registry.http.routes.content import CONTENT
 from registry.http.routes.guards import refuse_changes, require_role
 from registry.http.routes.index import INDEX
@@ -31,6 +31,7 @@ from registry.http.routes.search import SEARCH, search
 from registry.http.routes.service import PROBES, SERVICE
 from registry.http.routes.skills import SKILLS, upgrade_skills
 from registry.http.routes.sources import SOURCES
+from registry.http.routes.v1_skills import list_v1_skills
 from registry.services.container import Services
 
 
@@ -69,7 +70,7 @@ PROFILE_A: Sequence[Any] = [
     *PAGES,
     Router("/auth", route_handlers=AUTH, **_GUARDED),
     Router("/api/code/v1", route_handlers=CODE_V1, **_GUARDED),
-    Router("/v1", route_handlers=EIGHT_OPERATIONS, **_GUARDED),
+    Router("/v1", route_handlers=[list_v1_skills, *SHARED], **_GUARDED),
     Router("/api", route_handlers=[*SKILLS, search, *REINDEX, *SERVICE], **_GUARDED),
     Router(API, route_handlers=[*_SKILL_ROUTES, *SOURCES, *VERSIONS, *SERVICE, *LOG, *ADMINISTRATION], **_GUARDED),
     Router("/", route_handlers=[*METRICS, *INDEX], **_GUARDED),

@@ -11,6 +11,7 @@ from support.servers import RunningServer, new_skill
 
 EIGHT = {"id", "name", "description", "version", "author", "enabled", "created_at", "updated_at"}
 CREATED = EIGHT - {"author"}
+SDK_FIELDS = {"object", "type", "display_name", "default_version", "latest_version"}
 DETAIL = EIGHT | {
     "tags", "capabilities", "skill_file", "source_url", "source_type", "source_branch", "editable",
     "execution_environment", "dependencies", "timeout",
@@ -18,13 +19,14 @@ DETAIL = EIGHT | {
 
 
 @pytest.mark.parametrize("prefix", PREFIXES)
-def test_create_answers_seven_fields_and_lists_have_eight(code: Code, prefix: str) -> None:
+def test_create_answers_seven_fields_and_lists_have_eight_and_those_of_sdks(code: Code, prefix: str) -> None:
     skill_id = f"shaped-{prefix.count('/')}"
     created = code.ask("POST", "/skills", prefix, json=new_skill(skill_id, author="Ada"))
     assert (created.status_code, set(created.json()["data"])) == (201, CREATED)
     assert created.headers["Location"] == f"{prefix}/skills/{skill_id}"
     listed = code.ask("GET", "/skills", prefix, params={"limit": 100}).json()
-    assert {frozenset(item) for item in listed["data"]} == {frozenset(EIGHT)}
+    expected = EIGHT | (SDK_FIELDS if prefix == "/v1" else set())
+    assert {frozenset(item) for item in listed["data"]} == {frozenset(expected)}
     assert set(listed["pagination"]) == {"total", "limit", "offset"}
 
 

@@ -113,7 +113,7 @@ async def delete_version(
 
 
 VERSIONS = [create_version, list_versions, get_version, delete_version]
-EIGHT_OPERATIONS = [list_code_skills, get_skill, create_code_skill, delete_skill, *VERSIONS]
-"""The routes of `/v1/skills`: all but the update."""
+SHARED = [get_skill, create_code_skill, delete_skill, *VERSIONS]
+"""The routes of both `/api/code/v1` and `/v1`."""
 
-CODE_V1 = [*EIGHT_OPERATIONS, update_skill]
+CODE_V1 = [list_code_skills, *SHARED, update_skill]

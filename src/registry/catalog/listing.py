@@ -1,0 +1,38 @@
+"""Lists the catalog's own skills behind a cursor, in the order of their creation."""
+
+from typing import NamedTuple
+
+from registry.db import Database
+from registry.errors import FieldError, validation_error
+
+
+class CardPage(NamedTuple):
+    """One page of encoded cards, the total number of skills, and whether more follow."""
+
+    cards: list[bytes]
+    total: int
+    has_more: bool
+
+
+def cards_after(
+    database: Database, after: str | None, limit: int, enabled: bool | None, *, newest_first: bool
+) -> CardPage:
+    """Return the cards of at most `limit` skills that follow the skill `after`, or the first ones without it.
+
+    Advertised skills are not listed. Raises VALIDATION_ERROR if there is no skill `after`.
+    """
+    where = "s.advertised = 0" + ("" if enabled is None else f" and s.enabled = {int(enabled)}")
+    order, comparison = ("desc", "<") if newest_first else ("asc", ">")
+    start: tuple[object, ...] = ()
+    total = database.read(f"select count(*) from skills s where {where}")[0][0]
+    if after is not None:
+        rows = database.read("select sequence, id from skills where id = ? and advertised = 0", (after,))
+        if not rows:
+            raise validation_error(FieldError("after", "must be the id of a listed skill"))
+        where, start = f"{where} and (s.sequence, s.id) {comparison} (?, ?)", rows[0]
+    rows = database.read(
+        f"select d.card from skills s join documents d on d.key = s.key where {where}"
+        f" order by s.sequence {order}, s.id {order} limit ?",
+        (*start, limit + 1),
+    )
+    return CardPage([row[0].encode() for row in rows[:limit]], total, len(rows) > limit)
