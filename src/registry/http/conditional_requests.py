@@ -20,7 +20,7 @@ def not_modified(request: Request[Any, Any, Any], answer: _T, etag: str) -> Resp
 
 
 def if_match(request: Request[Any, Any, Any]) -> frozenset[str] | None:
-    """Return the entity tags a write insists on, or None where it insists on nothing.
+    """Return the entity tags that a write requires, None if it requires none.
 
     A weak or malformed tag matches nothing: comparison is strong here.
     """

@@ -1,8 +1,8 @@
 """Trusted hosts and CORS: checks the `Host` and `Origin` of every request first.
 
-The local profile has no authentication, yet any web page the user opens can send requests to a port on the
-user's machine: directly (a cross-site POST), or through a name of its own that it points at 127.0.0.1 (DNS
-rebinding). So requests that name another host, and state-changing requests of another origin, are refused.
+The local profile has no authentication, but any web page that the user opens can send requests to a port of the
+user's machine: directly (a cross-site POST), or through a host name that resolves to 127.0.0.1 (DNS rebinding). So
+requests for another host are refused, and so are state-changing requests from another origin.
 """
 
 import ipaddress
@@ -40,12 +40,12 @@ class HostGuard:
     """Wraps an ASGI application; refusals are the FORBIDDEN envelope.
 
     Args:
-        app: What to protect.
-        bind: The address or name the service listens on. On a wildcard address, addresses are allowed hosts: a page
-            cannot point an address elsewhere, as it can a name.
-        allowed_hosts: Names and addresses, without port, that are hosts of ours besides the loopback ones.
-        allowed_origins: Origins whose pages may do everything; `*` lets pages of any origin read.
-        any_host: Whether any name is a host of ours: where every request needs a credential, names guard nothing.
+        app: The application to protect.
+        bind: The address or name the service listens on. On a wildcard address, numeric addresses are
+            allowed hosts, because a page cannot make them resolve elsewhere.
+        allowed_hosts: Names and addresses, without port, that are allowed besides the loopback ones.
+        allowed_origins: Origins whose pages may send any request. `*` lets pages of any origin read.
+        any_host: Whether any name is allowed, because every request needs a credential.
     """
 
     def __init__(

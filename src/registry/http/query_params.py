@@ -1,8 +1,8 @@
-"""Strict query strings, in one place: `Litestar(before_request=StrictQuery())`.
+"""Validates query strings strictly: `Litestar(before_request=StrictQueryParams())`.
 
-A handler, or a dependency of it, declares its parameters with `QueryParameter`, so that OpenAPI shows them,
-and Litestar hands them over. But Litestar takes `1e3` for 1000, `yes` for true and the last of repeated keys;
-so the raw query is checked first, against the declarations.
+A handler or one of its dependencies declares its parameters with `QueryParameter`, so that OpenAPI shows them and
+Litestar passes them. But Litestar accepts `1e3` for 1000, `yes` for true and the last of repeated keys. So this module
+first checks the raw query against the declarations.
 """
 
 import re

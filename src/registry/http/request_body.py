@@ -16,8 +16,8 @@ from registry.parsing.strict_json import decode, rules_of
 class StrictRequest(Request[Any, Any, Any]):
     """The application's request class: `Litestar(request_class=StrictRequest)`.
 
-    A handler that takes `data` gets an instance of its annotation, decoded by `decode`. A body needs the
-    content type `application/json`; none at all counts as `{}` where that is enough.
+    A handler that takes `data` gets an instance of its annotation, decoded by `decode`. A body needs the content type
+    `application/json`. No body counts as `{}` if all fields are optional.
     """
 
     __slots__ = ()
@@ -57,13 +57,13 @@ class StrictRequest(Request[Any, Any, Any]):
             raise unsupported_media_type()
 
     async def stream(self) -> AsyncGenerator[bytes, None]:
-        """Yield the body's chunks, and an empty one at the end, within the largest size the handler takes.
+        """Yield the chunks of the body and an empty one at the end, within the maximum size of the handler.
 
-        That is the application's, or the limit of the settings which the handler names as its `body_limit`.
+        That is the limit of the application, or the setting that the handler names as its `body_limit`.
 
         Raises:
             RegistryError: PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE for a compressed body.
-            ClientGoneError: The caller hung up.
+            ClientGoneError: The caller closed the connection.
         """
         if self.headers.get("content-encoding", "identity").lower() != "identity":
             raise unsupported_media_type("Compressed bodies are not read")

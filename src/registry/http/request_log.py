@@ -1,7 +1,7 @@
 """One log line per request, and the headers of every response. The outermost layer of the application.
 
-The line has: time, level, request_id, method, path, status, duration_ms, bytes, client. The path is written
-as it was sent, percent-encoded, and without the query, which may hold what nobody should read in a log.
+The line has: time, level, request_id, method, path, status, duration_ms, bytes, client. The path is logged as it was
+sent, percent-encoded, and without the query, which may contain secrets.
 """
 
 import logging
@@ -22,9 +22,9 @@ _log = logging.getLogger("registry.http")
 
 
 class RequestLog:
-    """Wraps an ASGI application: gives each request an id, logs it, and answers what was let through.
+    """Wraps an ASGI application: gives each request an id, logs it, and turns unhandled exceptions into a response.
 
-    `on_answer` is told the scope, the status and the seconds of every request.
+    `on_answer` is called with the scope, the status and the seconds of every request.
     """
 
     def __init__(self, app: ASGIApp, on_answer: Callable[[Any, int, float], None] | None = None) -> None:

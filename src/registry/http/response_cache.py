@@ -1,7 +1,7 @@
 """Caches whole search responses: a search that is repeated while nothing has changed does not run again.
 
-Agents ask the same things again and again. What a handler marks with `keep` is kept under the request's bytes and the
-catalog's change number, so an answer never outlives a change of a skill or of a vector.
+Agents repeat the same searches. A response that a handler marks with `keep` is cached under the request's bytes and the
+catalog's revision, so it never outlives a change of a skill or of a vector.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,10 +37,10 @@ def keep(scope: Any, number: int) -> None:
 
 
 class ResponseCache:
-    """Wraps an ASGI application; `number` returns the catalog's latest change that searches see, or None.
+    """Wraps an ASGI application. `number` returns the catalog revision that searches see, or None.
 
-    `admits` says whether a request may have an answer from memory; one that may not goes on to the application, which
-    says why.
+    `admits` says whether a request may have a cached response. One that may not goes to the application, which gives
+    the reason.
     """
 
     def __init__(self, app: ASGIApp, number: Callable[[], int | None], admits: Callable[[HTTPScope], bool]) -> None:

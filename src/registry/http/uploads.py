@@ -28,9 +28,9 @@ async def take_file(
     sink: Sink,
     limit: int,
 ) -> None:
-    """Write the one file among `fields` into `sink`; other parts are passed over.
+    """Write the only file among `fields` into `sink`, and ignore other parts.
 
-    Raises VALIDATION_ERROR where it is no multipart body or has not just one such part, PAYLOAD_TOO_LARGE.
+    Raises VALIDATION_ERROR if the body is not multipart or does not have exactly one such part, PAYLOAD_TOO_LARGE.
     """
     kind, options = content_type
     boundary = options.get("boundary", "")

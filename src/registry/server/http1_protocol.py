@@ -1,8 +1,8 @@
 """uvicorn's HTTP/1.1 protocol with what it lacks: limits on the head, time-outs for head and body, our error
 envelope.
 
-The parser (llhttp, strict) finds what breaks the grammar: two lengths, a length beside a transfer coding, bad
-chunks. Whatever is refused here never reaches the application, and ends the connection.
+The parser (llhttp, strict) detects violations of the grammar: two lengths, a length beside a transfer coding, bad
+chunks. A request that is refused here never reaches the application, and its connection is closed.
 """
 
 import asyncio
@@ -184,11 +184,11 @@ class LimitedProtocol(HttpToolsProtocol):
 class _Transport:
     """A transport that sends a head together with the body, and whose `close` lets the caller finish reading.
 
-    uvicorn writes head and body apart: two system calls, and a caller that wakes twice. So a head waits for the body
-    that comes in the same step of the event loop, and no longer.
+    uvicorn writes head and body separately: two system calls, and a caller that wakes twice. So a head waits for a body
+    that follows in the same step of the event loop, and not longer.
 
-    A socket closed while bytes are unread is reset, and the reset can overtake the answer. So with a body
-    under way only our half is closed; the other ends with the caller, or after a while.
+    Closing a socket with unread bytes resets it, and the reset can overtake the response. So during a body only the
+    sending half is closed. The other half closes with the caller, or after a time-out.
     """
 
     def __init__(

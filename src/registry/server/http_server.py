@@ -1,9 +1,8 @@
 """The server: uvicorn that drains before it exits.
 
-After the stop signal `/readyz` must say 503, on old connections and on new ones, while requests in flight
-finish: a load balancer looks elsewhere only once it has seen that. uvicorn would close the listener at once,
-so the signal starts a drain first and uvicorn's own shutdown follows it. A second signal ends the process at
-once.
+After the stop signal, `/readyz` must return 503 on old and new connections while requests in flight finish, because a
+load balancer reroutes traffic only after it has seen that. uvicorn would close the listener at once. So the signal
+starts a drain, and uvicorn's own shutdown follows. A second signal ends the process at once.
 """
 
 import asyncio
@@ -59,8 +58,8 @@ def serve(
 ) -> int:
     """Serve until one of `signals` comes; return the process's exit code.
 
-    0 after a drain, 1 when the application did not start. Requests in flight have `limits.drain_seconds`;
-    after that they are cancelled, and what cannot be cancelled ends with the process (code 1).
+    It is 0 after a drain and 1 if the application did not start. Requests in flight have `limits.drain_seconds`. Then
+    they are cancelled, and those that cannot be cancelled end with the process (code 1).
     """
     config = uvicorn.Config(
         cast(Any, site.app),

@@ -97,7 +97,7 @@ def _prepare_registry(settings: Settings) -> None:
 def _check_secret(settings: Settings) -> None:
     """Raise StartError if tokens or the log cannot be signed, or not as the other replicas sign them.
 
-    Secrets that are not configured are made here, before there are workers.
+    Secrets that are not configured are created here, before the workers start.
     """
     if settings.profile == "registry":
         try:

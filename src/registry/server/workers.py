@@ -27,14 +27,14 @@ class _Worker(NamedTuple):
 
 
 def serve_workers(make_site: Callable[[int], Site], count: int, listener: Listener, limits: LimitsSettings) -> int:
-    """Serve with `count` processes until the stop signal; return the exit code, 0 when all have drained.
+    """Serve with `count` processes until the stop signal; return the exit code, 0 if all have drained.
 
     Args:
         make_site: Called in each worker with its number, from 0; it is sent to the process by name, so it is
         a
             function of a module or a `functools.partial` of one. It configures the worker's logging too.
         count: How many workers.
-        listener: Sockets that are listening already.
+        listener: Listening sockets.
         limits: As for `serve`.
     """
     return _Supervisor(make_site, listener, limits).run(count)

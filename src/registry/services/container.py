@@ -59,10 +59,9 @@ _TRY_AGAIN_SECONDS = 1.0
 class Services:
     """The parts of one running service, and their start and stop.
 
-    Opening takes the database and the index files; `begin` reads the skills directory and begins to embed;
-    `ready` is set when the first requests are worth answering. `worker` is the process's number among those that
-    serve one data directory: all but the first leave scanning and embedding to it, and of several replicas' first ones
-    the database says which leads.
+    The constructor opens the database and the index files. `begin` scans the skills directory and starts to embed.
+    `ready` is set when requests can be answered. `worker` is the number of the process among those that serve one data
+    directory. Only worker 0 scans and embeds; among the first workers of several replicas, the database elects one.
     """
 
     def __init__(self, settings: Settings, *, clock: Clock = now, worker: int = 0) -> None:

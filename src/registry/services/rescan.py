@@ -32,7 +32,7 @@ class Rescan:
         publishing: Rescans published versions, where this service publishes.
         inspector: Scans the texts of records.
         hooks: The commit hooks of the catalog's database.
-        yield_to_foreground: Called before each skill: lets searches go first.
+        yield_to_foreground: Called before each skill; waits for foreground requests.
     """
 
     def __init__(

@@ -27,7 +27,7 @@ ContentDetail = Literal["none", "preview", "full"]
 class SearchFilters(msgspec.Struct, kw_only=True):
     """Which skills a search admits: those with all tags and capabilities and every other value given.
 
-    `max_risk` admits skills whose findings are no graver; where nothing has looked for any, a skill is not admitted.
+    `max_risk` admits skills with findings up to this risk. It does not admit skills that have not been scanned.
     """
 
     tags: list[Label] = msgspec.field(default_factory=list)
@@ -118,8 +118,8 @@ class StatusData(msgspec.Struct, kw_only=True):
 
     `status` is `degraded` while `problems` names parts that do not work, with the reason; each is retried.
 
-    `issuer` says who gets a token without a credential: anybody, nobody, or callers on loopback; `anonymous_read`
-    whether reading needs one. Both are null where there are no tokens.
+    `issuer` says who gets a token without a credential: anybody, nobody, or callers on loopback. `anonymous_read` says
+    whether reading works without one. Both are null in the local profile.
     """
 
     status: State

@@ -1,7 +1,6 @@
-"""Router-level guards: what a handler declares (`role`, `rate`, `changes`) is enforced where its router carries one.
+"""Router-level guards: enforce what a handler declares (`role`, `rate`, `changes`) on routers that carry one.
 
-A handler that declares no role needs `admin`; one that declares nothing else changes something unless its method is a
-reading one.
+A handler without a role needs `admin`. A handler without `changes` changes something unless its method only reads.
 """
 
 from collections.abc import Mapping

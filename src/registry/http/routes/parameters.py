@@ -51,8 +51,8 @@ class Deleted(msgspec.Struct, kw_only=True):
 def each(path: str) -> list[str]:
     """Return the two paths of a route whose `{id}` may have a scope.
 
-    A handler of several paths must be async: Litestar 2.25 copies the handler for each path and then takes one with
-    `sync_to_thread` for a plain function, so that nobody awaits it.
+    A handler of several paths must be async: Litestar 2.25 copies the handler for each path and then treats one with
+    `sync_to_thread` as a plain function, which it does not await.
     """
     return [path.replace("{id}", "{id:str}"), path.replace("{id}", "{skill_scope:str}/{skill_name:str}")]
 
