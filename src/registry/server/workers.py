@@ -30,10 +30,9 @@ def serve_workers(make_site: Callable[[int], Site], count: int, listener: Listen
     """Serve with `count` processes until the stop signal; return the exit code, 0 if all have drained.
 
     Args:
-        make_site: Called in each worker with its number, from 0; it is sent to the process by name, so it is
-        a
-            function of a module or a `functools.partial` of one. It configures the worker's logging too.
-        count: How many workers.
+        make_site: Called in each worker with its number, from 0. It is pickled by name, so it must be a function of a
+            module or a `functools.partial` of one. It also configures the logging of the worker.
+        count: The number of workers.
         listener: Listening sockets.
         limits: As for `serve`.
     """
