@@ -1,4 +1,4 @@
-"""Lists the catalog's own skills behind a cursor, in the order of their creation."""
+"""Lists the catalog's own skills page by page, in the order of their creation."""
 
 from typing import NamedTuple
 
@@ -14,10 +14,16 @@ class CardPage(NamedTuple):
     has_more: bool
 
 
-def cards_after(
-    database: Database, after: str | None, limit: int, enabled: bool | None, *, newest_first: bool
+def list_cards(
+    database: Database,
+    limit: int,
+    offset: int,
+    enabled: bool | None,
+    *,
+    after: str | None = None,
+    newest_first: bool = False,
 ) -> CardPage:
-    """Return the cards of at most `limit` skills that follow the skill `after`, or the first ones without it.
+    """Return the cards of at most `limit` skills, behind `offset` skills and behind the skill `after`.
 
     Advertised skills are not listed. Raises VALIDATION_ERROR if there is no skill `after`.
     """
@@ -32,7 +38,7 @@ def cards_after(
         where, start = f"{where} and (s.sequence, s.id) {comparison} (?, ?)", rows[0]
     rows = database.read(
         f"select d.card from skills s join documents d on d.key = s.key where {where}"
-        f" order by s.sequence {order}, s.id {order} limit ?",
-        (*start, limit + 1),
+        f" order by s.sequence {order}, s.id {order} limit ? offset ?",
+        (*start, limit + 1, offset),
     )
     return CardPage([row[0].encode() for row in rows[:limit]], total, len(rows) > limit)

@@ -106,18 +106,6 @@ class Catalog:
         rows = self.database.read("select detail from skills where id = ? and folder is not null", (skill_id,))
         return msgspec.json.decode(rows[0][0], type=Skill).version if rows else None
 
-    def cards(self, limit: int, offset: int, enabled: bool | None) -> tuple[list[bytes], int]:
-        """Return one page of encoded cards of skills that are not advertised, oldest first, and the total number."""
-        where = " where s.advertised = 0" + ("" if enabled is None else " and s.enabled = ?")
-        values = () if enabled is None else (int(enabled),)
-        total = self.database.read(f"select count(*) from skills s{where}", values)[0][0]
-        rows = self.database.read(
-            f"select d.card from skills s join documents d on d.key = s.key{where} order by s.sequence, s.id"
-            " limit ? offset ?",
-            (*values, limit, offset),
-        )
-        return [row[0].encode() for row in rows], total
-
     def save(
         self,
         transaction: Transaction,

@@ -1,9 +1,11 @@
 """The catalog: records, versions, entity tags, and the documents search follows."""
 
 import datetime
+import json
 
 import pytest
 
+from registry.catalog.listing import list_cards
 from registry.db import Database
 from registry.errors import RegistryError
 from search.text import embedded_text, text_hash
@@ -27,9 +29,9 @@ def test_a_missing_skill_is_named(catalog: SkillCatalog) -> None:
 def test_lists_are_in_order_of_creation_and_know_their_total(catalog: SkillCatalog) -> None:
     for name in ("zebra", "apple", "mango"):
         catalog.put(name, enabled=name != "apple")
-    cards, total = catalog.catalog.cards(2, 0, None)
+    cards, total, _ = list_cards(catalog.database, 2, 0, None)
     assert (["zebra" in cards[0].decode(), "apple" in cards[1].decode()], total) == ([True, True], 3)
-    enabled, total = catalog.catalog.cards(10, 0, True)
+    enabled, total, _ = list_cards(catalog.database, 10, 0, True)
     assert (len(enabled), total) == (2, 2)
 
 
@@ -59,7 +61,7 @@ def test_a_clock_set_back_turns_no_order_round(database: Database) -> None:
     catalog.put("third")
     again = catalog.put("second", "changed later")
     assert again.updated_at >= again.created_at == "2026-01-01T12:00:00.000Z"
-    cards, _ = catalog.catalog.cards(10, 0, None)
+    cards, _, _ = list_cards(catalog.database, 10, 0, None)
     assert [name in card.decode() for name, card in zip(("first", "second", "third"), cards, strict=True)] == [True] * 3
 
 
@@ -132,3 +134,14 @@ def test_the_hash_is_of_the_text_that_is_embedded(catalog: SkillCatalog) -> None
     (stale,) = catalog.documents.stale("space", 10)
     assert stale.text == embedded_text(change.document)
     assert stale.text_hash == text_hash(stale.text)
+
+
+def test_a_list_continues_behind_a_skill_in_either_order(catalog: SkillCatalog) -> None:
+    for skill_id in ("one", "two", "three"):
+        catalog.put(skill_id)
+    for newest_first, ids in ((False, ["two", "three"]), (True, ["two", "one"])):
+        first = "three" if newest_first else "one"
+        page = list_cards(catalog.database, 1, 0, None, after=first, newest_first=newest_first)
+        rest = list_cards(catalog.database, 5, 0, None, after=ids[0], newest_first=newest_first)
+        assert [json.loads(card)["id"] for card in (*page.cards, *rest.cards)] == ids
+        assert (page.total, page.has_more, rest.has_more) == (3, True, False)

@@ -7,6 +7,7 @@ from anyio import to_thread
 from litestar import Request, Response, delete, get, post
 from litestar.params import FromPath, JSONBody
 
+from registry.catalog.listing import list_cards
 from registry.domain.models import NewSkill, NewVersion, SkillVersion, VersionItem
 from registry.http.admission import principal_of
 from registry.http.conditional_requests import not_modified
@@ -56,7 +57,7 @@ def list_code_skills(
     request: Request[Any, Any, Any], services: ReadyServices, page: ListPage, enabled: Enabled = None
 ) -> Response[Ok[list[SkillItem]]]:
     """List skills in the order of their creation."""
-    cards, total = services.catalog.cards(page.limit, page.offset, enabled)
+    cards, total, _ = list_cards(services.database, page.limit, page.offset, enabled)
     items = [msgspec.json.decode(card, type=SkillItem) for card in cards]
     answer = Ok(items, Pagination(total, page.limit, page.offset))
     return not_modified(request, answer, f'"{services.documents.revision():x}"')

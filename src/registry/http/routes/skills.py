@@ -7,6 +7,7 @@ from anyio import to_thread
 from litestar import Request, Response, delete, get, post, put
 from litestar.params import JSONBody, QueryParameter
 
+from registry.catalog.listing import list_cards
 from registry.domain.models import Card, Skill, SkillChanges
 from registry.http.conditional_requests import if_match, not_modified
 from registry.http.envelope import Ok, Pagination
@@ -22,7 +23,7 @@ def list_skills(
     request: Request[Any, Any, Any], services: ReadyServices, page: ListPage, enabled: Enabled = None
 ) -> Response[Ok[list[Card]]]:
     """List skills in the order of their creation."""
-    cards, total = services.catalog.cards(page.limit, page.offset, enabled)
+    cards, total, _ = list_cards(services.database, page.limit, page.offset, enabled)
     encoded = cast("list[Card]", [msgspec.Raw(card) for card in cards])
     answer = Ok(encoded, Pagination(total, page.limit, page.offset))
     return not_modified(request, answer, f'"{services.documents.revision():x}"')

@@ -6,7 +6,7 @@ import msgspec
 from litestar import Request, Response, get
 from litestar.params import QueryParameter
 
-from registry.catalog.listing import CardPage, cards_after
+from registry.catalog.listing import CardPage, list_cards
 from registry.errors import FieldError, validation_error
 from registry.http.conditional_requests import not_modified
 from registry.http.envelope import Pagination
@@ -57,11 +57,8 @@ def list_v1_skills(
     start = after or page_token or None
     if page.offset and (start is not None or order == "desc"):
         raise validation_error(FieldError("offset", "cannot be combined with after, page or order=desc"))
-    if start is None and order == "asc":
-        cards, total = services.catalog.cards(page.limit, page.offset, enabled)
-        found = CardPage(cards, total, page.offset + len(cards) < total)
-    else:
-        found = cards_after(services.database, start, page.limit, enabled, newest_first=order == "desc")
+    newest_first = order == "desc"
+    found = list_cards(services.database, page.limit, page.offset, enabled, after=start, newest_first=newest_first)
     etag = f'"{services.documents.revision():x}"'
     return not_modified(request, _skill_list(found, page.limit, page.offset), etag)
 
