@@ -157,6 +157,7 @@ POST    /api/registry/sources                       admin
 DELETE  /api/registry/sources/{name}                admin
 GET     /api/registry/publish/status/{job_id}       user
 GET     /api/registry/index/skills                  user
+GET     /api/registry/index/changes                 user
 POST    /api/registry/skills/{id}/{version}/yank    manager
 POST    /api/registry/skills/{id}/{version}/unyank  manager
 POST    /api/registry/skills/{id}/{version}/revoke  admin
@@ -164,6 +165,7 @@ POST    /api/v1/registry/publish                    manager
 GET     /api/v1/registry/publish/{job_id}/status    user
 GET     /api/v1/registry/publish/status/{job_id}    user
 GET     /api/v1/registry/index/skills               user
+GET     /api/v1/registry/index/changes              user
 POST    /api/v1/registry/skills/{id}/{version}/yank     manager
 POST    /api/v1/registry/skills/{id}/{version}/unyank   manager
 POST    /api/v1/registry/skills/{id}/{version}/revoke   admin
