@@ -3,66 +3,20 @@
 import re
 import socket
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 
 import httpx
 import pytest
 
-from support.publishing import Registry, skill_package
 from support.raw_http import request as raw_request
-from support.routes import REGISTRY_MODE, Served, application, served_by
-from support.servers import RunningServer, bearer, new_skill
+from support.routes import Served
+from support.site import Site
 
-PUBLISHED = {"skill_scope": "acme", "skill_name": "whittle", "id": "plain-one", "version": "1.0.0", "rest": "skills"}
 CHANGING = {"date", "x-request-id", "ratelimit-remaining", "ratelimit-reset", "transfer-encoding"}
 """Headers that differ between two requests, and the one that only describes how a body is sent."""
 ALIVE = ("/status", "/metrics", "/search")
 """The ends of paths whose answers hold a time or a count."""
 FOREIGN = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
-
-
-class Site:
-    """A running server, with the routes that it serves, where a parameter's value is that of something it has."""
-
-    def __init__(self, server: RunningServer, routes: list[Served], headers: Mapping[str, str]) -> None:
-        self.server = server
-        self.routes = routes
-        self.headers = dict(headers)
-
-    def path(self, route: Served) -> str:
-        """Return the path of something that is there, as far as one server can have it all."""
-        values = PUBLISHED | {
-            "path": "index.html" if route.path.startswith("/ui") else "SKILL.md",
-            "skill_id": "plain-one",
-            "name": "local",
-            "file": "1.0.0.zip",
-        }
-        return re.sub(r"\{(\w+)\}", lambda match: values.get(match[1], "absent-one"), route.path)
-
-    def ask(self, method: str, path: str, **headers: str) -> httpx.Response:
-        return self.server.http.request(method, path, params=query_of(path), headers={**self.headers, **headers})
-
-
-def query_of(path: str) -> dict[str, str]:
-    return {"q": "forms"} if path.endswith("/search") else {}
-
-
-@pytest.fixture(scope="module", params=["local", REGISTRY_MODE])
-def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with application(tmp_path_factory.mktemp("routes"), request.param) as app:
-        routes = served_by(app)
-    folder: Path = tmp_path_factory.mktemp("site")
-    if request.param == "local":
-        with RunningServer(folder) as server:
-            server.api("POST", "/skills", json=new_skill("plain-one"))
-            yield Site(server, routes, {})
-        return
-    with Registry(folder) as server:
-        server.finished(server.publish(skill_package("whittle")))
-        admin = bearer(server.token("admin"))
-        server.api("POST", "/skills", json=new_skill("plain-one"), headers=admin)
-        yield Site(server, routes, admin)
 
 
 def lasting(answer: httpx.Response) -> dict[str, str]:
