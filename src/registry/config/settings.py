@@ -4,9 +4,9 @@ A setting is a field of `Settings` or of one of its groups. `SETTINGS` lists all
 the table in the documentation are generated from it.
 
 Precedence: flags, environment, `registry.toml`, the variables of `FALLBACKS`, default. The environment variable of a
-key is `SKILL_REGISTRY_` and the key in capitals. `_` replaces `.` and also precedes an inner capital. A list is an
-array, a repeated flag, or one comma-separated text. All other texts are parsed as the type of the setting. An empty
-text counts as not set.
+key is `SKILL_REGISTRY_` and the key in capitals. `_` replaces `.` and also precedes an inner capital. `SHORT_NAMES` has
+second names. A list is an array, a repeated flag, or one comma-separated text. All other texts are parsed as the type
+of the setting. An empty text counts as not set.
 """
 
 import contextlib
@@ -53,6 +53,9 @@ FALLBACKS: Mapping[str, str] = MappingProxyType(
     {"embedding.api_key": "OPENAI_API_KEY", "embedding.base_url": "OPENAI_BASE_URL"}
 )
 """Variables of other tools. They fill settings that nothing else sets."""
+
+SHORT_NAMES: Mapping[str, str] = MappingProxyType({"SKILL_REGISTRY_SERVER": "client.server"})
+"""Second names of variables. The full name wins."""
 
 # Kubernetes sets variables for every service of the namespace in every pod, named after the service. The variables of
 # a service called `skill-registry` have our prefix, and are not errors.
@@ -183,6 +186,8 @@ def load_settings(flags: Mapping[str, object], environ: Mapping[str, str], confi
     given = _from_fallbacks(environ) | _from_file(Path(named or CONFIG_FILE), required=bool(named))
     given |= _from_environment(environ) | _from_flags(flags)
     values = {setting.key: _value(setting, given.get(setting.key)) for setting in SETTINGS}
+    if not named:
+        _check_owner_of_key(given)
     settings = _build(Settings, "", values)
     _check(settings, given)
     if settings.registry.enabled:
@@ -197,15 +202,15 @@ def _from_flags(flags: Mapping[str, object]) -> dict[str, _Given]:
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, _Given]:
     keys = {setting.environment: setting.key for setting in SETTINGS}
-    given = {}
+    given = {key: _Given(environ[name], name) for name, key in SHORT_NAMES.items() if environ.get(name)}
     for name, raw in environ.items():
-        if not name.startswith(ENVIRONMENT_PREFIX) or name == CONFIG_VARIABLE:
+        if not name.startswith(ENVIRONMENT_PREFIX) or name == CONFIG_VARIABLE or name in SHORT_NAMES:
             continue
         if name in keys:
-            given[keys[name]] = _Given(raw, name)
+            given |= {keys[name]: _Given(raw, name)} if raw else {}
         elif not _SERVICE_LINK.fullmatch(f"{name}={raw}"):
             raise _unknown("variable", name, "the environment", keys)
-    return {key: value for key, value in given.items() if value.raw}
+    return given
 
 
 def _from_fallbacks(environ: Mapping[str, str]) -> dict[str, _Given]:
@@ -286,6 +291,19 @@ def _check(settings: Settings, given: Mapping[str, _Given]) -> None:
         raise SettingsError("Registry is enabled but blob storage is not configured: set s3.bucket or blobs.dir")
     if settings.registry_index.url is None:
         raise SettingsError("Registry is enabled but the registry index is not configured: set registryIndex.url")
+
+
+def _check_owner_of_key(given: Mapping[str, _Given]) -> None:
+    """Raise SettingsError if only the current folder says which server gets an API key that is set elsewhere.
+
+    Otherwise a key of the environment would go to whatever server a cloned repository names in its registry.toml.
+    """
+    server, key = given.get("client.server"), given.get("client.api_key")
+    if server and key and server.origin == CONFIG_FILE != key.origin:
+        raise SettingsError(
+            f"client.server (from {CONFIG_FILE} in the current folder): client.api_key (from {key.origin}) is not sent "
+            f"to a server that only this file names: set SKILL_REGISTRY_SERVER, or name the file with --config"
+        )
 
 
 def _check_addresses(settings: Settings) -> None:
