@@ -11,7 +11,6 @@ of the setting. An empty text counts as not set.
 
 import contextlib
 import difflib
-import ipaddress
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,6 +21,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 import msgspec
 from msgspec import Meta, field
 
+from registry.config.contradictions import contradictions
 from registry.config.groups import (
     AuthSettings,
     BlobsSettings,
@@ -42,7 +42,6 @@ from registry.config.groups import (
     WebhooksSettings,
 )
 from registry.config.types import Secret, convert, expected, is_encodable, kind
-from registry.domain.addresses import AddressPolicy
 from registry.domain.source_entry import ConfiguredSource
 
 ENVIRONMENT_PREFIX = "SKILL_REGISTRY_"
@@ -186,10 +185,10 @@ def load_settings(flags: Mapping[str, object], environ: Mapping[str, str], confi
     given = _from_fallbacks(environ) | _from_file(Path(named or CONFIG_FILE), required=bool(named))
     given |= _from_environment(environ) | _from_flags(flags)
     values = {setting.key: _value(setting, given.get(setting.key)) for setting in SETTINGS}
-    if not named:
-        _check_owner_of_key(given)
     settings = _build(Settings, "", values)
-    _check(settings, given)
+    origins = {key: value.origin for key, value in given.items()}
+    for contradiction in contradictions(settings, origins, None if named else CONFIG_FILE):
+        raise SettingsError(contradiction)
     if settings.registry.enabled:
         settings = msgspec.structs.replace(settings, profile="registry")
     return settings
@@ -271,47 +270,3 @@ def _build(group: type[_Group], prefix: str, values: Mapping[str, object]) -> _G
         for item in msgspec.structs.fields(group)
     }
     return group(**arguments)
-
-
-def _check(settings: Settings, given: Mapping[str, _Given]) -> None:
-    origins = settings.server.allowed_origins
-    if "*" in origins and len(origins) > 1:
-        raise SettingsError("server.allowed_origins: * allows all origins, so it must be the only item")
-    _check_addresses(settings)
-    if settings.search.vectors == "database" and settings.database_path is not None:
-        raise SettingsError("search.vectors = 'database' needs a PostgreSQL database: set database.url")
-    names = [source.name for source in settings.sources]
-    if len(set(names)) < len(names):
-        raise SettingsError("sources: two sources have the same name; rename one")
-    if not settings.registry.enabled:
-        return
-    if settings.profile == "local" and "profile" in given:
-        raise SettingsError("profile = 'local' contradicts registry.enabled: remove one of them")
-    if settings.s3.bucket is None and settings.blobs.dir is None:
-        raise SettingsError("Registry is enabled but blob storage is not configured: set s3.bucket or blobs.dir")
-    if settings.registry_index.url is None:
-        raise SettingsError("Registry is enabled but the registry index is not configured: set registryIndex.url")
-
-
-def _check_owner_of_key(given: Mapping[str, _Given]) -> None:
-    """Raise SettingsError if only the current folder says which server gets an API key that is set elsewhere.
-
-    Otherwise a key of the environment would go to whatever server a cloned repository names in its registry.toml.
-    """
-    server, key = given.get("client.server"), given.get("client.api_key")
-    if server and key and server.origin == CONFIG_FILE != key.origin:
-        raise SettingsError(
-            f"client.server (from {CONFIG_FILE} in the current folder): client.api_key (from {key.origin}) is not sent "
-            f"to a server that only this file names: set SKILL_REGISTRY_SERVER, or name the file with --config"
-        )
-
-
-def _check_addresses(settings: Settings) -> None:
-    key = "outbound.allowed_hosts"
-    try:
-        AddressPolicy(settings.outbound.allowed_hosts)
-        key = "server.trusted_proxies"
-        for network in settings.server.trusted_proxies:
-            ipaddress.ip_network(network)
-    except ValueError as error:
-        raise SettingsError(f"{key}: {error}") from None
