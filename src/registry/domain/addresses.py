@@ -61,6 +61,14 @@ class OutboundError(Exception):
     """A fetch failed. The message says what failed and why, without credentials."""
 
 
+class StatusError(OutboundError):
+    """A server answered with another status than 200."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 class Endpoint(NamedTuple):
     """A parsed URL without its credentials, and the credentials. The host is in lower case and in ASCII."""
 
@@ -68,6 +76,11 @@ class Endpoint(NamedTuple):
     host: str
     port: int
     credentials: tuple[str, str] | None
+
+    @property
+    def origin(self) -> tuple[str, str, int]:
+        """The scheme, host and port, as in RFC 6454."""
+        return self.url.scheme, self.host, self.port
 
 
 def redact_url(url: str) -> str:

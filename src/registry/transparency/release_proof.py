@@ -3,38 +3,13 @@
 import base64
 import binascii
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import msgspec
 
+from registry.domain.release_proofs import LoggedRelease, ReleaseProof
 from registry.transparency.checkpoint import CheckpointInvalid, LogCheckpoint, Verifier
 from registry.transparency.log import LogEntry
 from registry.transparency.merkle import Hash, is_included, leaf_hash
-
-
-class ReleaseProof(msgspec.Struct, kw_only=True, frozen=True):
-    """The log entry of one release, and its inclusion in a signed state of the log.
-
-    Args:
-        checkpoint: The signed state of the log, as a signed note.
-        number: The number of the entry, from 0 on.
-        entry: The entry as the canonical text that is hashed.
-        proof: The inclusion proof in base64 (RFC 9162, section 2.1.3).
-    """
-
-    checkpoint: str
-    number: int
-    entry: str
-    proof: list[str]
-
-
-class LoggedRelease(NamedTuple):
-    """What the log must say about a release: `sha256` of the zip and `digest` of the tree, each with its prefix."""
-
-    skill_id: str
-    version: str
-    sha256: str
-    digest: str
 
 
 class ProofInvalid(Exception):

@@ -46,6 +46,38 @@ def test_flags_win_over_environment_over_file_over_other_tools(folder: Path) -> 
 
 
 @pytest.mark.parametrize(
+    ("environ", "server"),
+    [
+        ({}, "https://file.example"),
+        ({"SKILL_REGISTRY_SERVER": "https://short.example"}, "https://short.example"),
+        (
+            {"SKILL_REGISTRY_CLIENT_SERVER": "https://full.example", "SKILL_REGISTRY_SERVER": "https://short.example"},
+            "https://full.example",
+        ),
+        (
+            {"SKILL_REGISTRY_CLIENT_SERVER": "", "SKILL_REGISTRY_SERVER": "https://short.example"},
+            "https://short.example",
+        ),
+        ({"SKILL_REGISTRY_SERVER": ""}, "https://file.example"),
+    ],
+)
+def test_a_short_name_counts_as_the_environment_and_the_full_name_wins(
+    folder: Path, environ: dict[str, str], server: str
+) -> None:
+    (folder / "registry.toml").write_text('client.server = "https://file.example"\n')
+    assert load_settings({}, environ).client.server.reveal() == server
+
+
+@pytest.mark.parametrize(
+    "url", ["a.example", "ftp://a", "https://me:canary@a", "https://a?key=canary", "https://a#canary"]
+)
+def test_the_url_of_a_server_holds_no_secret(url: str) -> None:
+    message = refusal({}, {"SKILL_REGISTRY_SERVER": url})
+    assert message.startswith("client.server (from SKILL_REGISTRY_SERVER): expected an http")
+    assert "canary" not in message
+
+
+@pytest.mark.parametrize(
     ("key", "environment", "flag"),
     [
         ("server.port", "SKILL_REGISTRY_SERVER_PORT", "--port"),
