@@ -25,8 +25,6 @@ _POLL_SECONDS = 0.3
 _JOB_SECONDS = 600.0
 _VERSION = re.compile(r"([^/@]+/[^/@]+)@([^/@]+)")
 
-_server_option = click.option("--server", metavar="URL", required=True, help="The registry.")
-
 
 class _ProgressFile:
     """A file that reports how much of it was read."""
@@ -52,9 +50,9 @@ class _ProgressFile:
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path, exists=True))
 @command.json_option
-@_server_option
+@command.registry_option
 @command.settings_options("data_dir")
-def publish(path: Path, as_json: bool, server: str, **flags: Any) -> None:
+def publish(path: Path, as_json: bool, server: str | None, **flags: Any) -> None:
     """Publish PATH, a skill folder or a zip of it, and wait for the result. Exit code 1: the package is rejected.
 
     The credential is SKILL_REGISTRY_CLIENT_API_KEY, an API key with a scope or a token, else the token from 'login'.
@@ -85,10 +83,10 @@ def _open_package(path: Path, packed: Any) -> BinaryIO:
     return file
 
 
-def _with_client(flags: dict[str, Any], server: str, call: Callable[[RegistryClient], Data]) -> Data:
+def _with_client(flags: dict[str, Any], server: str | None, call: Callable[[RegistryClient], Data]) -> Data:
     settings = command.load(flags)
     try:
-        with connect(settings, server) as client:
+        with connect(settings, command.server_of(settings, server, flags)) as client:
             return call(client)
     except (CommandFailed, OSError) as error:
         command.stop(str(error))
@@ -123,7 +121,7 @@ def _tables(job: console.Data) -> Iterator[Table | str]:
             yield f"[{color}]{finding['kind']}[/] {escape(console.printable(place + finding['message']))}"
 
 
-def _change(action: str, target: str, flags: dict[str, Any], server: str, *, as_json: bool) -> None:
+def _change(action: str, target: str, flags: dict[str, Any], server: str | None, *, as_json: bool) -> None:
     match = _VERSION.fullmatch(target)
     if match is None:
         command.stop(f"{target}: name a version as scope/name@1.0.0", command.WRONG_USAGE)
@@ -135,9 +133,9 @@ def _change(action: str, target: str, flags: dict[str, Any], server: str, *, as_
 @click.command()
 @click.argument("version", metavar="SCOPE/NAME@VERSION")
 @command.json_option
-@_server_option
+@command.registry_option
 @command.settings_options("data_dir")
-def yank(version: str, as_json: bool, server: str, **flags: Any) -> None:
+def yank(version: str, as_json: bool, server: str | None, **flags: Any) -> None:
     """Hide a published version from lists and search. Clients that name the version exactly still get it."""
     _change("yank", version, flags, server, as_json=as_json)
 
@@ -145,8 +143,8 @@ def yank(version: str, as_json: bool, server: str, **flags: Any) -> None:
 @click.command()
 @click.argument("version", metavar="SCOPE/NAME@VERSION")
 @command.json_option
-@_server_option
+@command.registry_option
 @command.settings_options("data_dir")
-def unyank(version: str, as_json: bool, server: str, **flags: Any) -> None:
+def unyank(version: str, as_json: bool, server: str | None, **flags: Any) -> None:
     """Undo a yank."""
     _change("unyank", version, flags, server, as_json=as_json)

@@ -119,12 +119,17 @@ def as_registry_error(exception: Exception, method: str) -> RegistryError | None
 
 def _framework_error(exception: HTTPException, method: str) -> RegistryError | None:
     if exception.status_code == 405:
-        allow = (exception.headers or {}).get("allow", "")
-        return errors.method_not_allowed(method, allow)
+        return errors.method_not_allowed(method, _with_head((exception.headers or {}).get("allow", "")))
     if exception.status_code == 400:
         return _invalid_request(exception)
     make = _FRAMEWORK_ERRORS.get(exception.status_code)
     return make() if make else None
+
+
+def _with_head(allow: str) -> str:
+    """Return the methods of an `Allow` header, and `HEAD` where there is `GET` (`http.implied_methods`)."""
+    methods = set(allow.split(", "))
+    return ", ".join(sorted(methods | {"HEAD"} if "GET" in methods else methods))
 
 
 _FRAMEWORK_ERRORS: Mapping[int, Callable[[], RegistryError]] = {
