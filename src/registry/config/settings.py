@@ -42,6 +42,7 @@ from registry.config.groups import (
     WebhooksSettings,
 )
 from registry.config.types import Secret, convert, expected, is_encodable, kind
+from registry.domain.addresses import redact_text
 from registry.domain.source_entry import ConfiguredSource
 
 ENVIRONMENT_PREFIX = "SKILL_REGISTRY_"
@@ -258,7 +259,7 @@ def _value(setting: Setting, given: _Given | None) -> object:
         if is_encodable(value):
             return value
         expected_value += " in UTF-8"
-    shown = "" if setting.flag is None or issubclass(setting.type, Secret) else f" = {raw!r:.200}"
+    shown = "" if setting.flag is None or issubclass(setting.type, Secret) else f" = {redact_text(repr(raw)):.200}"
     raise SettingsError(f"{setting.key}{shown} (from {origin}): expected {expected_value}")
 
 
