@@ -12,11 +12,11 @@ WORDS_ONLY = {"SKILL_REGISTRY_EMBEDDING_PROVIDER": "none"}
 
 
 class Done:
-    """One finished command."""
+    """One finished command. The logins of whoever runs the tests are not seen: `folder` holds the configuration."""
 
     def __init__(self, folder: Path, *args: str, stdin: str = "", **env: str) -> None:
         plain = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI", "SKILL_"))}
-        whole = plain | WORDS_ONLY | env
+        whole = plain | {"XDG_CONFIG_HOME": str(folder / "config")} | WORDS_ONLY | env
         done = Finished([COMMAND, *args], whole, folder, stdin=stdin)
         self.code, self.out, self.error = done.code, done.out, done.error
 

@@ -1,14 +1,14 @@
 """The skills that sources advertise: rows of the catalog like any other, but not installed."""
 
 import itertools
-from typing import cast
 
 import msgspec
 
 from registry.catalog.installs import installed_folder, set_shadowed
 from registry.catalog.store import Catalog
 from registry.db import Transaction
-from registry.domain.models import RESERVED_IDS, Skill, SourceType
+from registry.domain.models import RESERVED_IDS, Skill
+from registry.domain.origins import source_type
 from registry.domain.source_entry import LOCAL, REGISTRY, Listed, SourceEntry
 
 _INSTALLED = (
@@ -138,6 +138,6 @@ def _record(source: SourceEntry, skill: Listed, catalog_id: str) -> Skill:
         license=skill.license,
         warnings=skill.warnings,
         source_url=getattr(skill.origin, "url", None),
-        source_type=cast(SourceType, skill.origin.__struct_config__.tag if skill.origin else source.type),
+        source_type=source_type(skill.origin) if skill.origin else source.type,
         source_branch=source.branch,
     )

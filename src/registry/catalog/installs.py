@@ -11,7 +11,7 @@ import msgspec
 from registry.db import Database, Transaction
 from registry.domain.findings import Finding, SkillFindings, risk
 from registry.domain.models import Skill
-from registry.domain.origins import GitOrigin, LocalOrigin, Origin
+from registry.domain.origins import GitOrigin, LocalOrigin, Origin, source_type
 
 SHADOWED = "twin:installed"
 """The label of an advertised skill that is installed. Search shows the installed skill instead."""
@@ -134,7 +134,7 @@ def with_install(skill: Skill, install: InstallRecord) -> Skill:
         skill,
         source=install.source or skill.source,
         source_url=None if isinstance(origin, LocalOrigin) else getattr(origin, "url", None),
-        source_type=origin.__struct_config__.tag,
+        source_type=source_type(origin),
         source_branch=(ref.branch or ref.tag or ref.commit) if ref else None,
         editable=install.editable,
         findings=report,

@@ -33,7 +33,7 @@ def search(query: str, limit: int, mode: str, as_json: bool, server: str | None,
     if not 1 <= len(query.strip()) <= 2000:
         command.stop("the query must be 1 to 2,000 characters", command.WRONG_USAGE)
     body = SearchBody(query=query, limit=limit, mode=cast(Mode, mode))
-    results = command.with_backend(flags, server, lambda backend: backend.search(body))
+    results = command.with_backend(flags, server, lambda backend: backend.search(body), reads=True)
     console.show(results, console.search_table, as_json=as_json)
     if not results["skills"]:
         sys.exit(command.NO_RESULTS)
@@ -89,7 +89,7 @@ def _scan_tables(report: console.Data) -> Iterator[Table | str]:
 @command.settings_options(*command.SHARED_SETTINGS)
 def status(as_json: bool, server: str | None, **flags: Any) -> None:
     """Show the state of the catalog and its indexes."""
-    answer = command.with_backend(flags, server, lambda backend: backend.status())
+    answer = command.with_backend(flags, server, lambda backend: backend.status(), reads=True)
     console.show(answer, console.status_tables, as_json=as_json)
 
 

@@ -1,6 +1,7 @@
 """The HTTP client of a server: one connection pool, one-line errors, and a credential that stays on its origin."""
 
 import ssl
+from collections.abc import Mapping
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any, BinaryIO, Self
@@ -14,8 +15,8 @@ from registry import __version__
 from registry.cli.backend import CommandFailed, Data
 from registry.cli.credentials import find_credential, login_hint
 from registry.config.settings import Settings
-
-API = "/api/v1"
+from registry.domain.addresses import redact_text
+from registry.domain.api import API, credential_header
 
 TIMEOUT_SECONDS = 30.0
 """The default limit for each step of a request: connect, send, receive."""
@@ -131,7 +132,7 @@ def check_url(url: str) -> httpx.URL:
     except (ValueError, httpx.InvalidURL):
         is_valid = False
     if not is_valid:
-        raise CommandFailed(f"--server {url}: not an http(s) URL, such as http://localhost:8080")
+        raise CommandFailed(f"--server {redact_text(url)}: not an http(s) URL, such as http://localhost:8080")
     if parsed.userinfo:
         raise CommandFailed("--server: the URL must not hold a user name or password; use 'skill-registry login'")
     return parsed
@@ -150,13 +151,13 @@ def _tls_context(scheme: str) -> ssl.SSLContext:
     return context
 
 
-def _credential_header(credential: str | None) -> dict[str, str]:
+def _credential_header(credential: str | None) -> Mapping[str, str]:
     """Return the header that carries an API key or a token. Raises CommandFailed for what no header can carry."""
     if credential is None:
         return {}
     if not credential.isascii() or not credential.isprintable():  # the error of the HTTP library would show it
         raise CommandFailed("client.api_key or the stored login has characters that no HTTP header can carry")
-    return {"x-api-key": credential} if credential.startswith("sk_") else {"Authorization": f"Bearer {credential}"}
+    return credential_header(credential)
 
 
 def _message(response: httpx.Response) -> str:

@@ -12,7 +12,9 @@ from registry.cli.backend import CommandBackend, CommandFailed
 from registry.cli.client import connect
 from registry.cli.console import printable
 from registry.cli.remote_backend import RemoteBackend
+from registry.cli.server_choice import choose_catalog, choose_registry, has_catalog
 from registry.config.settings import SETTINGS, Setting, Settings, SettingsError, load_settings
+from registry.domain.addresses import redact_text
 from registry.runtime.data_dir import DataDirInUse, DataDirLock
 
 FAILED, WRONG_USAGE, NO_RESULTS = 1, 2, 3
@@ -57,6 +59,12 @@ def settings_options(*keys: str) -> Callable[[_Command], _Command]:
 
 
 server_option = click.option("--server", metavar="URL", help="Use a running server instead of the data directory.")
+registry_option = click.option(
+    "--server",
+    metavar="URL",
+    help="The registry. Default: client.server, else the server of your only login, else the one that runs on the data "
+    "directory, else http://localhost:8080.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 
 
@@ -77,8 +85,8 @@ def load(flags: dict[str, Any]) -> Settings:
 
 
 def stop(message: str, code: int = FAILED) -> NoReturn:
-    """Print one line that says why the command failed, and exit."""
-    click.echo(f"skill-registry: {printable(' '.join(message.split()))}", err=True)
+    """Print one line that says why the command failed, without the passwords of URLs, and exit."""
+    click.echo(f"skill-registry: {printable(redact_text(' '.join(message.split())))}", err=True)
     sys.exit(code)
 
 
@@ -89,6 +97,7 @@ def with_backend(
     *,
     needs_indexes: bool = True,
     creates: bool = False,
+    reads: bool = False,
 ) -> Any:
     """Call a function with the catalog that the flags select, and return its result.
 
@@ -98,13 +107,25 @@ def with_backend(
         call: The function.
         needs_indexes: Whether the search indexes of the data directory must be current.
         creates: Whether to create a catalog if there is none. The skills directory is then read first.
+        reads: Whether the command only reads, so that a default server may answer instead of the data directory.
     """
     settings = load(flags)
     try:
+        if reads and not server:
+            server = choose_catalog(settings, names_data_dir=_names_data_dir(flags))
         with _open_backend(settings, server, needs_indexes=needs_indexes and not creates, creates=creates) as backend:
             return call(backend)
     except (CommandFailed, OSError) as error:
         stop(str(error))
+
+
+def server_of(settings: Settings, server: str | None, flags: Mapping[str, Any]) -> str:
+    """Return the server of a command that needs one: `server`, else a default. Raises CommandFailed, OSError."""
+    return server or choose_registry(settings, names_data_dir=_names_data_dir(flags))
+
+
+def _names_data_dir(flags: Mapping[str, Any]) -> bool:
+    return bool(flags.get(_parameter("data_dir")))
 
 
 @contextmanager
@@ -133,8 +154,7 @@ def _open_backend(
 
 def check_catalog(settings: Settings) -> None:
     """Raise CommandFailed if there is no catalog yet."""
-    path = settings.database_path
-    if path is not None and not path.exists():
+    if not has_catalog(settings):
         raise CommandFailed(
             f"{settings.data_dir.name} holds no catalog yet: start 'skill-registry serve' once, run "
             "'skill-registry scan', or name a running server with --server"

@@ -25,6 +25,12 @@ def show(answer: Data, tables: Callable[[Data], Iterator[Table | str]], *, as_js
         console.print(part)
 
 
+def note(message: str) -> None:
+    """Print one line on standard error, unless the command prints JSON."""
+    if not click.get_current_context().params.get("as_json"):
+        click.echo(f"skill-registry: {printable(message)}", err=True)
+
+
 def search_table(answer: Data) -> Iterator[Table | str]:
     """Yield the results of a search."""
     for warning in answer["warnings"]:

@@ -19,6 +19,10 @@ class LoginsUnreadable(Exception):
     """The file cannot be used; the message says what to do."""
 
 
+class LoginExpired(CommandFailed):
+    """The login for a server has expired; the message says to log in again."""
+
+
 class Login(msgspec.Struct, kw_only=True):
     """A token and the time it expires."""
 
@@ -43,6 +47,11 @@ class Logins:
     def find(self, url: str) -> Login | None:
         """Return the login for a server, or None."""
         return self._read().get(server_name(url))
+
+    def servers(self) -> list[str]:
+        """Return the servers with a valid login; if there is none, those whose login has expired."""
+        logins = self._read()
+        return [name for name, login in logins.items() if not has_expired(login)] or list(logins)
 
     def store(self, url: str, login: Login) -> None:
         """Store a login in place of the previous one for the server."""
@@ -89,17 +98,44 @@ def login_hint(server: str) -> str:
     return f"; 'skill-registry login --server {server}' gets a token"
 
 
+def default_server(settings: Settings) -> str | None:
+    """Return the server of commands that name none: `client.server`, else the server of the only stored login.
+
+    A login that has expired counts if no other is valid. None if there are several logins, and if `client.api_key` is
+    set without `client.server`: nothing says which server the key is for. Raises CommandFailed.
+    """
+    if settings.client.server:
+        return settings.client.server.reveal()
+    servers = [] if settings.client.api_key else login_servers()
+    return servers[0] if len(servers) == 1 else None
+
+
+def login_servers() -> list[str]:
+    """Return the servers with a stored login, the valid ones if there are any. Raises CommandFailed."""
+    try:
+        return stored_logins().servers()
+    except (LoginsUnreadable, OSError) as error:
+        raise CommandFailed(str(error)) from None
+
+
+def configured_key(settings: Settings, server: str) -> str | None:
+    """Return `client.api_key` if it is for a server: `client.server`, or without that any that the user has named."""
+    key, owner = settings.client.api_key, settings.client.server
+    is_owner = owner is None or server_name(owner.reveal()) == server_name(server)
+    return key.reveal() if key and is_owner else None
+
+
 def find_credential(settings: Settings, server: str) -> str | None:
     """Return the API key or token for a server: from the settings, else from the stored login.
 
-    Raises CommandFailed if the login has expired.
+    Raises LoginExpired, CommandFailed.
     """
-    if settings.client.api_key:
-        return settings.client.api_key.reveal()
+    if key := configured_key(settings, server):
+        return key
     try:
         login = stored_logins().find(server)
     except (LoginsUnreadable, OSError) as error:
         raise CommandFailed(str(error)) from None
     if login is not None and has_expired(login):
-        raise CommandFailed(f"the login at {server} has expired{login_hint(server)}")
+        raise LoginExpired(f"the login at {server} has expired{login_hint(server)}")
     return login.token if login else None

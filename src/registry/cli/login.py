@@ -8,37 +8,39 @@ import click
 from registry.cli import command, console
 from registry.cli.backend import CommandFailed, Data
 from registry.cli.client import RegistryClient, check_url
-from registry.cli.credentials import Login, LoginsUnreadable, has_expired, stored_logins
-from registry.config.settings import Settings
+from registry.cli.credentials import Login, LoginsUnreadable, configured_key, has_expired, stored_logins
+from registry.cli.open_issuer import take_token
 from registry.domain.hosts import is_loopback_host
-
-_server_option = click.option(
-    "--server", metavar="URL", default="http://localhost:8080", show_default=True, help="The registry."
-)
 
 
 @click.command()
-@click.option("--username", help="The user. Without it, the command asks.")
+@click.option("--username", help="The user. Without it, the command asks, if the registry needs one.")
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input instead of asking for it.")
 @click.option("--api-key", is_flag=True, help="Use the API key in SKILL_REGISTRY_CLIENT_API_KEY or on standard input.")
 @command.json_option
-@_server_option
+@command.registry_option
 @command.settings_options("data_dir")
-def login(username: str | None, password_stdin: bool, api_key: bool, as_json: bool, server: str, **flags: Any) -> None:
+def login(
+    username: str | None, password_stdin: bool, api_key: bool, as_json: bool, server: str | None, **flags: Any
+) -> None:
     """Get a token from a registry and store it. The registry needs a user name and password, or an API key.
 
-    The token is stored in your configuration folder, in a file that only you can read. Every command with --server
-    sends it to this server only, unless you give another credential. The password and the API key are not stored.
+    A registry on this machine that issues tokens to everyone needs neither, unless --password-stdin is given.
+
+    The token is stored in your configuration folder, in a file that only you can read. Later commands send it to this
+    server only, which is their default. The password and the API key are not stored.
     """
     settings = command.load(flags)
     try:
+        server = command.server_of(settings, server, flags)
         with RegistryClient(server) as client:
             if not client.is_encrypted and not is_loopback_host(client.host):
                 click.echo("skill-registry: warning: without https, others can read what is sent", err=True)
+        token: Data | None
         if api_key:
-            token = _token(server, {}, _api_key(settings))
-        else:
-            user = username or str(click.prompt("Username", err=True))
+            token = _token(server, {}, configured_key(settings, server) or _read_api_key())
+        elif password_stdin or (token := take_token(server, username)) is None:
+            user = username or str(click.prompt(f"Username at {server}", err=True))
             token = _token(server, {"username": user, "password": _password(from_stdin=password_stdin)})
         stored_logins().store(server, Login(token=token["token"], expires_at=token["expires_at"]))
     except (CommandFailed, LoginsUnreadable, OSError) as error:
@@ -54,10 +56,7 @@ def _token(server: str, body: Data, api_key: str | None = None) -> Data:
     return token
 
 
-def _api_key(settings: Settings) -> str:
-    """Return the API key from the settings, else from standard input."""
-    if settings.client.api_key is not None:
-        return settings.client.api_key.reveal()
+def _read_api_key() -> str:
     if sys.stdin.isatty():
         return str(click.prompt("API key", hide_input=True, err=True))
     return sys.stdin.readline().strip()
@@ -71,10 +70,13 @@ def _password(*, from_stdin: bool) -> str:
 
 @click.command()
 @command.json_option
-@_server_option
-def logout(as_json: bool, server: str) -> None:
+@command.registry_option
+@command.settings_options("data_dir")
+def logout(as_json: bool, server: str | None, **flags: Any) -> None:
     """Revoke the stored token of a registry and delete it."""
+    settings = command.load(flags)
     try:
+        server = command.server_of(settings, server, flags)
         check_url(server)
         stored = stored_logins().find(server)
         if stored is None:

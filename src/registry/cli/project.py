@@ -12,10 +12,11 @@ from rich.table import Table
 
 from registry.cli import command, console
 from registry.cli.backend import CommandFailed
-from registry.cli.client import API, RegistryClient, connect
+from registry.cli.client import RegistryClient, connect
 from registry.cli.local_backend import open_catalog
 from registry.config.settings import Settings
 from registry.db import DatabaseUnusable
+from registry.domain.api import API
 from registry.errors import RegistryError
 from registry.project.lock_entries import locked_skills
 from registry.project.lock_file import LOCK_FILE, LockedSkill, LockFileError, read_lock, write_lock

@@ -15,7 +15,8 @@ from rich.table import Table
 
 from registry.cli import command, console
 from registry.cli.backend import CommandFailed, Data, Progress
-from registry.cli.client import ConnectionFailed, RegistryClient, connect
+from registry.cli.client import ConnectionFailed, RegistryClient
+from registry.cli.open_issuer import connect_as_publisher
 from registry.packages.packing import pack
 from registry.packages.refusal import PackageRefused
 
@@ -24,8 +25,6 @@ _ATTEMPTS = 3
 _POLL_SECONDS = 0.3
 _JOB_SECONDS = 600.0
 _VERSION = re.compile(r"([^/@]+/[^/@]+)@([^/@]+)")
-
-_server_option = click.option("--server", metavar="URL", required=True, help="The registry.")
 
 
 class _ProgressFile:
@@ -51,19 +50,24 @@ class _ProgressFile:
 
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path, exists=True))
+@click.option("--username", metavar="SCOPE/NAME", help="The user, if the registry needs no credential.")
 @command.json_option
-@_server_option
+@command.registry_option
 @command.settings_options("data_dir")
-def publish(path: Path, as_json: bool, server: str, **flags: Any) -> None:
+def publish(path: Path, username: str | None, as_json: bool, server: str | None, **flags: Any) -> None:
     """Publish PATH, a skill folder or a zip of it, and wait for the result. Exit code 1: the package is rejected.
 
     The credential is SKILL_REGISTRY_CLIENT_API_KEY, an API key with a scope or a token, else the token from 'login'.
+    Without one, a registry on this machine may issue a token to everyone. The command then uses it, as 'dev-user'
+    unless --username names another user. The scope of the skill is the part of the name before the slash.
     """
     with tempfile.TemporaryFile() as packed:
         package = _open_package(path, packed)
         with package, console.progress_bar("Uploading", hidden=as_json) as progress:
             file = cast(BinaryIO, _ProgressFile(package, progress))  # httpx calls the methods that it has
-            job = _with_client(flags, server, lambda client: _wait(client, _upload(client, file)["job_id"]))
+            job = _with_client(
+                flags, server, lambda client: _wait(client, _upload(client, file)["job_id"]), username=username
+            )
     console.show(job, _tables, as_json=as_json)
     if job["status"] != "accepted":
         command.stop(f"{job['skill_id']} {job['version']} is {job['status']}")
@@ -85,10 +89,18 @@ def _open_package(path: Path, packed: Any) -> BinaryIO:
     return file
 
 
-def _with_client(flags: dict[str, Any], server: str, call: Callable[[RegistryClient], Data]) -> Data:
+def _with_client(
+    flags: dict[str, Any],
+    server: str | None,
+    call: Callable[[RegistryClient], Data],
+    *,
+    username: str | None = None,
+    scope: str | None = None,
+) -> Data:
     settings = command.load(flags)
     try:
-        with connect(settings, server) as client:
+        server = command.server_of(settings, server, flags)
+        with connect_as_publisher(settings, server, username, scope) as client:
             return call(client)
     except (CommandFailed, OSError) as error:
         command.stop(str(error))
@@ -123,21 +135,22 @@ def _tables(job: console.Data) -> Iterator[Table | str]:
             yield f"[{color}]{finding['kind']}[/] {escape(console.printable(place + finding['message']))}"
 
 
-def _change(action: str, target: str, flags: dict[str, Any], server: str, *, as_json: bool) -> None:
+def _change(action: str, target: str, flags: dict[str, Any], server: str | None, *, as_json: bool) -> None:
     match = _VERSION.fullmatch(target)
     if match is None:
         command.stop(f"{target}: name a version as scope/name@1.0.0", command.WRONG_USAGE)
     path = f"/registry/skills/{quote(match[1])}/{quote(match[2], safe='')}/{action}"
-    answer = _with_client(flags, server, lambda client: cast(Data, client.call("POST", path)))
+    scope = match[1].partition("/")[0]
+    answer = _with_client(flags, server, lambda client: cast(Data, client.call("POST", path)), scope=scope)
     console.show(answer, console.facts_table, as_json=as_json)
 
 
 @click.command()
 @click.argument("version", metavar="SCOPE/NAME@VERSION")
 @command.json_option
-@_server_option
+@command.registry_option
 @command.settings_options("data_dir")
-def yank(version: str, as_json: bool, server: str, **flags: Any) -> None:
+def yank(version: str, as_json: bool, server: str | None, **flags: Any) -> None:
     """Hide a published version from lists and search. Clients that name the version exactly still get it."""
     _change("yank", version, flags, server, as_json=as_json)
 
@@ -145,8 +158,8 @@ def yank(version: str, as_json: bool, server: str, **flags: Any) -> None:
 @click.command()
 @click.argument("version", metavar="SCOPE/NAME@VERSION")
 @command.json_option
-@_server_option
+@command.registry_option
 @command.settings_options("data_dir")
-def unyank(version: str, as_json: bool, server: str, **flags: Any) -> None:
+def unyank(version: str, as_json: bool, server: str | None, **flags: Any) -> None:
     """Undo a yank."""
     _change("unyank", version, flags, server, as_json=as_json)

@@ -4,14 +4,13 @@ A setting is a field of `Settings` or of one of its groups. `SETTINGS` lists all
 the table in the documentation are generated from it.
 
 Precedence: flags, environment, `registry.toml`, the variables of `FALLBACKS`, default. The environment variable of a
-key is `SKILL_REGISTRY_` and the key in capitals. `_` replaces `.` and also precedes an inner capital. A list is an
-array, a repeated flag, or one comma-separated text. All other texts are parsed as the type of the setting. An empty
-text counts as not set.
+key is `SKILL_REGISTRY_` and the key in capitals. `_` replaces `.` and also precedes an inner capital. `SHORT_NAMES` has
+second names. A list is an array, a repeated flag, or one comma-separated text. All other texts are parsed as the type
+of the setting. An empty text counts as not set.
 """
 
 import contextlib
 import difflib
-import ipaddress
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,6 +21,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 import msgspec
 from msgspec import Meta, field
 
+from registry.config.contradictions import contradictions
 from registry.config.groups import (
     AuthSettings,
     BlobsSettings,
@@ -42,7 +42,7 @@ from registry.config.groups import (
     WebhooksSettings,
 )
 from registry.config.types import Secret, convert, expected, is_encodable, kind
-from registry.domain.addresses import AddressPolicy
+from registry.domain.addresses import redact_text
 from registry.domain.source_entry import ConfiguredSource
 
 ENVIRONMENT_PREFIX = "SKILL_REGISTRY_"
@@ -53,6 +53,9 @@ FALLBACKS: Mapping[str, str] = MappingProxyType(
     {"embedding.api_key": "OPENAI_API_KEY", "embedding.base_url": "OPENAI_BASE_URL"}
 )
 """Variables of other tools. They fill settings that nothing else sets."""
+
+SHORT_NAMES: Mapping[str, str] = MappingProxyType({"SKILL_REGISTRY_SERVER": "client.server"})
+"""Second names of variables. The full name wins."""
 
 # Kubernetes sets variables for every service of the namespace in every pod, named after the service. The variables of
 # a service called `skill-registry` have our prefix, and are not errors.
@@ -184,7 +187,9 @@ def load_settings(flags: Mapping[str, object], environ: Mapping[str, str], confi
     given |= _from_environment(environ) | _from_flags(flags)
     values = {setting.key: _value(setting, given.get(setting.key)) for setting in SETTINGS}
     settings = _build(Settings, "", values)
-    _check(settings, given)
+    origins = {key: value.origin for key, value in given.items()}
+    for contradiction in contradictions(settings, origins, None if named else CONFIG_FILE):
+        raise SettingsError(contradiction)
     if settings.registry.enabled:
         settings = msgspec.structs.replace(settings, profile="registry")
     return settings
@@ -197,15 +202,15 @@ def _from_flags(flags: Mapping[str, object]) -> dict[str, _Given]:
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, _Given]:
     keys = {setting.environment: setting.key for setting in SETTINGS}
-    given = {}
+    given = {key: _Given(environ[name], name) for name, key in SHORT_NAMES.items() if environ.get(name)}
     for name, raw in environ.items():
-        if not name.startswith(ENVIRONMENT_PREFIX) or name == CONFIG_VARIABLE:
+        if not name.startswith(ENVIRONMENT_PREFIX) or name == CONFIG_VARIABLE or name in SHORT_NAMES:
             continue
         if name in keys:
-            given[keys[name]] = _Given(raw, name)
+            given |= {keys[name]: _Given(raw, name)} if raw else {}
         elif not _SERVICE_LINK.fullmatch(f"{name}={raw}"):
             raise _unknown("variable", name, "the environment", keys)
-    return {key: value for key, value in given.items() if value.raw}
+    return given
 
 
 def _from_fallbacks(environ: Mapping[str, str]) -> dict[str, _Given]:
@@ -254,7 +259,7 @@ def _value(setting: Setting, given: _Given | None) -> object:
         if is_encodable(value):
             return value
         expected_value += " in UTF-8"
-    shown = "" if setting.flag is None or issubclass(setting.type, Secret) else f" = {raw!r:.200}"
+    shown = "" if setting.flag is None or issubclass(setting.type, Secret) else f" = {redact_text(repr(raw)):.200}"
     raise SettingsError(f"{setting.key}{shown} (from {origin}): expected {expected_value}")
 
 
@@ -266,34 +271,3 @@ def _build(group: type[_Group], prefix: str, values: Mapping[str, object]) -> _G
         for item in msgspec.structs.fields(group)
     }
     return group(**arguments)
-
-
-def _check(settings: Settings, given: Mapping[str, _Given]) -> None:
-    origins = settings.server.allowed_origins
-    if "*" in origins and len(origins) > 1:
-        raise SettingsError("server.allowed_origins: * allows all origins, so it must be the only item")
-    _check_addresses(settings)
-    if settings.search.vectors == "database" and settings.database_path is not None:
-        raise SettingsError("search.vectors = 'database' needs a PostgreSQL database: set database.url")
-    names = [source.name for source in settings.sources]
-    if len(set(names)) < len(names):
-        raise SettingsError("sources: two sources have the same name; rename one")
-    if not settings.registry.enabled:
-        return
-    if settings.profile == "local" and "profile" in given:
-        raise SettingsError("profile = 'local' contradicts registry.enabled: remove one of them")
-    if settings.s3.bucket is None and settings.blobs.dir is None:
-        raise SettingsError("Registry is enabled but blob storage is not configured: set s3.bucket or blobs.dir")
-    if settings.registry_index.url is None:
-        raise SettingsError("Registry is enabled but the registry index is not configured: set registryIndex.url")
-
-
-def _check_addresses(settings: Settings) -> None:
-    key = "outbound.allowed_hosts"
-    try:
-        AddressPolicy(settings.outbound.allowed_hosts)
-        key = "server.trusted_proxies"
-        for network in settings.server.trusted_proxies:
-            ipaddress.ip_network(network)
-    except ValueError as error:
-        raise SettingsError(f"{key}: {error}") from None

@@ -51,6 +51,18 @@ class HttpUrl(Url):
         super().__init__(text)
 
 
+class ServerUrl(HttpUrl):
+    """The base URL of a server: no user, query or fragment. Raises ValueError for anything else."""
+
+    __slots__ = ()
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        parts = urlsplit(text)
+        if "@" in parts.netloc or "?" in text or "#" in text:
+            raise ValueError(text)
+
+
 class DatabaseUrl(Url):
     """The URL of a SQLite file, `sqlite:///PATH`, or of a PostgreSQL database. Raises ValueError for anything else."""
 
@@ -185,5 +197,6 @@ _CUSTOM = {
     Secret: "text",
     Url: "a URL",
     HttpUrl: "an http:// or https:// URL",
+    ServerUrl: "an http:// or https:// URL without user, query and fragment",
     DatabaseUrl: "sqlite:///FILE or postgresql://USER@HOST/DATABASE",
 }

@@ -1,4 +1,13 @@
-"""The path of the HTTP API, shared by the service and its clients."""
+"""What the service and its clients share: the path of the HTTP API, and the header of a credential."""
+
+from collections.abc import Mapping
 
 API = "/api/v1"
 """The prefix of every versioned route."""
+
+API_KEY_PREFIX = "sk_"
+
+
+def credential_header(secret: str) -> Mapping[str, str]:
+    """Return the header that carries an API key or a token."""
+    return {"x-api-key": secret} if secret.startswith(API_KEY_PREFIX) else {"Authorization": f"Bearer {secret}"}

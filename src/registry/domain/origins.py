@@ -10,8 +10,9 @@ import msgspec
 from msgspec import Meta
 
 from registry.domain.addresses import OutboundError, parse_url
-from registry.domain.models import SkillId, SourceName, Version
+from registry.domain.models import SkillId, SourceName, SourceType
 from registry.domain.validation import convert
+from registry.domain.version_requirement import VersionRequirement
 from registry.errors import FieldError, RegistryError, validation_error
 
 BranchName = Annotated[
@@ -122,10 +123,31 @@ class SourceOrigin(msgspec.Struct, kw_only=True, frozen=True, tag_field="type", 
 
     source: SourceName | None = None
     skill: SkillId
-    version: Version | None = None
+    version: VersionRequirement | None = None
 
 
-Origin = GitOrigin | LocalOrigin | HttpOrigin | ZipOrigin | SourceOrigin
+class RegistryOrigin(msgspec.Struct, kw_only=True, frozen=True, tag_field="type", tag="registry", omit_defaults=True):
+    """A skill that the registry at `url` has published. The default `version` is the highest active one."""
+
+    url: WebUrl
+    skill: SkillId
+    version: VersionRequirement | None = None
+
+
+Origin = GitOrigin | LocalOrigin | HttpOrigin | ZipOrigin | SourceOrigin | RegistryOrigin
+
+
+def source_type(origin: Origin) -> SourceType:
+    """Return the `source_type` of a skill with this origin. Packages of registries are zips."""
+    match origin:
+        case GitOrigin():
+            return "git"
+        case LocalOrigin():
+            return "local"
+        case HttpOrigin():
+            return "http"
+        case _:
+            return "zip"
 
 
 def parse_origin(value: Any, field: str = "origin") -> Origin:

@@ -38,7 +38,7 @@ from registry.services.container import Services
 
 @route(
     ["/api", "/api/{rest:path}"],
-    http_method=[HttpMethod.GET, HttpMethod.HEAD, HttpMethod.POST, HttpMethod.PUT, HttpMethod.PATCH, HttpMethod.DELETE],
+    http_method=[HttpMethod.GET, HttpMethod.POST, HttpMethod.PUT, HttpMethod.PATCH, HttpMethod.DELETE],
     sync_to_thread=False,
     include_in_schema=False,
     changes=False,

@@ -18,6 +18,7 @@ from msgspec import UNSET, UnsetType
 
 from registry import errors
 from registry.db import DatabaseFull, DatabaseUnavailable
+from registry.domain.addresses import redact_text
 from registry.errors import ClientGoneError, FieldError, RegistryError
 from registry.http.request_id import request_id_of
 
@@ -75,7 +76,8 @@ class HttpResponse(NamedTuple):
 
 def error_answer(error: RegistryError) -> HttpResponse:
     """Return the response for `error`."""
-    body = msgspec.json.encode(Failure(ErrorBody(error.code, error.message, error.details)))
+    details = tuple(FieldError(redact_text(detail.field), redact_text(detail.message)) for detail in error.details)
+    body = msgspec.json.encode(Failure(ErrorBody(error.code, redact_text(error.message), details)))
     headers = {name.lower(): value for name, value in error.headers.items()}
     headers |= {"content-type": "application/json", "content-length": str(len(body))}
     return HttpResponse(error.status, headers, body)
@@ -117,12 +119,17 @@ def as_registry_error(exception: Exception, method: str) -> RegistryError | None
 
 def _framework_error(exception: HTTPException, method: str) -> RegistryError | None:
     if exception.status_code == 405:
-        allow = (exception.headers or {}).get("allow", "")
-        return errors.method_not_allowed(method, allow)
+        return errors.method_not_allowed(method, _with_head((exception.headers or {}).get("allow", "")))
     if exception.status_code == 400:
         return _invalid_request(exception)
     make = _FRAMEWORK_ERRORS.get(exception.status_code)
     return make() if make else None
+
+
+def _with_head(allow: str) -> str:
+    """Return the methods of an `Allow` header, and `HEAD` where there is `GET` (`http.implied_methods`)."""
+    methods = set(allow.split(", "))
+    return ", ".join(sorted(methods | {"HEAD"} if "GET" in methods else methods))
 
 
 _FRAMEWORK_ERRORS: Mapping[int, Callable[[], RegistryError]] = {

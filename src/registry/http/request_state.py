@@ -18,15 +18,17 @@ class RequestState:
         principal: Who makes the request, None until the caller is admitted.
         response_headers: Headers that the response carries besides its own, whatever part of the service makes it.
         valid_at: The catalog revision at which the response may be cached, None where it may not.
+        is_head: Whether only the head of the response is wanted (`HEAD`); handlers see such a request as a `GET`.
     """
 
-    __slots__ = ("principal", "request_id", "response_headers", "valid_at")
+    __slots__ = ("is_head", "principal", "request_id", "response_headers", "valid_at")
 
     def __init__(self) -> None:
         self.request_id = ""
         self.principal: Principal | None = None
         self.response_headers: _Headers = ()
         self.valid_at: int | None = None
+        self.is_head = False
 
 
 def request_state(scope: Any) -> RequestState:

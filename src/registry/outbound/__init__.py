@@ -1,14 +1,19 @@
 """Outgoing requests: the guarded HTTP client, and git under the same rules."""
 
-from registry.domain.addresses import AddressPolicy, Endpoint, OutboundError, parse_url, redact_url
+from registry.domain.addresses import AddressPolicy, Endpoint, OutboundError, StatusError, parse_url, redact_url
 from registry.outbound.client import FetchedResponse, OutboundClient, Validators, basic_authorization
+from registry.outbound.connection import Interruption
+from registry.outbound.credential import Credential
 
 __all__ = [
     "AddressPolicy",
+    "Credential",
     "Endpoint",
     "FetchedResponse",
+    "Interruption",
     "OutboundClient",
     "OutboundError",
+    "StatusError",
     "Validators",
     "basic_authorization",
     "parse_url",

@@ -11,8 +11,9 @@ import httpcore
 import httpx
 
 from registry import __version__
-from registry.domain.addresses import AddressPolicy, Endpoint, OutboundError, parse_url, redact_url
-from registry.outbound.connection import CheckedBackend, Deadline
+from registry.domain.addresses import AddressPolicy, Endpoint, OutboundError, StatusError, parse_url, redact_url
+from registry.outbound.connection import CheckedBackend, Deadline, Interruption
+from registry.outbound.credential import Credential
 
 MAX_REDIRECTS = 5
 
@@ -36,6 +37,15 @@ class FetchedResponse(NamedTuple):
     validators: Validators
 
 
+class _Conditions(NamedTuple):
+    """What a request depends on besides its URL."""
+
+    deadline: Deadline
+    known: Validators = Validators()
+    credential: Credential | None = None
+    interruption: Interruption | None = None
+
+
 class _Opened(NamedTuple):
     url: str
     response: httpcore.Response
@@ -54,25 +64,39 @@ class OutboundClient:
         self.policy = policy
         self._certificates = certificates or ssl.create_default_context()
 
-    def get(self, url: str, *, limit: int, seconds: float, known: Validators | None = None) -> FetchedResponse:
+    def get(
+        self,
+        url: str,
+        *,
+        limit: int,
+        seconds: float,
+        known: Validators | None = None,
+        credential: Credential | None = None,
+        interruption: Interruption | None = None,
+    ) -> FetchedResponse:
         """Return the document at `url`, at most `limit` bytes, within `seconds` in total.
 
-        `known` makes the request conditional. Raises OutboundError, also for every status except 200, and except 304 of
-        a conditional request.
+        `known` makes the request conditional. `credential` is sent to its own origin only; after a redirect to another
+        origin it is not sent any more. `interruption` can end the request from another thread.
+
+        Raises OutboundError. Raises StatusError for every status except 200, and except 304 of a conditional request.
         """
         known = known or Validators()
-        with self._open(url, Deadline(seconds), known) as opened:
+        with self._open(url, _Conditions(Deadline(seconds), known, credential, interruption)) as opened:
             validators = Validators(opened.header.get("etag", ""), opened.header.get("last-modified", ""))
             if opened.response.status == 304 and any(known):
                 return FetchedResponse(opened.url, None, known)
             return FetchedResponse(opened.url, b"".join(_limited(opened, limit)), validators)
 
-    def download(self, url: str, target: Path, *, limit: int, seconds: float) -> None:
+    def download(
+        self, url: str, target: Path, *, limit: int, seconds: float, credential: Credential | None = None
+    ) -> None:
         """Write the file at `url` to `target`, which must not exist yet. A failure leaves no file.
 
-        Raises OutboundError, FileExistsError and other OSErrors.
+        `credential` is sent as by `get`. Raises OutboundError, FileExistsError and other OSErrors.
         """
-        with self._open(url, Deadline(seconds), Validators()) as opened, target.open("xb") as file:
+        conditions = _Conditions(Deadline(seconds), credential=credential)
+        with self._open(url, conditions) as opened, target.open("xb") as file:
             try:
                 for chunk in _limited(opened, limit):
                     file.write(chunk)
@@ -87,32 +111,35 @@ class OutboundClient:
         """
         target = parse_url(url)
         all_headers = _headers(target.credentials, Validators()) | dict(headers)
-        with self._request("POST", target, all_headers, Deadline(seconds), body) as response:
+        with self._request("POST", target, all_headers, _Conditions(Deadline(seconds)), body) as response:
             return response.status
 
     @contextmanager
-    def _open(self, url: str, deadline: Deadline, known: Validators) -> Iterator[_Opened]:
+    def _open(self, url: str, conditions: _Conditions) -> Iterator[_Opened]:
         """Yield the response after all redirects."""
         target = parse_url(url)
-        credentials = target.credentials
+        credentials, credential = target.credentials, conditions.credential
         for _ in range(MAX_REDIRECTS + 1):
-            with self._request("GET", target, _headers(credentials, known), deadline) as response:
+            headers = _headers(credentials, conditions.known)
+            if credential is not None:
+                headers.update(credential.header_for(target).items())
+            with self._request("GET", target, headers, conditions) as response:
                 header = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
                 if response.status not in _REDIRECTS:
                     yield _Opened(str(target.url), response, header)
                     return
             next_target = _redirect_target(target, header.get("location", ""))
-            if (next_target.host, next_target.port) != (target.host, target.port):
-                credentials = next_target.credentials
+            if next_target.origin != target.origin:  # also for good: another origin may redirect back
+                credentials, credential = next_target.credentials, None
             target = next_target
         raise OutboundError(f"{redact_url(url)} is redirected more than {MAX_REDIRECTS} times")
 
     @contextmanager
     def _request(
-        self, method: str, target: Endpoint, headers: _Headers, deadline: Deadline, body: bytes | None = None
+        self, method: str, target: Endpoint, headers: _Headers, conditions: _Conditions, body: bytes | None = None
     ) -> Iterator[httpcore.Response]:
         name = redact_url(str(target.url))
-        backend = CheckedBackend(self.policy, deadline)
+        backend = CheckedBackend(self.policy, conditions.deadline, conditions.interruption)
         try:
             with (
                 httpcore.ConnectionPool(ssl_context=self._certificates, network_backend=backend) as pool,
@@ -161,7 +188,7 @@ def _limited(opened: _Opened, limit: int) -> Iterator[bytes]:
     """Yield the body in chunks, and count their size, since the announced length may be wrong."""
     name = redact_url(opened.url)
     if opened.response.status != 200:
-        raise OutboundError(f"{name} answers with status {opened.response.status}")
+        raise StatusError(f"{name} answers with status {opened.response.status}", opened.response.status)
     if opened.header.get("content-encoding", "identity").lower() != "identity":
         raise OutboundError(f"{name} answers with a compressed body, although none was requested")
     received = 0

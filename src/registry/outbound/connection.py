@@ -1,6 +1,9 @@
 """Connections of the outgoing client: only to checked addresses, and only until a deadline."""
 
+import contextlib
+import socket
 import ssl
+import threading
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -26,12 +29,40 @@ class Deadline:
         return left
 
 
+class Interruption:
+    """Lets another thread end a request at once: it shuts down the connection. It stays set."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+        self.is_set = False
+
+    def set(self) -> None:
+        """End the request that waits now, and every later one."""
+        with self._lock:
+            self.is_set = True
+            self._shut_down()
+
+    def watch(self, stream: httpcore.NetworkStream) -> None:
+        """Make `set` end the connection of a stream. TLS replaces the socket, so watch its stream too."""
+        with self._lock:
+            self._socket = stream.get_extra_info("socket")
+            if self.is_set:
+                self._shut_down()
+
+    def _shut_down(self) -> None:
+        if self._socket is not None:
+            with contextlib.suppress(OSError):  # it is closed already
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)  # that of TLS would first change its state
+
+
 class CheckedBackend(httpcore.NetworkBackend):
     """Resolves a name once, checks all its addresses and connects to one of them, so DNS rebinding has no effect."""
 
-    def __init__(self, policy: AddressPolicy, deadline: Deadline) -> None:
+    def __init__(self, policy: AddressPolicy, deadline: Deadline, interruption: Interruption | None = None) -> None:
         self._policy = policy
         self._deadline = deadline
+        self._interruption = interruption or Interruption()
         self._plain = httpcore.SyncBackend()
 
     def connect_tcp(
@@ -55,15 +86,18 @@ class CheckedBackend(httpcore.NetworkBackend):
         self, address: str, port: int, options: Iterable[httpcore.SOCKET_OPTION] | None
     ) -> httpcore.NetworkStream:
         seconds = min(_CONNECT_SECONDS, self._deadline.left())
-        return _TimedStream(self._plain.connect_tcp(address, port, seconds, None, options), self._deadline)
+        stream = self._plain.connect_tcp(address, port, seconds, None, options)
+        return _TimedStream(stream, self._deadline, self._interruption)
 
 
 class _TimedStream(httpcore.NetworkStream):
-    """A stream whose reads and writes end at the deadline, even if bytes arrive one by one."""
+    """A stream whose reads and writes end at the deadline, even if bytes arrive one by one, or at an interruption."""
 
-    def __init__(self, inner: httpcore.NetworkStream, deadline: Deadline) -> None:
+    def __init__(self, inner: httpcore.NetworkStream, deadline: Deadline, interruption: Interruption) -> None:
         self._inner = inner
         self._deadline = deadline
+        self._interruption = interruption
+        interruption.watch(inner)
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         return self._inner.read(max_bytes, self._deadline.left())
@@ -78,7 +112,8 @@ class _TimedStream(httpcore.NetworkStream):
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
         # The certificate must match the name, not the address.
-        return _TimedStream(self._inner.start_tls(ssl_context, server_hostname, self._deadline.left()), self._deadline)
+        encrypted = self._inner.start_tls(ssl_context, server_hostname, self._deadline.left())
+        return _TimedStream(encrypted, self._deadline, self._interruption)
 
     def get_extra_info(self, info: str) -> Any:
         return self._inner.get_extra_info(info)

@@ -74,7 +74,7 @@ def _parse(body: bytes, faults: list[FieldError]) -> Any:
             faults.extend(FieldError(_shown(key), "is there more than once") for key in counts if counts[key] > 1)
         return value
 
-    if _has_too_many_values(body):
+    if has_more_values(body, MAX_VALUES):
         raise _unreadable(f"has more than {MAX_VALUES:,} values")
     try:
         text = body.decode("utf-8")
@@ -128,11 +128,12 @@ def _unfit_within(value: dict[str, Any] | list[Any], field: str, depth: int) -> 
             yield from _unfit(item, dotted(field, key), depth)
 
 
-def _has_too_many_values(body: bytes) -> bool:
-    if sum(map(body.count, _SEPARATORS)) < MAX_VALUES:
+def has_more_values(body: bytes, most: int) -> bool:
+    """Return whether a JSON text has more than `most` values, counted without parsing it."""
+    if sum(map(body.count, _SEPARATORS)) < most:
         return False
     outside_strings = b"".join(body.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2])
-    return sum(map(outside_strings.count, _SEPARATORS)) >= MAX_VALUES
+    return sum(map(outside_strings.count, _SEPARATORS)) >= most
 
 
 def _integer(digits: str) -> int:

@@ -20,9 +20,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, field
 
-from registry.domain.models import Groups, SkillId, Version
+from registry.domain.models import Groups, SkillId
 from registry.domain.origins import Origin
 from registry.domain.validation import find_errors
+from registry.domain.version_requirement import VersionRequirement
 from registry.errors import FieldError, validation_error
 from registry.parsing.toml_text import load_toml
 
@@ -30,7 +31,7 @@ MAX_BYTES = 256 * 1024
 
 _SHOWN_CHARACTERS = 200
 
-SourceKind = Literal["git", "local", "http", "zip", "source"]
+SourceKind = Literal["git", "local", "http", "zip", "source", "registry"]
 
 
 _Text = Annotated[str, Meta(extra={"multiline": True})]
@@ -49,7 +50,7 @@ class ProjectMetadata(msgspec.Struct, kw_only=True):
 class Dependency(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     """One skill the project depends on. `version` and `editable` of the origin apply if they are not set here."""
 
-    version: Version | None = None
+    version: VersionRequirement | None = None
     origin: Origin | None = None
     groups: Groups = field(default_factory=list)
     editable: bool = False
@@ -84,7 +85,7 @@ class _Document(msgspec.Struct):
     """The structure of the file, in which a dependency may be only a version."""
 
     metadata: ProjectMetadata = field(default_factory=ProjectMetadata)
-    dependencies: dict[str, Version | Dependency] = field(default_factory=dict)
+    dependencies: dict[str, VersionRequirement | Dependency] = field(default_factory=dict)
     tool: _Tools = field(default_factory=_Tools)
 
 

@@ -12,8 +12,9 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from registry.domain.models import Groups, SkillId, SourceName, Version
+from registry.domain.models import Groups, SkillId, SourceName
 from registry.domain.origins import Origin, SourceOrigin, parse_origin
+from registry.domain.version_requirement import VersionRequirement
 from registry.errors import FieldError, RegistryError, conflict, not_found, service_unavailable, validation_error
 from registry.project.manifest import MAX_BYTES, Dependency, Manifest, parse_manifest, without_version
 from registry.project.manifest_edit import put_dependency, remove_dependency
@@ -32,7 +33,7 @@ class DependencyChanges(msgspec.Struct, kw_only=True):
 
     skill_id: SkillId | UnsetType = UNSET
     source_name: SourceName | None | UnsetType = UNSET
-    version: Version | None | UnsetType = UNSET
+    version: VersionRequirement | None | UnsetType = UNSET
     origin: Origin | str | None | UnsetType = UNSET
     groups: Groups | UnsetType = UNSET
     editable: bool | UnsetType = UNSET

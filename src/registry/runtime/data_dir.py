@@ -48,6 +48,20 @@ class DataDirLock:
         self._file.close()
 
 
+def running_server(folder: Path) -> str | None:
+    """Return the address of the server that runs on a data directory, or None. This creates no file. Raises OSError."""
+    try:
+        file = (folder / LOCK_FILE).open()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: several commands may ask at once
+        except BlockingIOError:
+            return DataDirInUse(folder, _owner(file)).url
+    return None
+
+
 def _owner(file: IO[str]) -> dict[str, object]:
     file.seek(0)
     try:

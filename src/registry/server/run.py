@@ -21,6 +21,7 @@ from registry.http.admission import admits_reading
 from registry.http.app import create_app
 from registry.http.fast_search import FastSearch
 from registry.http.host_guard import HostGuard
+from registry.http.implied_methods import ImpliedMethods
 from registry.http.request_log import RequestLog
 from registry.http.response_cache import ResponseCache
 from registry.outbound import OutboundError
@@ -141,7 +142,8 @@ def site(settings: Settings, worker: int = 0) -> Site:
     services = Services(settings, worker=worker)
     server = settings.server
     searching = FastSearch(create_app(services), services)
-    app = ResponseCache(searching, services.settled_number, functools.partial(admits_reading, services))
+    cached = ResponseCache(searching, services.settled_number, functools.partial(admits_reading, services))
+    app = ImpliedMethods(cached)
     any_host = settings.profile == "registry" and not is_loopback_host(server.host) and not server.allowed_hosts
     guarded = HostGuard(app, server.host, server.allowed_hosts, server.allowed_origins, any_host=any_host)
     on_answer = services.registry.metrics.answered if settings.profile == "registry" else None

@@ -62,10 +62,11 @@ class FoundSkill(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class SearchData(msgspec.Struct, kw_only=True):
-    """The result of a search. `mode` is what ran; `count` is the number of skills in this response."""
+    """The result of a search. `mode` is what ran, `limit` what was used; `count` is the number of skills here."""
 
     query: str
     mode: RanMode
+    limit: int
     count: int
     took_ms: float
     warnings: list[str]

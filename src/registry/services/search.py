@@ -27,6 +27,8 @@ from search.service import Hit, Results, SearchRequest, SemanticUnavailable
 from search.types import Filter
 
 PREVIEW_CHARACTERS = 500
+MAX_LIMIT = 100
+"""The most skills of one answer; a greater limit counts as this one."""
 
 DISABLED = "enabled:false"
 STARTING = "the skills directory is still being read: results may be incomplete"
@@ -38,11 +40,14 @@ class _CardStart(msgspec.Struct):
 
 
 def _search_request(body: SearchBody) -> SearchRequest:
-    """Return the engine's form of a request; a limit above 100 counts as 100."""
-    limit = min(body.limit, 100)
+    """Return the engine's form of a request."""
     return SearchRequest(
-        body.query, limit, body.offset, body.mode, _allowed(body.filters or SearchFilters()), body.min_score
+        body.query, _used_limit(body), body.offset, body.mode, _allowed(body.filters or SearchFilters()), body.min_score
     )
+
+
+def _used_limit(body: SearchBody) -> int:
+    return min(body.limit, MAX_LIMIT)
 
 
 def _allowed(filters: SearchFilters) -> Filter:
@@ -94,6 +99,7 @@ def _outcome(services: Services, body: SearchBody, results: Results, started: fl
     data = SearchData(
         query=body.query,
         mode=results.mode,
+        limit=_used_limit(body),
         count=len(skills),
         took_ms=round((time.perf_counter() - started) * 1000, 3),
         warnings=results.warnings if complete else [*results.warnings, STARTING],

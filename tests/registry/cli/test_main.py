@@ -118,6 +118,7 @@ def test_search_answers_json(folder: Path) -> None:
     done = Done(folder, "search", "slow sql joins", "--json", "--limit", "1")
     assert (done.code, done.error) == (0, "")
     assert [hit["skill"]["id"] for hit in done.json["skills"]] == ["sql-review"]
+    assert done.json["limit"] == 1
 
 
 def test_finding_nothing_has_a_code_of_its_own(folder: Path) -> None:

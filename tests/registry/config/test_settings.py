@@ -46,6 +46,38 @@ def test_flags_win_over_environment_over_file_over_other_tools(folder: Path) -> 
 
 
 @pytest.mark.parametrize(
+    ("environ", "server"),
+    [
+        ({}, "https://file.example"),
+        ({"SKILL_REGISTRY_SERVER": "https://short.example"}, "https://short.example"),
+        (
+            {"SKILL_REGISTRY_CLIENT_SERVER": "https://full.example", "SKILL_REGISTRY_SERVER": "https://short.example"},
+            "https://full.example",
+        ),
+        (
+            {"SKILL_REGISTRY_CLIENT_SERVER": "", "SKILL_REGISTRY_SERVER": "https://short.example"},
+            "https://short.example",
+        ),
+        ({"SKILL_REGISTRY_SERVER": ""}, "https://file.example"),
+    ],
+)
+def test_a_short_name_counts_as_the_environment_and_the_full_name_wins(
+    folder: Path, environ: dict[str, str], server: str
+) -> None:
+    (folder / "registry.toml").write_text('client.server = "https://file.example"\n')
+    assert load_settings({}, environ).client.server.reveal() == server
+
+
+@pytest.mark.parametrize(
+    "url", ["a.example", "ftp://a", "https://me:canary@a", "https://a?key=canary", "https://a#canary"]
+)
+def test_the_url_of_a_server_holds_no_secret(url: str) -> None:
+    message = refusal({}, {"SKILL_REGISTRY_SERVER": url})
+    assert message.startswith("client.server (from SKILL_REGISTRY_SERVER): expected an http")
+    assert "canary" not in message
+
+
+@pytest.mark.parametrize(
     ("key", "environment", "flag"),
     [
         ("server.port", "SKILL_REGISTRY_SERVER_PORT", "--port"),
@@ -57,12 +89,20 @@ def test_flags_win_over_environment_over_file_over_other_tools(folder: Path) -> 
         ("s3.blobBaseUrl", "SKILL_REGISTRY_S3_BLOB_BASE_URL", "--s3-blob-base-url"),
         ("registryIndex.url", "SKILL_REGISTRY_REGISTRY_INDEX_URL", "--registry-index-url"),
         ("registry.enabled", "SKILL_REGISTRY_REGISTRY_ENABLED", "--enable-registry"),
+        ("registry.replicaCount", "SKILL_REGISTRY_REGISTRY_REPLICA_COUNT", "--registry-replica-count"),
         ("embedding.api_key", "SKILL_REGISTRY_EMBEDDING_API_KEY", None),
     ],
 )
 def test_names(key: str, environment: str, flag: str | None) -> None:
     setting = next(setting for setting in SETTINGS if setting.key == key)
     assert (setting.environment, setting.flag) == (environment, flag)
+
+
+def test_the_file_of_a_deployment_may_have_the_number_of_its_replicas(folder: Path) -> None:
+    assert load_settings({}, {}).registry.replica_count == 1
+    (folder / "registry.toml").write_text("[registry]\nreplicaCount = 3\n")
+    assert load_settings({}, {}).registry.replica_count == 3
+    assert "expected a whole number from 1 to 1000" in refusal({"registry.replicaCount": 0}, {})
 
 
 def test_every_row_of_the_table_is_complete_and_its_names_are_its_own() -> None:

@@ -7,7 +7,9 @@ import pytest
 
 from support.code_v1 import Code
 from support.install_world import World, install_world
+from support.routes import REGISTRY_MODE
 from support.servers import RunningServer
+from support.site import Site, running_site
 
 
 def _is_settled(server: RunningServer) -> bool:
@@ -43,4 +45,11 @@ def code(registry: RunningServer) -> Code:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with install_world(tmp_path_factory.mktemp("install")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module", params=["local", REGISTRY_MODE])
+def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A server of either profile, for what holds for every route."""
+    with running_site(tmp_path_factory.mktemp("site"), request.param) as running:
         yield running

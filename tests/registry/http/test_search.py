@@ -1,5 +1,6 @@
 """Search over HTTP, words and vectors: the six rules of the contract, and what no query may break."""
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -7,6 +8,9 @@ import pytest
 
 from support.embedding_server import EmbeddingServer
 from support.servers import RunningServer, new_skill, write_skill
+from support.site import Site
+
+SEARCH = "POST /api/v1/search"
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +29,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, database_setting: Mapping[s
 
 def test_a_search_tells_what_it_found_and_why(server: RunningServer) -> None:
     data = server.search("slow sql joins")
-    assert set(data) == {"query", "mode", "count", "took_ms", "warnings", "skills"}
+    assert set(data) == {"query", "mode", "limit", "count", "took_ms", "warnings", "skills"}
     assert (data["mode"], data["count"], data["warnings"]) == ("hybrid", len(data["skills"]), [])
     best = data["skills"][0]
     assert best["skill"]["id"] == "sql-review"
@@ -102,6 +106,23 @@ def test_other_fields_are_checked_too(server: RunningServer, field: str, value: 
 
 def test_a_limit_above_the_greatest_is_clamped(server: RunningServer) -> None:
     assert server.search("pdf", limit=5000)["count"] <= 100
+
+
+@pytest.mark.parametrize(("asked", "used"), [({}, 10), ({"limit": 1}, 1), ({"limit": 5000}, 100)])
+@pytest.mark.parametrize("kind", ["application/json", "application/json; charset=utf-8"])
+def test_the_answer_tells_the_limit_that_was_used(site: Site, asked: dict[str, int], used: int, kind: str) -> None:
+    for path in {site.path(route) for route in site.routes if route.nameless in ("POST /api/search", SEARCH)}:
+        body = json.dumps({"query": "whittle", **asked}).encode()
+        for _ in range(2):  # the second answer is a cached one
+            answer = site.server.http.post(path, content=body, headers={**site.headers, "Content-Type": kind})
+            assert answer.json()["data"]["limit"] == used
+
+
+@pytest.mark.parametrize(("asked", "used"), [({}, 20), ({"limit": 7}, 7), ({"limit": 101}, 100)])
+def test_so_does_a_search_by_query_string(site: Site, asked: dict[str, int], used: int) -> None:
+    for _ in range(2):
+        answer = site.server.api("GET", "/search", params={"q": "whittle", **asked}, headers=site.headers)
+        assert answer.json()["data"]["limit"] == used
 
 
 def test_filters_combine(server: RunningServer) -> None:

@@ -4,13 +4,25 @@ import shutil
 import socket
 import ssl
 import subprocess
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from registry.outbound import AddressPolicy, OutboundClient, OutboundError, Validators, parse_url, redact_url
+from registry.outbound import (
+    AddressPolicy,
+    Credential,
+    Interruption,
+    OutboundClient,
+    OutboundError,
+    StatusError,
+    Validators,
+    parse_url,
+    redact_url,
+)
 from support import slow_answers, web_server
+from support.waiting import PATIENCE_SECONDS
 from support.web_server import WebServer, redirect, reply
 
 PRIVATE = [
@@ -137,6 +149,47 @@ def test_credentials_are_sent_to_their_own_host_only_and_never_shown(web: WebSer
         assert "canary" not in refusal(client(web.host), url) + refusal(client(), url) + redact_url(url)
 
 
+@pytest.mark.parametrize(("secret", "header"), [("sk_canary", "x-api-key"), ("canary", "Authorization")])
+def test_an_api_key_or_token_is_sent_to_its_own_origin_only(
+    web: WebServer, tmp_path: Path, secret: str, header: str
+) -> None:
+    with WebServer() as other:
+        web.answers |= {"/": redirect("/here"), "/here": reply(b"here"), "/away": redirect(f"{other.url}/back")}
+        other.answers["/back"] = redirect(f"{web.url}/here")
+        outbound, credential = client(web.host, other.host), Credential(web.url, secret)
+        outbound.get(web.url, limit=9, seconds=10, credential=credential)
+        assert [secret in request[1].get(header, "") for request in web.requests] == [True, True]
+        outbound.download(f"{web.url}/away", tmp_path / "package.zip", limit=9, seconds=10, credential=credential)
+        assert [secret in request[1].get(header, "") for request in web.requests] == [True, True, True, False]
+        outbound.get(f"{other.url}/back", limit=9, seconds=10, credential=credential)
+        assert "canary" not in str(other.requests)
+        assert "canary" not in f"{credential} {credential!r}" + refusal(outbound, f"{web.url}/absent")
+
+
+@pytest.mark.parametrize("secret", ["", "canary\r\nX-Other: 1", "canary\x00", "canäry"])
+def test_a_credential_that_no_header_can_carry_is_refused_without_showing_it(secret: str) -> None:
+    with pytest.raises(OutboundError) as error:
+        Credential("https://example.org", secret)
+    assert "can" not in str(error.value).removesuffix("can carry")
+
+
+def test_another_thread_can_end_a_request_that_waits(web: WebServer) -> None:
+    arrived = threading.Event()
+
+    def wait(request: web_server.Request) -> None:
+        arrived.set()
+        slow_answers.silence(request)
+
+    web.answers["/"] = wait
+    interruption = Interruption()
+    ended = threading.Thread(target=lambda: (arrived.wait(), interruption.set()))
+    ended.start()
+    for _ in range(2):  # it stays set
+        with pytest.raises(OutboundError):
+            client(web.host).get(web.url, limit=10, seconds=PATIENCE_SECONDS, interruption=interruption)
+    ended.join()
+
+
 @pytest.mark.parametrize("answer", [slow_answers.silence, slow_answers.drip, slow_answers.drip_header])
 def test_a_slow_response_times_out(web: WebServer, answer: web_server.Answer) -> None:
     web.answers["/"] = answer
@@ -162,7 +215,9 @@ def test_a_file_is_downloaded_whole(web: WebServer, tmp_path: Path) -> None:
 @pytest.mark.parametrize("status", [204, 304, 400, 404, 500])
 def test_any_other_status_is_reported(web: WebServer, status: int) -> None:
     web.answers["/"] = reply(b"", status)
-    assert str(status) in refusal(client(web.host), web.url)
+    with pytest.raises(StatusError, match=str(status)) as error:
+        client(web.host).get(web.url, limit=10, seconds=10)
+    assert error.value.status == status
 
 
 def test_a_compressed_body_is_refused(web: WebServer) -> None:

@@ -6,13 +6,23 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from registry.config.types import Secret
+from registry.config.types import Secret, ServerUrl
 
 
 class ClientSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The access of commands to a server."""
 
-    api_key: Annotated[Secret | None, Meta(description="API key or token that commands send to a server")] = None
+    server: Annotated[
+        ServerUrl | None,
+        Meta(
+            description="registry of commands without --server (or SKILL_REGISTRY_SERVER); the owner of client.api_key",
+            extra={"flag": None},
+        ),
+    ] = None
+    api_key: Annotated[
+        Secret | None,
+        Meta(description="API key or token for client.server; without that, for the server that --server names"),
+    ] = None
 
 
 class ProjectSettings(msgspec.Struct, frozen=True, kw_only=True):

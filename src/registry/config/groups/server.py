@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, field
 
 from registry.config.types import Address, Host, Network, Origin
 
@@ -33,12 +33,15 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RegistryMode(msgspec.Struct, frozen=True, kw_only=True):
-    """The switch of registry mode: the registry, publish and manifest routes and `/registry`.
+    """Registry mode: its switch, for the registry, publish and manifest routes and `/registry`, and its replicas.
 
     The specification lists `registry.enabled` with the default true among the parameters of registry mode. It also
     says that the option `--enable-registry` turns the mode on. To satisfy both, the flag belongs to this key, the
     command starts with the mode off, and the container image and the chart set the key to true. Registry mode always
     implies the profile `registry`.
+
+    `registry.replicaCount` is a parameter of the deployment: a server does not start others. It is accepted here so
+    that one configuration file serves both.
     """
 
     enabled: Annotated[
@@ -48,6 +51,14 @@ class RegistryMode(msgspec.Struct, frozen=True, kw_only=True):
             extra={"flag": "--enable-registry"},
         ),
     ] = False
+    replica_count: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=1000,
+            description="number of replicas in the deployment, for information only: the service starts no other",
+        ),
+    ] = field(default=1, name="replicaCount")
 
 
 class LogSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from registry.errors import RegistryError, invalid_token, validation_error
 from registry.http.admission import client_address, principal_of
 from registry.http.envelope import Ok
 from registry.http.request_id import request_id_of
-from registry.http.routes.parameters import ERRORS, RunningServices
+from registry.http.routes.parameters import ERRORS, OptionalBody, RunningServices
 
 _NO_STORE = {"Cache-Control": "no-store"}
 
@@ -33,6 +33,7 @@ class Verified(msgspec.Struct, kw_only=True):
     status_code=200,
     tags=["auth"],
     responses=ERRORS,
+    operation_class=OptionalBody,
     role=PUBLIC,
     changes=False,
     body_limit="token_body_bytes",

@@ -8,7 +8,15 @@ from litestar import Request, Response, delete, get, post, put
 from litestar.params import JSONBody
 
 from registry.http.envelope import Ok
-from registry.http.routes.parameters import ERRORS, Deleted, ReadyServices, RunningServices, each, skill_id
+from registry.http.routes.parameters import (
+    ERRORS,
+    Deleted,
+    OptionalBody,
+    ReadyServices,
+    RunningServices,
+    each,
+    skill_id,
+)
 from registry.project.manifest_file import DependencyChanges, NewDependency
 from registry.project.overview import (
     GeneratedMdc,
@@ -72,6 +80,7 @@ async def remove_manifest_skill(request: Request[Any, Any, Any], running: Runnin
     sync_to_thread=True,
     tags=["project"],
     responses=ERRORS,
+    operation_class=OptionalBody,
     role="manager",
 )
 def generate_mdc_file(services: ReadyServices, data: JSONBody[MdcBody]) -> Ok[GeneratedMdc]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from litestar import HttpMethod, Request, Response, Router, route
+from litestar import Request, Response, Router, get
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin, OpenAPIRenderPlugin
 from litestar.params import FromPath
@@ -87,22 +87,19 @@ def _answer(request: Request[Any, Any, Any], path: str) -> Response[bytes]:
     )
 
 
-_READ = [HttpMethod.GET, HttpMethod.HEAD]
-
-
-@route(["/", "/dashboard"], http_method=_READ, sync_to_thread=False, include_in_schema=False)
+@get(["/", "/dashboard"], sync_to_thread=False, include_in_schema=False)
 def index(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Return the page."""
     return _answer(request, "index.html")
 
 
-@route("/registry", http_method=_READ, sync_to_thread=False, include_in_schema=False)
+@get("/registry", sync_to_thread=False, include_in_schema=False)
 def registry_page(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Return the same page at the address of registry mode."""
     return _answer(request, "index.html")
 
 
-@route("/ui/{path:path}", http_method=_READ, sync_to_thread=False, include_in_schema=False)
+@get("/ui/{path:path}", sync_to_thread=False, include_in_schema=False)
 def asset(request: Request[Any, Any, Any], path: FromPath[str]) -> Response[bytes]:
     """Return one file of the user interface."""
     return _answer(request, path.removeprefix("/"))

@@ -1,11 +1,13 @@
 """What handlers share: the services, the page of a list, the skill id in a path, the response to a deletion."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 from litestar import Request
 from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
+from litestar.openapi.spec import Operation, RequestBody
 
 from registry.http.envelope import Failure
 from registry.http.query_params import Page
@@ -39,6 +41,15 @@ RunningServices = NamedDependency[Services]
 
 ListPage = NamedDependency[Page]
 """The requested part of a list: the parameter `page`."""
+
+
+@dataclass
+class OptionalBody(Operation):
+    """The OpenAPI operation of a handler that may be called without a body, because every field is optional."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.request_body, RequestBody):
+            self.request_body.required = False
 
 
 class Deleted(msgspec.Struct, kw_only=True):

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from registry.domain.api import API
 from registry.http.envelope import Ok
-from registry.http.routes.parameters import ERRORS, ReadyServices, each, skill_id
+from registry.http.routes.parameters import ERRORS, OptionalBody, ReadyServices, each, skill_id
 from registry.indexing.reindex import ReindexJob
 from registry.services.container import Services
 from search.reports import Reindexed
@@ -34,9 +34,15 @@ class JobStarted(msgspec.Struct):
     job_id: str
 
 
-_STARTED = {
-    **ERRORS,
-    202: ResponseSpec(Ok[JobStarted], generate_examples=False, description="The job has started"),
+_REINDEX: dict[str, Any] = {
+    "status_code": 200,
+    "tags": ["search"],
+    "responses": {
+        **ERRORS,
+        202: ResponseSpec(Ok[JobStarted], generate_examples=False, description="The job has started"),
+    },
+    "operation_class": OptionalBody,
+    "role": "manager",
 }
 
 
@@ -50,7 +56,7 @@ def _reindex(
     return Response(Ok(services.reindexing.run(ids, force=force)), status_code=200)
 
 
-@post("/reindex", status_code=200, sync_to_thread=True, tags=["search"], responses=_STARTED, role="manager")
+@post("/reindex", sync_to_thread=True, **_REINDEX)
 def reindex_all(
     services: ReadyServices, data: JSONBody[ReindexBody], in_background: InBackground = False
 ) -> Response[Ok[Reindexed | JobStarted]]:
@@ -58,7 +64,7 @@ def reindex_all(
     return _reindex(services, data.skill_ids, data.force, in_background)
 
 
-@post(each("/reindex/{id}"), status_code=200, tags=["search"], responses=_STARTED, role="manager")
+@post(each("/reindex/{id}"), **_REINDEX)
 async def reindex_one(
     request: Request[Any, Any, Any],
     services: ReadyServices,

@@ -11,7 +11,7 @@ from registry.catalog.listing import list_cards
 from registry.domain.models import Card, Skill, SkillChanges
 from registry.http.conditional_requests import if_match, not_modified
 from registry.http.envelope import Ok, Pagination
-from registry.http.routes.parameters import ERRORS, Deleted, ListPage, ReadyServices, each, skill_id
+from registry.http.routes.parameters import ERRORS, Deleted, ListPage, OptionalBody, ReadyServices, each, skill_id
 from registry.install.schemas import SkillRequest, UpgradeBody, UpgradeData
 from registry.services import skills
 
@@ -67,7 +67,15 @@ async def delete_skill(request: Request[Any, Any, Any], services: ReadyServices)
     return Ok(Deleted(id=one, message=f"Skill '{one}' deleted"))
 
 
-@post("/skills/upgrade", status_code=200, sync_to_thread=True, tags=["skills"], responses=ERRORS, role="manager")
+@post(
+    "/skills/upgrade",
+    status_code=200,
+    sync_to_thread=True,
+    tags=["skills"],
+    responses=ERRORS,
+    operation_class=OptionalBody,
+    role="manager",
+)
 def upgrade_skills(services: ReadyServices, data: JSONBody[UpgradeBody]) -> Ok[UpgradeData]:
     """Upgrade one installed skill or all from their origins. One failure does not stop the others."""
     return Ok(services.upgrader.run(data))

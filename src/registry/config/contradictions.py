@@ -1,0 +1,66 @@
+"""Settings that are valid alone but not together, or whose items are not."""
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from registry.domain.addresses import AddressPolicy
+
+if TYPE_CHECKING:
+    from registry.config.settings import Settings
+
+
+def contradictions(settings: "Settings", origins: Mapping[str, str], found_file: str | None) -> Iterator[str]:
+    """Yield a message for each contradiction.
+
+    Args:
+        settings: All settings.
+        origins: Where each setting that is not a default comes from: a flag, a variable or a file.
+        found_file: The configuration file, if it was found in the current folder and not named by the user.
+    """
+    allowed = settings.server.allowed_origins
+    if "*" in allowed and len(allowed) > 1:
+        yield "server.allowed_origins: * allows all origins, so it must be the only item"
+    yield from _addresses(settings)
+    if settings.search.vectors == "database" and settings.database_path is not None:
+        yield "search.vectors = 'database' needs a PostgreSQL database: set database.url"
+    names = [source.name for source in settings.sources]
+    if len(set(names)) < len(names):
+        yield "sources: two sources have the same name; rename one"
+    if found_file:
+        yield from _owner_of_key(origins, found_file)
+    if settings.registry.enabled:
+        yield from _registry_mode(settings, origins)
+
+
+def _registry_mode(settings: "Settings", origins: Mapping[str, str]) -> Iterator[str]:
+    if settings.profile == "local" and "profile" in origins:
+        yield "profile = 'local' contradicts registry.enabled: remove one of them"
+    if settings.s3.bucket is None and settings.blobs.dir is None:
+        yield "Registry is enabled but blob storage is not configured: set s3.bucket or blobs.dir"
+    if settings.registry_index.url is None:
+        yield "Registry is enabled but the registry index is not configured: set registryIndex.url"
+
+
+def _owner_of_key(origins: Mapping[str, str], found_file: str) -> Iterator[str]:
+    """Refuse to send an API key that is set elsewhere to a server that only the file in the current folder names.
+
+    Otherwise a key of the environment would go to whatever server a cloned repository names.
+    """
+    server, key = origins.get("client.server"), origins.get("client.api_key")
+    if key and server == found_file != key:
+        yield (
+            f"client.server (from {found_file} in the current folder): client.api_key (from {key}) is not sent to a "
+            "server that only this file names: set SKILL_REGISTRY_SERVER, or name the file with --config"
+        )
+
+
+def _addresses(settings: "Settings") -> Iterator[str]:
+    key = "outbound.allowed_hosts"
+    try:
+        AddressPolicy(settings.outbound.allowed_hosts)
+        key = "server.trusted_proxies"
+        for network in settings.server.trusted_proxies:
+            ipaddress.ip_network(network)
+    except ValueError as error:
+        yield f"{key}: {error}"

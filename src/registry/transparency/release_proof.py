@@ -1,0 +1,61 @@
+"""The proof that a registry has published a release: its log entry, and that the signed log includes the entry."""
+
+import base64
+import binascii
+from collections.abc import Iterable
+
+import msgspec
+
+from registry.domain.release_proofs import LoggedRelease, ReleaseProof
+from registry.transparency.checkpoint import CheckpointInvalid, LogCheckpoint, Verifier
+from registry.transparency.log import LogEntry
+from registry.transparency.merkle import Hash, is_included, leaf_hash
+
+
+class ProofInvalid(Exception):
+    """A proof does not hold; the message is one line that says why."""
+
+
+def check_release(proof: ReleaseProof, verifier: Verifier, release: LoggedRelease) -> LogCheckpoint:
+    """Return the state of the log that includes the release. Raises ProofInvalid."""
+    try:
+        state = verifier.read(proof.checkpoint)
+    except CheckpointInvalid as error:
+        raise ProofInvalid(str(error)) from None
+    if state.origin != verifier.name:
+        raise ProofInvalid(f"the checkpoint is of another log, {state.origin[:100]}")
+    leaf = leaf_hash(proof.entry.encode("utf-8", "replace"))
+    if not is_included(leaf, proof.number, state.size, decode_hashes(proof.proof), state.root):
+        raise ProofInvalid("its entry is not in the signed log")
+    if _logged(proof.entry) != release:
+        raise ProofInvalid("its entry in the log names other files or another version")
+    return state
+
+
+def _logged(text: str) -> LoggedRelease | None:
+    """Return what an entry says about a release, None if it is of another kind."""
+    try:
+        entry = msgspec.json.decode(text, type=LogEntry)
+    except msgspec.DecodeError:
+        return None
+    if entry.kind != "publish":
+        return None
+    return LoggedRelease(str(entry.skill_id), str(entry.version), str(entry.sha256), str(entry.digest))
+
+
+def encode_hashes(hashes: Iterable[Hash]) -> list[str]:
+    """Return the hashes of a proof in base64."""
+    return [base64.b64encode(step).decode() for step in hashes]
+
+
+def decode_hashes(proof: Iterable[str]) -> list[Hash]:
+    """Return the hashes of a proof in base64. A malformed one gives hashes that prove nothing."""
+    try:
+        return [base64.b64decode(step, validate=True) for step in proof]
+    except (binascii.Error, ValueError):
+        return [b""]
+
+
+def describe(state: LogCheckpoint) -> str:
+    """Return the size and the root of a state, for messages."""
+    return f"{state.size} entries with root {base64.b64encode(state.root).decode()}"
