@@ -23,6 +23,8 @@ _IDS_BATCH = 500
 
 _MAX_WAITING = 1_000
 
+_ABOVE_ALL = 2**63 - 1
+
 
 class FeedSkill(msgspec.Struct, kw_only=True):
     """The highest active version of a published skill. `checksum` and `size`, in bytes, are those of the zip.
@@ -100,13 +102,14 @@ class ChangeFeed:
         latest = int(self._database.read("select value from counter")[0][0])
         with self._lock:
             if latest > self._read_until:
-                self._head = self._newest(self._read_until, latest) or self._head
-                self._read_until = latest
+                # Without an upper bound: a change that was committed meanwhile has a higher revision.
+                self._head = self._newest(self._read_until) or self._head
+                self._read_until = max(latest, self._head)
             return self._head
 
-    def _newest(self, after: int, until: int) -> int | None:
-        """Return the highest revision of a published skill in (`after`, `until`]."""
-        before = until + 1
+    def _newest(self, after: int) -> int | None:
+        """Return the highest revision of a published skill above `after`."""
+        before = _ABOVE_ALL
         while documents := latest_documents(self._database, after, before, _IDS_BATCH):
             published = self._published([skill_id for _, skill_id in documents])
             found = next((revision for revision, skill_id in documents if skill_id in published), None)
