@@ -120,7 +120,8 @@ class StatusData(msgspec.Struct, kw_only=True):
     `status` is `degraded` while `problems` names parts that do not work, with the reason; each is retried.
 
     `issuer` says who gets a token without a credential: anybody, nobody, or callers on loopback. `anonymous_read` says
-    whether reading works without one. Both are null in the local profile.
+    whether reading works without one. Both are null in the local profile. `notices` maps settings to what an
+    administrator should do; only administrators of a registry see it.
     """
 
     status: State
@@ -139,3 +140,4 @@ class StatusData(msgspec.Struct, kw_only=True):
     problems: dict[str, str]
     skipped: dict[str, str]
     warnings: dict[str, list[str]]
+    notices: dict[str, str]
