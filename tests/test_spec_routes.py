@@ -149,6 +149,7 @@ GET     /api/v1/log/key                             user
 GET     /api/v1/log/entries                         user
 GET     /api/v1/log/inclusion                       user
 GET     /api/v1/log/consistency                     user
+GET     /api/v1/log/proof/{id}/{version}            user
 GET     /metrics                                    manager
 """
 
