@@ -171,6 +171,7 @@ POST    /api/v1/registry/skills/{id}/{version}/yank     manager
 POST    /api/v1/registry/skills/{id}/{version}/unyank   manager
 POST    /api/v1/registry/skills/{id}/{version}/revoke   admin
 GET     /packages/{id}/{file}                       user
+GET     /.well-known/skill-registry.json            public
 """
 
 

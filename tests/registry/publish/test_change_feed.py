@@ -12,6 +12,7 @@ import pytest
 from registry.config.groups import LimitsSettings
 from registry.db import Database
 from registry.domain.models import SkillChanges, now
+from registry.domain.package_urls import PackageUrls
 from registry.inspection import Inspector
 from registry.publish.change_feed import ChangeFeed, ChangePage
 from registry.publish.published import PublishedRecord, PublishedVersion, PublishedVersions
@@ -296,7 +297,7 @@ def test_a_follower_knows_the_same_as_a_new_reader(
 ) -> None:
     versions = PublishedVersions(database, catalog.catalog, TransparencyLog(database, now))
     backend = PublishedSkills(catalog.catalog, versions)
-    feed = ChangeFeed(database, lambda skill_id, version: f"/packages/{skill_id}/{version}.zip")
+    feed = ChangeFeed(database, PackageUrls(None, None))
     choose = random.Random(16)
     known: dict[str, str] = {}
     after = 0
@@ -316,7 +317,7 @@ def test_a_follower_knows_the_same_as_a_new_reader(
     while not (last := follow(feed, known, after, 3)).complete:
         after = last.revision
     fresh: dict[str, str] = {}
-    other = ChangeFeed(database, lambda skill_id, version: "")
+    other = ChangeFeed(database, PackageUrls(None, None))
     assert follow(other, fresh, 0, 1000).complete
     listed = {row[0] for row in database.read("select id from skills where enabled = 1 and id like 'acme/%'")}
     assert known == fresh

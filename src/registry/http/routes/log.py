@@ -10,6 +10,7 @@ from registry.errors import FieldError, validation_error
 from registry.http.envelope import Ok
 from registry.http.routes.parameters import ERRORS, RunningServices
 from registry.parsing.strict_json import MAX_INTEGER
+from registry.services.container import Services
 from registry.services.registry_profile import PublishProof
 from registry.transparency.merkle import Hash
 from registry.transparency.release_proof import encode_hashes
@@ -51,8 +52,13 @@ def get_checkpoint(running: RunningServices) -> Response[str]:
 @get("/log/key", **_OPTIONS)
 def get_log_key(running: RunningServices) -> Ok[VerifierKey]:
     """Return the public key that verifies checkpoints."""
-    signer = running.registry.signer
-    return Ok(VerifierKey(name=signer.name, key=signer.verifier_key))
+    return Ok(verifier_key(running))
+
+
+def verifier_key(services: Services) -> VerifierKey:
+    """Return the public key of the log."""
+    signer = services.registry.signer
+    return VerifierKey(name=signer.name, key=signer.verifier_key)
 
 
 @get("/log/entries", **_OPTIONS)
