@@ -149,6 +149,7 @@ GET     /api/v1/log/key                             user
 GET     /api/v1/log/entries                         user
 GET     /api/v1/log/inclusion                       user
 GET     /api/v1/log/consistency                     user
+GET     /api/v1/log/proof/{id}/{version}            user
 GET     /metrics                                    manager
 """
 
@@ -157,6 +158,7 @@ POST    /api/registry/sources                       admin
 DELETE  /api/registry/sources/{name}                admin
 GET     /api/registry/publish/status/{job_id}       user
 GET     /api/registry/index/skills                  user
+GET     /api/registry/index/changes                 user
 POST    /api/registry/skills/{id}/{version}/yank    manager
 POST    /api/registry/skills/{id}/{version}/unyank  manager
 POST    /api/registry/skills/{id}/{version}/revoke  admin
@@ -164,10 +166,12 @@ POST    /api/v1/registry/publish                    manager
 GET     /api/v1/registry/publish/{job_id}/status    user
 GET     /api/v1/registry/publish/status/{job_id}    user
 GET     /api/v1/registry/index/skills               user
+GET     /api/v1/registry/index/changes              user
 POST    /api/v1/registry/skills/{id}/{version}/yank     manager
 POST    /api/v1/registry/skills/{id}/{version}/unyank   manager
 POST    /api/v1/registry/skills/{id}/{version}/revoke   admin
 GET     /packages/{id}/{file}                       user
+GET     /.well-known/skill-registry.json            public
 """
 
 

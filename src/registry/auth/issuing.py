@@ -12,10 +12,8 @@ from registry.auth.rate_limits import Quota
 from registry.config.settings import Settings
 from registry.domain.hosts import is_loopback_host
 from registry.domain.models import timestamp_of
-from registry.domain.roles import Principal, Role, Username, includes, scope_of
+from registry.domain.roles import DEFAULT_USER, Principal, Role, Username, includes, scope_of
 from registry.errors import FieldError, RegistryError, forbidden, rate_limited, unauthorized, validation_error
-
-DEFAULT_USER = "dev-user"
 
 Issuer = Literal["open", "closed", "loopback"]
 

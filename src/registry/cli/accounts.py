@@ -24,7 +24,7 @@ from registry.config.settings import Settings
 from registry.database import open_database
 from registry.db import Database, DatabaseError
 from registry.domain.models import now, timestamp_of
-from registry.domain.roles import ROLES, Role, Username
+from registry.domain.roles import DEFAULT_USER, ROLES, Role, Username
 from registry.domain.validation import convert
 from registry.errors import RegistryError
 
@@ -190,7 +190,7 @@ def _read_password(*, from_stdin: bool) -> str:
 
 
 @click.command()
-@click.option("--user", "subject", default="dev-user", show_default=True, help="The user: one word, or SCOPE/NAME.")
+@click.option("--user", "subject", default=DEFAULT_USER, show_default=True, help="The user: one word, or SCOPE/NAME.")
 @_role
 @click.option("--lifetime", type=click.IntRange(1), help="Seconds until it expires; default: auth.token_lifetime.")
 @local_options

@@ -15,6 +15,7 @@ from registry import __version__
 from registry.cli.backend import CommandFailed, Data
 from registry.cli.credentials import find_credential, login_hint
 from registry.config.settings import Settings
+from registry.domain.addresses import redact_text
 from registry.domain.api import API, credential_header
 
 TIMEOUT_SECONDS = 30.0
@@ -131,7 +132,7 @@ def check_url(url: str) -> httpx.URL:
     except (ValueError, httpx.InvalidURL):
         is_valid = False
     if not is_valid:
-        raise CommandFailed(f"--server {url}: not an http(s) URL, such as http://localhost:8080")
+        raise CommandFailed(f"--server {redact_text(url)}: not an http(s) URL, such as http://localhost:8080")
     if parsed.userinfo:
         raise CommandFailed("--server: the URL must not hold a user name or password; use 'skill-registry login'")
     return parsed

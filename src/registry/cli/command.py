@@ -14,6 +14,7 @@ from registry.cli.console import printable
 from registry.cli.remote_backend import RemoteBackend
 from registry.cli.server_choice import choose_catalog, choose_registry, has_catalog
 from registry.config.settings import SETTINGS, Setting, Settings, SettingsError, load_settings
+from registry.domain.addresses import redact_text
 from registry.runtime.data_dir import DataDirInUse, DataDirLock
 
 FAILED, WRONG_USAGE, NO_RESULTS = 1, 2, 3
@@ -84,8 +85,8 @@ def load(flags: dict[str, Any]) -> Settings:
 
 
 def stop(message: str, code: int = FAILED) -> NoReturn:
-    """Print one line that says why the command failed, and exit."""
-    click.echo(f"skill-registry: {printable(' '.join(message.split()))}", err=True)
+    """Print one line that says why the command failed, without the passwords of URLs, and exit."""
+    click.echo(f"skill-registry: {printable(redact_text(' '.join(message.split())))}", err=True)
     sys.exit(code)
 
 

@@ -19,6 +19,10 @@ class LoginsUnreadable(Exception):
     """The file cannot be used; the message says what to do."""
 
 
+class LoginExpired(CommandFailed):
+    """The login for a server has expired; the message says to log in again."""
+
+
 class Login(msgspec.Struct, kw_only=True):
     """A token and the time it expires."""
 
@@ -124,7 +128,7 @@ def configured_key(settings: Settings, server: str) -> str | None:
 def find_credential(settings: Settings, server: str) -> str | None:
     """Return the API key or token for a server: from the settings, else from the stored login.
 
-    Raises CommandFailed if the login has expired.
+    Raises LoginExpired, CommandFailed.
     """
     if key := configured_key(settings, server):
         return key
@@ -133,5 +137,5 @@ def find_credential(settings: Settings, server: str) -> str | None:
     except (LoginsUnreadable, OSError) as error:
         raise CommandFailed(str(error)) from None
     if login is not None and has_expired(login):
-        raise CommandFailed(f"the login at {server} has expired{login_hint(server)}")
+        raise LoginExpired(f"the login at {server} has expired{login_hint(server)}")
     return login.token if login else None

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from registry.cli import command, console
 from registry.cli.backend import CommandBackend, CommandFailed
+from registry.domain.addresses import redact_text
 from registry.domain.origins import LocalOrigin, parse_origin
 from registry.errors import RegistryError
 from registry.install.schemas import SkillRequest, UpgradeBody
@@ -111,11 +112,11 @@ def _run(steps: Sequence[_Step], flags: dict[str, Any], server: str | None, titl
         with console.progress_bar(title, hidden=as_json) as progress:
             for done, (name, act) in enumerate(steps):
                 progress(done, len(steps))
-                row = {"id": name, "outcome": _FAILED, "reason": None, "resolved_version": None}
+                row = {"id": redact_text(name), "outcome": _FAILED, "reason": None, "resolved_version": None}
                 try:
                     row |= act(backend)
                 except CommandFailed as error:
-                    row["reason"] = str(error)
+                    row["reason"] = redact_text(str(error))
                 rows.append(row)
         return rows
 

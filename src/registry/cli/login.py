@@ -9,11 +9,12 @@ from registry.cli import command, console
 from registry.cli.backend import CommandFailed, Data
 from registry.cli.client import RegistryClient, check_url
 from registry.cli.credentials import Login, LoginsUnreadable, configured_key, has_expired, stored_logins
+from registry.cli.open_issuer import take_token
 from registry.domain.hosts import is_loopback_host
 
 
 @click.command()
-@click.option("--username", help="The user. Without it, the command asks.")
+@click.option("--username", help="The user. Without it, the command asks, if the registry needs one.")
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input instead of asking for it.")
 @click.option("--api-key", is_flag=True, help="Use the API key in SKILL_REGISTRY_CLIENT_API_KEY or on standard input.")
 @command.json_option
@@ -24,6 +25,8 @@ def login(
 ) -> None:
     """Get a token from a registry and store it. The registry needs a user name and password, or an API key.
 
+    A registry on this machine that issues tokens to everyone needs neither, unless --password-stdin is given.
+
     The token is stored in your configuration folder, in a file that only you can read. Later commands send it to this
     server only, which is their default. The password and the API key are not stored.
     """
@@ -33,10 +36,11 @@ def login(
         with RegistryClient(server) as client:
             if not client.is_encrypted and not is_loopback_host(client.host):
                 click.echo("skill-registry: warning: without https, others can read what is sent", err=True)
+        token: Data | None
         if api_key:
             token = _token(server, {}, configured_key(settings, server) or _read_api_key())
-        else:
-            user = username or str(click.prompt("Username", err=True))
+        elif password_stdin or (token := take_token(server, username)) is None:
+            user = username or str(click.prompt(f"Username at {server}", err=True))
             token = _token(server, {"username": user, "password": _password(from_stdin=password_stdin)})
         stored_logins().store(server, Login(token=token["token"], expires_at=token["expires_at"]))
     except (CommandFailed, LoginsUnreadable, OSError) as error:

@@ -5,6 +5,9 @@ and the commands that talk to a server need neither.
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import click
 
@@ -57,7 +60,27 @@ class _MainGroup(LazyGroup):
                 from registry.cli.command import WRONG_USAGE, stop  # noqa: PLC0415 - loads the settings
 
                 stop(f"the argument {printable_name(argument)} is not UTF-8 text", WRONG_USAGE)
-        return super().parse_args(ctx, args)
+        with _without_passwords():
+            return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        with _without_passwords():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _without_passwords() -> Iterator[None]:
+    """Redact the errors of click, which quote arguments: those may be URLs with passwords."""
+    try:
+        yield
+    except click.UsageError as error:
+        from registry.domain.addresses import redact_text  # noqa: PLC0415 - loads the HTTP library
+
+        text = error.format_message()
+        if (redacted := redact_text(text)) == text:
+            raise
+        raise click.UsageError(redacted, error.ctx) from None
 
 
 @click.group(

@@ -15,7 +15,8 @@ from rich.table import Table
 
 from registry.cli import command, console
 from registry.cli.backend import CommandFailed, Data, Progress
-from registry.cli.client import ConnectionFailed, RegistryClient, connect
+from registry.cli.client import ConnectionFailed, RegistryClient
+from registry.cli.open_issuer import connect_as_publisher
 from registry.packages.packing import pack
 from registry.packages.refusal import PackageRefused
 
@@ -49,19 +50,24 @@ class _ProgressFile:
 
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path, exists=True))
+@click.option("--username", metavar="SCOPE/NAME", help="The user, if the registry needs no credential.")
 @command.json_option
 @command.registry_option
 @command.settings_options("data_dir")
-def publish(path: Path, as_json: bool, server: str | None, **flags: Any) -> None:
+def publish(path: Path, username: str | None, as_json: bool, server: str | None, **flags: Any) -> None:
     """Publish PATH, a skill folder or a zip of it, and wait for the result. Exit code 1: the package is rejected.
 
     The credential is SKILL_REGISTRY_CLIENT_API_KEY, an API key with a scope or a token, else the token from 'login'.
+    Without one, a registry on this machine may issue a token to everyone. The command then uses it, as 'dev-user'
+    unless --username names another user. The scope of the skill is the part of the name before the slash.
     """
     with tempfile.TemporaryFile() as packed:
         package = _open_package(path, packed)
         with package, console.progress_bar("Uploading", hidden=as_json) as progress:
             file = cast(BinaryIO, _ProgressFile(package, progress))  # httpx calls the methods that it has
-            job = _with_client(flags, server, lambda client: _wait(client, _upload(client, file)["job_id"]))
+            job = _with_client(
+                flags, server, lambda client: _wait(client, _upload(client, file)["job_id"]), username=username
+            )
     console.show(job, _tables, as_json=as_json)
     if job["status"] != "accepted":
         command.stop(f"{job['skill_id']} {job['version']} is {job['status']}")
@@ -83,10 +89,18 @@ def _open_package(path: Path, packed: Any) -> BinaryIO:
     return file
 
 
-def _with_client(flags: dict[str, Any], server: str | None, call: Callable[[RegistryClient], Data]) -> Data:
+def _with_client(
+    flags: dict[str, Any],
+    server: str | None,
+    call: Callable[[RegistryClient], Data],
+    *,
+    username: str | None = None,
+    scope: str | None = None,
+) -> Data:
     settings = command.load(flags)
     try:
-        with connect(settings, command.server_of(settings, server, flags)) as client:
+        server = command.server_of(settings, server, flags)
+        with connect_as_publisher(settings, server, username, scope) as client:
             return call(client)
     except (CommandFailed, OSError) as error:
         command.stop(str(error))
@@ -126,7 +140,8 @@ def _change(action: str, target: str, flags: dict[str, Any], server: str | None,
     if match is None:
         command.stop(f"{target}: name a version as scope/name@1.0.0", command.WRONG_USAGE)
     path = f"/registry/skills/{quote(match[1])}/{quote(match[2], safe='')}/{action}"
-    answer = _with_client(flags, server, lambda client: cast(Data, client.call("POST", path)))
+    scope = match[1].partition("/")[0]
+    answer = _with_client(flags, server, lambda client: cast(Data, client.call("POST", path)), scope=scope)
     console.show(answer, console.facts_table, as_json=as_json)
 
 

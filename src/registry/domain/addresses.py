@@ -21,6 +21,12 @@ Resolver = Callable[[str, int], Sequence[str]]
 _PORTS = {"http": 80, "https": 443}
 _NUMERIC_LABEL = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _HOST = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+")
+_USER_INFO = re.compile(  # lengths are bounded, so the time is linear
+    r"//[^/?#\s]{0,2048}@"
+    # Not a host and port, so it may be a password with a slash: up to the last @.
+    r"|//(?!(?:\[[0-9A-Fa-f:.]*\]|[^/?#\s:@\[\]]*)(?::[0-9]*)?(?:[/?#\s'\")]|$))\S{0,2048}@"
+    r"|(?<![^\s'\"(,=])[^\s/:@'\"(,=]{1,200}:[^\s/@]{1,2048}@"  # user:password@host, as scp and some git URLs have it
+)
 _INVALID = re.compile(r"[^\x21-\x7e]|[\\\"<>^`{|}]")
 
 _REFUSED_V4 = tuple(
@@ -81,6 +87,11 @@ class Endpoint(NamedTuple):
     def origin(self) -> tuple[str, str, int]:
         """The scheme, host and port, as in RFC 6454."""
         return self.url.scheme, self.host, self.port
+
+
+def redact_text(text: str) -> str:
+    """Return a text without the user and password of any URL in it, also of one that cannot be parsed."""
+    return _USER_INFO.sub(lambda found: "//***@" if found[0].startswith("//") else "***@", text)
 
 
 def redact_url(url: str) -> str:

@@ -12,6 +12,9 @@ Role = Literal["user", "manager", "admin"]
 ROLES: tuple[Role, ...] = ("user", "manager", "admin")
 """The roles in ascending order. Each role includes the permissions of those before it."""
 
+DEFAULT_USER = "dev-user"
+"""The subject of a token that is issued without a credential and without a name."""
+
 PUBLIC = "public"
 """The role of a handler that needs no credential."""
 

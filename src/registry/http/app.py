@@ -17,8 +17,10 @@ from registry.http.query_params import StrictQueryParams, page
 from registry.http.request_body import StrictRequest
 from registry.http.routes.admin import ADMINISTRATION
 from registry.http.routes.auth import AUTH
+from registry.http.routes.change_feed import CHANGE_FEED, CHANGES
 from registry.http.routes.code import CODE_V1, SHARED, VERSIONS
 from registry.http.routes.content import CONTENT
+from registry.http.routes.discovery import DISCOVERY
 from registry.http.routes.guards import refuse_changes, require_role
 from registry.http.routes.index import INDEX
 from registry.http.routes.log import LOG
@@ -79,11 +81,11 @@ PROFILE_A: Sequence[Any] = [
 
 REGISTRY_MODE: Sequence[Any] = [
     registry_page,
-    Router("/api", route_handlers=[*SOURCES, *MANIFEST_ALONE, *PUBLISH], **_GUARDED),
-    Router(API, route_handlers=[*MANIFEST, *PUBLISH], **_GUARDED),
-    Router("/", route_handlers=PACKAGES, **_GUARDED),
+    Router("/api", route_handlers=[*SOURCES, *MANIFEST_ALONE, *PUBLISH, *CHANGE_FEED], **_GUARDED),
+    Router(API, route_handlers=[*MANIFEST, *PUBLISH, *CHANGE_FEED], **_GUARDED),
+    Router("/", route_handlers=[*PACKAGES, *DISCOVERY], **_GUARDED),
 ]
-"""What registry mode adds to the registry profile: sources, the manifest and publishing, behind the same guard."""
+"""What registry mode adds to the registry profile: sources, the manifest, publishing, discovery; behind the guard."""
 
 
 def create_app(services: Services) -> Litestar:
@@ -117,7 +119,9 @@ def create_app(services: Services) -> Litestar:
         before_request=StrictQueryParams(),
         request_max_body_size=settings.limits.json_body_bytes,
         compression_config=CompressionConfig(
-            backend="gzip", minimum_size=COMPRESSED_FROM_BYTES, exclude=["/healthz", "/readyz", "^/packages/"]
+            backend="gzip",
+            minimum_size=COMPRESSED_FROM_BYTES,
+            exclude=["/healthz", "/readyz", "^/packages/", f"{CHANGES}$"],
         ),
         openapi_config=openapi_config(),
         lifespan=[life],

@@ -18,6 +18,7 @@ from msgspec import UNSET, UnsetType
 
 from registry import errors
 from registry.db import DatabaseFull, DatabaseUnavailable
+from registry.domain.addresses import redact_text
 from registry.errors import ClientGoneError, FieldError, RegistryError
 from registry.http.request_id import request_id_of
 
@@ -75,7 +76,8 @@ class HttpResponse(NamedTuple):
 
 def error_answer(error: RegistryError) -> HttpResponse:
     """Return the response for `error`."""
-    body = msgspec.json.encode(Failure(ErrorBody(error.code, error.message, error.details)))
+    details = tuple(FieldError(redact_text(detail.field), redact_text(detail.message)) for detail in error.details)
+    body = msgspec.json.encode(Failure(ErrorBody(error.code, redact_text(error.message), details)))
     headers = {name.lower(): value for name, value in error.headers.items()}
     headers |= {"content-type": "application/json", "content-length": str(len(body))}
     return HttpResponse(error.status, headers, body)

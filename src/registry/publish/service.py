@@ -20,6 +20,7 @@ from registry.events.webhooks import Checked
 from registry.findings.engine import skill_findings
 from registry.inspection import Inspector, NotScanned
 from registry.packages.limits import PackageLimits
+from registry.publish.change_feed import ChangeFeed
 from registry.publish.git_index import AttachedFile, GitIndex
 from registry.publish.index_files import IndexFiles
 from registry.publish.index_pusher import IndexPusher
@@ -89,7 +90,9 @@ class Publishing:
     ) -> None:
         database = catalog.database
         self._limits = limits = PackageLimits(archive_bytes=settings.limits.upload_bytes)
-        self._files = IndexFiles.configured(published, settings)
+        self._urls = settings.package_urls
+        self._files = IndexFiles(published, self._urls)
+        self.feed = ChangeFeed(database, self._urls)
         self._inspector = Inspector(settings.limits)
         self._metrics = metrics
         self.upload_bytes = settings.limits.upload_bytes
@@ -131,9 +134,14 @@ class Publishing:
         self.stop_leading()
 
     def poll(self) -> None:
-        """Check for work that another process may have left."""
+        """Check for work that another process may have left, and announce changes of any process."""
+        self.feed.announce()
         self._worker.wake()
         self._pusher.poll()
+
+    def drain(self) -> None:
+        """Answer the requests that wait for a change. Call it in the event loop."""
+        self.feed.signal.close()
 
     def receive(self) -> UploadReceiver:
         """Return the receiver of one upload."""
@@ -166,7 +174,7 @@ class Publishing:
             published_to_blob_storage=is_accepted,
             published_to_index=is_accepted,
             index_synced=revision is not None and self._pusher.is_pushed(job.skill_id, revision),
-            download_url=self._files.download_url(job.skill_id, job.version) if is_accepted else None,
+            download_url=self._urls.of(job.skill_id, job.version) if is_accepted else None,
         )
 
     def index_file(self, skill_id: str) -> bytes:

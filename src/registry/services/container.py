@@ -263,8 +263,10 @@ class Services:
         return self
 
     def drain(self) -> None:
-        """Refuse new traffic: `/readyz` answers 503 from now on."""
+        """Refuse new traffic: `/readyz` answers 503 from now on. Call it in the event loop."""
         self.draining = True
+        if self._publishing is not None:
+            self._publishing.drain()
 
     def settled_number(self) -> int | None:
         """Return the revision that searches see, or None while the index catches up or the database is unavailable."""

@@ -218,6 +218,25 @@ def test_what_is_no_source_is_refused(world: World, body: dict[str, Any]) -> Non
     assert [one["name"] for one in world.get("/registry/sources")] == ["local", "gone", "hub", "web"]
 
 
+@pytest.mark.parametrize("url", ["https://u:canary@h/x", "https://u:can/ary@h/x", "ftp://u:canary@h", "u:canary@h:x"])
+def test_the_password_of_a_url_is_in_no_answer(world: World, url: str) -> None:
+    for path, body in (
+        ("/skills", {"origin": url}),
+        ("/skills", {"origin": {"type": "git", "url": url}}),
+        ("/skills", {"origin": {"type": url}}),
+        ("/skills", {url: url}),
+        ("/skills", {"skill_id": url}),
+        ("/skills", {"skill_id": "pdf", "source_name": url}),
+        ("/skills/upgrade", {"skill_id": url}),
+        ("/registry/sources", {"name": url, "type": "http", "url": url}),
+        ("/registry/sources", {"name": "x", "type": url, "url": url, "branch": url, "path": url}),
+        ("/search", {"query": "x", "filters": {"source": url}, "mode": url}),
+    ):
+        answer = world.server.api("POST", path, json=body)
+        assert answer.status_code in (400, 404), answer.text
+        assert "ary" not in answer.text.replace("library", ""), answer.text
+
+
 @pytest.mark.parametrize("kind", ["git", "http"])
 def test_a_source_that_is_not_public_is_told_and_not_spoken_to(world: World, kind: str) -> None:
     with WebServer({"/": slow_answers.silence}) as inner:

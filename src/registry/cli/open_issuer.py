@@ -1,0 +1,62 @@
+"""Tokens of registries on this machine that issue them without a credential."""
+
+from registry.cli.backend import CommandFailed, Data
+from registry.cli.client import RegistryClient
+from registry.cli.console import note
+from registry.cli.credentials import LoginExpired, find_credential
+from registry.config.settings import Settings
+from registry.domain.hosts import is_loopback_host
+from registry.domain.roles import DEFAULT_USER
+
+_GETS_TOKENS = {"open": "everyone", "loopback": "everyone on this machine"}
+
+
+def take_token(server: str, username: str | None) -> Data | None:
+    """Return a token of the role manager for a user, or for the default user, and say so on standard error.
+
+    None if the server is not on loopback or issues tokens for a credential only: no other server is asked for one.
+    Raises CommandFailed.
+    """
+    with RegistryClient(server) as client:
+        if not is_loopback_host(client.host):
+            return None
+        issuer = client.call("GET", "/status").get("issuer")
+        if issuer is None:
+            raise CommandFailed(
+                f"{server} has no logins and publishes nothing: it serves the local profile ('make registry' or "
+                "'skill-registry serve --enable-registry' runs a registry)"
+            )
+        if issuer not in _GETS_TOKENS:
+            return None
+        user = username or DEFAULT_USER
+        token: Data = client.data(client.send("POST", "/auth/token", {"role": "manager", "username": user}))
+        choice = "" if username else "; --username SCOPE/NAME chooses another user, and so the scope"
+        note(f"{server} issues tokens to {_GETS_TOKENS[issuer]}: this one is for {user}{choice}")
+        return token
+
+
+def connect_as_publisher(settings: Settings, server: str, username: str | None, scope: str | None) -> RegistryClient:
+    """Return a client with the credential for a server, or with a token of an open issuer on loopback.
+
+    Args:
+        settings: The settings.
+        server: The URL of the server.
+        username: A user to take a token for, even if there is a credential.
+        scope: The user to take a token for otherwise; None for the default user.
+
+    Raises CommandFailed.
+    """
+    if username:
+        token = take_token(server, username)
+        if token is None:
+            raise CommandFailed(f"--username: {server} issues tokens for a credential only; use 'skill-registry login'")
+        return RegistryClient(server, token["token"])
+    try:
+        credential, expired = find_credential(settings, server), None
+    except LoginExpired as error:
+        credential, expired = None, error
+    if credential is None and (taken := take_token(server, scope)):
+        credential = taken["token"]
+    elif expired:
+        raise expired
+    return RegistryClient(server, credential)
