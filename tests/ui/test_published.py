@@ -1,6 +1,7 @@
 """Published skills in the browser: the line that installs them, and everything that is in their package."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -22,17 +23,18 @@ def publishing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
         yield running
 
 
+def signed_in(watched: Watched, url: str, path: str = "/", role: str = "user", **options: str) -> Page:
+    page = watched.open(url, path, **options)
+    page.get_by_role("button", name="Sign in").first.click()
+    page.get_by_label("Role").select_option(role)
+    page.get_by_role("dialog").get_by_role("button", name="Sign in").click()
+    expect(page.locator(".card, .markdown").first).to_be_visible()
+    return page
+
+
 @pytest.fixture
 def enter(watched: Watched, publishing: Registry) -> Enter:
-    def enter(path: str = "/", role: str = "user", **options: str) -> Page:
-        page = watched.open(publishing.url, path, **options)
-        page.get_by_role("button", name="Sign in").first.click()
-        page.get_by_label("Role").select_option(role)
-        page.get_by_role("dialog").get_by_role("button", name="Sign in").click()
-        expect(page.locator(".card, .markdown").first).to_be_visible()
-        return page
-
-    return enter
+    return lambda *args, **options: signed_in(watched, publishing.url, *args, **options)
 
 
 def command(publishing: Registry) -> str:
@@ -58,6 +60,14 @@ def test_without_a_clipboard_the_line_is_selected(enter: Enter, publishing: Regi
     page.evaluate("Object.defineProperty(navigator, 'clipboard', {value: undefined})")  # as over plain HTTP
     page.get_by_role("button", name="Copy: install acme/whittle").click()
     assert page.evaluate("String(getSelection())") == command(publishing)
+
+
+def test_the_line_names_the_address_at_which_others_reach_the_registry(watched: Watched, tmp_path: Path) -> None:
+    with Registry(tmp_path, "--public-url", "https://skills.example.com/team/") as registry:
+        registry.finished(registry.publish(PACKAGE))
+        page = signed_in(watched, registry.url)
+        line = page.locator(".card .copyable code")
+        expect(line).to_have_text("skill-registry install acme/whittle --from https://skills.example.com/team")
 
 
 def test_a_record_says_that_it_is_one_and_has_no_line(enter: Enter) -> None:

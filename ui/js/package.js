@@ -13,7 +13,7 @@ export const isPublished = ({ source, id }) => source === "registry" && id.inclu
 export const isRecord = ({ source, id }) => source === "registry" && !id.includes("/");
 
 /** Return the address of this service, as other machines reach it. */
-const addressOf = (status) => (status?.public_url ?? location.origin).replace(/\/+$/, "");
+const addressOf = (status) => status?.public_url ?? location.origin;
 
 /** Return the command that installs a skill, null where it cannot be installed. */
 export function installCommand(skill, status) {
