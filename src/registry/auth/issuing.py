@@ -1,6 +1,7 @@
 """Issues tokens: for a credential, or without one on loopback (section 3 of the contract)."""
 
 from typing import Annotated, Literal, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
@@ -62,7 +63,9 @@ def issuer_mode(settings: Settings) -> Issuer:
     """Return who gets a token without a credential: everyone, nobody, or callers on loopback."""
     if settings.auth.issuer is not None:
         return settings.auth.issuer
-    return "loopback" if is_loopback_host(settings.server.host) else "closed"
+    public_url = settings.server.public_url
+    is_public = public_url is not None and not is_loopback_host(urlsplit(public_url.reveal()).netloc.rpartition("@")[2])
+    return "loopback" if is_loopback_host(settings.server.host) and not is_public else "closed"
 
 
 class TokenIssuer:

@@ -77,13 +77,13 @@ class Tokens:
         Its time of issue is the second `at`, if that is not now. It expires at `until` at the latest, when the
         credential it is issued for does. Revoking `credential`, or one that this was issued for, revokes it too.
         """
-        now = self.now()
-        expires = now + self.lifetime
+        issued = self.now() if at is None else at
+        expires = issued + self.lifetime
         claims = Claims(
             sub=subject,
             scope=scope or scope_of(subject),
             role=role,
-            iat=now if at is None else at,
+            iat=issued,
             exp=expires if until is None else min(expires, until),
             iss=ISSUER,
             jti=secrets.token_urlsafe(16),

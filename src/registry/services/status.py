@@ -12,6 +12,7 @@ def service_status(services: Services, role: Role | None) -> StatusData:
     """Return the status for a caller of this role. Callers without a credential get no names of folders and skills."""
     engine = services.engine.status()
     in_full = role is not None
+    public_url = services.settings.server.public_url
     is_local = services.settings.profile == "local"
     return StatusData(
         status=services.state(),
@@ -27,6 +28,7 @@ def service_status(services: Services, role: Role | None) -> StatusData:
         ),
         generation=engine.generation,
         writable=services.writable(),
+        public_url=public_url.reveal().rstrip("/") if public_url else None,
         issuer=None if is_local else services.registry.issuer.mode,
         anonymous_read=None if is_local else services.settings.auth.anonymous_read,
         problems=services.problems() if in_full else {},

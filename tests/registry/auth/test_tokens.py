@@ -177,6 +177,11 @@ def test_another_clock_may_be_thirty_seconds_ahead(tokens: Tokens, clock: WallCl
         tokens.read(signed(claims(clock, iat=clock.seconds + 31)))
 
 
+def test_a_token_that_took_long_to_issue_lasts_from_its_time_of_issue(tokens: Tokens, clock: WallClock) -> None:
+    _, claims = tokens.issue("ada", "user", at=clock.seconds - 2)
+    assert (claims.iat, claims.exp) == (clock.seconds - 2, clock.seconds - 2 + 3600)
+
+
 def test_a_token_is_valid_from_its_moment_on(tokens: Tokens, clock: WallClock) -> None:
     assert tokens.read(signed(claims(clock, nbf=clock.seconds + 30)))
     later = signed(claims(clock, nbf=clock.seconds + 31))
