@@ -2,6 +2,8 @@
 
 import functools
 import logging
+import os
+import signal
 from contextlib import closing
 from typing import Any, cast
 
@@ -30,7 +32,7 @@ from registry.publish.submission import remove_unfinished
 from registry.runtime.data_dir import DataDirLock
 from registry.runtime.logs import configure_logging
 from registry.runtime.private_files import PrivateFileExposed
-from registry.server.http_server import Site, serve
+from registry.server.http_server import STOP_SIGNALS, Site, serve
 from registry.server.sockets import ListenError, listen
 from registry.server.workers import serve_workers
 from registry.services.container import Services
@@ -57,6 +59,7 @@ def run(settings: Settings) -> int:
     try:
         _check_secret(settings)
         _prepare_registry(settings)
+        _exit_on_stop_signals()
         listener = listen(settings.server.host, settings.server.port)
         lock.announce(listener.url)
         _warn(settings)
@@ -70,6 +73,16 @@ def run(settings: Settings) -> int:
         raise StartError(str(error)) from None
     finally:
         lock.release()
+
+
+def _exit_on_stop_signals() -> None:
+    """Exit with code 0 on a stop signal until the server handles it: nothing has been accepted yet.
+
+    Whatever the start has begun is left as after a power cut, and the next start repairs it. An exception instead could
+    get lost in a library.
+    """
+    for number in STOP_SIGNALS:
+        signal.signal(number, lambda *_: os._exit(0))
 
 
 def check(settings: Settings) -> None:
