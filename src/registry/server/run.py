@@ -13,6 +13,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from registry.auth.access import signing_keys
 from registry.auth.issuing import issuer_mode
 from registry.auth.secret import WeakSecret
+from registry.auth.shared_counts import SharedCounts
 from registry.auth.shared_secrets import OtherSecrets, check_secrets
 from registry.blobs import BlobUnavailable, configured_store
 from registry.blobs.folder import remove_leftovers as remove_leftover_blobs
@@ -66,6 +67,8 @@ def run(settings: Settings) -> int:
         remove_leftovers(settings.skills_dir)  # before any worker makes a temporary folder of its own
         remove_fetched(settings.data_dir)
         if settings.server.workers > 1:
+            if not settings.is_replicated:
+                _share_counts(settings)
             make_site = functools.partial(_worker_site, settings)
             return serve_workers(make_site, settings.server.workers, listener, settings.limits)
         return serve(site(settings), listener, settings.limits)
@@ -164,6 +167,14 @@ def site(settings: Settings, worker: int = 0) -> Site:
     if server.trusted_proxies:
         outermost = cast(Any, ProxyHeadersMiddleware)(outermost, list(server.trusted_proxies))
     return Site(outermost, services.drain)
+
+
+def _share_counts(settings: Settings) -> None:
+    """Create the table in which workers count the requests of each caller. Without it they use the database."""
+    try:
+        SharedCounts.create(settings.data_dir, settings.server.workers)
+    except OSError as error:
+        _log.warning("the workers cannot share their counts of requests in memory: %s", error)
 
 
 def _worker_site(settings: Settings, worker: int) -> Site:
