@@ -149,6 +149,7 @@ GET     /api/v1/log/key                             user
 GET     /api/v1/log/entries                         user
 GET     /api/v1/log/inclusion                       user
 GET     /api/v1/log/consistency                     user
+GET     /api/v1/log/proof/{id}/{version}            user
 GET     /metrics                                    manager
 """
 
@@ -170,6 +171,7 @@ POST    /api/v1/registry/skills/{id}/{version}/yank     manager
 POST    /api/v1/registry/skills/{id}/{version}/unyank   manager
 POST    /api/v1/registry/skills/{id}/{version}/revoke   admin
 GET     /packages/{id}/{file}                       user
+GET     /.well-known/skill-registry.json            public
 """
 
 

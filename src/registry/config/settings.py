@@ -43,6 +43,7 @@ from registry.config.groups import (
 )
 from registry.config.types import Secret, convert, expected, is_encodable, kind
 from registry.domain.addresses import redact_text
+from registry.domain.package_urls import PackageUrls
 from registry.domain.source_entry import ConfiguredSource
 
 ENVIRONMENT_PREFIX = "SKILL_REGISTRY_"
@@ -95,9 +96,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     sources: Annotated[
         tuple[ConfiguredSource, ...],
         Meta(
-            description="sources of skills: [[sources]] tables with name, type (git, http, zip or local), "
-            "url or path, and optionally branch and priority",
-            title="tables with name, type (git, http, zip or local), url or path, and optionally branch and priority",
+            description="sources of skills: [[sources]] tables with name, type (git, http, zip, registry or local), "
+            "url or path, and optionally branch, priority and api_key (a secret)",
+            title="tables with name, type (git, http, zip, registry or local), url or path, and optionally branch, "
+            "priority and api_key",
             extra={"flag": None},
         ),
     ] = ()
@@ -108,6 +110,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def database_path(self) -> Path | None:
         """The SQLite file that `database.url` names, or the default one in `data_dir`; None for another database."""
         return self.database.url.file if self.database.url else self.data_dir / DATABASE_FILE
+
+    @property
+    def package_urls(self) -> PackageUrls:
+        """The download URLs of published versions."""
+        blob_base_url, public_url = self.s3.blob_base_url, self.server.public_url
+        return PackageUrls(
+            blob_base_url.reveal() if blob_base_url else None, public_url.reveal() if public_url else None
+        )
 
     @property
     def is_replicated(self) -> bool:

@@ -18,6 +18,7 @@ _TYPES = {
 _PHRASES = {
     " without rowid": "",
     "lower(hex(randomblob(16)))": "replace(gen_random_uuid()::varchar, '-', '')",
+    "instr(": "strpos(",
     "vector bytea": "vector halfvec",  # of pgvector, with any dimension
 }
 

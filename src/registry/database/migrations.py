@@ -204,4 +204,19 @@ _ADD_JOB_ATTEMPTS: Statements = (
     "alter table publish_jobs add column set_aside integer not null default 0",
 )
 
-MIGRATIONS: tuple[Statements, ...] = (_CREATE_TABLES, _ADD_FOLDER_INDEX, _DROP_FOLDER_INDEX, _ADD_JOB_ATTEMPTS)
+# The version that an entry publishes, as `id@version`; null for other entries. The text of an entry ends with both.
+# It is not parsed as JSON, so that a log with a damaged entry still opens.
+_ADD_PUBLISHED_VERSION: Statements = (
+    "alter table log_entries add column publishes text",
+    'update log_entries set publishes = replace(replace(substr(entry, instr(entry, \'"skill_id":"\') + 12),'
+    " '\",\"version\":\"', '@'), '\"}', '') where entry like '%\"kind\":\"publish\"%'",
+    "create index log_entries_by_version on log_entries (publishes, number) where publishes is not null",
+)
+
+MIGRATIONS: tuple[Statements, ...] = (
+    _CREATE_TABLES,
+    _ADD_FOLDER_INDEX,
+    _DROP_FOLDER_INDEX,
+    _ADD_JOB_ATTEMPTS,
+    _ADD_PUBLISHED_VERSION,
+)

@@ -1,13 +1,14 @@
 """The changes of the published skills in order, for services that follow this registry."""
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from registry.catalog.changed_documents import ChangedDocument, beginnings, changed_documents, latest_documents
 from registry.db import Database, read_fact
+from registry.domain.package_urls import PackageUrls
 from registry.errors import FieldError, validation_error
 from registry.runtime.change_signal import ChangeSignal
 
@@ -84,12 +85,12 @@ class ChangeFeed:
 
     Args:
         database: The catalog.
-        download_url: Returns the URL of a version's package.
+        urls: Where the packages are.
     """
 
-    def __init__(self, database: Database, download_url: Callable[[str, str], str]) -> None:
+    def __init__(self, database: Database, urls: PackageUrls) -> None:
         self._database = database
-        self._download_url = download_url
+        self._urls = urls
         self._catalog_id = str(read_fact(database, "catalog_id"))
         self.signal = ChangeSignal(_MAX_WAITING)
         self._lock = threading.Lock()
@@ -185,7 +186,7 @@ class ChangeFeed:
             checksum=package.checksum,
             size=package.size,
             published_at=package.published_at,
-            download_url=self._download_url(document.id, card.version),
+            download_url=self._urls.of(document.id, card.version),
             body=body,
         )
 

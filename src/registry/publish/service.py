@@ -90,8 +90,9 @@ class Publishing:
     ) -> None:
         database = catalog.database
         self._limits = limits = PackageLimits(archive_bytes=settings.limits.upload_bytes)
-        self._files = IndexFiles.configured(published, settings)
-        self.feed = ChangeFeed(database, self._files.download_url)
+        self._urls = settings.package_urls
+        self._files = IndexFiles(published, self._urls)
+        self.feed = ChangeFeed(database, self._urls)
         self._inspector = Inspector(settings.limits)
         self._metrics = metrics
         self.upload_bytes = settings.limits.upload_bytes
@@ -173,7 +174,7 @@ class Publishing:
             published_to_blob_storage=is_accepted,
             published_to_index=is_accepted,
             index_synced=revision is not None and self._pusher.is_pushed(job.skill_id, revision),
-            download_url=self._files.download_url(job.skill_id, job.version) if is_accepted else None,
+            download_url=self._urls.of(job.skill_id, job.version) if is_accepted else None,
         )
 
     def index_file(self, skill_id: str) -> bytes:

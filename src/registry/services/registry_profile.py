@@ -9,9 +9,18 @@ from registry.auth.rate_sharing import RateLimitSync
 from registry.auth.shared_counts import SharedCounts
 from registry.config.settings import Settings
 from registry.db import Database
+from registry.domain.release_proofs import ReleaseProof
+from registry.errors import skill_not_found
 from registry.runtime.metrics import Metrics
 from registry.transparency.checkpoint import Signer
 from registry.transparency.log import TransparencyLog
+from registry.transparency.release_proof import encode_hashes
+
+
+class PublishProof(ReleaseProof, kw_only=True, frozen=True):
+    """The proof of a published version. `size` is the number of entries that its checkpoint signs."""
+
+    size: int
 
 
 class RegistryProfile:
@@ -40,8 +49,20 @@ class RegistryProfile:
 
     def checkpoint(self) -> str:
         """Return the signed checkpoint of the log."""
-        size = self.log.size()
+        return self._signed(self.log.size())
+
+    def _signed(self, size: int) -> str:
         return self.signer.sign(size, self.log.root(size))
+
+    def publish_proof(self, skill_id: str, version: str) -> PublishProof:
+        """Return the log entry of a published version and its proof. Raises SKILL_NOT_FOUND."""
+        found = self.log.publish_entry(skill_id, version)
+        if found is None:
+            raise skill_not_found(skill_id, version)
+        number, entry = found
+        size = self.log.size()
+        proof = encode_hashes(self.log.inclusion(number, size))
+        return PublishProof(checkpoint=self._signed(size), size=size, number=number, entry=entry, proof=proof)
 
     def close(self) -> None:
         """Write what is still pending."""

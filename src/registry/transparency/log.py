@@ -45,7 +45,9 @@ class TransparencyLog:
         entry = msgspec.structs.replace(entry, at=timestamp(self._clock()))
         number = int(transaction.read(_SIZE)[0][0])
         text = canonical(entry)
-        transaction.execute("insert into log_entries (number, entry) values (?, ?)", (number, text.decode()))
+        publishes = _name(entry.skill_id, entry.version) if entry.kind == "publish" else None
+        sql = "insert into log_entries (number, entry, publishes) values (?, ?, ?)"
+        transaction.execute(sql, (number, text.decode(), publishes))
         level, position, node = 0, number, leaf_hash(text)
         _insert_node(transaction, level, position, node)
         while position & 1:  # a right subtree is complete, so the one above it is too
@@ -72,6 +74,12 @@ class TransparencyLog:
         sql = "select entry from log_entries where number >= ? order by number limit ?"
         return [row[0] for row in self._database.read(sql, (start, limit))]
 
+    def publish_entry(self, skill_id: str, version: str) -> tuple[int, str] | None:
+        """Return number and canonical text of the entry that publishes a version, None if there is none."""
+        sql = "select number, entry from log_entries where publishes = ? order by number limit 1"
+        rows = self._database.read(sql, (_name(skill_id, version),))
+        return (int(rows[0][0]), str(rows[0][1])) if rows else None
+
     def root(self, size: int) -> Hash:
         """Return the root of the first `size` entries."""
         return root(size, self._subtree)
@@ -88,6 +96,10 @@ class TransparencyLog:
         rows = self._database.read("select hash from log_nodes where level = ? and position = ?", (level, position))
         node: Hash = rows[0][0]
         return node
+
+
+def _name(skill_id: str | None, version: str | None) -> str:
+    return f"{skill_id}@{version}"
 
 
 def _insert_node(transaction: Transaction, level: int, position: int, node: Hash) -> None:

@@ -12,6 +12,7 @@ import pytest
 from registry.config.groups import LimitsSettings
 from registry.db import Database
 from registry.domain.models import SkillChanges, now
+from registry.domain.package_urls import PackageUrls
 from registry.inspection import Inspector
 from registry.publish.change_feed import ChangeFeed, ChangePage
 from registry.publish.published import PublishedRecord, PublishedVersion, PublishedVersions
@@ -227,6 +228,15 @@ def test_the_wait_ends_without_a_change(registry: Registry) -> None:
     assert registry.http.get(CHANGES, params=query, headers=known).status_code == 304
 
 
+def test_who_asks_for_the_head_alone_does_not_wait(registry: Registry) -> None:
+    query, caller = {"after": head(registry), "wait": 30}, reader(registry)
+    known = registry.http.get(CHANGES, params={**query, "wait": 0}, headers=caller).headers["ETag"]
+    for headers, status in (({}, 200), ({"If-None-Match": known}, 304)):
+        # Given up before the wait is over.
+        answer = registry.http.head(CHANGES, params=query, headers={**caller, **headers}, timeout=25)
+        assert (answer.status_code, answer.headers["ETag"], answer.content) == (status, known, b"")
+
+
 def begin_to_wait(registry: RunningServer) -> Connection:
     """Return a connection whose request waits for a change, in a service that has nothing published."""
     credential = f"Authorization: {reader(registry)['Authorization']}"
@@ -296,7 +306,7 @@ def test_a_follower_knows_the_same_as_a_new_reader(
 ) -> None:
     versions = PublishedVersions(database, catalog.catalog, TransparencyLog(database, now))
     backend = PublishedSkills(catalog.catalog, versions)
-    feed = ChangeFeed(database, lambda skill_id, version: f"/packages/{skill_id}/{version}.zip")
+    feed = ChangeFeed(database, PackageUrls(None, None))
     choose = random.Random(16)
     known: dict[str, str] = {}
     after = 0
@@ -316,7 +326,7 @@ def test_a_follower_knows_the_same_as_a_new_reader(
     while not (last := follow(feed, known, after, 3)).complete:
         after = last.revision
     fresh: dict[str, str] = {}
-    other = ChangeFeed(database, lambda skill_id, version: "")
+    other = ChangeFeed(database, PackageUrls(None, None))
     assert follow(other, fresh, 0, 1000).complete
     listed = {row[0] for row in database.read("select id from skills where enabled = 1 and id like 'acme/%'")}
     assert known == fresh

@@ -1,10 +1,18 @@
 """The stored log: its roots and proofs agree with its entries, and checkpoints sign its real state."""
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
+import psycopg
 import pytest
 
+from registry.config.types import DatabaseUrl
+from registry.database import open_url
+from registry.database.dialect import schema_statement
+from registry.database.migrations import MIGRATIONS
+from registry.database.sqlite import APPLICATION_ID
 from registry.db import Database
 from registry.domain.models import now
 from registry.runtime.private_files import PrivateFileExposed
@@ -34,6 +42,54 @@ def test_every_earlier_state_can_be_proved(log: TransparencyLog) -> None:
     for size in range(1, 39):
         assert log.root(size) == roots[size]
         assert is_consistent(size, 39, log.consistency(size, 39), roots[size], roots[39])
+
+
+def test_the_publish_entry_of_a_version_is_found(log: TransparencyLog) -> None:
+    publish(log, 3)
+    with log._database.write() as transaction:
+        log.append(transaction, LogEntry(kind="yank", skill_id="acme/pdf-1", version="1.0.0"))
+    assert log.publish_entry("acme/pdf-1", "1.0.0") == (1, log.entries(1, 1)[0])
+    assert log.publish_entry("acme/pdf-1", "1.0.1") is None
+
+
+BEFORE_PUBLISHED_VERSIONS = 4
+"""The schema version in which entries do not name the version that they publish."""
+
+OLD_ENTRIES = (
+    '{"at":"2026-01-01T00:00:00.000Z","key":"a+b+c","kind":"key"}',
+    '{"at":"2026-01-01T00:00:01.000Z","digest":"sha256:1","kind":"publish","sha256":"sha256:2",'
+    '"skill_id":"acme/pdf","version":"1.10.0"}',
+    '{"at":"2026-01-01T00:00:02.000Z","digest":"sha256:1","kind":"yank","sha256":"sha256:2",'
+    '"skill_id":"acme/pdf","version":"1.10.0"}',
+    "damaged",
+)
+
+
+def test_the_entries_of_an_older_log_are_found(database_url: DatabaseUrl) -> None:
+    write_old_log(database_url)
+    with closing(open_url(database_url)) as database:
+        log = TransparencyLog(database, now)
+        assert log.publish_entry("acme/pdf", "1.10.0") == (1, OLD_ENTRIES[1])
+        assert log.entries(0, 10) == list(OLD_ENTRIES)
+        assert database.read("select number from log_entries where publishes is not null") == [(1,)]
+
+
+def write_old_log(url: DatabaseUrl) -> None:
+    """Create a database as an earlier release left it."""
+    statements = [sql for migration in MIGRATIONS[:BEFORE_PUBLISHED_VERSIONS] for sql in migration]
+    rows = [f"insert into log_entries values ({number}, '{text}')" for number, text in enumerate(OLD_ENTRIES)]
+    if url.file:
+        url.file.parent.mkdir(parents=True)
+        marks = (f"application_id = {APPLICATION_ID}", f"user_version = {BEFORE_PUBLISHED_VERSIONS}")
+        with closing(sqlite3.connect(url.file, isolation_level=None)) as connection:
+            for sql in [*(f"pragma {mark}" for mark in marks), *statements, *rows]:
+                connection.execute(sql)
+        return
+    schema = ("create extension vector", "create table skill_registry_schema (version bigint not null)")
+    version = f"insert into skill_registry_schema values ({BEFORE_PUBLISHED_VERSIONS})"
+    with psycopg.connect(url.reveal()) as server:
+        for sql in [*schema, version, *map(schema_statement, statements), *rows]:
+            server.execute(sql.encode())
 
 
 def test_a_failed_transaction_appends_nothing(log: TransparencyLog) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, field
 
-from registry.config.types import Address, Host, Network, Origin
+from registry.config.types import Address, Host, Network, Origin, ServerUrl
 
 
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -13,6 +13,10 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     host: Annotated[Address, Meta(description="address to listen on")] = "localhost"
     port: Annotated[int, Meta(ge=0, le=65_535, description="port to listen on; 0 chooses a free port")] = 8080
+    public_url: Annotated[
+        ServerUrl | None,
+        Meta(description="URL at which others reach the service; documents name packages below it"),
+    ] = None
     workers: Annotated[int, Meta(ge=1, le=64, description="number of worker processes")] = 1
     allowed_hosts: Annotated[
         tuple[Host, ...],

@@ -1,17 +1,19 @@
 """The transparency log: signed checkpoints, entries, and proofs."""
 
-import base64
 from typing import Annotated, Any
 
 import msgspec
 from litestar import Response, get
-from litestar.params import QueryParameter
+from litestar.params import FromPath, QueryParameter
 
 from registry.errors import FieldError, validation_error
 from registry.http.envelope import Ok
 from registry.http.routes.parameters import ERRORS, RunningServices
 from registry.parsing.strict_json import MAX_INTEGER
+from registry.services.container import Services
+from registry.services.registry_profile import PublishProof
 from registry.transparency.merkle import Hash
+from registry.transparency.release_proof import encode_hashes
 
 _MOST_ENTRIES = 1000
 _OPTIONS: dict[str, Any] = {"sync_to_thread": True, "tags": ["transparency log"], "responses": ERRORS, "role": "user"}
@@ -50,8 +52,13 @@ def get_checkpoint(running: RunningServices) -> Response[str]:
 @get("/log/key", **_OPTIONS)
 def get_log_key(running: RunningServices) -> Ok[VerifierKey]:
     """Return the public key that verifies checkpoints."""
-    signer = running.registry.signer
-    return Ok(VerifierKey(name=signer.name, key=signer.verifier_key))
+    return Ok(verifier_key(running))
+
+
+def verifier_key(services: Services) -> VerifierKey:
+    """Return the public key of the log."""
+    signer = services.registry.signer
+    return VerifierKey(name=signer.name, key=signer.verifier_key)
 
 
 @get("/log/entries", **_OPTIONS)
@@ -82,13 +89,21 @@ def prove_consistency(running: RunningServices, before: Size, size: Size) -> Ok[
     return Ok(_encoded(size, proof))
 
 
+@get("/log/proof/{skill_scope:str}/{skill_name:str}/{version:str}", **_OPTIONS)
+def prove_publish(
+    running: RunningServices, skill_scope: FromPath[str], skill_name: FromPath[str], version: FromPath[str]
+) -> Ok[PublishProof]:
+    """Return the log entry of a published version, with the checkpoint and the inclusion proof that belong together."""
+    return Ok(running.registry.publish_proof(f"{skill_scope}/{skill_name}", version))
+
+
 def _check_size(there: int, size: int) -> None:
     if size > there:
         raise validation_error(FieldError("size", f"must be at most {there}: the log has no more entries"))
 
 
 def _encoded(size: int, proof: list[Hash]) -> Proof:
-    return Proof(size=size, proof=[base64.b64encode(step).decode() for step in proof])
+    return Proof(size=size, proof=encode_hashes(proof))
 
 
-LOG = [get_checkpoint, get_log_key, list_log_entries, prove_inclusion, prove_consistency]
+LOG = [get_checkpoint, get_log_key, list_log_entries, prove_inclusion, prove_consistency, prove_publish]

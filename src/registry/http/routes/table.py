@@ -50,6 +50,7 @@ def _family(path: str) -> int:
         "/healthz",
         "/readyz",
         "/metrics",
+        "/.well-known",
         "/index",
         "/packages",
         "/auth",

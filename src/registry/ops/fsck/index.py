@@ -140,4 +140,4 @@ def _lists_our_packages(parts: Parts, path: str, content: bytes) -> bool:
     if path.count("/") != 1:
         return False
     lines, _ = read_lines(path, content)
-    return any(line.download_url == parts.index_files.download_url(path, line.vers) for line, _ in lines)
+    return any(line.download_url == parts.settings.package_urls.of(path, line.vers) for line, _ in lines)

@@ -32,7 +32,7 @@ class Parts:
         self.local = LocalSkills(settings.skills_dir.resolve(), self.catalog, self._inspector)
         self.log = TransparencyLog(database, clock)
         self.published = PublishedVersions(database, self.catalog, self.log)
-        self.index_files = IndexFiles.configured(self.published, settings)
+        self.index_files = IndexFiles(self.published, settings.package_urls)
 
     def close(self) -> None:
         """End the process that repairs may have started for scans."""

@@ -20,6 +20,7 @@ from registry.http.routes.auth import AUTH
 from registry.http.routes.change_feed import CHANGE_FEED, CHANGES
 from registry.http.routes.code import CODE_V1, SHARED, VERSIONS
 from registry.http.routes.content import CONTENT
+from registry.http.routes.discovery import DISCOVERY
 from registry.http.routes.guards import refuse_changes, require_role
 from registry.http.routes.index import INDEX
 from registry.http.routes.log import LOG
@@ -82,9 +83,9 @@ REGISTRY_MODE: Sequence[Any] = [
     registry_page,
     Router("/api", route_handlers=[*SOURCES, *MANIFEST_ALONE, *PUBLISH, *CHANGE_FEED], **_GUARDED),
     Router(API, route_handlers=[*MANIFEST, *PUBLISH, *CHANGE_FEED], **_GUARDED),
-    Router("/", route_handlers=PACKAGES, **_GUARDED),
+    Router("/", route_handlers=[*PACKAGES, *DISCOVERY], **_GUARDED),
 ]
-"""What registry mode adds to the registry profile: sources, the manifest and publishing, behind the same guard."""
+"""What registry mode adds to the registry profile: sources, the manifest, publishing, discovery; behind the guard."""
 
 
 def create_app(services: Services) -> Litestar:
