@@ -17,7 +17,7 @@ from registry.auth.tokens import Claims, TokenInvalid, Tokens
 from registry.auth.users import Users
 from registry.config.settings import Settings
 from registry.db import Database, DatabaseError
-from registry.domain.roles import Principal
+from registry.domain.roles import Credential, Principal
 from registry.errors import unauthorized
 from search.lru_cache import LruCache
 
@@ -99,12 +99,14 @@ class Access:
         return principal
 
     def _check_key(self, value: bytes) -> Principal:
+        since = self.tokens.now()  # before the check: a revocation from now on also ends tokens issued for the key
         key = self.keys.check(value.decode("latin-1")) if len(value) <= 256 else None
         if key is None:
             raise unauthorized("The API key is not valid")
         if self.keys.should_record_use(key.id):
             self._key_use_writer.submit(self._record_use, key.id)
-        return Principal(name=subject_of(key.id), role=key.role, scope=key.scope)
+        subject = subject_of(key.id)
+        return Principal(name=subject, role=key.role, scope=key.scope, credential=Credential(subject, iat=since))
 
     def _record_use(self, key_id: str) -> None:
         try:
@@ -124,7 +126,7 @@ class Access:
             user=claims.sub,
             token_id=claims.jti,
             expires_at=claims.exp,
-            origin=claims.act.sub if claims.act else None,
+            credential=claims.chain()[0],
         )
 
     def _claims(self, header: bytes) -> Claims:

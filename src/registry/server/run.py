@@ -161,8 +161,12 @@ def site(settings: Settings, worker: int = 0) -> Site:
     cached = ResponseCache(searching, services.settled_number, functools.partial(admits_reading, services))
     app = ImpliedMethods(cached)
     any_host = settings.profile == "registry" and not is_loopback_host(server.host) and not server.allowed_hosts
-    guarded = HostGuard(app, server.host, server.allowed_hosts, server.allowed_origins, any_host=any_host)
-    on_answer = services.registry.metrics.answered if settings.profile == "registry" else None
+    is_registry = settings.profile == "registry"
+    trusts_loopback = is_registry and services.registry.issuer.mode == "loopback"
+    on_proxied = services.registry.proxies.noticed if trusts_loopback else None
+    hosts = (server.host, server.allowed_hosts, server.allowed_origins)
+    guarded = HostGuard(app, *hosts, any_host=any_host, on_proxied=on_proxied)
+    on_answer = services.registry.metrics.answered if is_registry else None
     outermost: ASGIApp = RequestLog(guarded, on_answer)
     if server.trusted_proxies:
         outermost = cast(Any, ProxyHeadersMiddleware)(outermost, list(server.trusted_proxies))

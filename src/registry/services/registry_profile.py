@@ -5,6 +5,7 @@ from datetime import datetime
 
 from registry.auth.access import Access
 from registry.auth.issuing import TokenIssuer, issuer_mode
+from registry.auth.proxy_notice import ProxyNotice
 from registry.auth.rate_sharing import RateLimitSync
 from registry.auth.shared_counts import SharedCounts
 from registry.config.settings import Settings
@@ -40,7 +41,8 @@ class RegistryProfile:
         self.access = Access(settings, database, clock, counts)
         shares = settings.has_other_processes and counts is None and not database.is_read_only
         self._sharing = RateLimitSync(database, self.access.limiter) if shares else None
-        self.issuer = TokenIssuer(self.access, issuer_mode(settings))
+        self.proxies = ProxyNotice()
+        self.issuer = TokenIssuer(self.access, issuer_mode(settings), self.proxies)
 
     def start(self) -> None:
         """Start to share rate limit counts with other processes."""
