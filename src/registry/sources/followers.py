@@ -41,6 +41,11 @@ class Followers:
         self._is_started = False
         self._followers: dict[SourceEntry, _Follower] = {}
 
+    @property
+    def is_started(self) -> bool:
+        """Whether registries are followed now."""
+        return self._is_started
+
     def start(self, sources: Iterable[SourceEntry]) -> None:
         """Begin to follow the registries among these sources."""
         self._is_started = True
