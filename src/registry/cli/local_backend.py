@@ -52,7 +52,7 @@ class LocalBackend:
 
     def status(self) -> Data:
         """Return the state of the catalog and its indexes."""
-        answer: Data = self._result(lambda: service_status(self.services))
+        answer: Data = self._result(lambda: service_status(self.services, "admin"))
         return answer
 
     def sources(self) -> list[Data]:

@@ -100,7 +100,7 @@ class Services:
         self._registry: RegistryProfile | None = None
         if settings.profile == "registry":
             metrics = Metrics(self.engine, self.documents, self.reindexing.count_jobs)
-            self._registry = RegistryProfile(settings, self.database, metrics, clock)
+            self._registry = RegistryProfile(settings, self.database, metrics, clock, worker)
         self.scanner = Scanner(self.local, self.catalog, self._background_inspector)
         self.sources = Sources(settings, self.database, self.catalog, clock)
         outbound = OutboundClient(AddressPolicy(settings.outbound.allowed_hosts))
