@@ -297,7 +297,7 @@ def test_a_follower_knows_the_same_as_a_new_reader(
 ) -> None:
     versions = PublishedVersions(database, catalog.catalog, TransparencyLog(database, now))
     backend = PublishedSkills(catalog.catalog, versions)
-    feed = ChangeFeed(database, PackageUrls(None, None))
+    feed = ChangeFeed(database, PackageUrls(None, "/packages"))
     choose = random.Random(16)
     known: dict[str, str] = {}
     after = 0
@@ -317,7 +317,7 @@ def test_a_follower_knows_the_same_as_a_new_reader(
     while not (last := follow(feed, known, after, 3)).complete:
         after = last.revision
     fresh: dict[str, str] = {}
-    other = ChangeFeed(database, PackageUrls(None, None))
+    other = ChangeFeed(database, PackageUrls(None, "/packages"))
     assert follow(other, fresh, 0, 1000).complete
     listed = {row[0] for row in database.read("select id from skills where enabled = 1 and id like 'acme/%'")}
     assert known == fresh
