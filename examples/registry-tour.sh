@@ -1,15 +1,19 @@
 #!/bin/sh
 # The life of a skill in a registry, with curl: token, create, versions, search, disable, delete, verify, expiry.
-# The script starts its own registry in a temporary folder and stops it at the end.
+# Needs curl, and the skill-registry of `make serve` or `make registry`. The script starts a registry of its own in a
+# temporary folder and stops it at the end. It changes nothing else.
 set -eu
 
-port=${PORT:-8091}
-url=http://127.0.0.1:$port
+PATH=$(cd "$(dirname "$0")/.." && pwd)/.venv/bin:$PATH
 folder=$(mktemp -d)
-skill-registry serve --profile registry --host 127.0.0.1 --port "$port" --embedding-provider none \
-  --skills-dir "$folder/skills" --data-dir "$folder/data" --log-level error &
+skill-registry serve --profile registry --host 127.0.0.1 --port 0 --embedding-provider none \
+  --skills-dir "$folder/skills" --data-dir "$folder/data" 2>"$folder/log" &
 trap 'kill $! && wait $!; rm -rf "$folder"' EXIT
-until curl --silent --fail "$url/healthz" >"$folder/health"; do sleep 0.1; done
+until grep --quiet --no-messages 'listening on' "$folder/log"; do
+  kill -0 $! || { cat "$folder/log" >&2; exit 1; }
+  sleep 0.1
+done
+url=$(sed -n 's/.*listening on //p' "$folder/log")
 
 # call METHOD PATH [JSON]: print the request as a user would type it, send it with the token, print the response.
 token=

@@ -10,6 +10,7 @@ from support.servers import RunningServer, write_skill
 from support.waiting import PATIENCE_SECONDS
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "skills"
+AXE = Path(__file__).parents[1] / "ui" / "axe-core-4.14.1" / "axe.min.js"
 STRANGER = "evil.example"
 
 HIDDEN = "safe\u202egpj.exe zero\u200bwidth tag\U000e0041end"
@@ -41,6 +42,18 @@ BODY = """# Steps <img src="https://evil.example/pixel.png" onerror="alert(1)">
 def quoted(text: str) -> str:
     """Return a text as a YAML string."""
     return json.dumps(text, ensure_ascii=False)
+
+
+def faults(page: Page) -> list[str]:
+    """Return what stands in the way of somebody who cannot see the page, or has no mouse."""
+    page.evaluate(AXE.read_text(encoding="utf-8") + ";null")
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{one['id']}: {node['html'][:200]}"
+        for one in found["violations"]
+        if one["impact"] in ("serious", "critical")
+        for node in one["nodes"][:3]
+    ]
 
 
 class ListedServer(RunningServer):

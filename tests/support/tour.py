@@ -4,11 +4,9 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from support.git_server import GitServer
 from support.ports import free_port
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -22,15 +20,10 @@ _VARYING = (
     (r"[ \t]+$", ""),
 )
 
-_SKILLS = {
-    "dump-analysis": "Find out from a memory dump why a .NET process crashed or hangs.",
-    "nuget-audit": "Check the NuGet packages of a solution for known weaknesses and old versions.",
-}
-
 
 def tour() -> str:
     """Run the tour of the registry profile and return what it printed."""
-    return _printed("registry-tour.sh", {"PORT": str(free_port())})
+    return _printed("registry-tour.sh", {})
 
 
 def log_tour() -> str:
@@ -39,26 +32,8 @@ def log_tour() -> str:
 
 
 def sources_tour() -> str:
-    """Run the tour of sources, against a repository of a loopback server, and return what it printed."""
-    with tempfile.TemporaryDirectory() as folder, GitServer(Path(folder)) as server:
-        repository = server.repository("dotnet")
-        repository.commit({f"skills/{name}/SKILL.md": _skill(name, "1.0.0") for name in _SKILLS})
-        newer = Path(folder) / "newer.md"
-        newer.write_text(_skill("dump-analysis", "1.1.0"))
-        where = f"{repository.folder}/skills/dump-analysis/SKILL.md"
-        step = Path(folder) / "next.sh"
-        step.write_text(
-            f"cp {newer} {where}\ncd {repository.folder}\ngit -c user.name=A -c user.email=a@b commit -qam x\n"
-        )
-        return _printed(
-            "sources-tour.sh",
-            {"GIT_URL": server.url("dotnet"), "GIT_HOST": server.host, "NEXT": f"sh {step}", "COLUMNS": "110"},
-        )
-
-
-def _skill(name: str, version: str) -> str:
-    front = f"name: {name}\ndescription: {_SKILLS[name]}\nmetadata:\n  version: {version}"
-    return f"---\n{front}\n---\n\n# {name}\n\nWork in small steps.\n"
+    """Run the tour of sources and return what it printed."""
+    return _printed("sources-tour.sh", {"COLUMNS": "110"})
 
 
 def _printed(script: str, settings: Mapping[str, str]) -> str:

@@ -1,12 +1,11 @@
 """How the service is, in the browser; and that everything on the page can be used by everybody."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
-AXE = Path(__file__).parent / "axe-core-4.14.1" / "axe.min.js"
+from support.pages import faults
 
 Show = Callable[..., Page]
 
@@ -32,17 +31,6 @@ def test_the_api_is_drawn_from_its_own_document(show: Show) -> None:
     expect(page.locator("[data-path='/api/v1/search']").first).to_be_visible()
     page.locator(".opblock-summary").first.click()
     expect(page.locator(".opblock-body").first).to_be_visible()
-
-
-def faults(page: Page) -> list[str]:
-    page.evaluate(AXE.read_text(encoding="utf-8") + ";null")
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    return [
-        f"{one['id']}: {node['html'][:200]}"
-        for one in found["violations"]
-        if one["impact"] in ("serious", "critical")
-        for node in one["nodes"][:3]
-    ]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import { html, useLayoutEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
 import { call, pathOf, post } from "./api.js";
 import { forget } from "./catalog.js";
+import { isPublished } from "./package.js";
 import { isRegistry, refreshStatus, service, useMay } from "./service.js";
 import { problem } from "./states.js";
 import { store } from "./store.js";
@@ -27,8 +28,10 @@ export function useStanding(skill) {
 function possible(skill, state, inRegistry) {
   if (state.gone) return null;
   if (state.installed) return "uninstall";
-  if (skill.source === "registry") return inRegistry ? "delete" : null;
-  return skill.source === "local" ? null : "install";
+  if (skill.source === "local") return null;
+  if (skill.source !== "registry") return "install";
+  if (inRegistry) return "delete"; // others install it on their machines, with the line that its card shows
+  return isPublished(skill) ? "install" : null;
 }
 
 const WORDS = {
@@ -43,7 +46,7 @@ async function carryOut(action, skill, state) {
     return remember(skill.id, { installed: true, id: made?.id ?? skill.id });
   }
   await call("DELETE", `/api/v1/skills/${pathOf(state.id)}`);
-  const isListed = action === "uninstall" && skill.source !== "local" && skill.source !== "registry";
+  const isListed = action === "uninstall" && (isPublished(skill) || !["local", "registry"].includes(skill.source));
   return remember(skill.id, isListed ? { installed: false } : { installed: false, gone: true });
 }
 

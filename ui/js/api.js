@@ -54,6 +54,13 @@ export async function call(method, path, { body, form, signal, headers } = {}) {
 export const get = (path, signal) => call("GET", path, { signal });
 export const post = (path, body = {}, options = {}) => call("POST", path, { body, ...options });
 
+/** Return the bytes of a file. */
+export async function blobOf(path) {
+  const response = await answerOf(path, { headers: credentials() });
+  if (!response.ok) throw (await envelopeOf(response)).failure;
+  return response.blob();
+}
+
 /** Return the text of a file, or null where it is none or has more than `limit` bytes. */
 export async function textOf(path, limit, signal) {
   const response = await answerOf(path, { signal, headers: credentials() });

@@ -3,6 +3,9 @@
 import { html } from "../vendor/htm-3.1.1/standalone.module.js";
 import { Action, useStanding } from "./actions.js";
 import { address, follow, link } from "./address.js";
+import { Line } from "./copy-line.js";
+import { installCommand, isPublished, isRecord } from "./package.js";
+import { isRegistry, service } from "./service.js";
 import { day, Text } from "./text.js";
 
 const REASONS = { name: "name", keyword: "words", semantic: "meaning" };
@@ -28,9 +31,9 @@ export function Risk({ risk }) {
 export function Standing({ skill }) {
   const { installed, gone } = useStanding(skill);
   if (gone) return html`<span class="badge">removed</span>`;
-  return installed
-    ? html`<span class="badge installed">installed</span>`
-    : html`<span class="badge">available</span>`;
+  if (installed) return html`<span class="badge installed">installed</span>`;
+  if (isRecord(skill)) return html`<span class="badge" title="Described here, without a package to install">record</span>`;
+  return html`<span class="badge">available</span>`;
 }
 
 function Reasons({ relevance, reasons }) {
@@ -53,6 +56,14 @@ export function Labels({ labels, field, name }) {
       </li>`;
     })}
   </ul>`;
+}
+
+/** The command that installs a published skill elsewhere, in place of a button that could install it only here. */
+export function InstallLine({ skill }) {
+  const status = service.use();
+  const { installed, gone } = useStanding(skill);
+  if (!isRegistry(status) || !isPublished(skill) || installed || gone) return null;
+  return html`<${Line} name=${`install ${skill.id}`} text=${installCommand(skill, status)} isBare />`;
 }
 
 export function Card({ hit }) {
@@ -79,6 +90,7 @@ export function Card({ hit }) {
         ${skill.license && html`<span><${Text}>${skill.license}<//></span>`}
         <time datetime=${skill.updated_at}>${day(skill.updated_at)}</time>
       </p>
+      <${InstallLine} skill=${skill} />
     </div>
     <${Action} skill=${skill} />
   </article>`;

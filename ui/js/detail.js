@@ -4,8 +4,10 @@ import { html, useCallback, useEffect, useState } from "../vendor/htm-3.1.1/stan
 import { Action, useStanding } from "./actions.js";
 import { follow, leave, link } from "./address.js";
 import { get, pathOf, textOf } from "./api.js";
-import { Labels, Risk, Standing } from "./card.js";
+import { InstallLine, Labels, Risk, Standing } from "./card.js";
+import { Line } from "./copy-line.js";
 import { Markdown } from "./markdown.js";
+import { Download, installCommand, isPublished } from "./package.js";
 import { isRegistry, service } from "./service.js";
 import { Failure, Notice, Skeletons } from "./states.js";
 import { count, day, size, Text } from "./text.js";
@@ -36,7 +38,7 @@ async function loadSkill(id, inRegistry, signal) {
   const skill = await get(path, signal);
   const [content, files, versions] = await Promise.all([
     optional(get(`${path}/content?format=html`, signal), null),
-    skill.installed ? optional(get(`${path}/files`, signal), []) : [],
+    skill.installed || isPublished(skill) ? optional(get(`${path}/files`, signal), []) : [],
     inRegistry ? optional(get(`${path}/versions?limit=100`, signal), []) : [],
   ]);
   return { skill, content, files, versions };
@@ -76,12 +78,13 @@ function Loaded({ skill, content, files, versions, file }) {
         <p class="description"><${Text}>${skill.description}<//></p>
         <${Labels} labels=${skill.tags} field="tag" name="Tags" />
         <${Labels} labels=${skill.capabilities} field="capability" name="Capabilities" />
+        <${InstallLine} skill=${skill} />
       </div>
       <${Action} skill=${skill} isFull />
     </header>
     <div class="columns">
       <div class="main">
-        ${file ? html`<${File} id=${skill.id} path=${file} />` : html`<${Body} id=${skill.id} content=${content} files=${files} />`}
+        ${file ? html`<${File} id=${skill.id} path=${file} known=${files.find((one) => one.path === file)} />` : html`<${Body} id=${skill.id} content=${content} files=${files} />`}
       </div>
       <aside aria-label="About this skill">
         <${Get} skill=${skill} />
@@ -111,47 +114,35 @@ function Body({ id, content, files }) {
   return html`<${Markdown} content=${content.content} onFile=${onFile} />`;
 }
 
-function File({ id, path }) {
+function File({ id, path, known }) {
   const url = `/api/v1/skills/${pathOf(id)}/files/${pathOf(path)}`;
-  const { data, error, again } = useLoaded((signal) => textOf(url, SHOWN_BYTES, signal), [url]);
+  const isTooLong = known?.size > SHOWN_BYTES;
+  const load = async (signal) => (isTooLong ? null : textOf(url, SHOWN_BYTES, signal));
+  const { data, error, again } = useLoaded(load, [url, isTooLong]);
   return html`<section class="file" aria-label="File">
     <p class="back"><a href=${link({ file: "" })} onClick=${(event) => follow(event, { file: "" })}>SKILL.md</a>
       ${" / "}<code><${Text}>${path}<//></code></p>
     ${error && html`<${Failure} error=${error} onRetry=${again} />`}
-    ${data === null && html`<${Notice} title="This file is not shown: it is no text, or too long" />`}
+    ${data === null && html`<${Notice} title="This file is not shown: it is no text, or too long">
+      <${Download} url=${url} name=${path.split("/").pop()}>Download it<//><//>`}
     ${typeof data === "string" && html`<pre tabindex="0"><code><${Text}>${data}<//></code></pre>`}
   </section>`;
 }
 
 function Get({ skill }) {
   const { installed } = useStanding(skill);
-  const inRegistry = isRegistry(service.use());
+  const status = service.use();
   const content = `${location.origin}/api/v1/skills/${pathOf(skill.id)}/content`;
-  const credential = inRegistry ? ' -H "Authorization: Bearer $TOKEN"' : "";
-  const isInstallable = !installed && skill.source !== "local" && skill.source !== "registry";
+  const credential = isRegistry(status) && !status.anonymous_read ? ' -H "Authorization: Bearer $TOKEN"' : "";
+  const isSaidAbove = isRegistry(status) && isPublished(skill);
+  const command = installed || isSaidAbove ? null : installCommand(skill, status);
   return html`<section>
-    <h2>${isInstallable ? "Install" : "Use"}</h2>
-    ${isInstallable && html`<${Line} name="On the command line" text=${`skill-registry install ${skill.id}`} />`}
+    <h2>${command ? "Install" : "Use"}</h2>
+    ${command && html`<${Line} name="On the command line" text=${command} />`}
     <${Line} name="For agents" text=${`curl -s${credential} '${content}'`} />
+    ${skill.download_url && html`<p><${Download} url=${skill.download_url} status=${status}
+      name=${`${skill.id.split("/").pop()}-${skill.version}.zip`}>Download the package<//></p>`}
   </section>`;
-}
-
-function Line({ name, text }) {
-  const [said, say] = useState("");
-  const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(text);
-      say("Copied");
-    } catch {
-      say("Select it");
-    }
-    setTimeout(() => say(""), 2000);
-  };
-  return html`<div class="line">
-    <p>${name}</p>
-    <div class="copyable"><code tabindex="0">${text}</code><button class="quiet" aria-label=${`Copy: ${name}`} onClick=${copy}>${said || "Copy"}</button></div>
-    <p class="heard" role="status">${said}</p>
-  </div>`;
 }
 
 function Findings({ findings }) {

@@ -6,15 +6,15 @@ from registry.cli.credentials import default_server, login_servers
 from registry.config.settings import Settings
 from registry.runtime.data_dir import running_server
 
-_LOCAL_SERVER = "http://localhost:8080"
-"""Where `serve` listens by default."""
+_DEFAULT_PORT = 8080
+"""The port of `serve` where `server.port` is 0, which chooses a free one."""
 
 
 def choose_registry(settings: Settings, *, names_data_dir: bool) -> str:
     """Return the server of a command that needs one, and say on standard error which it is.
 
-    It is the first of: `client.server`, the only login, the server that runs on the data directory, the default address
-    of `serve`. A data directory that the user names on the command line comes first.
+    It is the first of: `client.server`, the only login, the server that runs on the data directory, the address
+    of `serve` on this machine. A data directory that the user names on the command line comes first.
 
     Raises CommandFailed if there is a choice that the user must make, OSError.
     """
@@ -31,7 +31,7 @@ def choose_registry(settings: Settings, *, names_data_dir: bool) -> str:
         )
     if servers := login_servers():
         raise CommandFailed(_choice(servers))
-    return _noted(_LOCAL_SERVER, "the default")
+    return _noted(f"http://localhost:{settings.server.port or _DEFAULT_PORT}", "the default")
 
 
 def choose_catalog(settings: Settings, *, names_data_dir: bool) -> str | None:

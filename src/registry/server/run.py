@@ -18,7 +18,6 @@ from registry.config.settings import Settings
 from registry.database import open_database
 from registry.domain.hosts import is_loopback_host
 from registry.http.admission import admits_reading
-from registry.http.app import create_app
 from registry.http.fast_search import FastSearch
 from registry.http.host_guard import HostGuard
 from registry.http.implied_methods import ImpliedMethods
@@ -31,6 +30,7 @@ from registry.publish.submission import remove_unfinished
 from registry.runtime.data_dir import DataDirLock
 from registry.runtime.logs import configure_logging
 from registry.runtime.private_files import PrivateFileExposed
+from registry.server.app import create_app
 from registry.server.http_server import Site, serve
 from registry.server.sockets import ListenError, listen
 from registry.server.workers import serve_workers

@@ -123,6 +123,8 @@ class StatusData(msgspec.Struct, kw_only=True):
 
     `status` is `degraded` while `problems` names parts that do not work, with the reason; each is retried.
 
+    `public_url` is the setting of that name: where others reach the service.
+
     `issuer` says who gets a token without a credential: anybody, nobody, or callers on loopback. `anonymous_read` says
     whether reading works without one. Both are null in the local profile.
     """
@@ -138,6 +140,7 @@ class StatusData(msgspec.Struct, kw_only=True):
     embedding: EmbeddingStatus
     generation: int
     writable: bool
+    public_url: str | None
     issuer: Literal["open", "closed", "loopback"] | None
     anonymous_read: bool | None
     problems: dict[str, str]

@@ -10,6 +10,7 @@ from registry.services.schemas import EmbeddingStatus, StatusData
 def service_status(services: Services, *, in_full: bool = True) -> StatusData:
     """Return the status; only with `in_full` it names the folders that were skipped, and the warnings of skills."""
     engine = services.engine.status()
+    public_url = services.settings.server.public_url
     is_local = services.settings.profile == "local"
     return StatusData(
         status=services.state(),
@@ -25,6 +26,7 @@ def service_status(services: Services, *, in_full: bool = True) -> StatusData:
         ),
         generation=engine.generation,
         writable=services.writable(),
+        public_url=public_url.reveal().rstrip("/") if public_url else None,
         issuer=None if is_local else services.registry.issuer.mode,
         anonymous_read=None if is_local else services.settings.auth.anonymous_read,
         problems=services.problems() if in_full else {},

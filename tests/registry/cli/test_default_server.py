@@ -108,6 +108,7 @@ def test_the_server_of_the_data_directory_is_used_while_it_runs(tmp_path: Path) 
         assert f"no login at {server.url}" in done.error
     assert "http://localhost:8080 (the default)" in Done(tmp_path, "logout", *data_dir).error
     assert "http://localhost:8080 (the default)" in Done(tmp_path, "logout").error
+    assert "http://localhost:9000 (the default)" in Done(tmp_path, "logout", SKILL_REGISTRY_SERVER_PORT="9000").error
     assert not (tmp_path / ".skill-registry").exists()
 
 

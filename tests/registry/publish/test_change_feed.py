@@ -228,6 +228,15 @@ def test_the_wait_ends_without_a_change(registry: Registry) -> None:
     assert registry.http.get(CHANGES, params=query, headers=known).status_code == 304
 
 
+def test_who_asks_for_the_head_alone_does_not_wait(registry: Registry) -> None:
+    query, caller = {"after": head(registry), "wait": 30}, reader(registry)
+    known = registry.http.get(CHANGES, params={**query, "wait": 0}, headers=caller).headers["ETag"]
+    for headers, status in (({}, 200), ({"If-None-Match": known}, 304)):
+        # Given up before the wait is over.
+        answer = registry.http.head(CHANGES, params=query, headers={**caller, **headers}, timeout=25)
+        assert (answer.status_code, answer.headers["ETag"], answer.content) == (status, known, b"")
+
+
 def begin_to_wait(registry: RunningServer) -> Connection:
     """Return a connection whose request waits for a change, in a service that has nothing published."""
     credential = f"Authorization: {reader(registry)['Authorization']}"

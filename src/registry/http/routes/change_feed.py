@@ -13,6 +13,7 @@ from litestar.params import QueryParameter
 from registry.errors import ClientGoneError
 from registry.http.conditional_requests import not_modified
 from registry.http.envelope import COMPRESSED_FROM_BYTES, Ok
+from registry.http.request_state import request_state
 from registry.http.routes.parameters import ERRORS, RunningServices
 from registry.parsing.strict_json import MAX_INTEGER
 from registry.publish.change_feed import ChangePage
@@ -47,7 +48,7 @@ async def list_changes(
 ) -> Response[Ok[ChangePage]]:
     """List the changes of published skills after a revision, each skill once, in order."""
     feed = running.publishing.feed
-    deadline = time.monotonic() + wait
+    deadline = time.monotonic() + (0.0 if request_state(request.scope).is_head else wait)
     while True:
         change = feed.signal.next_change()
         page, state = await to_thread.run_sync(feed.page, after, min(limit, _MAX_CHANGES))

@@ -1,0 +1,63 @@
+/** How a skill gets to another machine: the command that installs it, and the link to its package. */
+
+import { html, useState } from "../vendor/htm-3.1.1/standalone.module.js";
+import { blobOf } from "./api.js";
+import { isRegistry } from "./service.js";
+import { session } from "./session.js";
+import { problem } from "./states.js";
+
+/** Return whether this service has published a skill: records have no scope, and no package. */
+export const isPublished = ({ source, id }) => source === "registry" && id.includes("/");
+
+/** Return whether a skill is only described here, so that there is nothing to install. */
+export const isRecord = ({ source, id }) => source === "registry" && !id.includes("/");
+
+/** Return the address of this service, as other machines reach it. */
+const addressOf = (status) => status?.public_url ?? location.origin;
+
+/** Return the command that installs a skill, null where it cannot be installed. */
+export function installCommand(skill, status) {
+  if (skill.source === "local" || isRecord(skill)) return null;
+  const from = isRegistry(status) && isPublished(skill) ? ` --from ${addressOf(status)}` : "";
+  return `skill-registry install ${skill.id}${from}`;
+}
+
+/** Return where a package is: at this service's own address, even if it is called otherwise elsewhere. */
+function placeOf(url, status) {
+  const own = `${addressOf(status)}/packages/`;
+  try {
+    const place = new URL(url.startsWith(own) ? `/packages/${url.slice(own.length)}` : url, location.origin);
+    return /^https?:$/.test(place.protocol) ? place : null;
+  } catch {
+    return null;
+  }
+}
+
+function save(blob, name) {
+  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000); // the browser may still be reading it
+}
+
+/** A link that downloads a file. A browser sends no credential with a link: where there is one, the page fetches it. */
+export function Download({ url, name, status, children }) {
+  const visitor = session.use();
+  const [state, setState] = useState({});
+  const place = placeOf(url, status);
+  if (!place) return null;
+  const isOurs = place.origin === location.origin;
+  const download = async (event) => {
+    if (!visitor || !isOurs) return;
+    event.preventDefault();
+    setState({ isWorking: true });
+    try {
+      save(await blobOf(place.pathname), name);
+      setState({});
+    } catch (error) {
+      setState({ error: problem(error) });
+    }
+  };
+  return html`<a href=${isOurs ? place.pathname : place.href} download=${name} rel="noopener noreferrer"
+      aria-busy=${state.isWorking} onClick=${download}>${children}</a>
+    ${state.error && html`<span class="problem" role="alert"> ${state.error}</span>`}`;
+}
