@@ -66,3 +66,6 @@ ADMINISTRATION_POOL = ThreadPool("administration", threads=8, queue=200)
 
 OUTGOING_POOL = ThreadPool("other servers", threads=12, queue=48)
 """What waits for other servers: installing, upgrading, sources."""
+
+PACKAGE_POOL = ThreadPool("the package store", threads=12, queue=100)
+"""What reads packages from the store, which may be another server."""

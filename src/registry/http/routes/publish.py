@@ -1,8 +1,7 @@
 """Publishing: uploads, jobs, downloads, yank, unyank and revoke."""
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
 from litestar import Request, Response, get, post
@@ -17,7 +16,8 @@ from registry.http.admission import principal_of
 from registry.http.conditional_requests import not_modified
 from registry.http.envelope import Ok
 from registry.http.routes.parameters import ERRORS, ReadyServices, RunningServices
-from registry.http.thread_pools import ORDINARY_POOL
+from registry.http.sent_files import sent
+from registry.http.thread_pools import ORDINARY_POOL, PACKAGE_POOL
 from registry.http.uploads import take_file
 from registry.publish.published import VersionState
 from registry.publish.service import IndexedSkill, JobData
@@ -26,7 +26,6 @@ from registry.publish.submission import Upload
 _TAGS = ["publish"]
 _FIELDS = ("package", "file")
 _MAX_KEY = 200
-_CHUNK_BYTES = 64 * 1024
 
 
 class Submitted(msgspec.Struct, kw_only=True):
@@ -166,7 +165,7 @@ async def download(
     etag = f'"{found.checksum}"'
     if found.state != "revoked" and not_modified(request, None, etag).status_code == 304:
         return Response(b"", status_code=304, media_type="application/zip", headers={"ETag": etag})
-    package = await ORDINARY_POOL.run(running.publishing.package, found)
+    package = await PACKAGE_POOL.run(running.publishing.packages.open, found)
     headers = {
         "ETag": etag,
         "Content-Length": str(found.size),
@@ -174,13 +173,7 @@ async def download(
         "Content-Disposition": f'attachment; filename="{skill_name}-{version}.zip"',
         "X-Content-Type-Options": "nosniff",
     }
-    return Stream(_sent(package), media_type="application/zip", headers=headers)
-
-
-async def _sent(package: BinaryIO) -> AsyncIterator[bytes]:
-    with package:
-        while chunk := await ORDINARY_POOL.run(package.read, _CHUNK_BYTES):
-            yield chunk
+    return Stream(sent(package, found.size), media_type="application/zip", headers=headers)
 
 
 PUBLISH = [publish, publish_status, list_index, yank, unyank, revoke]

@@ -32,7 +32,7 @@ def list_skills(
 @get(each("/skills/{id}"), sync_to_thread=False, tags=["skills"], responses=ERRORS, role="user")
 def get_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Response[Ok[Skill]]:
     """Return a skill in full."""
-    skill = services.catalog.get(skill_id(request))
+    skill = skills.read_skill(services, skill_id(request))
     return not_modified(request, Ok(skill), skill.etag)
 
 
