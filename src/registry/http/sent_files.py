@@ -5,11 +5,11 @@ from email.utils import formatdate
 from typing import Any, BinaryIO
 from urllib.parse import quote
 
-from anyio import to_thread
 from litestar import Response
 from litestar.response import Stream
 
 from registry.catalog.skill_backend import SkillFile
+from registry.http.thread_pools import ORDINARY_POOL
 
 _CHUNK_BYTES = 64 * 1024
 
@@ -27,7 +27,7 @@ async def skill_file_response(file: SkillFile, *, is_text: bool) -> Response[Any
         headers["Content-Length"] = str(file.size)
         return Stream(sent(file.content, file.size), media_type=media_type, headers=headers)
     with file.content:
-        content = await to_thread.run_sync(file.content.read, file.size)
+        content = await ORDINARY_POOL.run(file.content.read, file.size)
     return Response(content, media_type=media_type, headers=headers)
 
 
@@ -39,6 +39,6 @@ def _disposition(kind: str, name: str) -> str:
 async def sent(content: BinaryIO, size: int) -> AsyncIterator[bytes]:
     """Yield the first `size` bytes of a file, and close it. A file that grows meanwhile has more."""
     with content:
-        while size and (chunk := await to_thread.run_sync(content.read, min(size, _CHUNK_BYTES))):
+        while size and (chunk := await ORDINARY_POOL.run(content.read, min(size, _CHUNK_BYTES))):
             size -= len(chunk)
             yield chunk

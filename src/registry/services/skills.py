@@ -35,6 +35,11 @@ def create_skill(services: Services, request: SkillRequest) -> Skill:
     return services.installer.install(order)
 
 
+def is_install(services: Services, request: SkillRequest) -> bool:
+    """Return whether a request installs a skill, which may wait for other servers. Raises VALIDATION_ERROR."""
+    return install_order(request, services.settings.profile) is not None
+
+
 def create_record(services: Services, new: NewSkill) -> Skill:
     """Create a skill as a record, whatever the profile; nothing is fetched. Raises VALIDATION_ERROR, CONFLICT."""
     return services.records.create(new)
