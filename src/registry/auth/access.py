@@ -12,6 +12,7 @@ from registry.auth.keys import ApiKeys, subject_of
 from registry.auth.rate_limits import Quota, Rate, RateLimiter, address_key
 from registry.auth.revocations import Revocations
 from registry.auth.secret import check_secret, load_or_create_secret
+from registry.auth.shared_counts import SharedCounts
 from registry.auth.tokens import Claims, TokenInvalid, Tokens
 from registry.auth.users import Users
 from registry.config.settings import Settings
@@ -43,17 +44,24 @@ class _CachedCredential(NamedTuple):
 class Access:
     """Authenticates requests by token or API key. Safe to use from several threads.
 
-    Raises WeakSecret if the configured or stored secret is too weak to sign tokens.
+    `counts` are the counts of requests that the workers share, if any. Raises WeakSecret if the configured or stored
+    secret is too weak to sign tokens.
     """
 
-    def __init__(self, settings: Settings, database: Database, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        clock: Callable[[], datetime],
+        counts: SharedCounts | None = None,
+    ) -> None:
         auth = settings.auth
         self.tokens = Tokens(signing_keys(settings), auth.token_lifetime, clock)
         self.revocations = Revocations(database, clock)
         self.users = Users(database, clock, self.revocations)
         self.keys = ApiKeys(database, clock, self.revocations)
         self._cache: LruCache[bytes, _CachedCredential] = LruCache(_CACHED_CREDENTIALS)
-        self.limiter = RateLimiter(settings.limits)
+        self.limiter = RateLimiter(settings.limits, counts)
         self.audit = Audit(database, clock)
         self._anonymous_read = auth.anonymous_read
         self._key_use_writer = ThreadPoolExecutor(1, thread_name_prefix="key-use")

@@ -25,6 +25,8 @@ def _built_in(name: str) -> str:
     return (
         "s.folder is not null and not exists (select 1 from installs i join advertised a"
         " on a.source = i.source and a.id = i.listed where i.folder = s.folder)"
+        f" and not exists (select 1 from installs i join skills r on r.id = i.listed"
+        f" where i.folder = s.folder and i.source = '{REGISTRY}')"
     )
 
 
@@ -100,23 +102,26 @@ class AdvertisedSkills:
         return [row[0].encode() for row in self._database.read(sql, (name,))]
 
     def built_in_cards(self, name: str) -> list[bytes]:
-        """Return the encoded cards of a built-in source in order of id."""
-        sql = f"select d.card from skills s join documents d on d.key = s.key where {_built_in(name)} order by s.id"
-        return [row[0].encode() for row in self._database.read(sql)]
+        """Return the encoded cards of a built-in source in order of id. Installed skills have that of their folder."""
+        installed = (
+            "select d.card from installs i join skills f on f.folder = i.folder join documents d on d.key = f.key"
+            " where i.source = ? and i.listed = s.id"
+        )
+        sql = (
+            f"select coalesce(({installed} limit 1), d.card) from skills s join documents d on d.key = s.key"
+            f" where {_built_in(name)} order by s.id"
+        )
+        return [row[0].encode() for row in self._database.read(sql, (name,))]
 
     def listed(self, name: str) -> list[Listed]:
         """Return the skills of a source in order of id, without their texts."""
         rows = self._database.read("select record from advertised where source = ? order by id", (name,))
         return [msgspec.json.decode(row[0], type=Listed) for row in rows]
 
-    def built_in_listed(self, name: str) -> list[Listed]:
-        """Return the skills of a built-in source in the form of a listing."""
+    def built_in_skills(self, name: str) -> list[Skill]:
+        """Return the skills of a built-in source in order of id."""
         rows = self._database.read(f"select s.detail from skills s where {_built_in(name)} order by s.id")
-        skills = (msgspec.json.decode(row[0], type=Skill) for row in rows)
-        return [
-            Listed(**{name: getattr(skill, name) for name in Listed.__struct_fields__ if hasattr(skill, name)})
-            for skill in skills
-        ]
+        return [msgspec.json.decode(row[0], type=Skill) for row in rows]
 
     def counts(self) -> dict[str, int]:
         """Return the number of skills of each source. The built-in sources are always included."""

@@ -1,4 +1,4 @@
-"""Use cases that change skills: create, install, update, uninstall, and versions.
+"""Use cases of single skills: read, create, install, update, uninstall, and versions.
 
 Each is implemented here once. Routes, commands and protocol adapters translate and call it. Search indexes follow every
 commit by the database's change hooks, so a change is searchable when these functions return.
@@ -6,12 +6,22 @@ commit by the database's change hooks, so a change is searchable when these func
 
 from collections.abc import Collection
 
+from registry.catalog.installs import installed_as
 from registry.domain.models import NewSkill, NewVersion, Skill, SkillChanges, SkillVersion
 from registry.domain.roles import Principal
+from registry.domain.source_entry import REGISTRY
 from registry.errors import conflict
 from registry.install.request import install_order
 from registry.install.schemas import SkillRequest
 from registry.services.container import Services
+
+
+def read_skill(services: Services, skill_id: str) -> Skill:
+    """Return a skill, a published one with the URL of its package. Raises SKILL_NOT_FOUND."""
+    skill = services.catalog.get(skill_id)
+    if skill.source == REGISTRY and services.is_published(skill_id):
+        skill.download_url = services.settings.package_urls.of(skill_id, skill.version)
+    return skill
 
 
 def create_skill(services: Services, request: SkillRequest) -> Skill:
@@ -23,6 +33,11 @@ def create_skill(services: Services, request: SkillRequest) -> Skill:
     if order is None:
         return services.skill_backends.for_new().create(request)
     return services.installer.install(order)
+
+
+def is_install(services: Services, request: SkillRequest) -> bool:
+    """Return whether a request installs a skill, which may wait for other servers. Raises VALIDATION_ERROR."""
+    return install_order(request, services.settings.profile) is not None
 
 
 def create_record(services: Services, new: NewSkill) -> Skill:
@@ -41,8 +56,11 @@ def update_skill(services: Services, skill_id: str, changes: SkillChanges, etags
 def uninstall_skill(services: Services, skill_id: str, etags: Collection[str] | None = None) -> None:
     """Remove a skill with its folder and versions, in the local profile also from the manifest and the lock file.
 
+    A skill from a registry can be named as it is there, `scope/name`, unless the catalog has a skill with that id.
     Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, CONFLICT.
     """
+    if not services.catalog.has(skill_id):
+        skill_id = installed_as(services.database, skill_id) or skill_id
     services.skill_backends.of(skill_id).delete(skill_id, etags)
     services.project.record_removal(skill_id)
 

@@ -14,7 +14,7 @@ from registry.outbound import Interruption, OutboundError
 from registry.runtime.periodic_worker import STOP_SECONDS, PeriodicWorker
 from registry.sources.refresher import Refresh
 from registry.sources.registry_reader import OpenRegistry, read_cursor
-from registry.sources.store import SourceStore
+from registry.sources.store import SourceState, SourceStore
 from search.backoff import Backoff
 
 _log = logging.getLogger("registry.sources")
@@ -41,6 +41,11 @@ class Followers:
         self._lock = threading.Lock()
         self._is_started = False
         self._followers: dict[SourceEntry, _Follower] = {}
+
+    @property
+    def is_started(self) -> bool:
+        """Whether registries are followed now."""
+        return self._is_started
 
     def start(self, sources: Iterable[SourceEntry]) -> None:
         """Begin to follow the registries among these sources."""
@@ -99,9 +104,10 @@ class _Follower:
         self._worker.stop(seconds)
 
     def _round(self) -> float:
-        """Wait until something has changed and read it. Return the pause, which grows while the source has an error."""
+        """Wait until something has changed and read it. Return the pause, which grows while there is a problem."""
         started = time.monotonic()
-        if not self._has_news():
+        before = self._store.state(self._source)
+        if not self._has_news(before):
             self._outage.succeeded()
             return max(0.0, started + _SHORTEST_ROUND - time.monotonic())
         if self._worker.is_stopped:
@@ -109,16 +115,22 @@ class _Follower:
         refresh = self._refresh(self._source)
         while not self._worker.is_stopped and not refresh.done.wait(_POLL_SECONDS):
             pass
-        error = self._store.state(self._source).error
-        if error is None:
+        problem = self._problem(before)
+        if problem is None:
             self._outage.succeeded()
         else:
-            self._outage.failed(error)
+            self._outage.failed(problem)
         return self._outage.seconds_left()
 
-    def _has_news(self) -> bool:
+    def _problem(self, before: SourceState) -> str | None:
+        """Return what is wrong with the source now that it was read, compared with the state before."""
+        after = self._store.state(self._source)
+        if after.error is None and (before.error, before.mark) == (None, after.mark):
+            return "the registry announces a change and lists none"
+        return after.error
+
+    def _has_news(self, state: SourceState) -> bool:
         """Wait for a change. A failure counts as news: the refresh that follows stores the error, or clears it."""
-        state = self._store.state(self._source)
         cursor = read_cursor(state.mark)
         if state.error is not None or not cursor.is_whole:
             return True

@@ -20,6 +20,7 @@ from registry.outbound import (
     redact_url,
 )
 from registry.sources.registry_documents import (
+    CHECKPOINT_BYTES,
     DESCRIPTION_BYTES,
     INDEX_FILE_BYTES,
     PAGE_BYTES,
@@ -150,7 +151,7 @@ class RemoteRegistry:
     def checkpoint(self) -> str:
         """Return the current checkpoint of the log as a signed note, which is not verified here."""
         try:
-            return (self._get(f"{API}/log/checkpoint", PROOF_BYTES).body or b"").decode()
+            return (self._get(f"{API}/log/checkpoint", CHECKPOINT_BYTES).body or b"").decode()
         except UnicodeDecodeError:
             raise OutboundError(f"the checkpoint of {self.url} is not a text") from None
 
@@ -186,6 +187,8 @@ class RemoteRegistry:
             text = f"{self.url} needs a credential: an API key for a source, a login for a command"
         elif error.status == 401:
             text = f"{self.url} does not accept the API key or token: it is wrong, expired or revoked"
+        elif error.status == 409:  # of all routes that are read here, only a package answers so
+            text = f"{self.url} has revoked this version"
         elif error.status == 403:
             text = f"{self.url} refuses: the API key or token lacks the role for this (user to read and install)"
         else:
