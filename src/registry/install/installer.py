@@ -79,6 +79,20 @@ class Installer:
         skill = self._catalog.get(skill_id)
         return msgspec.structs.replace(skill, warnings=[*skill.warnings, *problems])
 
+    def create(self, archive: Path) -> Skill:
+        """Make a skill of an uploaded package, without an origin, and return it, searchable by then.
+
+        Raises VALIDATION_ERROR with every reason to refuse the package; CONFLICT if its name is taken.
+        """
+        with self._packages.read(archive) as package:
+            _refuse_reserved(package)
+            folder = self._local.root / package.name
+            with self._placing, ExitStack() as undo, self._catalog.database.write() as transaction:
+                self._refuse_taken(transaction, folder)
+                undo.enter_context(placing_skill_folder(package.folder, folder))
+                self._local.record_folder(transaction, folder)
+        return self._catalog.get(folder.name)
+
     def _locate(self, origin: Origin) -> PackageLocation:
         if isinstance(origin, LocalOrigin) and origin.editable and not self._packages.any_folder:
             raise forbidden("A folder can be used in place only if the local profile listens on loopback")
@@ -154,9 +168,13 @@ def pinned(origin: Origin, commit: str | None) -> Origin:
     return msgspec.structs.replace(origin, ref=GitRef(commit=commit))
 
 
-def _check_package(package: Package, located: PackageLocation, order: InstallOrder) -> None:
+def _refuse_reserved(package: Package) -> None:
     if package.name in RESERVED_IDS:
         raise validation_error(FieldError("package.SKILL.md", f"name: '{package.name}' is reserved"))
+
+
+def _check_package(package: Package, located: PackageLocation, order: InstallOrder) -> None:
+    _refuse_reserved(package)
     if located.version not in (None, package.version):
         raise skill_not_found(f"{located.source}/{located.listed}", located.version)
     if order.sha256 is not None and package.digest != f"sha256:{order.sha256}":

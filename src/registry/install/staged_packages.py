@@ -51,18 +51,26 @@ class StagedPackages:
 
         `on_refused` is called before the error is raised.
         """
+        with (
+            self._fetched(origin) as fetched,
+            self.read(fetched.path, on_refused=on_refused) as package,
+        ):
+            yield Staged(package, fetched.commit)
+
+    @contextmanager
+    def read(self, path: Path, *, on_refused: Callable[[PackageRefused], None] | None = None) -> Iterator[Package]:
+        """Yield the package in a zip or a folder, staged. Raises as `staged`, and calls `on_refused` as it does."""
         folder = temporary_path(self._root, "install-")
         folder.mkdir()
         try:
-            with self._fetched(origin) as fetched:
-                try:
-                    package, _ = self._inspector.read_package(fetched.path, folder / "package")
-                except PackageRefused as refusal:
-                    if on_refused is not None:
-                        on_refused(refusal)
-                    raise refusal_error(refusal, fetched.path) from None
+            try:
+                package, _ = self._inspector.read_package(path, folder / "package")
+            except PackageRefused as refusal:
+                if on_refused is not None:
+                    on_refused(refusal)
+                raise refusal_error(refusal, path) from None
             sync_tree(package.folder)
-            yield Staged(package, fetched.commit)
+            yield package
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 

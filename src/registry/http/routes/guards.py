@@ -13,6 +13,7 @@ from registry.auth.rate_limits import Rate
 from registry.domain.roles import PUBLIC, Principal
 from registry.errors import forbidden
 from registry.http.admission import admit, client_address
+from registry.http.request_body import is_upload
 from registry.http.request_id import request_id_of
 from registry.publish.service import check_owner
 from registry.services.container import Services
@@ -27,9 +28,11 @@ def changes(method: str, handler: BaseRouteHandler) -> bool:
     return bool(handler.opt.get("changes", method not in _READING))
 
 
-def rate_of(method: str, handler: BaseRouteHandler) -> Rate:
+def rate_of(connection: Connection, handler: BaseRouteHandler) -> Rate:
     """Return which rate limit of the caller a request counts against."""
-    rate: Rate = handler.opt.get("rate") or ("write" if changes(method, handler) else "read")
+    if is_upload(connection, handler):
+        return "publish"
+    rate: Rate = handler.opt.get("rate") or ("write" if changes(connection.scope["method"], handler) else "read")
     return rate
 
 
@@ -40,7 +43,7 @@ async def require_role(connection: Connection, handler: BaseRouteHandler) -> Non
         return
     scope: Any = connection.scope
     services: Services = connection.app.state.services
-    principal = admit(services, scope, role, rate_of(scope["method"], handler))
+    principal = admit(services, scope, role, rate_of(connection, handler))
     if changes(scope["method"], handler):
         _refuse_if_read_only(services)
         _refuse_if_not_owner(services, principal, connection.path_params)
