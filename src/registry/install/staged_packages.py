@@ -12,6 +12,7 @@ from registry.domain.hosts import is_loopback_host
 from registry.domain.origins import LocalOrigin, Origin
 from registry.errors import FieldError, RegistryError, forbidden, validation_error
 from registry.inspection import Inspector
+from registry.install.registries import ChosenRelease, check_package
 from registry.outbound import OutboundError
 from registry.packages.package import Package
 from registry.packages.refusal import PackageRefused
@@ -46,41 +47,43 @@ class StagedPackages:
         self._settings = settings
 
     @contextmanager
-    def staged(self, origin: Origin, *, on_refused: Callable[[PackageRefused], None] | None = None) -> Iterator[Staged]:
-        """Yield the staged package of an origin. Raises VALIDATION_ERROR with every fault of the package, OSError.
+    def staged(
+        self, wanted: Origin | ChosenRelease | Path, *, on_refused: Callable[[PackageRefused], None] | None = None
+    ) -> Iterator[Staged]:
+        """Yield the staged package of an origin, a release or an uploaded zip.
 
+        Raises VALIDATION_ERROR with every fault of the package, OSError, and what the registry of a release raises.
         `on_refused` is called before the error is raised.
         """
-        with (
-            self._fetched(origin) as fetched,
-            self.read(fetched.path, on_refused=on_refused) as package,
-        ):
-            yield Staged(package, fetched.commit)
-
-    @contextmanager
-    def read(self, path: Path, *, on_refused: Callable[[PackageRefused], None] | None = None) -> Iterator[Package]:
-        """Yield the package in a zip or a folder, staged. Raises as `staged`, and calls `on_refused` as it does."""
         folder = temporary_path(self._root, "install-")
         folder.mkdir()
         try:
-            try:
-                package, _ = self._inspector.read_package(path, folder / "package")
-            except PackageRefused as refusal:
-                if on_refused is not None:
-                    on_refused(refusal)
-                raise refusal_error(refusal, path) from None
+            with self._fetched(wanted, folder) as fetched:
+                try:
+                    package, _ = self._inspector.read_package(fetched.path, folder / "package")
+                except PackageRefused as refusal:
+                    if on_refused is not None:
+                        on_refused(refusal)
+                    raise refusal_error(refusal, fetched.path) from None
+            if isinstance(wanted, ChosenRelease):
+                check_package(package, wanted.release)
             sync_tree(package.folder)
-            yield package
+            yield Staged(package, fetched.commit)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
     @contextmanager
-    def _fetched(self, origin: Origin) -> Iterator[Fetched]:
-        if isinstance(origin, LocalOrigin):
-            yield Fetched(None, self.local_path(origin))
+    def _fetched(self, wanted: Origin | ChosenRelease | Path, folder: Path) -> Iterator[Fetched]:
+        """Fetch a package for the block. A release is downloaded into `folder`."""
+        if isinstance(wanted, LocalOrigin | Path):
+            yield Fetched(None, wanted if isinstance(wanted, Path) else self.local_path(wanted))
             return
         try:
-            with self._fetcher.fetching(origin) as fetched:
+            if isinstance(wanted, ChosenRelease):
+                wanted.registry.download(wanted.release, folder / "package.zip")
+                yield Fetched(None, folder / "package.zip")
+                return
+            with self._fetcher.fetching(wanted) as fetched:
                 yield fetched
         except OutboundError as error:
             raise validation_error(FieldError("origin", str(error))) from None
