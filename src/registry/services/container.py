@@ -38,6 +38,7 @@ from registry.services.registry_profile import RegistryProfile
 from registry.services.rescan import Rescan
 from registry.services.schemas import State
 from registry.services.skill_backends import SkillBackends
+from registry.services.skill_files import SkillFiles
 from registry.sources.service import Sources
 from registry.transparency.checkpoint import checkpoint_file
 from registry.transparency.log import TransparencyLog
@@ -106,6 +107,9 @@ class Services:
         outbound = OutboundClient(AddressPolicy(settings.outbound.allowed_hosts))
         self.webhooks = WebhookSender(self.database, settings.webhooks, outbound, clock)
         self._publishing = self._make_publishing() if settings.registry.enabled else None
+        self.skill_files = SkillFiles(
+            self.catalog, self.local, self.published, self._publishing.package if self._publishing else None
+        )
         self.project = ProjectFiles(settings, self.manifest, self.catalog)
         self.installer, self.upgrader = build_installing(self, self._inspector, access)
         self._led = Startup(self._work_of_one())

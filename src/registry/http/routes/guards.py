@@ -36,7 +36,8 @@ def rate_of(connection: Connection, handler: BaseRouteHandler) -> Rate:
     """Return which rate limit of the caller a request counts against."""
     if is_upload(connection, handler):
         return "publish"
-    rate: Rate = handler.opt.get("rate") or ("write" if changes(connection.scope["method"], handler) else "read")
+    scope: Any = connection.scope
+    rate: Rate = handler.opt.get("rate") or ("write" if changes(scope["method"], handler) else "read")
     return rate
 
 
