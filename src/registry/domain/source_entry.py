@@ -24,7 +24,6 @@ SourceKey = Annotated[
     Meta(
         pattern=r"^[\x21-\x7e]{1,4000}$(?!\n)",
         extra={"rule": "must be an API key or token: 1 to 4,000 visible ASCII characters"},
-        extra_json_schema={"writeOnly": True},
     ),
 ]
 
@@ -114,6 +113,12 @@ class Listed(msgspec.Struct, kw_only=True):
     download_url: str | None = None
     body: str = ""
     warnings: list[str] = msgspec.field(default_factory=list)
+
+
+class PublishedListed(Listed, kw_only=True):
+    """A skill that this service has published: `checksum` is `sha256:` and the digest of the zip at `download_url`."""
+
+    checksum: str
 
 
 class Listing(msgspec.Struct, kw_only=True):

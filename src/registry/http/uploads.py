@@ -4,10 +4,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Collection
 from contextlib import aclosing
 from typing import BinaryIO, Protocol
 
-from anyio import to_thread
 from multipart import MultipartError, MultipartSegment, PushMultipartParser
 
 from registry.errors import FieldError, payload_too_large, validation_error
+from registry.http.thread_pools import ORDINARY_POOL
 from registry.packages.packing import FilePart
 
 _MAX_PARTS = 20
@@ -39,7 +39,7 @@ async def take_file(
                 taken.add(number)
                 if sink.size + len(chunk) > limit:
                     raise payload_too_large(limit)
-                await to_thread.run_sync(sink.write, chunk)
+                await ORDINARY_POOL.run(sink.write, chunk)
     if len(taken) != 1:
         raise validation_error(FieldError("package", "is required, once: a file field 'package'"))
 
@@ -65,7 +65,7 @@ async def take_files(
             end += len(chunk)
             if end > most_bytes:
                 raise payload_too_large(most_bytes)
-            await to_thread.run_sync(file.write, chunk)
+            await ORDINARY_POOL.run(file.write, chunk)
     return list(files.values())
 
 

@@ -4,22 +4,24 @@ import hashlib
 import io
 import stat
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from registry.catalog.local_skills import LocalSkills
 from registry.catalog.store import Catalog
 from registry.domain.models import Skill
 from registry.errors import conflict, not_found
-from registry.packages.limits import DEFAULT_LIMITS
+from registry.packages.limits import DEFAULT_LIMITS, PackageLimits
 from registry.packages.package import read_files
 from registry.packages.packing import pack_files
 from registry.packages.paths import path_faults
+from registry.packages.refusal import PackageRefused
 from registry.packages.tree import PackageEntry
 from registry.publish.published import PublishedVersion, PublishedVersions
+from registry.publish.stored_packages import StoredPackages
 from registry.skill_folder import fingerprint, list_files, open_file
 from registry.skill_folder.tree import SKILL_FILE
 from search.lru_cache import LruCache
@@ -30,7 +32,7 @@ _LOADED_AT_ONCE = 4
 """Packages that are read at the same time, because each takes up to 100 MB while it is read."""
 
 
-class SkillFile(NamedTuple):
+class PackagedFile(NamedTuple):
     """A file of a skill. `sha256` is in hexadecimal."""
 
     path: str
@@ -45,7 +47,7 @@ class SkillPackage:
 
     skill_id: str
     version: str
-    files: Mapping[str, SkillFile]
+    files: Mapping[str, PackagedFile]
     fixed: bool
 
     @cached_property
@@ -69,8 +71,7 @@ class SkillPackage:
 class SkillFiles:
     """Reads the files of skills, and keeps up to 64 MiB of those that were read last.
 
-    `package` returns the zip of a published version, with its digest verified. It is None in a service that does not
-    publish.
+    `packages` has the zips of published versions. It is None in a service that does not publish.
     """
 
     def __init__(
@@ -78,12 +79,12 @@ class SkillFiles:
         catalog: Catalog,
         local: LocalSkills,
         published: PublishedVersions,
-        package: Callable[[PublishedVersion], BinaryIO] | None,
+        packages: StoredPackages | None,
     ) -> None:
         self._catalog = catalog
         self._local = local
         self._published = published
-        self._package = package
+        self._packages = packages
         self._kept: LruCache[tuple[str, str], SkillPackage] = LruCache(_KEPT_BYTES, lambda key, package: package.weight)
         self._loading = threading.BoundedSemaphore(_LOADED_AT_ONCE)
 
@@ -94,9 +95,9 @@ class SkillFiles:
         files and for an older state of a folder; CONFLICT for a revoked version and for a folder that is too large;
         SERVICE_UNAVAILABLE.
         """
-        if self._package is not None and self._published.is_published(skill_id):
+        if self._packages is not None and self._published.is_published(skill_id):
             number = version or self._catalog.get(skill_id).version
-            return self._of_published(self._published.find(skill_id, number), self._package)
+            return self._of_published(self._published.find(skill_id, number), self._packages)
         skill = self._catalog.get(skill_id)
         if not skill.installed or skill.skill_file is None:
             raise not_found(f"Package of skill '{skill_id}'")
@@ -105,13 +106,19 @@ class SkillFiles:
             raise not_found(f"Package of version {version} of skill '{skill_id}'")
         return self._of_folder(skill, (self._local.root / skill.skill_file).parent)
 
-    def _of_published(self, version: PublishedVersion, package: Callable[[PublishedVersion], BinaryIO]) -> SkillPackage:
+    def _of_published(self, version: PublishedVersion, packages: StoredPackages) -> SkillPackage:
         key = (version.skill_id, version.checksum)
         kept = self._kept.get(key)
         if kept is not None and version.state != "revoked":
             return kept
-        with self._loading, package(version) as zipped:
-            files = [_file(entry.name, data, entry.executable) for entry, data in read_files(zipped)]
+        limits = PackageLimits(archive_bytes=version.size)
+        with self._loading, packages.open(version) as zipped:
+            try:
+                files = [_file(entry.name, data, entry.executable) for entry, data in read_files(zipped, limits)]
+            except PackageRefused:  # by the rules of this release
+                raise conflict(
+                    f"The package of version {version.version} of skill '{version.skill_id}' breaks a rule of packages"
+                ) from None
         return self._keep(key, SkillPackage(version.skill_id, version.version, _by_path(files), fixed=True))
 
     def _of_folder(self, skill: Skill, folder: Path) -> SkillPackage:
@@ -132,7 +139,7 @@ class SkillFiles:
         return package
 
 
-def _read_folder(folder: Path, skill_id: str) -> Iterator[SkillFile]:
+def _read_folder(folder: Path, skill_id: str) -> Iterator[PackagedFile]:
     """Yield the files of a folder. Raises OSError, and CONFLICT if they are too large for a package."""
     left = DEFAULT_LIMITS.total_bytes
     for path in sorted({SKILL_FILE, *(file.path for file in list_files(folder))}):
@@ -147,13 +154,13 @@ def _read_folder(folder: Path, skill_id: str) -> Iterator[SkillFile]:
         yield _file(path, data, bool(mode & 0o111))
 
 
-def _file(path: str, data: bytes, executable: bool) -> SkillFile:
-    return SkillFile(path, data, executable, hashlib.sha256(data).hexdigest())
+def _file(path: str, data: bytes, executable: bool) -> PackagedFile:
+    return PackagedFile(path, data, executable, hashlib.sha256(data).hexdigest())
 
 
-def _by_path(files: list[SkillFile]) -> dict[str, SkillFile]:
+def _by_path(files: list[PackagedFile]) -> dict[str, PackagedFile]:
     return {file.path: file for file in files}
 
 
-def _entry(file: SkillFile) -> PackageEntry:
+def _entry(file: PackagedFile) -> PackageEntry:
     return PackageEntry(file.path, stat.S_IFREG | (0o755 if file.executable else 0o644), len(file.data))

@@ -1,12 +1,8 @@
 """The use case of an upload: files become a published version, or a folder in the local profile."""
 
-import asyncio
 import tempfile
-import time
 from collections.abc import Sequence
 from typing import BinaryIO
-
-from anyio import to_thread
 
 from registry.domain.models import Skill
 from registry.domain.roles import Principal
@@ -15,13 +11,11 @@ from registry.packages.limits import PackageLimits
 from registry.packages.packing import FilePart, pack_parts
 from registry.packages.refusal import PackageRefused
 from registry.publish.jobs import Job
-from registry.publish.service import JobData
 from registry.publish.submission import UploadReceiver
 from registry.services.container import Services
 
 _CHUNK_BYTES = 64 * 1024
 _ZIP = b"PK\3\4"
-_LOOKS_PER_SECOND = 20
 
 
 def check_upload(services: Services, skill_id: str | None) -> None:
@@ -84,13 +78,3 @@ def _copy(package: BinaryIO, receiver: UploadReceiver) -> None:
     package.seek(0)
     while chunk := package.read(_CHUNK_BYTES):
         receiver.write(chunk)
-
-
-async def finished_job(services: Services, job: Job, caller: Principal, seconds: float) -> JobData:
-    """Return the job when it has ended, or as it is after `seconds` or when the service stops."""
-    deadline = time.monotonic() + seconds
-    while True:
-        current = await to_thread.run_sync(services.publishing.job, job.id, caller)
-        if current.completed_at is not None or services.draining or time.monotonic() > deadline:
-            return current
-        await asyncio.sleep(1 / _LOOKS_PER_SECOND)

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from anyio import to_thread
 from litestar import Request, Response, get
 from litestar.params import FromPath
 
 from registry.http.conditional_requests import not_modified
 from registry.http.routes.parameters import ERRORS, ReadyServices, each, skill_id
+from registry.http.thread_pools import PACKAGE_POOL
 from registry.protocols.v1_skills.skills import TAGS
 from registry.protocols.v1_skills.versions import number_of
 from registry.services.container import Services
@@ -19,7 +19,7 @@ _ZIP = "application/zip"
 @get(each("/skills/{id}/content"), tags=TAGS, responses=ERRORS, role="user", media_type=_ZIP, packed=True)
 async def get_v1_content(request: Request[Any, Any, Any], services: ReadyServices) -> Response[bytes]:
     """Return the files of the current version as a zip."""
-    return _zip(request, await to_thread.run_sync(_loaded, services, skill_id(request), None))
+    return _zip(request, await PACKAGE_POOL.run(_loaded, services, skill_id(request), None))
 
 
 @get(
@@ -34,7 +34,7 @@ async def get_v1_version_content(
     request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]
 ) -> Response[bytes]:
     """Return the files of a version as a zip. A yanked version is served, a revoked one is not."""
-    return _zip(request, await to_thread.run_sync(_loaded, services, skill_id(request), version))
+    return _zip(request, await PACKAGE_POOL.run(_loaded, services, skill_id(request), version))
 
 
 def _loaded(services: Services, one: str, version: str | None) -> SkillPackage:

@@ -3,7 +3,6 @@
 from typing import Any
 
 import msgspec
-from anyio import to_thread
 from litestar import Request, Response, delete, get, post
 
 from registry.catalog.listing import list_cards
@@ -15,7 +14,9 @@ from registry.http.request_body import StrictRequest, is_upload
 from registry.http.routes.code import SkillItem
 from registry.http.routes.parameters import ERRORS, Deleted, ListPage, ReadyServices, each, skill_id
 from registry.http.routes.skills import Enabled
-from registry.protocols.v1_skills.requests import After, FilesOrJson, Order, PageToken, cursor, take_package
+from registry.http.thread_pools import ORDINARY_POOL
+from registry.protocols.publication import take_package
+from registry.protocols.v1_skills.requests import After, FilesOrJson, Order, PageToken, cursor
 from registry.protocols.v1_skills.shapes import (
     CreatedSkillObject,
     DeletedSkillObject,
@@ -67,7 +68,7 @@ def list_v1_skills(
 @get(each("/skills/{id}"), sync_to_thread=False, tags=TAGS, responses=ERRORS, role="user")
 def get_v1_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Response[SkillObject]:
     """Return a skill in full."""
-    skill = services.catalog.get(skill_id(request))
+    skill = skills.read_skill(services, skill_id(request))
     return not_modified(request, skill_object(skill), skill.etag)
 
 
@@ -83,10 +84,10 @@ async def create_v1_skill(
         taken = await take_package(request, services)
         if isinstance(taken, JobData) and taken.status != "accepted":
             return Response(PendingPublication(data=taken, id=taken.skill_id, object="skill"), status_code=202)
-        skill = taken if isinstance(taken, Skill) else services.catalog.get(taken.skill_id)
+        skill = taken if isinstance(taken, Skill) else skills.read_skill(services, taken.skill_id)
     else:
         new = await request.decoded(NewSkill)
-        skill = await to_thread.run_sync(skills.create_from_fields, services, new)
+        skill = await ORDINARY_POOL.run(skills.create_from_fields, services, new)
     headers = {"Location": f"/v1/skills/{skill.id}", "ETag": skill.etag}
     return Response(created_object(skill), status_code=201, headers=headers)
 
@@ -95,7 +96,7 @@ async def create_v1_skill(
 async def delete_v1_skill(request: Request[Any, Any, Any], services: ReadyServices) -> DeletedSkillObject:
     """Delete a skill with its folder and versions. If it is published, yank every version."""
     one = skill_id(request)
-    await to_thread.run_sync(skills.uninstall_skill, services, one, if_match(request))
+    await ORDINARY_POOL.run(skills.uninstall_skill, services, one, if_match(request))
     return DeletedSkillObject(data=Deleted(id=one, message=f"Skill '{one}' deleted"), id=one)
 
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from anyio import to_thread
 from litestar import Request, Response, delete, get, post
 from litestar.params import FromPath
 
@@ -14,7 +13,9 @@ from registry.http.query_params import Page
 from registry.http.request_body import StrictRequest, is_upload
 from registry.http.routes.code import DeletedVersion
 from registry.http.routes.parameters import ERRORS, ListPage, ReadyServices, each, skill_id
-from registry.protocols.v1_skills.requests import After, FilesOrJson, Order, PageToken, cursor, take_package
+from registry.http.thread_pools import ORDINARY_POOL
+from registry.protocols.publication import take_package
+from registry.protocols.v1_skills.requests import After, FilesOrJson, Order, PageToken, cursor
 from registry.protocols.v1_skills.shapes import (
     DeletedVersionObject,
     ListedVersion,
@@ -95,7 +96,7 @@ async def create_v1_version(
         version = services.catalog.version(one, taken.version)
     else:
         new = await request.decoded(NewVersion)
-        version = await to_thread.run_sync(skills.add_version, services, one, new)
+        version = await ORDINARY_POOL.run(skills.add_version, services, one, new)
     location = f"/v1/skills/{one}/versions/{version.version}"
     return Response(version_object(version), status_code=201, headers={"Location": location})
 
@@ -107,7 +108,7 @@ async def delete_v1_version(
     """Delete a version, or yank it if it is published. The last version of a skill cannot be deleted."""
     one = skill_id(request)
     caller = principal_of(request.scope) if services.settings.profile == "registry" else None
-    await to_thread.run_sync(skills.delete_version, services, one, version, caller)
+    await ORDINARY_POOL.run(skills.delete_version, services, one, version, caller)
     deleted = DeletedVersion(skill_id=one, version=version, message=f"Version {version} of skill '{one}' deleted")
     return DeletedVersionObject(data=deleted, id=version, version=version)
 
