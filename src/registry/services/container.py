@@ -82,11 +82,9 @@ class Services:
         self.local = LocalSkills(settings.skills_dir.resolve(), self.catalog, self._inspector)
         self.records = RecordSkills(settings.skills_dir.resolve(), self.catalog, self._inspector)
         self.published = PublishedVersions(self.database, self.catalog, TransparencyLog(self.database, clock))
-        is_local = settings.profile == "local"
         self._packages = StoredPackages.configured(settings) if settings.registry.enabled else None
-        self.skill_backends = SkillBackends(
-            self.catalog, self.local, self.records, self.published, self._packages, makes_folders=is_local
-        )
+        stored = (self.catalog, self.local, self.records, self.published, self._packages)
+        self.skill_backends = SkillBackends(*stored, makes_folders=settings.profile == "local")
         self.versions = Versions(self.catalog, lambda stored: self.skill_backends.of(stored.skill.id).set_version)
         self.manifest = ManifestFile(settings.project.file)
         spaces = ActiveSpace(self.database, settings)
