@@ -44,6 +44,24 @@ class AdvertisedSkills:
         rows = transaction.read("select id, key, hash from advertised where source = ?", (source,))
         return {skill_id: (key, digest) for skill_id, key, digest in rows}
 
+    def digest(self, transaction: Transaction, source: str, skill_id: str) -> tuple[int, str] | None:
+        """Return key and digest of a skill of a source, None if the source has no such skill."""
+        rows = transaction.read("select key, hash from advertised where source = ? and id = ?", (source, skill_id))
+        return rows[0] if rows else None
+
+    def set_digest(self, transaction: Transaction, key: int, digest: str) -> None:
+        """Set the digest of a skill whose content is the same."""
+        transaction.execute("update advertised set hash = ? where key = ?", (digest, key))
+
+    def without_prefix(self, transaction: Transaction, source: str, prefix: str) -> list[int]:
+        """Return the keys of the skills of a source whose digest does not begin with `prefix` and a colon."""
+        sql = "select key from advertised where source = ? and hash not like ?"
+        return [row[0] for row in transaction.read(sql, (source, f"{prefix}:%"))]
+
+    def count(self, transaction: Transaction, source: str) -> int:
+        """Return the number of skills of a source."""
+        return int(transaction.read("select count(*) from advertised where source = ?", (source,))[0][0])
+
     def put(self, transaction: Transaction, source: SourceEntry, skill: Listed, key: int | None, digest: str) -> None:
         """Create the skill of a source, or replace the one with `key`. `digest` identifies its content."""
         if key is None:
@@ -138,6 +156,6 @@ def _record(source: SourceEntry, skill: Listed, catalog_id: str) -> Skill:
         license=skill.license,
         warnings=skill.warnings,
         source_url=getattr(skill.origin, "url", None),
-        source_type=source_type(skill.origin) if skill.origin else source.type,
+        source_type=source_type(skill.origin) if skill.origin else "zip" if source.type == "registry" else source.type,
         source_branch=source.branch,
     )

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:  # the schemas cost start time that `publish` and `login` do not need
-    from registry.domain.source_entry import SourceEntry
+    from registry.domain.source_entry import NewSource
     from registry.install.schemas import SkillRequest, UpgradeBody
     from registry.services.schemas import SearchBody
 
@@ -37,7 +37,7 @@ class CommandBackend(Protocol):
         """Return the sources."""
         ...
 
-    def add_source(self, source: "SourceEntry") -> Data:
+    def add_source(self, source: "NewSource") -> Data:
         """Add a source and return it."""
         ...
 

@@ -101,6 +101,13 @@ def _shortened(text: str, length: int) -> str:
     return line if len(line) <= length else f"{line[: length - 1]}…"
 
 
+def ask_secret(name: str) -> str:
+    """Return a secret that a person types unseen, or the first line of standard input if it is no terminal."""
+    if sys.stdin.isatty():
+        return str(click.prompt(name, hide_input=True, err=True))
+    return sys.stdin.readline().strip()
+
+
 @contextmanager
 def progress_bar(title: str, *, hidden: bool) -> Iterator[Callable[[int, int], None]]:
     """Yield a function that moves a bar to (done, total). Nothing is drawn if standard error is not a terminal."""

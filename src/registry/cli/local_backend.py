@@ -13,7 +13,7 @@ from registry.config.settings import Settings
 from registry.database import open_database
 from registry.db import DatabaseUnusable
 from registry.domain.models import now
-from registry.domain.source_entry import SourceEntry
+from registry.domain.source_entry import NewSource
 from registry.errors import RegistryError
 from registry.install.schemas import SkillRequest, UpgradeBody
 from registry.project.overview import generate_mdc
@@ -57,7 +57,7 @@ class LocalBackend:
         answer: list[Data] = self._result(self.services.sources.list)
         return answer
 
-    def add_source(self, source: SourceEntry) -> Data:
+    def add_source(self, source: NewSource) -> Data:
         """Add a source and return it."""
         answer: Data = self._result(lambda: self.services.sources.add(source))
         return answer

@@ -38,7 +38,7 @@ def login(
                 click.echo("skill-registry: warning: without https, others can read what is sent", err=True)
         token: Data | None
         if api_key:
-            token = _token(server, {}, configured_key(settings, server) or _read_api_key())
+            token = _token(server, {}, configured_key(settings, server) or console.ask_secret("API key"))
         elif password_stdin or (token := take_token(server, username)) is None:
             user = username or str(click.prompt(f"Username at {server}", err=True))
             token = _token(server, {"username": user, "password": _password(from_stdin=password_stdin)})
@@ -54,12 +54,6 @@ def _token(server: str, body: Data, api_key: str | None = None) -> Data:
     with RegistryClient(server, api_key) as client:
         token: Data = client.data(client.send("POST", "/auth/token", body))
     return token
-
-
-def _read_api_key() -> str:
-    if sys.stdin.isatty():
-        return str(click.prompt("API key", hide_input=True, err=True))
-    return sys.stdin.readline().strip()
 
 
 def _password(*, from_stdin: bool) -> str:

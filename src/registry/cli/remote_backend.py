@@ -10,7 +10,7 @@ from registry.cli.backend import CommandFailed, Data, Progress
 from registry.cli.client import RegistryClient
 
 if TYPE_CHECKING:
-    from registry.domain.source_entry import SourceEntry
+    from registry.domain.source_entry import NewSource
     from registry.install.schemas import SkillRequest, UpgradeBody
     from registry.services.schemas import SearchBody
 
@@ -53,7 +53,7 @@ class RemoteBackend:
         answer: list[Data] = self._call("GET", "/registry/sources")
         return answer
 
-    def add_source(self, source: "SourceEntry") -> Data:
+    def add_source(self, source: "NewSource") -> Data:
         """Add a source and return it."""
         answer: Data = self._call("POST", "/registry/sources", msgspec.to_builtins(source))
         return answer

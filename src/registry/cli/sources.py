@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import click
 import msgspec
@@ -11,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from registry.cli import command, console
-from registry.domain.source_entry import SourceEntry
+from registry.domain.source_entry import NewSource
 
 
 @click.group()
@@ -34,10 +33,14 @@ def list_sources(as_json: bool, server: str | None, **flags: Any) -> None:
 @click.argument("name")
 @click.argument("location")
 @click.option(
-    "--type", "kind", type=click.Choice(["git", "http", "zip", "local"]), help="Default: derived from LOCATION."
+    "--type",
+    "kind",
+    type=click.Choice(["git", "http", "zip", "registry", "local"]),
+    help="Default: what is found at LOCATION.",
 )
 @click.option("--branch", help="Branch of a git repository; default: its default branch.")
 @click.option("--priority", type=int, default=100, show_default=True, help="Sources with a lower number come first.")
+@click.option("--api-key", is_flag=True, help="Ask for the API key of a registry, or read it from standard input.")
 @command.backend_options
 def add(
     name: str,
@@ -45,16 +48,23 @@ def add(
     kind: str | None,
     branch: str | None,
     priority: int,
+    api_key: bool,
     as_json: bool,
     server: str | None,
     **flags: Any,
 ) -> None:
-    """Add the source NAME. LOCATION is the URL of a git repository, a marketplace (.json) or a .zip, or a folder."""
-    kind = kind or _kind(location)
-    place = {"path": str(Path(location).expanduser().absolute())} if kind == "local" else {"url": location}
+    """Add the source NAME.
+
+    LOCATION is the URL of another registry, a git repository, a marketplace (.json) or a .zip, or it is a folder. The
+    API key is stored in the catalog and sent to this registry only.
+    """
+    is_url = location.lower().startswith(("http://", "https://"))
+    is_folder = kind == "local" or (kind is None and not is_url)
+    place = {"path": str(Path(location).expanduser().absolute())} if is_folder else {"url": location}
     fields = {"name": name, "type": kind, "branch": branch, "priority": priority, **place}
+    fields |= {"api_key": console.ask_secret("API key")} if api_key else {}
     try:
-        source = msgspec.convert(fields, SourceEntry)
+        source = msgspec.convert(fields, NewSource)
     except msgspec.ValidationError as error:
         command.stop(f"this is not a valid source: {error}", command.WRONG_USAGE)
     added = command.with_backend(flags, server, lambda backend: backend.add_source(source))
@@ -75,15 +85,6 @@ def remove(name: str, as_json: bool, server: str | None, **flags: Any) -> None:
 def refresh(as_json: bool, server: str | None, **flags: Any) -> None:
     """Fetch every source again."""
     _show(command.with_backend(flags, server, lambda backend: backend.refresh_sources()), as_json=as_json)
-
-
-def _kind(location: str) -> str:
-    if not location.lower().startswith(("http://", "https://")):
-        return "local"
-    path = urlsplit(location).path.lower()
-    if path.endswith(".zip"):
-        return "zip"
-    return "http" if path.endswith((".json", "/marketplace")) else "git"
 
 
 def _show(entries: list[dict[str, Any]], *, as_json: bool) -> None:

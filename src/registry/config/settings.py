@@ -96,9 +96,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     sources: Annotated[
         tuple[ConfiguredSource, ...],
         Meta(
-            description="sources of skills: [[sources]] tables with name, type (git, http, zip or local), "
-            "url or path, and optionally branch and priority",
-            title="tables with name, type (git, http, zip or local), url or path, and optionally branch and priority",
+            description="sources of skills: [[sources]] tables with name, type (git, http, zip, registry or local), "
+            "url or path, and optionally branch, priority and api_key (a secret)",
+            title="tables with name, type (git, http, zip, registry or local), url or path, and optionally branch, "
+            "priority and api_key",
             extra={"flag": None},
         ),
     ] = ()

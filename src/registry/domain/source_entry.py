@@ -18,13 +18,22 @@ REGISTRY = "registry"
 RESERVED_NAMES = frozenset({LOCAL, REGISTRY})
 
 Priority = Annotated[int, Meta(ge=0, le=1000, extra={"rule": "must be a whole number from 0 to 1000"})]
-SourceKind = Literal["git", "http", "zip", "local"]
+SourceKind = Literal["git", "http", "zip", "registry", "local"]
+SourceKey = Annotated[
+    str,
+    Meta(
+        pattern=r"^[\x21-\x7e]{1,4000}$(?!\n)",
+        extra={"rule": "must be an API key or token: 1 to 4,000 visible ASCII characters"},
+        extra_json_schema={"writeOnly": True},
+    ),
+]
 
 
 class SourceEntry(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """One source: a git repository, a marketplace document or a zip of skills at a URL, or a folder.
+    """One source: a git repository, a marketplace document or a zip of skills at a URL, another registry, or a folder.
 
-    Sources with a lower `priority` number come first. Raises ValueError if the fields contradict each other.
+    Sources with a lower `priority` number come first. `api_key` is the secret credential for a registry. Raises
+    ValueError if the fields contradict each other.
     """
 
     name: SourceName
@@ -33,17 +42,57 @@ class SourceEntry(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True)
     path: LocalPath | None = None
     branch: BranchName | None = None
     priority: Priority = 100
+    api_key: SourceKey | None = None
 
     def __post_init__(self) -> None:
-        if self.name in RESERVED_NAMES:
-            raise ValueError(f"the name {self.name} is reserved: choose another name")
+        _check_name(self.name)
         required, forbidden = ("path", "url") if self.type == "local" else ("url", "path")
         if getattr(self, required) is None or getattr(self, forbidden) is not None:
             raise ValueError(f"a source of type {self.type} must have a {required} and no {forbidden}")
         if self.branch is not None and self.type != "git":
             raise ValueError("only a source of type git can have a branch")
+        if self.api_key is not None and self.type != "registry":
+            raise ValueError("only a source of type registry can have an api_key")
         if self.url is not None:
             _check_url(self.url)
+            if self.type == "registry":
+                _check_registry_url(self.url)
+                msgspec.structs.force_setattr(self, "url", self.url.rstrip("/"))  # one registry has one spelling
+
+    def __repr__(self) -> str:
+        return f"SourceEntry(name={self.name!r}, type={self.type!r})"  # without secrets
+
+
+class NewSource(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """A source to add. Without `type`, the service finds out what is at `url`. Raises ValueError as SourceEntry."""
+
+    name: SourceName
+    type: SourceKind | None = None
+    url: HttpUrl | None = None
+    path: LocalPath | None = None
+    branch: BranchName | None = None
+    priority: Priority = 100
+    api_key: SourceKey | None = None
+
+    def __post_init__(self) -> None:
+        if self.type is not None:
+            self.as_type(self.type)
+            return
+        _check_name(self.name)
+        if (self.url is None) == (self.path is None):
+            raise ValueError("a source must have a url or a path, and not both")
+        if self.path is not None:
+            self.as_type("local")
+        if self.url is not None:
+            _check_url(self.url)
+
+    def as_type(self, kind: SourceKind) -> SourceEntry:
+        """Return the source with this type. Raises ValueError."""
+        fields = {name: getattr(self, name) for name in self.__struct_fields__}
+        return SourceEntry(**fields | {"type": kind})
+
+    def __repr__(self) -> str:
+        return f"NewSource(name={self.name!r}, type={self.type!r})"  # without secrets
 
 
 class ConfiguredSource(SourceEntry, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -72,6 +121,19 @@ class Listing(msgspec.Struct, kw_only=True):
 
     skills: list[Listed] = msgspec.field(default_factory=list)
     warnings: list[str] = msgspec.field(default_factory=list)
+
+
+def _check_name(name: str) -> None:
+    if name in RESERVED_NAMES:
+        raise ValueError(f"the name {name} is reserved: choose another name")
+
+
+def _check_registry_url(url: str) -> None:
+    if parse_url(url).credentials is not None or "?" in url or "#" in url:
+        raise ValueError(
+            "the url of a source of type registry must have no user, password, query and fragment; api_key is for the "
+            "credential"
+        )
 
 
 def _check_url(url: str) -> None:

@@ -18,6 +18,10 @@ class Backoff:
         """Return whether enough time has passed since the last failure."""
         return time.monotonic() >= self._due
 
+    def seconds_left(self) -> float:
+        """Return how many seconds remain until a retry is due."""
+        return max(0.0, self._due - time.monotonic())
+
     def failed(self, problem: str) -> None:
         """Record a failure. Each pause is twice the one before, from 1 to 60 seconds."""
         self.problem = problem

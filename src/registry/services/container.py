@@ -121,6 +121,7 @@ class Services:
         if self._publishing is not None:
             self._publishing.poll()
         self.webhooks.wake()
+        self.sources.look()
         self.engine.sync()
 
     def _make_leading(self, *, may_lead: bool) -> LeaderElection:

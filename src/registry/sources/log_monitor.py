@@ -52,6 +52,11 @@ class LogMonitor:
         self._store(registry, verifier, note, state)
         return verifier
 
+    def forget(self, url: str) -> None:
+        """Forget the log of the registry at `url`: it is trusted anew on its next use."""
+        with self._database.write() as transaction:
+            transaction.delete_fact(_fact(url))
+
     def _key(self, registry: RemoteRegistry, known: SeenLog | None, earlier: SeenLog | None) -> Verifier:
         if known is not None and earlier is not None and known.key != earlier.key:
             raise LogRefused(f"the log of {registry.url} had the key {earlier.key}, and has {known.key} here")
@@ -117,12 +122,12 @@ class LogMonitor:
                 return
             seen = SeenLog(key=verifier.text, checkpoint=note)
             with self._database.write() as transaction:
-                transaction.put_fact(_fact(registry), msgspec.json.encode(seen).decode())
+                transaction.put_fact(_fact(registry.url), msgspec.json.encode(seen).decode())
 
     def _known(self, registry: RemoteRegistry) -> SeenLog | None:
-        text = read_fact(self._database, _fact(registry))
+        text = read_fact(self._database, _fact(registry.url))
         return None if text is None else msgspec.json.decode(text, type=SeenLog)
 
 
-def _fact(registry: RemoteRegistry) -> str:
-    return f"registry-log:{registry.url}"
+def _fact(url: str) -> str:
+    return f"registry-log:{url}"

@@ -8,13 +8,22 @@ from collections.abc import Callable, Sequence
 
 from registry.domain.source_entry import SourceEntry
 from registry.outbound import OutboundError
-from registry.sources.fetching import Fetcher, SourceContents
+from registry.sources.fetching import SourceContents
+from registry.sources.log_monitor import LogRefused
 from registry.sources.marketplace import UnreadableDocument
 
 _log = logging.getLogger("registry.sources")
 
-Outcome = SourceContents | str | None
+
+class Stored:
+    """The reader of a source has stored what it read."""
+
+
+Outcome = SourceContents | Stored | str | None
 """The result of reading a source: its contents, an error message, or None if nothing has changed."""
+
+ReadSource = Callable[[SourceEntry, str], SourceContents | Stored | None]
+"""Reads a source, whose state had a mark when it was read last."""
 
 StoreOutcome = Callable[[SourceEntry, str, Outcome], None]
 """Stores an outcome. Gets the source and the mark that it was read with."""
@@ -33,11 +42,11 @@ class Refresh:
 class Refresher:
     """Reads each source in a separate thread, and stores the outcomes one by one in another thread.
 
-    Only the storing thread uses the database. A thread that hangs holds only a socket, until its time limit.
+    A thread that hangs holds only a socket, until its time limit or the end of the process.
     """
 
-    def __init__(self, fetcher: Fetcher, store: StoreOutcome) -> None:
-        self._fetcher = fetcher
+    def __init__(self, read: ReadSource, store: StoreOutcome) -> None:
+        self._read_source = read
         self._store = store
         self._running: dict[str, Refresh] = {}
         self._outcomes: queue.SimpleQueue[tuple[Refresh, Outcome] | None] = queue.SimpleQueue()
@@ -49,10 +58,11 @@ class Refresher:
 
         Slow sources continue in the background. A source that is being read is not read again.
         """
-        for refresh in [self._start(source, mark) for source, mark in sources]:
+        for refresh in [self.start(source, mark) for source, mark in sources]:
             refresh.done.wait(max(0.0, refresh.started_at + wait_seconds - time.monotonic()))
 
-    def _start(self, source: SourceEntry, mark: str) -> Refresh:
+    def start(self, source: SourceEntry, mark: str) -> Refresh:
+        """Start to read a source, with the mark of its known state, unless it is being read already."""
         with self._lock:
             if (running := self._running.get(source.name)) is not None and running.source == source:
                 return running
@@ -72,8 +82,8 @@ class Refresher:
     def _read(self, refresh: Refresh) -> None:
         outcome: Outcome
         try:
-            outcome = self._fetcher.read(refresh.source, refresh.mark)
-        except (OutboundError, UnreadableDocument) as error:
+            outcome = self._read_source(refresh.source, refresh.mark)
+        except (OutboundError, UnreadableDocument, LogRefused) as error:
             outcome = str(error)
         except OSError as error:
             outcome = f"the source cannot be read: {error.strerror or type(error).__name__}"
@@ -101,3 +111,7 @@ class Refresher:
         if storing is not None:
             self._outcomes.put(None)
             storing.join()
+        with self._lock:
+            waited_for = list(self._running.values())
+        for refresh in waited_for:
+            refresh.done.set()

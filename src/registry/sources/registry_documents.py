@@ -119,6 +119,10 @@ class _Change(msgspec.Struct, kw_only=True):
     skill: _Skill | None
 
 
+class _Named(msgspec.Struct):
+    id: str
+
+
 class _Page(msgspec.Struct, kw_only=True):
     catalog: CatalogId
     revision: Number
@@ -178,8 +182,15 @@ def read_page(base: str, body: bytes, after: int, validators: Validators) -> Cha
         try:
             changes.append(_change(base, msgspec.json.decode(raw, type=_Change)))
         except (ValueError, RecursionError) as error:
-            warnings.append(f"an entry after revision {after} was skipped: {plain(str(error), 200)}")
+            warnings.append(f"{_name(raw)} was skipped: {plain(str(error), 200)}")
     return ChangePage(page.catalog, page.revision, page.complete, changes, warnings[:MAX_WARNINGS], validators)
+
+
+def _name(raw: msgspec.Raw) -> str:
+    try:
+        return f"'{plain(msgspec.json.decode(raw, type=_Named).id, 100)}'"
+    except (ValueError, RecursionError):
+        return "an entry"
 
 
 def _change(base: str, change: _Change) -> Change:

@@ -59,10 +59,18 @@ class RemoteRegistry:
         api_key: An API key or a token; None for a registry that anybody may read.
         download_bytes: The maximum size of a package.
         seconds: The time limit of each request, besides the time that it waits for changes.
+        interruption: Ends requests from another thread, except downloads.
     """
 
     def __init__(
-        self, outbound: OutboundClient, url: str, api_key: str | None = None, *, download_bytes: int, seconds: float
+        self,
+        outbound: OutboundClient,
+        url: str,
+        api_key: str | None = None,
+        *,
+        download_bytes: int,
+        seconds: float,
+        interruption: Interruption | None = None,
     ) -> None:
         self.url = url.rstrip("/")
         parts = urlsplit(self.url)
@@ -72,6 +80,7 @@ class RemoteRegistry:
         self._credential = Credential(self.url, api_key) if api_key is not None else None
         self._download_bytes = download_bytes
         self._seconds = seconds
+        self._interruption = interruption
 
     def description(self) -> RegistryDescription:
         """Return what the registry says of itself, which anybody may read. Raises NotARegistry."""
@@ -82,21 +91,15 @@ class RemoteRegistry:
         return read_description(self.url, response.body or b"")
 
     def changes(
-        self,
-        after: int,
-        *,
-        wait: int = 0,
-        known: Validators | None = None,
-        limit: int = PAGE_ENTRIES,
-        interruption: Interruption | None = None,
+        self, after: int, *, wait: int = 0, known: Validators | None = None, limit: int = PAGE_ENTRIES
     ) -> ChangePage | None:
         """Return the changes after a revision, or None if nothing has changed since the validators `known`.
 
-        Without changes, the registry waits up to `wait` seconds for some. `interruption` ends the request early.
+        Without changes, the registry waits up to `wait` seconds for some.
         Raises StatusError with status 400 if the registry has no revision `after`.
         """
         path = f"{API}/registry/index/changes?after={after}&limit={limit}" + (f"&wait={wait}" if wait else "")
-        response = self._get(path, PAGE_BYTES, known=known, wait=wait, interruption=interruption)
+        response = self._get(path, PAGE_BYTES, known=known, wait=wait)
         if response.body is None:
             return None
         return read_page(self.url, response.body, after, response.validators)
@@ -164,15 +167,7 @@ class RemoteRegistry:
             _raise_not_found(error, skill_id, version)
         return read_log_proof(self.url, body or b"")
 
-    def _get(
-        self,
-        path: str,
-        limit: int,
-        *,
-        known: Validators | None = None,
-        wait: int = 0,
-        interruption: Interruption | None = None,
-    ) -> FetchedResponse:
+    def _get(self, path: str, limit: int, *, known: Validators | None = None, wait: int = 0) -> FetchedResponse:
         try:
             return self._outbound.get(
                 f"{self.url}{path}",
@@ -180,7 +175,7 @@ class RemoteRegistry:
                 seconds=self._seconds + wait,
                 known=known,
                 credential=self._credential,
-                interruption=interruption,
+                interruption=self._interruption,
             )
         except StatusError as error:
             raise self._explained(error) from None

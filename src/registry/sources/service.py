@@ -11,15 +11,28 @@ from registry.catalog.store import Catalog, Clock
 from registry.config.settings import Settings
 from registry.db import Database
 from registry.domain.models import timestamp
-from registry.domain.source_entry import LOCAL, REGISTRY, Listed, SourceEntry, SourceKind
+from registry.domain.source_entry import LOCAL, REGISTRY, Listed, NewSource, SourceEntry
 from registry.errors import conflict, not_found
-from registry.outbound import AddressPolicy, OutboundClient, redact_url
+from registry.outbound import AddressPolicy, Interruption, OutboundClient, redact_url
 from registry.outbound.git import Git
 from registry.runtime.periodic_worker import PeriodicWorker
-from registry.sources.fetching import FOLDER, Fetcher
+from registry.sources.detection import detected
+from registry.sources.fetching import FOLDER, Fetcher, SourceContents
+from registry.sources.followers import Followers
+from registry.sources.log_monitor import LogMonitor
 from registry.sources.marketplace import claude_document
 from registry.sources.offers import Offers
-from registry.sources.refresher import Outcome, Refresher
+from registry.sources.refresher import Outcome, Refresh, Refresher, Stored
+from registry.sources.registry_reader import RegistryReader
+from registry.sources.remote_registry import RemoteRegistry
+from registry.sources.schemas import (
+    AllSkills,
+    Marketplace,
+    MarketplaceSkill,
+    SourceData,
+    SourceFault,
+    SourceSkills,
+)
 from registry.sources.store import SourceStore
 
 _log = logging.getLogger("registry.sources")
@@ -27,66 +40,6 @@ _log = logging.getLogger("registry.sources")
 MAX_SOURCES = 100
 
 _POLL_SECONDS = 30.0
-
-
-class SourceData(msgspec.Struct, kw_only=True):
-    """A source in responses. `skills` is the number of its skills. `error` tells why the last refresh failed."""
-
-    name: str
-    type: SourceKind
-    url: str | None
-    path: str | None
-    branch: str | None
-    priority: int
-    skills: int
-    last_refreshed: str | None
-    error: str | None
-    warnings: list[str]
-    configured: bool
-
-
-class SourceSkills(msgspec.Struct, kw_only=True):
-    """The cards of the skills of one source."""
-
-    source_name: str
-    skills: list[msgspec.Raw]
-    count: int
-
-
-class SourceFault(msgspec.Struct, kw_only=True):
-    """The error of the last refresh of a source."""
-
-    source_name: str
-    message: str
-
-
-class AllSkills(msgspec.Struct, kw_only=True):
-    """The skills of all sources. A failed source keeps its previous skills."""
-
-    sources: list[SourceSkills]
-    total_skills: int
-    total_sources: int
-    errors: list[SourceFault]
-
-
-class MarketplaceSkill(msgspec.Struct, kw_only=True):
-    """A skill in the flat form of a marketplace document. Its id is the id within the source."""
-
-    id: str
-    name: str
-    description: str
-    version: str
-    author: str
-    tags: list[str]
-    capabilities: list[str]
-    download_url: str | None
-
-
-class Marketplace(msgspec.Struct, kw_only=True):
-    """A source as a marketplace document in the flat form."""
-
-    version: str = "1.0"
-    skills: list[MarketplaceSkill]
 
 
 class Sources:
@@ -104,8 +57,9 @@ class Sources:
         self._settings = settings
         self._clock = clock
         self._store = SourceStore(database, catalog, clock)
+        self._outbound = OutboundClient(policy)
         self.fetcher = Fetcher(
-            OutboundClient(policy),
+            self._outbound,
             Git(policy, limits.git_seconds, limits.git_bytes),
             settings.data_dir / FOLDER,
             download_bytes=limits.download_bytes,
@@ -113,7 +67,10 @@ class Sources:
             download_seconds=limits.download_seconds,
         )
         self.offers = Offers(self._store.skills, self.entries)
-        self._refresher = Refresher(self.fetcher, self._store_outcome)
+        self.log_monitor = LogMonitor(database)
+        self._registry_reader = RegistryReader(self._store, self.log_monitor, self._open, self._is_known)
+        self._refresher = Refresher(self._read, self._store_outcome)
+        self._followers = Followers(self._store, self._open, self._start_refresh)
         self._thread = PeriodicWorker("source ages", self._refresh_old)
 
     def entries(self) -> list[SourceEntry]:
@@ -179,23 +136,35 @@ class Sources:
     def _is_configured(self, name: str) -> bool:
         return any(source.name == name for source in self._settings.sources)
 
-    def add(self, source: SourceEntry) -> SourceData:
-        """Add a source and read it. Raises CONFLICT if the name exists or there are too many sources."""
-        if self._is_configured(source.name):
-            raise conflict(f"Source '{source.name}' already exists")
-        if len(self.entries()) >= MAX_SOURCES:
+    def add(self, new: NewSource) -> SourceData:
+        """Add a source and read it. Without a type, find out what is at its URL.
+
+        Raises CONFLICT if the name exists or there are too many sources, VALIDATION_ERROR.
+        """
+        entries = self.entries()
+        if any(source.name == new.name for source in entries):
+            raise conflict(f"Source '{new.name}' already exists")
+        if len(entries) >= MAX_SOURCES:
             raise conflict(f"There are already {MAX_SOURCES} sources, which is the maximum")
+        source = detected(new, self._remote)
         self._store.add(source)
         self._refresh([source], self._settings.limits.source_wait_seconds)
+        self._followers.follow(self.entries())
         return self._data(source, self._store.skills.counts().get(source.name, 0))
 
     def remove(self, name: str) -> None:
         """Remove an added source and its skills. Raises NOT_FOUND; CONFLICT for a configured or built-in source."""
         if name in self._built_in_names() or self._is_configured(name):
             raise conflict(f"Source '{name}' is configured or built in and cannot be removed")
-        self._entry(name)
+        source = self._entry(name)
         self._store.remove(name)
-        self.fetcher.remove(name)
+        self._followers.follow(self.entries())
+        self._forget(source)
+
+    def _forget(self, source: SourceEntry) -> None:
+        self.fetcher.remove(source.name)
+        if source.type == "registry" and self.registry_at(str(source.url)) is None:
+            self.log_monitor.forget(str(source.url))
 
     def skills(self, name: str) -> SourceSkills:
         """Return the skills of one source. Raises NOT_FOUND."""
@@ -232,6 +201,26 @@ class Sources:
         """Return a source as a plugin marketplace of Claude Code. Raises NOT_FOUND."""
         return claude_document(name, self._listed(name))
 
+    def registry_at(self, url: str) -> RemoteRegistry | None:
+        """Return the registry at a URL with the credential of its source, None if no source is for it."""
+        url = url.rstrip("/")
+        entries = [one for one in self.entries() if one.type == "registry" and one.url == url]
+        return self._open(min(entries, key=lambda one: one.api_key is None)) if entries else None
+
+    def _open(self, source: SourceEntry, interruption: Interruption | None = None) -> RemoteRegistry:
+        return self._remote(str(source.url), source.api_key, interruption)
+
+    def _remote(self, url: str, api_key: str | None = None, interruption: Interruption | None = None) -> RemoteRegistry:
+        limits = self._settings.limits
+        return RemoteRegistry(
+            self._outbound,
+            url,
+            api_key,
+            download_bytes=limits.download_bytes,
+            seconds=limits.download_seconds,
+            interruption=interruption,
+        )
+
     def advertised(self, key: int) -> Listed | None:
         """Return the listed skill with a document key, None if the skill is installed."""
         return self._store.skills.find(key)
@@ -249,11 +238,22 @@ class Sources:
         marks = [(source, self._store.state(source).mark) for source in sources]
         self._refresher.refresh(marks, wait_seconds)
 
+    def _start_refresh(self, source: SourceEntry) -> Refresh:
+        return self._refresher.start(source, self._store.state(source).mark)
+
+    def _read(self, source: SourceEntry, mark: str) -> SourceContents | Stored | None:
+        reader = self._registry_reader if source.type == "registry" else self.fetcher
+        return reader.read(source, mark)
+
+    def _is_known(self, source: SourceEntry) -> bool:
+        return source in self.entries()
+
     def _store_outcome(self, source: SourceEntry, mark: str, outcome: Outcome) -> None:
-        if source not in self.entries():
-            return  # the source was removed or changed while it was read
+        if isinstance(outcome, Stored) or not self._is_known(source):
+            return  # or the source was removed or changed while it was read
         if isinstance(outcome, str):
-            _log.warning("source %s: %s", source.name, outcome)
+            if outcome != self._store.state(source).error:
+                _log.warning("source %s: %s", source.name, outcome)
             self._store.failed(source, outcome)
         elif outcome is None:
             self._store.unchanged(source, mark)
@@ -263,9 +263,14 @@ class Sources:
     def start(self) -> None:
         """Remove the skills of removed sources, and start to refresh sources periodically."""
         self.fetcher.remove_partial()
-        for name in self._store.remove_others(source.name for source in self.entries()):
-            self.fetcher.remove(name)
+        for removed in self._store.remove_others(source.name for source in self.entries()):
+            self._forget(removed)
         self._thread.start()
+        self._followers.start(self.entries())
+
+    def look(self) -> None:
+        """Follow the registries that another process has added, and no longer those that it has removed."""
+        self._followers.follow(self.entries())
 
     def _refresh_old(self) -> float:
         try:
@@ -279,10 +284,12 @@ class Sources:
         return self._store.state(source).last_tried <= timestamp(self._clock() - age)
 
     def pause(self) -> None:
-        """Stop the periodic refresh until the next `start`."""
+        """Stop the periodic refresh, and follow no registry, until the next `start`."""
         self._thread.stop()
+        self._followers.stop()
 
     def stop(self) -> None:
         """Stop, and discard refreshes that are running."""
         self._refresher.stop()
+        self._registry_reader.stop()
         self.pause()

@@ -2,15 +2,22 @@
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from registry.catalog.advertised import AdvertisedSkills
 from registry.catalog.store import Catalog, Clock
-from registry.db import Database, Transaction
+from registry.db import Database, Reader, Transaction
 from registry.domain.models import timestamp
 from registry.domain.source_entry import Listed, Listing, SourceEntry
 from registry.errors import conflict
+from registry.outbound import OutboundError
+from registry.sources.marketplace import MAX_WARNINGS
+from registry.sources.registry_documents import ChangePage
+
+MAX_REGISTRY_SKILLS = 200_000
+"""The maximum number of skills of one source of type `registry`."""
 
 
 class SourceState(msgspec.Struct, kw_only=True):
@@ -21,6 +28,33 @@ class SourceState(msgspec.Struct, kw_only=True):
     last_refreshed: str | None = None
     error: str | None = None
     warnings: list[str] = msgspec.field(default_factory=list)
+
+
+_ENTRIES = "select entry from source_states order by name"
+
+
+class Cursor(msgspec.Struct, kw_only=True, frozen=True):
+    """How far the change feed of a registry was read.
+
+    `reading` identifies the reading from the first change on, and `is_whole` tells that it has reached the end once.
+    """
+
+    catalog: str = ""
+    after: int = 0
+    etag: str = ""
+    reading: str = ""
+    is_whole: bool = False
+
+
+class ReadElsewhere(Exception):
+    """Another process has taken over the page already."""
+
+
+class TakenOver(NamedTuple):
+    """The cursor after a page, and the mark that stores it."""
+
+    cursor: Cursor
+    mark: str
 
 
 class SourceStore:
@@ -56,28 +90,29 @@ class SourceStore:
             transaction.execute("delete from sources where name = ?", (name,))
             self._remove_skills(transaction, name)
 
-    def remove_others(self, names: Iterable[str]) -> list[str]:
-        """Remove the skills of all sources except `names`, and return the names of the removed sources."""
-        known = self._database.read("select name from source_states")
-        removed = sorted({name for (name,) in known} - set(names))
+    def remove_others(self, names: Iterable[str]) -> list[SourceEntry]:
+        """Remove the skills of all sources except `names`, and return the removed sources."""
+        kept = set(names)
+        known = (msgspec.json.decode(row[0], type=SourceEntry) for row in self._database.read(_ENTRIES))
+        removed = [source for source in known if source.name not in kept]
         if removed:
             with self._database.write() as transaction:
-                for name in removed:
-                    self._remove_skills(transaction, name)
+                for source in removed:
+                    self._remove_skills(transaction, source.name)
         return removed
 
     def _remove_skills(self, transaction: Transaction, name: str) -> None:
         self.skills.remove(transaction, name)
         transaction.execute("delete from source_states where name = ?", (name,))
 
-    def state(self, source: SourceEntry) -> SourceState:
+    def state(self, source: SourceEntry, reader: Reader | None = None) -> SourceState:
         """Return the state of a source. The mark is empty if the entry of the source has changed."""
         sql = "select entry, mark, last_tried, last_refreshed, error, warnings from source_states where name = ?"
-        rows = self._database.read(sql, (source.name,))
+        rows = (reader or self._database).read(sql, (source.name,))
         if not rows:
             return SourceState()
         entry, mark, tried, refreshed, error, warnings = rows[0]
-        is_unchanged = entry == msgspec.json.encode(source).decode()
+        is_unchanged = entry == _identity(source)
         return SourceState(
             mark=mark if is_unchanged else "",
             last_tried=tried if is_unchanged else "",
@@ -98,6 +133,43 @@ class SourceStore:
                 self._catalog.delete(transaction, key)
             self._save_state(transaction, source, mark, listing.warnings)
 
+    def apply_page(self, source: SourceEntry, mark: str, cursor: Cursor, page: ChangePage) -> TakenOver:
+        """Take over a page of the change feed of a registry, which was read at `cursor`.
+
+        `mark` is that of the stored state. At the end of the first reading, skills that it did not mention are removed.
+        Raises ReadElsewhere if the stored state is another one, OutboundError if there are too many skills.
+        """
+        etag = page.validators.etag if page.is_complete else ""  # an incomplete page has the ETag of a part
+        is_whole = cursor.is_whole or page.is_complete
+        new = msgspec.structs.replace(cursor, after=page.revision, etag=etag, is_whole=is_whole)
+        encoded = msgspec.json.encode(new).decode()
+        with self._database.write() as transaction:
+            state = self.state(source, transaction)
+            if state.mark != mark:
+                raise ReadElsewhere
+            self._apply_changes(transaction, source, cursor.reading, page)
+            if is_whole and not cursor.is_whole:
+                for key in self.skills.without_prefix(transaction, source.name, cursor.reading):
+                    self._catalog.delete(transaction, key)
+            warnings = _merged(state.warnings if cursor.after else [], page)
+            self._save_state(transaction, source, encoded, warnings)
+        return TakenOver(new, encoded)
+
+    def _apply_changes(self, transaction: Transaction, source: SourceEntry, reading: str, page: ChangePage) -> None:
+        for skill_id, listed in page.changes:
+            key, seen = self.skills.digest(transaction, source.name, skill_id) or (None, "")
+            if listed is None:
+                if key is not None:
+                    self._catalog.delete(transaction, key)
+                continue
+            digest = _hash(listed)
+            if key is not None and seen.endswith(f":{digest}"):
+                self.skills.set_digest(transaction, key, f"{reading}:{digest}")
+            else:
+                self.skills.put(transaction, source, listed, key, f"{reading}:{digest}")
+        if self.skills.count(transaction, source.name) > MAX_REGISTRY_SKILLS:
+            raise OutboundError(f"the registry lists more than {MAX_REGISTRY_SKILLS:,} skills")
+
     def unchanged(self, source: SourceEntry, mark: str) -> None:
         """Record that a source was read and has not changed."""
         with self._database.write() as transaction:
@@ -113,14 +185,14 @@ class SourceStore:
                 " mark = case when source_states.entry = excluded.entry then source_states.mark else '' end,"
                 " entry = excluded.entry,"
                 " last_tried = excluded.last_tried, error = excluded.error",
-                (source.name, msgspec.json.encode(source).decode(), now, error),
+                (source.name, _identity(source), now, error),
             )
 
     def _save_state(
         self, transaction: Transaction, source: SourceEntry, mark: str, warnings: Sequence[str] | None
     ) -> None:
         now = timestamp(self._clock())
-        entry = msgspec.json.encode(source).decode()
+        entry = _identity(source)
         encoded = None if warnings is None else msgspec.json.encode(warnings).decode()
         transaction.execute(
             "insert into source_states (name, entry, mark, last_tried, last_refreshed, error, warnings)"
@@ -130,6 +202,21 @@ class SourceStore:
             " warnings = coalesce(?, source_states.warnings)",
             (source.name, entry, mark, now, now, encoded or "[]", encoded),
         )
+
+
+def _identity(source: SourceEntry) -> str:
+    """Return the text that changes if other skills may be listed. Another credential lists the same ones."""
+    return msgspec.json.encode(msgspec.structs.replace(source, api_key=None)).decode()
+
+
+def _merged(before: list[str], page: ChangePage) -> list[str]:
+    """Return the warnings after a page: those about its skills are replaced."""
+    subjects = {f"'{change.skill_id}'" for change in page.changes} | {_subject(warning) for warning in page.warnings}
+    return [*page.warnings, *(warning for warning in before if _subject(warning) not in subjects)][:MAX_WARNINGS]
+
+
+def _subject(warning: str) -> str:
+    return warning.partition(" was skipped")[0]
 
 
 def _hash(skill: Listed) -> str:

@@ -52,10 +52,16 @@ class LogCheckpoint(NamedTuple):
 
 
 class Verifier:
-    """Verifies checkpoints with a verifier key of signed notes: `name+hash+base64`. Raises CheckpointInvalid."""
+    """Verifies checkpoints with a verifier key of signed notes: `name+hash+base64`. Raises CheckpointInvalid.
+
+    Attributes:
+        text: The verifier key.
+        name: The name of the log.
+    """
 
     def __init__(self, text: str) -> None:
-        name, _, rest = text.strip().partition("+")
+        self.text = text.strip()
+        name, _, rest = self.text.partition("+")
         key_hash, _, encoded = rest.partition("+")
         try:
             key = base64.b64decode(encoded, validate=True)

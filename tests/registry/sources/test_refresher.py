@@ -42,7 +42,7 @@ def kept() -> Kept:
 def refresher(tmp_path: Path, kept: Kept) -> Iterator[Refresher]:
     policy = AddressPolicy(["127.0.0.1"])
     fetcher = Fetcher(OutboundClient(policy), Git(policy), tmp_path, download_bytes=1000, download_seconds=30)
-    created = Refresher(fetcher, kept)
+    created = Refresher(fetcher.read, kept)
     yield created
     created.stop()
 

@@ -88,7 +88,7 @@ def test_a_changed_source_is_read_again(store: SourceStore) -> None:
 def test_a_removed_source_has_no_skills(catalog: SkillCatalog, store: SourceStore) -> None:
     store.replace(ACME, "", listing("pdf"))
     store.replace(OTHER, "", listing("pdf"))
-    assert store.remove_others(["other"]) == ["acme"]
+    assert store.remove_others(["other"]) == [ACME]
     assert ids(catalog) == ["other/pdf"]
     assert store.skills.counts() == {"other": 1, "local": 0, "registry": 0}
 

@@ -7,11 +7,11 @@ from litestar import Response, delete, get, post
 from litestar.params import FromPath, JSONBody, QueryParameter
 
 from registry.domain.hosts import is_loopback_host
-from registry.domain.source_entry import SourceEntry
+from registry.domain.source_entry import NewSource
 from registry.errors import forbidden
 from registry.http.envelope import Ok
 from registry.http.routes.parameters import ERRORS, ReadyServices
-from registry.sources.service import AllSkills, Marketplace, SourceData, SourceSkills
+from registry.sources.schemas import AllSkills, Marketplace, SourceData, SourceSkills
 
 DocumentForm = Annotated[
     Literal["flat", "claude"],
@@ -41,9 +41,13 @@ def list_sources(services: ReadyServices) -> Ok[list[SourceData]]:
 
 
 @post("/registry/sources", sync_to_thread=True, tags=["sources"], responses=ERRORS, role="admin")
-def add_source(services: ReadyServices, data: JSONBody[SourceEntry]) -> Response[Ok[SourceData]]:
-    """Add a source and read it. A source that cannot be read is added too; its error is in the response."""
-    if data.type == "local" and not is_loopback_host(services.settings.server.host):
+def add_source(services: ReadyServices, data: JSONBody[NewSource]) -> Response[Ok[SourceData]]:
+    """Add a source and read it. A source that cannot be read is added too; its error is in the response.
+
+    Without `type`, the service finds out what is at `url`. `api_key` is the credential for a registry that not
+    everybody may read; no response shows it.
+    """
+    if data.path is not None and not is_loopback_host(services.settings.server.host):
         raise forbidden("Folders of this machine are sources only where the service listens on loopback")
     return Response(Ok(services.sources.add(data)), status_code=201)
 

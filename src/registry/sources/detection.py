@@ -1,0 +1,45 @@
+"""Finds out what kind of source is at a URL."""
+
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from registry.domain.source_entry import NewSource, SourceEntry, SourceKind
+from registry.errors import FieldError, validation_error
+from registry.outbound import OutboundError
+from registry.sources.remote_registry import RemoteRegistry
+
+
+def detected(new: NewSource, open_registry: Callable[[str], RemoteRegistry]) -> SourceEntry:
+    """Return a source with its type: the given one, else that of what is at its URL.
+
+    The registry is asked without the credential. Raises VALIDATION_ERROR.
+    """
+    kind = new.type or _obvious(new)
+    if kind is None:
+        kind = _asked(new, open_registry)
+    try:
+        return new.as_type(kind)
+    except ValueError as error:
+        raise validation_error(FieldError("body", str(error))) from None
+
+
+def _obvious(new: NewSource) -> SourceKind | None:
+    """Return the type that the fields show, None if the service at the URL must be asked."""
+    if new.url is None:
+        return "local"
+    if new.branch is not None:
+        return "git"
+    path = urlsplit(new.url).path.lower()
+    if path.endswith(".zip"):
+        return "zip"
+    return "http" if path.endswith((".json", "/marketplace")) else None
+
+
+def _asked(new: NewSource, open_registry: Callable[[str], RemoteRegistry]) -> SourceKind:
+    try:
+        open_registry(str(new.url)).description()
+    except OutboundError as error:
+        if new.api_key is not None:  # only a registry has one
+            raise validation_error(FieldError("url", str(error))) from None
+        return "git"
+    return "registry"

@@ -1,0 +1,130 @@
+"""Follows registries: a change of a registry that is a source is read within a second.
+
+Each source of type `registry` has a thread with one request that waits at the registry until something changes there.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+
+from registry.domain.source_entry import SourceEntry
+from registry.outbound import Interruption, OutboundError
+from registry.runtime.backoff import Backoff
+from registry.runtime.periodic_worker import STOP_SECONDS
+from registry.sources.refresher import Refresh
+from registry.sources.registry_reader import OpenRegistry, read_cursor
+from registry.sources.store import SourceStore
+
+_log = logging.getLogger("registry.sources")
+
+WAIT_SECONDS = 25
+"""How long a request waits for a change. Proxies often end requests that take longer than 30 seconds."""
+
+_SHORTEST_ROUND = 1.0
+"""Seconds. A registry that does not make requests wait is not asked more often than this."""
+
+_POLL_SECONDS = 0.2
+
+StartRefresh = Callable[[SourceEntry], Refresh]
+"""Starts to read a source. Its skills or its error are stored when the refresh is done."""
+
+
+class Followers:
+    """Keeps one follower for each registry among the sources, between `start` and `stop`."""
+
+    def __init__(self, store: SourceStore, open_registry: OpenRegistry, refresh: StartRefresh) -> None:
+        self._store = store
+        self._open = open_registry
+        self._refresh = refresh
+        self._lock = threading.Lock()
+        self._is_started = False
+        self._followers: dict[SourceEntry, _Follower] = {}
+
+    def start(self, sources: Iterable[SourceEntry]) -> None:
+        """Begin to follow the registries among these sources."""
+        self._is_started = True
+        self.follow(sources)
+
+    def follow(self, sources: Iterable[SourceEntry]) -> None:
+        """Follow exactly the registries among these sources from now on. Does nothing before `start`."""
+        wanted = {source for source in sources if source.type == "registry"}
+        with self._lock:
+            if not self._is_started:
+                return
+            for source in self._followers.keys() - wanted:
+                self._followers.pop(source).end()
+            for source in wanted - self._followers.keys():
+                follower = self._followers[source] = _Follower(source, self._store, self._open, self._refresh)
+                follower.start()
+
+    def stop(self) -> None:
+        """Follow none, and wait for the threads to end, for a few seconds at most."""
+        with self._lock:
+            self._is_started = False
+            followers, self._followers = self._followers, {}
+        for follower in followers.values():
+            follower.end()
+        deadline = time.monotonic() + STOP_SECONDS
+        for follower in followers.values():
+            follower.join(max(0.0, deadline - time.monotonic()))
+
+
+class _Follower(threading.Thread):
+    """Waits for changes of one registry."""
+
+    def __init__(
+        self, source: SourceEntry, store: SourceStore, open_registry: OpenRegistry, refresh: StartRefresh
+    ) -> None:
+        super().__init__(name=f"follow {source.name}", daemon=True)
+        self._source = source
+        self._store = store
+        self._open = open_registry
+        self._refresh = refresh
+        self._ended = threading.Event()
+        self._interruption = Interruption()
+
+    def end(self) -> None:
+        """End the waiting request and the thread."""
+        self._ended.set()
+        self._interruption.set()
+
+    def run(self) -> None:
+        """Wait for changes and read them until the end."""
+        backoff = Backoff()
+        while not self._ended.is_set():
+            try:
+                problem = self._round()
+            except Exception:  # the thread must survive
+                _log.exception("the registry behind source %s cannot be followed", self._source.name)
+                problem = "unexpected"
+            if problem is None:
+                backoff.succeeded()
+            else:
+                backoff.failed(problem)
+                self._ended.wait(backoff.seconds_left())
+
+    def _round(self) -> str | None:
+        """Wait until something has changed and read it. Return the error of the source, None if it has none."""
+        started = time.monotonic()
+        if not self._has_news():
+            self._ended.wait(max(0.0, started + _SHORTEST_ROUND - time.monotonic()))
+            return None
+        if not self._ended.is_set():
+            refresh = self._refresh(self._source)
+            while not self._ended.wait(_POLL_SECONDS) and not refresh.done.is_set():
+                pass
+        return self._store.state(self._source).error
+
+    def _has_news(self) -> bool:
+        """Wait for a change. A failure counts as news: the refresh that follows stores the error, or clears it."""
+        state = self._store.state(self._source)
+        cursor = read_cursor(state.mark)
+        if state.error is not None or not cursor.is_whole:
+            return True
+        try:
+            registry = self._open(self._source, self._interruption)
+            page = registry.changes(cursor.after, wait=WAIT_SECONDS, limit=1)
+        except OutboundError:
+            return True
+        return page is not None and (bool(page.changes) or page.catalog != cursor.catalog)

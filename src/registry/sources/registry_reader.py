@@ -1,0 +1,120 @@
+"""Reads sources of type `registry`: follows the change feed of a registry, page by page.
+
+Each page is one transaction, so memory does not grow with the number of skills, and an interrupted reading continues
+where it was. Before a reading changes anything, the log of the registry is checked.
+"""
+
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from registry.domain.source_entry import SourceEntry
+from registry.outbound import Interruption, OutboundError, StatusError, Validators
+from registry.sources.log_monitor import LogMonitor
+from registry.sources.refresher import Stored
+from registry.sources.registry_documents import ChangePage
+from registry.sources.remote_registry import RemoteRegistry
+from registry.sources.store import Cursor, ReadElsewhere, SourceStore
+
+_STOP_SECONDS = 3.0
+
+OpenRegistry = Callable[[SourceEntry, Interruption], RemoteRegistry]
+"""Returns the registry behind a source, whose requests an interruption ends."""
+
+IsKnown = Callable[[SourceEntry], bool]
+"""Returns whether a source was neither removed nor changed."""
+
+
+class RegistryReader:
+    """Brings the skills of a registry up to date. Several sources can be read at once, each in a thread of its own."""
+
+    def __init__(self, store: SourceStore, monitor: LogMonitor, open_registry: OpenRegistry, is_known: IsKnown) -> None:
+        self._store = store
+        self._monitor = monitor
+        self._open = open_registry
+        self._is_known = is_known
+        self._running: set[Interruption] = set()
+        self._changed = threading.Condition()
+        self._is_stopped = False
+
+    def read(self, source: SourceEntry, mark: str) -> Stored:
+        """Take over what has changed since the state `mark`.
+
+        Raises OutboundError; LogRefused if the log of the registry was rolled back or forked.
+        """
+        with self._interruptible() as interruption:
+            registry = self._open(source, interruption)
+            cursor, page = _begin(registry, read_cursor(mark))
+            if page is None:
+                self._store.unchanged(source, mark)
+                return Stored()
+            if page.changes or not cursor.is_whole:
+                self._monitor.check(registry)
+            self._take_over(source, mark, cursor, registry, page)
+            return Stored()
+
+    def _take_over(
+        self, source: SourceEntry, mark: str, cursor: Cursor, registry: RemoteRegistry, page: ChangePage
+    ) -> None:
+        cursor = cursor if cursor.catalog else Cursor(catalog=page.catalog, reading=secrets.token_hex(4))
+        while self._is_known(source):
+            try:
+                cursor, mark = self._store.apply_page(source, mark, cursor, page)
+            except ReadElsewhere:
+                return
+            if page.is_complete:
+                return
+            following = registry.changes(cursor.after)
+            if following is None or following.catalog != cursor.catalog:
+                raise OutboundError(f"{registry.url} has another catalog now; the next refresh reads all of it")
+            page = following
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[Interruption]:
+        interruption = Interruption()
+        with self._changed:
+            if self._is_stopped:
+                raise OutboundError("the service stops")
+            self._running.add(interruption)
+        try:
+            yield interruption
+        finally:
+            with self._changed:
+                self._running.discard(interruption)
+                self._changed.notify_all()
+
+    def stop(self) -> None:
+        """End all readings. Later ones fail."""
+        with self._changed:
+            self._is_stopped = True
+            for interruption in self._running:
+                interruption.set()
+            self._changed.wait_for(lambda: not self._running, _STOP_SECONDS)
+
+
+def read_cursor(mark: str) -> Cursor:
+    """Return the cursor that a stored mark describes; that of a registry that was not read yet if there is none."""
+    try:
+        return msgspec.json.decode(mark, type=Cursor)
+    except msgspec.DecodeError:  # empty, or of a source that had another type
+        return Cursor()
+
+
+def _begin(registry: RemoteRegistry, cursor: Cursor) -> tuple[Cursor, ChangePage | None]:
+    """Return the changes since the cursor, None if there are none, and the cursor.
+
+    If the registry does not have the state of the cursor, all is read again: it has another catalog, or an older state
+    of the same one.
+    """
+    try:
+        page = registry.changes(cursor.after, known=Validators(cursor.etag) if cursor.etag else None)
+    except StatusError as error:
+        if error.status != 400 or cursor.after == 0:
+            raise
+    else:
+        if page is None or page.catalog == (cursor.catalog or page.catalog):
+            return cursor, page
+    return Cursor(), registry.changes(0)
