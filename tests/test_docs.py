@@ -10,7 +10,7 @@ import pytest
 
 from registry.cli.main import COMMANDS
 from registry.config.settings import SETTINGS, load_settings
-from registry.http.app import create_app
+from registry.server.app import create_app
 from registry.services.container import Services
 
 ROOT = Path(__file__).parents[1]

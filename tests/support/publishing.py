@@ -46,8 +46,9 @@ class Registry(RunningServer):
         index = () if "--registry-index-url" in args else ("--registry-index-url", str(self.remote))
         limits = ("--limits-publishes-per-minute", "100000", "--limits-writes-per-minute", "100000")
         reads = ("--limits-reads-per-minute", "1000000")
+        issuer = () if "--auth-issuer" in args or "--public-url" not in args else ("--auth-issuer", "open")
         environment = {"SKILL_REGISTRY_AUTH_SECRET": SECRET, **(env or {})}
-        super().__init__(folder, "--enable-registry", *store, *index, *limits, *reads, *args, env=environment)
+        super().__init__(folder, "--enable-registry", *store, *index, *limits, *reads, *issuer, *args, env=environment)
 
     def caller(self, username: str = "acme/ann", role: str = "manager") -> dict[str, str]:
         """Return the header of a caller."""

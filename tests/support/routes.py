@@ -10,8 +10,8 @@ from litestar import Litestar
 from litestar.routes import HTTPRoute
 
 from registry.config.settings import load_settings
-from registry.http.app import create_app
 from registry.http.routes.guards import require_role
+from registry.server.app import create_app
 from registry.services.container import Services
 
 REGISTRY_MODE = "registry mode"

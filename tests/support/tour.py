@@ -7,8 +7,6 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from support.ports import free_port
-
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 _VARYING = (
@@ -28,7 +26,7 @@ def tour() -> str:
 
 def log_tour() -> str:
     """Run the tour of the transparency log and return what it printed."""
-    return _printed("log-tour.sh", {"PORT": str(free_port()), "COLUMNS": "110"})
+    return _printed("log-tour.sh", {"COLUMNS": "110"})
 
 
 def sources_tour() -> str:

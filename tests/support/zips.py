@@ -18,13 +18,17 @@ STORED, DEFLATED, STREAMED = 0, 8, 8
 
 @dataclass
 class Item:
-    """One entry; `central` and `local` override fields of its two headers, by name."""
+    """One entry; `central` and `local` override fields of its two headers, by name.
+
+    `mode` is a Unix mode, `attributes` those of DOS and Windows.
+    """
 
     name: bytes
     data: bytes = b""
     method: int = STORED
     flags: int = 0
     mode: int = 0o100644
+    attributes: int = 0
     extra: bytes = b""
     comment: bytes = b""
     descriptor: bytes = b""
@@ -57,7 +61,7 @@ def raw_zip(*items: Item, before: bytes = b"", gap: bytes = b"", after: bytes = 
         out += name + item.extra + item.packed() + item.descriptor
         central += struct.pack("<4s6H3L5H2L", b"PK\1\2", 0x0314, 20, item.flags, item.method, 0, 33, there["crc"],
                                there["packed"], there["size"], len(item.name), len(item.extra), len(item.comment), 0, 0,
-                               item.mode << 16, there.get("start", start))  # fmt: skip
+                               item.mode << 16 | item.attributes, there.get("start", start))  # fmt: skip
         central += item.name + item.extra + item.comment
     comment = bytes(end.get("comment", b""))  # type: ignore[arg-type]
     count, length = end.get("count", len(items)), end.get("length", len(central))

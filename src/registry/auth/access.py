@@ -12,11 +12,12 @@ from registry.auth.keys import ApiKeys, subject_of
 from registry.auth.rate_limits import Quota, Rate, RateLimiter, address_key
 from registry.auth.revocations import Revocations
 from registry.auth.secret import check_secret, load_or_create_secret
+from registry.auth.shared_counts import SharedCounts
 from registry.auth.tokens import Claims, TokenInvalid, Tokens
 from registry.auth.users import Users
 from registry.config.settings import Settings
 from registry.db import Database, DatabaseError
-from registry.domain.roles import Principal
+from registry.domain.roles import Credential, Principal
 from registry.errors import unauthorized
 from search.lru_cache import LruCache
 
@@ -42,17 +43,24 @@ class _CachedCredential(NamedTuple):
 class Access:
     """Authenticates requests by token or API key. Safe to use from several threads.
 
-    Raises WeakSecret if the configured or stored secret is too weak to sign tokens.
+    `counts` are the counts of requests that the workers share, if any. Raises WeakSecret if the configured or stored
+    secret is too weak to sign tokens.
     """
 
-    def __init__(self, settings: Settings, database: Database, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        clock: Callable[[], datetime],
+        counts: SharedCounts | None = None,
+    ) -> None:
         auth = settings.auth
         self.tokens = Tokens(signing_keys(settings), auth.token_lifetime, clock)
         self.revocations = Revocations(database, clock)
         self.users = Users(database, clock, self.revocations)
         self.keys = ApiKeys(database, clock, self.revocations)
         self._cache: LruCache[bytes, _CachedCredential] = LruCache(_CACHED_CREDENTIALS)
-        self.limiter = RateLimiter(settings.limits)
+        self.limiter = RateLimiter(settings.limits, counts)
         self.audit = Audit(database, clock)
         self._anonymous_read = auth.anonymous_read
         self._key_use_writer = ThreadPoolExecutor(1, thread_name_prefix="key-use")
@@ -91,12 +99,14 @@ class Access:
         return principal
 
     def _check_key(self, value: bytes) -> Principal:
+        since = self.tokens.now()  # before the check: a revocation from now on also ends tokens issued for the key
         key = self.keys.check(value.decode("latin-1")) if len(value) <= 256 else None
         if key is None:
             raise unauthorized("The API key is not valid")
         if self.keys.should_record_use(key.id):
             self._key_use_writer.submit(self._record_use, key.id)
-        return Principal(name=subject_of(key.id), role=key.role, scope=key.scope)
+        subject = subject_of(key.id)
+        return Principal(name=subject, role=key.role, scope=key.scope, credential=Credential(subject, iat=since))
 
     def _record_use(self, key_id: str) -> None:
         try:
@@ -116,7 +126,7 @@ class Access:
             user=claims.sub,
             token_id=claims.jti,
             expires_at=claims.exp,
-            origin=claims.act.sub if claims.act else None,
+            credential=claims.chain()[0],
         )
 
     def _claims(self, header: bytes) -> Claims:

@@ -9,7 +9,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from registry.auth.shared_counts import SharedCounts
+
 _PRUNE_ABOVE = 10_000
+_PRUNE_SECONDS = 1.0
 
 
 class Delta(NamedTuple):
@@ -21,50 +24,80 @@ class Delta(NamedTuple):
 
 
 class _Window:
-    """A count until `ends_at`, in seconds since 1970. The other processes know `shared` of it."""
+    """A count until `ends_at`, in seconds since 1970. The other processes know `shared` of it.
 
-    __slots__ = ("count", "ends_at", "shared")
+    With a `slot`, the count is in the table that the workers share.
+    """
 
-    def __init__(self, ends_at: float) -> None:
+    __slots__ = ("count", "ends_at", "shared", "slot")
+
+    def __init__(self, ends_at: float, slot: int | None = None) -> None:
         self.count = 0
         self.shared = 0
         self.ends_at = ends_at
+        self.slot = slot
 
 
 class FixedWindows:
-    """Counts by key in fixed time windows. Safe to use from several threads."""
+    """Counts by key in fixed time windows. Safe to use from several threads.
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    With a table, the counts are those of all workers that share it.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.time, table: SharedCounts | None = None) -> None:
         self._clock = clock
+        self._table = table
         self._lock = threading.Lock()
         self._windows: dict[str, _Window] = {}
         self._touched: set[str] = set()
+        self._prune_at = 0.0
 
     def incr(self, key: str, seconds: float) -> int:
         """Add one and return the count. The first increment starts a window of `seconds`."""
         with self._lock:
             now = self._clock()
-            if len(self._windows) > _PRUNE_ABOVE:
-                self._windows = {name: window for name, window in self._windows.items() if window.ends_at > now}
-                self._touched &= self._windows.keys()
+            self._prune(now)
             window = self._windows.get(key)
             if window is None or window.ends_at <= now:
-                window = self._windows[key] = _Window(now + seconds)
-            window.count += 1
+                window = self._windows[key] = self._window(key, now, seconds)
             self._touched.add(key)
-            return window.count
+            return self._add(window, 1)
+
+    def _prune(self, now: float) -> None:
+        if len(self._windows) > _PRUNE_ABOVE and now >= self._prune_at:
+            self._windows = {name: window for name, window in self._windows.items() if window.ends_at > now}
+            self._touched &= self._windows.keys()
+            self._prune_at = now + _PRUNE_SECONDS
+
+    def _window(self, key: str, now: float, seconds: float) -> _Window:
+        """Return a new window, or that of the other workers."""
+        if self._table is None or (slot := self._table.open(key, now, now + seconds)) is None:
+            return _Window(now + seconds)
+        return _Window(self._table.ends_at(slot), slot)
+
+    def _add(self, window: _Window, number: int) -> int:
+        if self._table is None or window.slot is None:
+            window.count += number
+        else:
+            window.count = self._table.add(window.slot, number)
+        return window.count
 
     def decr(self, key: str) -> None:
         """Subtract one, if the window has a count."""
         with self._lock:
             if (window := self._windows.get(key)) and window.count:
-                window.count -= 1
+                self._add(window, -1)
                 self._touched.add(key)
 
     def get(self, key: str) -> int:
         """Return the count of the current window, 0 without one."""
-        window = self._windows.get(key)
-        return window.count if window and window.ends_at > self._clock() else 0
+        with self._lock:
+            now = self._clock()
+            window = self._windows.get(key)
+            if window is not None and window.ends_at > now:
+                return self._add(window, 0)
+            slot = self._table.find(key, now) if self._table else None
+            return self._table.add(slot, 0) if self._table and slot is not None else 0
 
     def get_expiry(self, key: str) -> float:
         """Return when the current window ends, in seconds since 1970; now without one."""

@@ -1,23 +1,27 @@
 """Issues tokens: for a credential, or without one on loopback (section 3 of the contract)."""
 
-import ipaddress
-from collections.abc import Iterable
 from typing import Annotated, Literal, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
 
 from registry.auth.access import Access
+from registry.auth.locality import Connection, Headers, why_not_local
+from registry.auth.proxy_notice import ProxyNotice
 from registry.auth.rate_limits import Quota
+from registry.auth.tokens import Claims
 from registry.config.settings import Settings
 from registry.domain.hosts import is_loopback_host
 from registry.domain.models import timestamp_of
-from registry.domain.roles import DEFAULT_USER, Principal, Role, Username, includes, scope_of
+from registry.domain.roles import DEFAULT_USER, Credential, Principal, Role, Username, includes, scope_of
 from registry.errors import FieldError, RegistryError, forbidden, rate_limited, unauthorized, validation_error
 
 Issuer = Literal["open", "closed", "loopback"]
 
-_PROXY_HEADERS = (b"forwarded", b"via", b"x-real-ip")
+_MAX_EXCHANGES = 8
+"""How many times in a row a token may be exchanged for another: each adds a credential to the next token."""
+
 _CLOSED = (
     "Tokens are issued for a credential only: send an x-api-key, a bearer token, or username and password "
     "(an operator makes the first key with 'skill-registry keys create --role admin')"
@@ -45,24 +49,32 @@ class TokenData(msgspec.Struct, kw_only=True):
 class Caller(NamedTuple):
     """The origin of a token request."""
 
-    headers: Iterable[tuple[bytes, bytes]]
-    address: str
+    headers: Headers
+    connection: Connection
     request_id: str
+
+    @property
+    def address(self) -> str:
+        """The address of the caller, `-` where it is unknown."""
+        return self.connection.client[0] if self.connection.client else "-"
 
 
 def issuer_mode(settings: Settings) -> Issuer:
     """Return who gets a token without a credential: everyone, nobody, or callers on loopback."""
     if settings.auth.issuer is not None:
         return settings.auth.issuer
-    return "loopback" if is_loopback_host(settings.server.host) else "closed"
+    public_url = settings.server.public_url
+    is_public = public_url is not None and not is_loopback_host(urlsplit(public_url.reveal()).netloc.rpartition("@")[2])
+    return "loopback" if is_loopback_host(settings.server.host) and not is_public else "closed"
 
 
 class TokenIssuer:
     """Issues tokens. Role and scope come from the caller's credential; the request may only narrow them."""
 
-    def __init__(self, access: Access, mode: Issuer) -> None:
+    def __init__(self, access: Access, mode: Issuer, proxies: ProxyNotice) -> None:
         self._access = access
         self.mode = mode
+        self._proxies = proxies
 
     def issue(self, request: TokenRequest, caller: Caller) -> TokenData:
         """Return a new token. Raises UNAUTHORIZED, FORBIDDEN, RATE_LIMITED, VALIDATION_ERROR."""
@@ -77,7 +89,8 @@ class TokenIssuer:
 
     def _identify(self, caller: Caller) -> Principal | None:
         try:
-            return self._access.identify(caller.headers)
+            # Anew: a token must not outlive a credential that another process has revoked a moment ago.
+            return self._access.identify(caller.headers, use_cache=False)
         except RegistryError as error:
             raise self._failure(caller, error) from None
 
@@ -92,8 +105,8 @@ class TokenIssuer:
             raise _too_many(failures)
         if request.password is not None:
             return self._check_password(request.username, request.password, caller)
-        if not self._is_open_to(caller):
-            raise self._failure(caller, unauthorized(_CLOSED))
+        if (reason := self._why_closed_to(caller)) is not None:
+            raise self._failure(caller, unauthorized(reason))
         if request.role is None:
             raise validation_error(FieldError("role", "is required"))
         subject = request.username or DEFAULT_USER
@@ -106,19 +119,27 @@ class TokenIssuer:
         quota = self._access.limiter.count_failure(caller.address)
         if quota.is_exceeded:
             raise _too_many(quota)
+        since = self._access.revocations.earliest_issue(
+            username
+        )  # before the check: a change of the user from now on ends the token
         user = self._access.users.check(username, password)
         if user is None:
             raise unauthorized("The username or the password is wrong")
         self._access.limiter.forgive(caller.address)
-        return Principal(name=user.name, role=user.role, scope=user.scope, user=user.name)
+        credential = Credential(user.name, iat=since)
+        return Principal(name=user.name, role=user.role, scope=user.scope, user=user.name, credential=credential)
 
-    def _is_open_to(self, caller: Caller) -> bool:
-        if self.mode != "loopback":
-            return self.mode == "open"
-        hosts = [value for name, value in caller.headers if name == b"host"]
-        proxied = any(name in _PROXY_HEADERS or name.startswith(b"x-forwarded") for name, _ in caller.headers)
-        is_local_host = len(hosts) == 1 and is_loopback_host(hosts[0].decode("latin-1"))
-        return is_local_host and not proxied and _is_loopback(caller.address)
+    def _why_closed_to(self, caller: Caller) -> str | None:
+        """Return why a caller gets no token without a credential, None if it gets one."""
+        if self.mode == "open":
+            return None
+        if self.mode == "closed":
+            return _CLOSED
+        reason = why_not_local(caller.headers, caller.connection)
+        if reason is None:
+            return None
+        self._proxies.noticed(reason)
+        return f"{_CLOSED}; only programs on this machine, of the user that runs the service, get one without: {reason}"
 
     def _issue_for(self, principal: Principal, request: TokenRequest, caller: Caller) -> TokenData:
         role = request.role or principal.role
@@ -130,15 +151,7 @@ class TokenIssuer:
         if principal.scope is None and role != "user" and principal.role != "admin":
             raise forbidden("The API key has no scope, so it can only get tokens of the role 'user'")
         scope = principal.scope if subject == principal.name else scope_of(subject)
-        actor = principal.origin or principal.name
-        token, claims = self._access.tokens.issue(
-            subject,
-            role,
-            scope,
-            after=self._access.revocations.revoked_until(subject, actor),
-            until=principal.expires_at,
-            actor=actor,
-        )
+        token, claims = self._sign(principal, subject, role, scope)
         if role != "user":
             self._access.audit.record(
                 "issue token",
@@ -152,13 +165,16 @@ class TokenIssuer:
             token=token, expires_at=timestamp_of(claims.exp), role=role, expires_in=claims.exp - claims.iat
         )
 
+    def _sign(self, principal: Principal, subject: str, role: Role, scope: str | None) -> tuple[str, Claims]:
+        """Return a token that ends with the credential it is issued for, and its claims. Raises FORBIDDEN."""
+        credential = principal.credential
+        if credential is not None and len(credential.chain()) > _MAX_EXCHANGES:
+            raise forbidden(f"Tokens were exchanged {_MAX_EXCHANGES} times in a row: use the first credential again")
+        if credential is not None and not credential.jti and credential.sub == subject and credential.iat:
+            return self._access.tokens.issue(subject, role, scope, at=credential.iat)
+        at, until = self._access.revocations.earliest_issue(subject), principal.expires_at
+        return self._access.tokens.issue(subject, role, scope, at=at, until=until, credential=credential)
+
 
 def _too_many(failures: Quota) -> RegistryError:
     return rate_limited("Too many failed token requests from this address", failures.reset_seconds)
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False

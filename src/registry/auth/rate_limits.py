@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, cast
 
 from registry.auth.fixed_windows import Delta, FixedWindows
+from registry.auth.shared_counts import SharedCounts
 from registry.config.groups import LimitsSettings
 
 Rate = Literal["read", "write", "publish"]
@@ -51,10 +52,14 @@ def address_key(address: str) -> str:
 
 
 class RateLimiter:
-    """Counts requests in fixed windows. `auth.rate_sharing` synchronizes the counts of several processes."""
+    """Counts requests in fixed windows.
 
-    def __init__(self, limits: LimitsSettings) -> None:
-        self._counts = FixedWindows()
+    The workers of one machine have exact counts in a table that they share. `auth.rate_sharing` synchronizes the counts
+    of replicas.
+    """
+
+    def __init__(self, limits: LimitsSettings, table: SharedCounts | None = None) -> None:
+        self._counts = FixedWindows(table=table)
         self._limits: Mapping[Rate, int] = {
             "read": limits.reads_per_minute,
             "write": limits.writes_per_minute,

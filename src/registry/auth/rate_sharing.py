@@ -1,4 +1,4 @@
-"""Rate limit sync: several processes share their counts through the database.
+"""Rate limit sync: replicas share their counts through the database.
 
 A write for each request would cost more than most requests do. So each process writes its deltas twice a second, and
 only for callers that have used part of their limit.

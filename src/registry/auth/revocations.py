@@ -1,8 +1,11 @@
 """Revoked tokens: single ones, and all tokens issued to a subject up to a moment."""
 
 import datetime
+import itertools
 import secrets
 from collections.abc import Callable
+
+from msgspec import UNSET
 
 from registry.auth.tokens import Claims
 from registry.db import Database, Transaction, read_fact
@@ -54,19 +57,26 @@ class Revocations:
         transaction.execute(sql, (subject, self._now()))
         _mark(transaction)
 
-    def revoked_until(self, *subjects: str) -> int:
-        """Return the second since 1970 up to which tokens of, or issued for, any subject are revoked; 0 if none is."""
-        sql = f"select coalesce(max(until), 0) from ended_tokens where subject in ({', '.join('?' * len(subjects))})"
-        return int(self._database.read(sql, subjects)[0][0])
+    def earliest_issue(self, subject: str) -> int:
+        """Return the second since 1970 in which a token for a subject is issued: now, but after the last revocation."""
+        sql = "select coalesce(max(until), 0) from ended_tokens where subject = ?"
+        return max(self._now(), int(self._database.read(sql, (subject,))[0][0]) + 1)
 
     def is_revoked(self, claims: Claims) -> bool:
-        """Return whether the token is revoked, or all tokens of its subject or actor."""
-        actor = claims.act.sub if claims.act else claims.sub
+        """Return whether the token, a credential it was issued for, or all tokens of one of their owners are revoked.
+
+        A credential that does not say when it was issued counts as issued with the token.
+        """
+        chain = claims.chain()
+        ids = [credential.jti for credential in chain if credential.jti]
+        owners = " or ".join(["subject = ? and until >= ?"] * len(chain))
         sql = (
-            "select exists (select 1 from revoked_tokens where id = ?)"
-            " or exists (select 1 from ended_tokens where subject in (?, ?) and until >= ?)"
+            f"select exists (select 1 from revoked_tokens where id in ({', '.join('?' * len(ids))}))"
+            f" or exists (select 1 from ended_tokens where {owners})"
         )
-        return bool(self._database.read(sql, (claims.jti, claims.sub, actor, claims.iat))[0][0])
+        since = [claims.iat if credential.iat is UNSET else credential.iat for credential in chain]
+        owned = itertools.chain.from_iterable(zip((credential.sub for credential in chain), since, strict=True))
+        return bool(self._database.read(sql, (*ids, *owned))[0][0])
 
 
 def _mark(transaction: Transaction) -> None:

@@ -4,13 +4,12 @@ import datetime
 import hashlib
 import secrets
 from collections.abc import Callable, Sequence
-from typing import Annotated
 
 import jwt
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, UnsetType
 
-from registry.domain.roles import Role, Segment, Subject, scope_of
+from registry.domain.roles import Credential, Moment, Role, Segment, Subject, scope_of
 from registry.errors import RegistryError
 from registry.parsing.strict_json import decode
 
@@ -23,8 +22,6 @@ MAX_BYTES = 4096
 _ALGORITHM = "HS256"
 _LEEWAY_SECONDS = 30  # how far the clock of another machine may be ahead
 
-_Moment = Annotated[int, Meta(ge=0, le=2**53)]
-
 
 class TokenInvalid(Exception):
     """The token is malformed, has another issuer, or is not valid any more."""
@@ -34,23 +31,26 @@ class TokenExpired(TokenInvalid):
     """The token was valid, and has expired."""
 
 
-class Actor(msgspec.Struct, frozen=True):
-    """The subject whose credential a token was issued for, if it is not `sub` (RFC 8693, section 4.1)."""
-
-    sub: Subject
-
-
 class Claims(msgspec.Struct, frozen=True):
-    """The claims of a token: its subject, role, the scope it may publish in, and when it was issued and expires."""
+    """The claims of a token.
+
+    Its subject, role, the scope it may publish in, when it was issued, expires and becomes valid, and the credential it
+    was issued for.
+    """
 
     sub: Subject
     scope: Segment
     role: Role
-    iat: _Moment
-    exp: _Moment
+    iat: Moment
+    exp: Moment
+    nbf: Moment | UnsetType = UNSET
     iss: str = ISSUER
     jti: str = ""
-    act: Actor | UnsetType = UNSET
+    act: Credential | UnsetType = UNSET
+
+    def chain(self) -> list[Credential]:
+        """Return this token as a credential, followed by those it was issued for."""
+        return Credential(self.sub, self.jti, self.iat, self.act).chain()
 
 
 class Tokens:
@@ -68,40 +68,43 @@ class Tokens:
         role: Role,
         scope: str | None = None,
         *,
-        after: int = 0,
+        at: int | None = None,
         until: int | None = None,
-        actor: str | None = None,
+        credential: Credential | None = None,
     ) -> tuple[str, Claims]:
         """Return a new token and its claims.
 
-        Its time of issue is later than the second `after`. It expires at `until` at the latest, when the credential it
-        is issued for does. Revoking all tokens of `actor` revokes it too.
+        Its time of issue is the second `at`, if that is not now. It expires at `until` at the latest, when the
+        credential it is issued for does. Revoking `credential`, or one that this was issued for, revokes it too.
         """
-        now = self._now()
-        expires = now + self.lifetime
+        issued = self.now() if at is None else at
+        expires = issued + self.lifetime
         claims = Claims(
             sub=subject,
             scope=scope or scope_of(subject),
             role=role,
-            iat=max(now, after + 1),
+            iat=issued,
             exp=expires if until is None else min(expires, until),
             iss=ISSUER,
             jti=secrets.token_urlsafe(16),
-            act=Actor(actor) if actor and actor != subject else UNSET,
+            act=credential or UNSET,
         )
         return self._signatures.encode(msgspec.json.encode(claims), self._keys[0], _ALGORITHM), claims
 
     def read(self, token: str) -> Claims:
         """Return the claims of a token. Raises TokenExpired, TokenInvalid.
 
-        Expiry is exact by the clock of this server. Only the time of issue may be up to 30 s ahead of it.
+        Expiry is exact by the clock of this server. Only the time of issue and the time from which the token is valid
+        may be up to 30 s ahead of it.
         """
         claims = self._verified(token)
-        now = self._now()
+        now = self.now()
         if claims.exp <= now:
             raise TokenExpired("The token has expired")
         if claims.iat > now + _LEEWAY_SECONDS:
             raise TokenInvalid("The token was issued in the future")
+        if claims.nbf and claims.nbf > now + _LEEWAY_SECONDS:
+            raise TokenInvalid("The token is not valid yet")
         return claims
 
     def seconds_left(self, expires_at: int) -> float:
@@ -119,6 +122,8 @@ class Tokens:
                 continue
         else:
             raise TokenInvalid("The token is not valid")
+        if "crit" in signed["header"]:  # names extensions that must be understood; none is (RFC 7515, section 4.1.11)
+            raise TokenInvalid("The token is not valid")
         try:
             claims = decode(signed["payload"], Claims)
         except RegistryError:
@@ -129,5 +134,6 @@ class Tokens:
             return msgspec.structs.replace(claims, jti=hashlib.sha256(signed["payload"]).hexdigest())
         return claims
 
-    def _now(self) -> int:
+    def now(self) -> int:
+        """Return the time in seconds since 1970."""
         return int(self._clock().timestamp())

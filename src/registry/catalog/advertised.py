@@ -25,6 +25,8 @@ def _built_in(name: str) -> str:
     return (
         "s.folder is not null and not exists (select 1 from installs i join advertised a"
         " on a.source = i.source and a.id = i.listed where i.folder = s.folder)"
+        f" and not exists (select 1 from installs i join skills r on r.id = i.listed"
+        f" where i.folder = s.folder and i.source = '{REGISTRY}')"
     )
 
 
@@ -100,9 +102,16 @@ class AdvertisedSkills:
         return [row[0].encode() for row in self._database.read(sql, (name,))]
 
     def built_in_cards(self, name: str) -> list[bytes]:
-        """Return the encoded cards of a built-in source in order of id."""
-        sql = f"select d.card from skills s join documents d on d.key = s.key where {_built_in(name)} order by s.id"
-        return [row[0].encode() for row in self._database.read(sql)]
+        """Return the encoded cards of a built-in source in order of id. Installed skills have that of their folder."""
+        installed = (
+            "select d.card from installs i join skills f on f.folder = i.folder join documents d on d.key = f.key"
+            " where i.source = ? and i.listed = s.id"
+        )
+        sql = (
+            f"select coalesce(({installed} limit 1), d.card) from skills s join documents d on d.key = s.key"
+            f" where {_built_in(name)} order by s.id"
+        )
+        return [row[0].encode() for row in self._database.read(sql, (name,))]
 
     def listed(self, name: str) -> list[Listed]:
         """Return the skills of a source in order of id, without their texts."""

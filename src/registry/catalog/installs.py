@@ -12,9 +12,24 @@ from registry.db import Database, Transaction
 from registry.domain.findings import Finding, SkillFindings, risk
 from registry.domain.models import Skill
 from registry.domain.origins import GitOrigin, LocalOrigin, Origin, source_type
+from registry.domain.release_proofs import PinnedProof
 
 SHADOWED = "twin:installed"
 """The label of an advertised skill that is installed. Search shows the installed skill instead."""
+
+
+class InstalledRelease(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """The release of a registry that was installed.
+
+    Args:
+        skill_id: The id of the skill in the registry, `scope/name`.
+        sha256: The digest of the zip, `sha256:` and hexadecimal digits.
+        proof: The proof that the registry's log includes the release; None if this service is the registry.
+    """
+
+    skill_id: str
+    sha256: str
+    proof: PinnedProof | None = None
 
 
 class InstallRecord(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
@@ -27,6 +42,8 @@ class InstallRecord(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=Tru
         commit: The installed commit of a repository.
         sha256: The `tree_digest` of the folder at install time.
         pinned: Whether the install named a version. Automatic upgrades do not replace it.
+        version_range: The range of versions that the install named. Automatic upgrades stay in it.
+        release: The installed release, if the files are from a registry.
         notes: Findings about the last update.
         following: The record of the new version while an upgrade runs.
         installed_at: The time of the install, as `YYYY-MM-DDTHH:MM:SS.sssZ`.
@@ -38,6 +55,8 @@ class InstallRecord(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=Tru
     commit: str | None = None
     sha256: str
     pinned: bool = False
+    version_range: str | None = None
+    release: InstalledRelease | None = None
     notes: list[Finding] = msgspec.field(default_factory=list)
     following: "InstallRecord | None" = None
     installed_at: str
@@ -71,6 +90,13 @@ def installed_folder(database: Database | Transaction, source: str, listed: str)
     )
     rows = database.read(sql, (source, listed))
     return str(rows[0][0]) if rows else None
+
+
+def installed_as(database: Database | Transaction, listed: str) -> str | None:
+    """Return the id of the only skill that was installed as `listed`, its id in a source; None otherwise."""
+    sql = "select s.id from installs i join skills s on s.folder = i.folder where i.listed = ?"
+    rows = database.read(sql, (listed,))
+    return str(rows[0][0]) if len(rows) == 1 else None
 
 
 def current_install(transaction: Transaction, folder: str, digest: str | None) -> InstallRecord | None:

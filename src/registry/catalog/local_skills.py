@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
+from registry.catalog.folder_state import is_where_it_was, scan_fingerprint
 from registry.catalog.installs import current_install, delete_install, find_install, with_install
 from registry.catalog.skill_changes import checked_fields, default_body, sent_changes, with_fields
 from registry.catalog.store import Catalog, FolderState, StoredSkill
@@ -16,14 +17,12 @@ from registry.domain.file_names import printable_name
 from registry.domain.findings import SkillFindings
 from registry.domain.models import RESERVED_IDS, NewSkill, Skill, SkillChanges, SourceType, split_labels
 from registry.errors import FieldError, conflict, not_found, skill_not_found, validation_error
-from registry.findings.engine import ENGINE
 from registry.inspection import Inspector
 from registry.parsing.frontmatter import FrontMatterError
 from registry.skill_folder import (
     FileEntry,
     SkillFolder,
     UnreadableSkill,
-    fingerprint,
     list_files,
     open_file,
     project_metadata,
@@ -151,15 +150,25 @@ class LocalSkills:
             raise not_found(f"File of skill '{skill_id}'") from None
 
     def _known_folder(self, skill_id: str) -> Path:
-        rows = self._catalog.database.read("select folder from skills where id = ?", (skill_id,))
+        rows = self._catalog.database.read("select folder, fingerprint from skills where id = ?", (skill_id,))
         if not rows:
             raise skill_not_found(skill_id)
-        return self.root / str(rows[0][0])
+        return self._unmoved(skill_id, *rows[0])
 
     def _folder(self, stored: StoredSkill) -> Path:
         if stored.folder is None:  # a record has just replaced the folder
             raise skill_not_found(stored.skill.id)
-        return self.root / stored.folder
+        return self._unmoved(stored.skill.id, stored.folder, stored.fingerprint)
+
+    def _unmoved(self, skill_id: str, path: str, known: str | None) -> Path:
+        """Return a skill's folder. Raises NOT_FOUND if a link replaced it, or a parent of it, after the last scan.
+
+        Only a scan decides which links are followed.
+        """
+        folder = self.root / path
+        if not is_where_it_was(folder, known):
+            raise not_found(f"Folder of skill '{skill_id}'")
+        return folder
 
     def record_folder(self, transaction: Transaction, folder: Path, scanned: ScannedFolder | None = None) -> None:
         """Update the catalog from a folder. Raises UnreadableSkill, OSError.
@@ -172,6 +181,8 @@ class LocalSkills:
         current = scan_fingerprint(folder)
         if known is not None and known.fingerprint == current:
             return  # a write request has updated the catalog since the scan began
+        if scanned is not None and not is_where_it_was(folder, scanned.fingerprint):
+            raise FileNotFoundError(path)  # a link has replaced the folder since it was listed
         read = read_skill_folder(folder)
         skill_id = known.skill.id if known else self._free_id(transaction, folder, read)
         enabled = known.skill.enabled if known else True
@@ -213,11 +224,6 @@ class LocalSkills:
 def _installed(transaction: Transaction, path: str, skill: Skill) -> Skill:
     install = current_install(transaction, path, skill.digest)
     return skill if install is None else with_install(skill, install)
-
-
-def scan_fingerprint(folder: Path) -> str:
-    """Return a folder's fingerprint with the version of the content rules: if either changes, a scan reads it again."""
-    return f"{ENGINE}-{fingerprint(folder)}"
 
 
 def _check_not_overridden(folder: Path, sent: Mapping[str, Any]) -> None:

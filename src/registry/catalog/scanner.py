@@ -12,7 +12,8 @@ from pathlib import Path
 import msgspec
 import watchfiles
 
-from registry.catalog.local_skills import SKILL_FILE, LocalSkills, ScannedFolder, scan_fingerprint
+from registry.catalog.folder_state import scan_fingerprint
+from registry.catalog.local_skills import SKILL_FILE, LocalSkills, ScannedFolder
 from registry.catalog.store import Catalog
 from registry.db import DatabaseError
 from registry.domain.file_names import is_text, printable_name

@@ -89,6 +89,10 @@ class Catalog:
         sql = "select folder, fingerprint from skills where folder >= ''"
         return dict(self.database.read(sql))
 
+    def has(self, skill_id: str) -> bool:
+        """Return whether a skill with this id exists."""
+        return bool(self.database.read("select 1 from skills where id = ?", (skill_id,)))
+
     def is_folder(self, skill_id: str) -> bool:
         """Return whether a skill has a folder in the skills directory. Raises SKILL_NOT_FOUND."""
         rows = self.database.read("select folder is not null from skills where id = ?", (skill_id,))

@@ -198,9 +198,9 @@ def token(subject: str, role: str, lifetime: int | None, as_json: bool, **flags:
     """Sign a token with the secret of this registry."""
     with local_database(flags) as (settings, database):
         subject = convert(subject, Username, field="--user")
-        after = Revocations(database, now).revoked_until(subject)
+        at = Revocations(database, now).earliest_issue(subject)
         tokens = Tokens(signing_keys(settings), lifetime or settings.auth.token_lifetime, now)
-        signed, claims = tokens.issue(subject, cast(Role, role), after=after)
+        signed, claims = tokens.issue(subject, cast(Role, role), at=at)
     if as_json:
         answer = {"token": signed, "role": role, "expires_at": timestamp_of(claims.exp)}
         console.show(answer, console.facts_table, as_json=True)

@@ -15,7 +15,11 @@ Data = dict[str, Any]
 
 
 class CommandFailed(Exception):
-    """A command failed; the message is one line that says what to do."""
+    """A command failed; the message is one line that says what to do. `code` is the error code of the API, if any."""
+
+    def __init__(self, message: str, code: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class CommandBackend(Protocol):

@@ -103,7 +103,8 @@ class RegistryClient:
         if response.is_success:
             return response.content
         needs_login = response.status_code == HTTPStatus.UNAUTHORIZED and path.startswith(API)
-        raise CommandFailed(_message(response) + (login_hint(self.base) if needs_login else ""))
+        message, code = _error(response)
+        raise CommandFailed(message + (login_hint(self.base) if needs_login else ""), code)
 
     def _follow(self, response: httpx.Response) -> httpx.Response:
         for _ in range(_MAX_REDIRECTS):
@@ -123,8 +124,8 @@ def connect(settings: Settings, url: str) -> RegistryClient:
     return RegistryClient(url, find_credential(settings, url))
 
 
-def check_url(url: str) -> httpx.URL:
-    """Return the URL of a server. Raises CommandFailed for anything but an http or https URL."""
+def check_url(url: str, option: str = "--server") -> httpx.URL:
+    """Return the URL of a server, which `option` names. Raises CommandFailed for anything but an http or https URL."""
     try:
         urlsplit(url).port  # noqa: B018 - raises ValueError if it is out of range
         parsed = httpx.URL(url)
@@ -132,9 +133,9 @@ def check_url(url: str) -> httpx.URL:
     except (ValueError, httpx.InvalidURL):
         is_valid = False
     if not is_valid:
-        raise CommandFailed(f"--server {redact_text(url)}: not an http(s) URL, such as http://localhost:8080")
+        raise CommandFailed(f"{option} {redact_text(url)}: not an http(s) URL, such as http://localhost:8080")
     if parsed.userinfo:
-        raise CommandFailed("--server: the URL must not hold a user name or password; use 'skill-registry login'")
+        raise CommandFailed(f"{option}: the URL must not hold a user name or password; use 'skill-registry login'")
     return parsed
 
 
@@ -160,10 +161,11 @@ def _credential_header(credential: str | None) -> Mapping[str, str]:
     return credential_header(credential)
 
 
-def _message(response: httpx.Response) -> str:
+def _error(response: httpx.Response) -> tuple[str, str | None]:
+    """Return the message and the code of an error, None for a code that is not one of the API."""
     try:
         error = msgspec.json.decode(response.content)["error"]
         details = [f"{detail['field']}: {detail['message']}" for detail in error.get("details") or []]
-        return "; ".join(details) or str(error["message"])
+        return "; ".join(details) or str(error["message"]), error.get("code")
     except (msgspec.DecodeError, KeyError, TypeError, AttributeError):
-        return f"the server answered {response.status_code} {response.reason_phrase}"
+        return f"the server answered {response.status_code} {response.reason_phrase}", None

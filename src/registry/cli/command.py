@@ -1,7 +1,7 @@
 """What the commands share: options for settings, access to a catalog, and one-line failures."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, cast
@@ -98,6 +98,7 @@ def with_backend(
     needs_indexes: bool = True,
     creates: bool = False,
     reads: bool = False,
+    named: Sequence[str] = (),
 ) -> Any:
     """Call a function with the catalog that the flags select, and return its result.
 
@@ -108,12 +109,14 @@ def with_backend(
         needs_indexes: Whether the search indexes of the data directory must be current.
         creates: Whether to create a catalog if there is none. The skills directory is then read first.
         reads: Whether the command only reads, so that a default server may answer instead of the data directory.
+        named: The URLs of registries that the user has named, which may have private addresses.
     """
     settings = load(flags)
     try:
         if reads and not server:
             server = choose_catalog(settings, names_data_dir=_names_data_dir(flags))
-        with _open_backend(settings, server, needs_indexes=needs_indexes and not creates, creates=creates) as backend:
+        needs_indexes = needs_indexes and not creates
+        with _open_backend(settings, server, named, needs_indexes=needs_indexes, creates=creates) as backend:
             return call(backend)
     except (CommandFailed, OSError) as error:
         stop(str(error))
@@ -130,7 +133,7 @@ def _names_data_dir(flags: Mapping[str, Any]) -> bool:
 
 @contextmanager
 def _open_backend(
-    settings: Settings, server: str | None, *, needs_indexes: bool, creates: bool
+    settings: Settings, server: str | None, named: Sequence[str], *, needs_indexes: bool, creates: bool
 ) -> Iterator[CommandBackend]:
     """Yield the server at `server`, else the one that runs on the data directory, else the directory itself."""
     if not server:
@@ -145,7 +148,7 @@ def _open_backend(
         else:
             from registry.cli.local_backend import open_local  # noqa: PLC0415 - loads the search engine
 
-            with open_local(settings, lock, needs_indexes=needs_indexes, creates=creates) as local:
+            with open_local(settings, lock, named, needs_indexes=needs_indexes, creates=creates) as local:
                 yield local
             return
     with connect(settings, server) as client:

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 import msgspec
@@ -13,8 +13,11 @@ from rich.table import Table
 
 from registry.cli import command, console
 from registry.cli.backend import CommandBackend, CommandFailed
+from registry.cli.client import check_url
+from registry.cli.credentials import default_server, login_servers
+from registry.config.settings import Settings
 from registry.domain.addresses import redact_text
-from registry.domain.origins import LocalOrigin, parse_origin
+from registry.domain.origins import LocalOrigin, Origin, RegistryOrigin, SourceOrigin, parse_origin
 from registry.errors import RegistryError
 from registry.install.schemas import SkillRequest, UpgradeBody
 from registry.project.lock_file import LOCK_FILE, LockedSkill, LockFileError, read_lock
@@ -32,12 +35,16 @@ def _options(function: _Command) -> _Command:
 
 @click.command()
 @click.argument("origins", metavar="ORIGIN...", nargs=-1)
+@click.option(
+    "--from", "registry", metavar="URL", help="The registry that has the skills. Default: sources, then your registry."
+)
 @click.option("--from-lock", is_flag=True, help="Install the exact skills that skills.lock names.")
 @click.option("--editable", is_flag=True, help="Link to a folder of this machine instead of copying it.")
 @click.option("--no-save", is_flag=True, help="Do not change the project's manifest.")
 @_options
 def install(
     origins: tuple[str, ...],
+    registry: str | None,
     from_lock: bool,
     editable: bool,
     no_save: bool,
@@ -45,23 +52,28 @@ def install(
     server: str | None,
     **flags: Any,
 ) -> None:
-    """Install skills. Each ORIGIN is the id of a skill in a source, a URL, or a folder.
+    """Install skills. Each ORIGIN is the id of a skill in a source or a registry, a URL, or a folder.
 
     \b
-    skill-registry install acme/pdf-forms              from the source acme
-    skill-registry install pdf-forms@1.2.0             from the only source that has it
+    skill-registry install acme/pdf-forms              the highest active version
+    skill-registry install acme/pdf-forms@1.2.0        exactly this version
+    skill-registry install 'acme/pdf-forms@^1.2'       the highest version from 1.2.0 and below 2.0.0
+    skill-registry install acme/pdf-forms --from https://registry.example.org
     skill-registry install https://example.org/a/tree/main/skills/pdf
     skill-registry install https://example.org/pdf.zip
     skill-registry install ../pdf-forms
+
+    A skill that no source lists comes from your registry: the one that SKILL_REGISTRY_SERVER names, or of your login.
     """
     if bool(origins) == from_lock:
         command.stop("give at least one ORIGIN, or --from-lock", command.WRONG_USAGE)
     settings = command.load(dict(flags))
+    registries = _registries(settings, registry)
     if from_lock:
         steps = _locked_steps(settings.project.file.with_name(LOCK_FILE), settings.skills_dir)
     else:
-        steps = [_step(origin, editable=editable, save=not no_save) for origin in origins]
-    _run(steps, flags, server, "Installing", as_json=as_json)
+        steps = [_step(origin, registries, editable=editable, save=not no_save) for origin in origins]
+    _run(steps, flags, server, "Installing", registries.named, as_json=as_json)
 
 
 @click.command()
@@ -77,7 +89,7 @@ def uninstall(skill_ids: tuple[str, ...], as_json: bool, server: str | None, **f
 
         return skill_id, remove
 
-    _run([step(skill_id) for skill_id in skill_ids], flags, server, "Removing", as_json=as_json)
+    _run([step(skill_id) for skill_id in skill_ids], flags, server, "Removing", (), as_json=as_json)
 
 
 @click.command()
@@ -93,18 +105,54 @@ def upgrade(
         body = msgspec.convert({"skill_id": skill_id, "check": check, "version": version}, UpgradeBody)
     except msgspec.ValidationError as error:
         command.stop(f"the upgrade is not valid: {error}", command.WRONG_USAGE)
+    named = _registries(command.load(dict(flags)), None).named
     with console.progress_bar("Upgrading", hidden=as_json) as progress:
-        answer = command.with_backend(flags, server, lambda backend: backend.upgrade(body, progress), creates=True)
+        answer = command.with_backend(
+            flags, server, lambda backend: backend.upgrade(body, progress), creates=True, named=named
+        )
     console.show(answer, _tables, as_json=as_json)
     if any(row["outcome"] == _FAILED for row in answer["results"]):
         sys.exit(command.FAILED)
+
+
+class _Registries(NamedTuple):
+    """The registries of the user.
+
+    Args:
+        given: The URL in --from.
+        default: The URL of the registry that is asked for what no source lists.
+        named: The URLs of all registries that the user has named, or has logged in to.
+    """
+
+    given: str | None
+    default: str | None
+    named: Sequence[str]
+
+
+def _registries(settings: Settings, given: str | None) -> _Registries:
+    try:
+        given = str(check_url(given, "--from")).rstrip("/") if given else None
+        default = default_server(settings)
+        default = default.rstrip("/") if default else None
+        named = [url for url in (given, default, *login_servers()) if url]
+    except CommandFailed as error:
+        command.stop(str(error), command.WRONG_USAGE)
+    return _Registries(given, default, named)
 
 
 _Step = tuple[str, Callable[[CommandBackend], dict[str, Any]]]
 """The name of a skill, and the function that changes it and returns fields of its row."""
 
 
-def _run(steps: Sequence[_Step], flags: dict[str, Any], server: str | None, title: str, *, as_json: bool) -> None:
+def _run(
+    steps: Sequence[_Step],
+    flags: dict[str, Any],
+    server: str | None,
+    title: str,
+    named: Sequence[str],
+    *,
+    as_json: bool,
+) -> None:
     """Run every step, even if others fail, and show a row for each. Exit with 1 if one failed."""
 
     def run(backend: CommandBackend) -> list[dict[str, Any]]:
@@ -120,7 +168,7 @@ def _run(steps: Sequence[_Step], flags: dict[str, Any], server: str | None, titl
                 rows.append(row)
         return rows
 
-    rows = command.with_backend(flags, server, run, creates=True)
+    rows = command.with_backend(flags, server, run, creates=True, named=named)
     console.show({"results": rows}, _tables, as_json=as_json)
     if any(row["outcome"] == _FAILED for row in rows):
         sys.exit(command.FAILED)
@@ -134,22 +182,49 @@ def _tables(answer: console.Data) -> Iterator[Table | str]:
             yield f"[yellow]{escape(console.printable(row['id']))}:[/] {escape(console.printable(row['reason']))}"
 
 
-def _step(text: str, *, editable: bool, save: bool) -> _Step:
+def _step(text: str, registries: _Registries, *, editable: bool, save: bool) -> _Step:
     try:
         origin = parse_origin(text)
     except RegistryError as error:
-        command.stop(f"{text}: {error.message}", command.WRONG_USAGE)
+        command.stop(f"{redact_text(text)}: {error.message}", command.WRONG_USAGE)
     if isinstance(origin, LocalOrigin):
         path = str(Path(origin.path).expanduser().absolute())  # the server has another working directory
         origin = msgspec.structs.replace(origin, path=path, editable=editable)
     elif editable:
         command.stop(f"{text}: --editable needs a folder", command.WRONG_USAGE)
-    return text, _installing(SkillRequest(origin=origin, save=save))
+    if registries.given is None:
+        return text, _installing(SkillRequest(origin=origin, save=save), _fallback(origin, registries.default))
+    if not isinstance(origin, SourceOrigin):
+        command.stop(f"{text}: --from needs the id of a skill, such as acme/pdf-forms", command.WRONG_USAGE)
+    return text, _installing(SkillRequest(origin=_in_registry(origin, registries.given), save=save))
 
 
-def _installing(body: SkillRequest) -> Callable[[CommandBackend], dict[str, Any]]:
+def _fallback(origin: Origin, default: str | None) -> RegistryOrigin | None:
+    """Return the origin in the default registry, for a skill that no source lists."""
+    is_scoped = isinstance(origin, SourceOrigin) and "/" in origin.skill
+    return _in_registry(origin, default) if isinstance(origin, SourceOrigin) and is_scoped and default else None
+
+
+def _in_registry(origin: SourceOrigin, url: str) -> RegistryOrigin:
+    return RegistryOrigin(url=url, skill=origin.skill, version=origin.version)
+
+
+def _installing(
+    body: SkillRequest, fallback: RegistryOrigin | None = None
+) -> Callable[[CommandBackend], dict[str, Any]]:
+    """Return the step that installs a skill, from `fallback` if no source lists it."""
+
+    def install(backend: CommandBackend) -> dict[str, Any]:
+        try:
+            return backend.install(body)
+        except CommandFailed as error:
+            if fallback is None or error.code != "SKILL_NOT_FOUND":
+                raise
+        console.note(f"no source lists {fallback.skill}: asking your registry, {fallback.url}")
+        return backend.install(msgspec.structs.replace(body, origin=fallback))
+
     def act(backend: CommandBackend) -> dict[str, Any]:
-        skill = backend.install(body)
+        skill = install(backend)
         reason = "; ".join(skill["warnings"]) or None
         return {"id": skill["id"], "outcome": "installed", "reason": reason, "resolved_version": skill["version"]}
 
@@ -169,10 +244,19 @@ def _locked_step(entry: LockedSkill, skills_dir: Path) -> _Step:
             return _installed(entry, skills_dir / entry.path)
         if entry.origin == LocalOrigin(path=entry.path) or entry.path != entry.id:
             raise CommandFailed(f"the lock names no origin for it: copy its folder {entry.path} by hand")
-        body = SkillRequest(origin=entry.origin, commit=entry.commit, sha256=entry.sha256, save=False)
-        return _installing(body)(backend)
+        return _installing(_locked_request(entry))(backend)
 
     return entry.id, act
+
+
+def _locked_request(entry: LockedSkill) -> SkillRequest:
+    """Return the request for exactly what the lock names."""
+    origin = entry.origin
+    if isinstance(origin, RegistryOrigin | SourceOrigin):
+        origin = msgspec.structs.replace(origin, version=entry.version)
+    return SkillRequest(
+        origin=origin, commit=entry.commit, sha256=entry.sha256, package=entry.package, log=entry.log, save=False
+    )
 
 
 def _installed(entry: LockedSkill, folder: Path) -> dict[str, Any]:

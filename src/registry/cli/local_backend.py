@@ -1,7 +1,8 @@
 """A catalog in a data directory that this process opens. This module loads the search engine."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -9,12 +10,14 @@ import msgspec
 from embeddings import EmbeddingUnavailable
 from registry.catalog.store import Catalog
 from registry.cli.backend import CommandFailed, Data, Progress
+from registry.cli.credentials import find_credential
 from registry.config.settings import Settings
 from registry.database import open_database
 from registry.db import DatabaseUnusable
 from registry.domain.models import now
 from registry.domain.source_entry import NewSource
 from registry.errors import RegistryError
+from registry.install.registries import NO_ACCESS, RegistryAccess
 from registry.install.schemas import SkillRequest, UpgradeBody
 from registry.project.overview import generate_mdc
 from registry.runtime.data_dir import DataDirInUse, DataDirLock
@@ -49,7 +52,7 @@ class LocalBackend:
 
     def status(self) -> Data:
         """Return the state of the catalog and its indexes."""
-        answer: Data = self._result(lambda: service_status(self.services))
+        answer: Data = self._result(lambda: service_status(self.services, "admin"))
         return answer
 
     def sources(self) -> list[Data]:
@@ -115,17 +118,20 @@ class LocalBackend:
         try:
             return msgspec.json.decode(msgspec.json.encode(call()))
         except RegistryError as error:
-            raise CommandFailed(error.message) from None
+            raise CommandFailed(error.message, error.code) from None
 
 
 @contextmanager
-def open_local(settings: Settings, lock: DataDirLock, *, needs_indexes: bool, creates: bool) -> Iterator[LocalBackend]:
+def open_local(
+    settings: Settings, lock: DataDirLock, named: Sequence[str], *, needs_indexes: bool, creates: bool
+) -> Iterator[LocalBackend]:
     """Yield the catalog of a locked data directory, and release the lock at the end. Raises CommandFailed.
 
     With `needs_indexes` the search indexes are updated first. With `creates` the catalog is created if there is none,
-    and the skills directory is scanned.
+    and the skills directory is scanned. `named` are the URLs of registries that the user has named; they may have
+    private addresses.
     """
-    with open_services(settings, lock) as services:
+    with open_services(settings, lock, RegistryAccess(named, partial(find_credential, settings))) as services:
         if creates:
             remove_leftovers(settings.skills_dir)
             remove_fetched(settings.data_dir)
@@ -160,13 +166,13 @@ def open_catalog(settings: Settings) -> Iterator[Catalog]:
 
 
 @contextmanager
-def open_services(settings: Settings, lock: DataDirLock) -> Iterator[Services]:
+def open_services(settings: Settings, lock: DataDirLock, access: RegistryAccess = NO_ACCESS) -> Iterator[Services]:
     """Yield the services of a locked data directory, then close them and release the lock.
 
     Raises CommandFailed if the database or the embedding model cannot be used, here or in the block.
     """
     try:
-        services = Services(settings)
+        services = Services(settings, access=access)
         try:
             yield services
         finally:

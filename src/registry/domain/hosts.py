@@ -26,3 +26,11 @@ def is_loopback_host(host: str) -> bool:
         return name == "localhost" or ipaddress.ip_address(name).is_loopback
     except ValueError:
         return False
+
+
+def is_loopback_address(address: str) -> bool:
+    """Return whether a text is an IP address of loopback."""
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False

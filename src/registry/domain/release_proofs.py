@@ -3,9 +3,14 @@
 `transparency.release_proof` checks it. These types are here because commands read them, and cryptography starts slowly.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
+from msgspec import Meta
+
+Note = Annotated[str, Meta(max_length=10_000, extra={"rule": "must be at most 10,000 characters", "multiline": True})]
+ProofStep = Annotated[str, Meta(max_length=100, extra={"rule": "each must be a hash in base64"})]
+ProofKey = Annotated[str, Meta(max_length=1000, extra={"rule": "must be a verifier key, name+hash+base64"})]
 
 
 class ReleaseProof(msgspec.Struct, kw_only=True, frozen=True):
@@ -18,16 +23,16 @@ class ReleaseProof(msgspec.Struct, kw_only=True, frozen=True):
         proof: The inclusion proof in base64 (RFC 9162, section 2.1.3).
     """
 
-    checkpoint: str
-    number: int
-    entry: str
-    proof: list[str]
+    checkpoint: Note
+    number: Annotated[int, Meta(ge=0, le=2**53, extra={"rule": "must be a number from 0 on"})]
+    entry: Note
+    proof: Annotated[list[ProofStep], Meta(max_length=64, extra={"rule": "must be at most 64"})]
 
 
 class PinnedProof(ReleaseProof, kw_only=True, frozen=True):
     """A proof together with the key that it was verified with, as `name+hash+base64`."""
 
-    key: str
+    key: ProofKey
 
 
 class LoggedRelease(NamedTuple):

@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 Role = Literal["user", "manager", "admin"]
 
@@ -46,11 +46,32 @@ Subject = Annotated[
 """The subject of a token. Other issuers that share the secret may use more segments than this service."""
 
 
+Moment = Annotated[int, Meta(ge=0, le=2**53)]
+"""A time in seconds since 1970."""
+
+
+class Credential(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A credential that a token was issued for, as its claim `act` says it (RFC 8693, section 4.1).
+
+    Its owner, its id if it is a token, the second since 1970 from which it is valid, and the credential that it was
+    itself issued for.
+    """
+
+    sub: Subject
+    jti: str = ""
+    iat: Moment | UnsetType = UNSET
+    act: "Credential | UnsetType" = UNSET
+
+    def chain(self) -> "list[Credential]":
+        """Return this credential, the one it was issued for, and so on."""
+        return [self, *(self.act.chain() if self.act else ())]
+
+
 class Principal(msgspec.Struct, frozen=True):
     """The caller of a request.
 
-    `user` is None for API keys, which have no user. `scope` is None for a caller without a scope. `origin` is the owner
-    of the credential that the token was issued for, if that is another name.
+    `user` is None for API keys, which have no user. `scope` is None for a caller without a scope. `credential` is None
+    for a caller without one.
     """
 
     name: str
@@ -59,7 +80,7 @@ class Principal(msgspec.Struct, frozen=True):
     user: str | None = None
     token_id: str | None = None
     expires_at: int | None = None
-    origin: str | None = None
+    credential: Credential | None = None
 
 
 def includes(held: str, needed: str) -> bool:

@@ -1,1 +1,1 @@
-"""The HTTP interface: the application, its middleware and its routes."""
+"""The HTTP interface: its middleware and its routes."""

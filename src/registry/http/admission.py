@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from registry.auth.locality import Connection
 from registry.auth.rate_limits import Rate
 from registry.db import DatabaseError
 from registry.domain.roles import Principal, includes
@@ -53,3 +54,9 @@ def principal_of(scope: Any) -> Principal:
 def client_address(scope: Any) -> str:
     """Return the address a request comes from, `-` where there is none."""
     return str(scope["client"][0]) if scope.get("client") else "-"
+
+
+def connection_of(scope: Any) -> Connection:
+    """Return the connection that a request came on."""
+    client, server = ((str(end[0]), int(end[1])) if end else None for end in (scope.get("client"), scope.get("server")))
+    return Connection(client, server, scope["http_version"])

@@ -33,6 +33,8 @@ CLIENT_GONE = 499
 """Logged when the caller closed the connection. The number is nginx's convention."""
 
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_READ_ONLY = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+_READING = frozenset({"GET", "HEAD"})
 
 
 class Pagination(msgspec.Struct):
@@ -114,6 +116,9 @@ def as_registry_error(exception: Exception, method: str) -> RegistryError | None
         return errors.service_unavailable("The catalog cannot be written or read just now")
     if isinstance(exception, DatabaseFull) or (isinstance(exception, OSError) and exception.errno in _DISK_FULL):
         return errors.insufficient_storage()
+    if isinstance(exception, OSError) and exception.errno in _READ_ONLY and method not in _READING:
+        _log.warning("a change is refused: %s", exception)
+        return errors.forbidden("The server may not write this: the folder or file is read-only for it")
     return None
 
 

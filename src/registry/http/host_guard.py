@@ -7,12 +7,13 @@ requests for another host are refused, and so are state-changing requests from a
 
 import ipaddress
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
+from registry.auth.locality import is_forwarded
 from registry.domain.hosts import bare, host_of
 from registry.errors import RegistryError, forbidden
 from registry.http.envelope import error_answer, send_answer
@@ -46,6 +47,7 @@ class HostGuard:
         allowed_hosts: Names and addresses, without port, that are allowed besides the loopback ones.
         allowed_origins: Origins whose pages may send any request. `*` lets pages of any origin read.
         any_host: Whether any name is allowed, because every request needs a credential.
+        on_proxied: Called for each request that a proxy has forwarded.
     """
 
     def __init__(
@@ -56,9 +58,11 @@ class HostGuard:
         allowed_origins: Sequence[str] = (),
         *,
         any_host: bool = False,
+        on_proxied: Callable[[str], None] | None = None,
     ) -> None:
         self._app = app
         self._any_host = any_host
+        self._on_proxied = on_proxied
         self._any_address = bind in _ANY_ADDRESS
         self._hosts = {bare(host) for host in (*allowed_hosts, bind, *_LOOPBACK)} - _ANY_ADDRESS
         self._origins = frozenset(origin.lower() for origin in allowed_origins)
@@ -68,6 +72,8 @@ class HostGuard:
         if scope["type"] != ScopeType.HTTP or scope["path"] in PROBES:
             await self._app(scope, receive, send)
             return
+        if self._on_proxied is not None and is_forwarded(scope["headers"]):
+            self._on_proxied("a proxy has forwarded the request")
         caller = _caller(scope["headers"])
         if (refusal := self._refusal(scope["method"], caller)) is not None:
             await send_answer(send, error_answer(refusal))

@@ -16,19 +16,34 @@ from search.lru_cache import LruCache
 
 PATH = f"{API}/search"
 
-_CAPACITY = 2048
+_CACHE_BYTES = 32 * 1024 * 1024
+_ENTRY_BYTES = 4096
+"""What an entry takes besides the bytes of its request and its response: the objects around them."""
+
 LARGEST_BODY = 8192
 """Bytes of a request. Longer ones are rarely sent twice, and their search takes longer than what a hit saves."""
 
 _LARGEST_ANSWER = 65_536
 _VARIES = (b"accept-encoding", b"content-encoding", b"content-type", b"transfer-encoding", b"origin")
 
-_Key = tuple[object, ...]
+_Headers = tuple[tuple[bytes, bytes], ...]
+_Key = tuple[str, bytes, bytes, _Headers]
+"""The method, query string, body and relevant headers of a request."""
 
 
 class _Kept(NamedTuple):
     number: int
     messages: Sequence[Any]
+
+
+def _kept_bytes(key: _Key, kept: _Kept) -> int:
+    _, query, body, headers = key
+    sent = len(query) + len(body) + sum(len(name) + len(value) for name, value in headers)
+    return _ENTRY_BYTES + sent + _body_bytes(kept.messages)
+
+
+def _body_bytes(messages: Sequence[Any]) -> int:
+    return sum(len(message["body"]) for message in messages if "body" in message)
 
 
 def keep(scope: Any, number: int) -> None:
@@ -47,7 +62,7 @@ class ResponseCache:
         self._app = app
         self._number = number
         self._admits = admits
-        self._answers: LruCache[_Key, _Kept] = LruCache(_CAPACITY)
+        self._answers: LruCache[_Key, _Kept] = LruCache(_CACHE_BYTES, _kept_bytes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer from the cache, or pass the request to the application."""
@@ -80,7 +95,7 @@ class ResponseCache:
 
         await self._app(scope, receive, send_and_note)
         number = request_state(scope).valid_at
-        if number is not None and sum(len(one["body"]) for one in messages if "body" in one) <= _LARGEST_ANSWER:
+        if number is not None and _body_bytes(messages) <= _LARGEST_ANSWER:
             self._answers.put(key, _Kept(number, tuple(messages)))
 
 

@@ -5,17 +5,20 @@ import threading
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
-from registry.catalog.installs import InstallRecord, installed_folder, put_install
+from registry.catalog.installs import InstalledRelease, InstallRecord, put_install
 from registry.catalog.local_skills import SKILL_FILE
 from registry.db import Transaction
 from registry.domain.models import RESERVED_IDS, Skill, timestamp
-from registry.domain.origins import GitOrigin, GitRef, LocalOrigin, Origin, SourceOrigin
-from registry.errors import FieldError, conflict, forbidden, skill_not_found, validation_error
+from registry.domain.origins import GitOrigin, GitRef, LocalOrigin, Origin, RegistryOrigin, SourceOrigin
+from registry.domain.release_proofs import PinnedProof
+from registry.domain.version_requirement import admits, is_exact
+from registry.errors import FieldError, conflict, skill_not_found, validation_error
+from registry.install.locating import Locator, PackageLocation, refusing_unreachable
 from registry.install.parts import InstallParts
+from registry.install.registries import ChosenRelease
 from registry.install.staged_packages import Staged
 from registry.packages.package import Package
 from registry.skill_folder import placing_skill_folder
@@ -28,22 +31,17 @@ class InstallOrder(msgspec.Struct, kw_only=True, frozen=True):
         origin: The origin of the skill, of any kind.
         commit: The commit of a repository, instead of the current one of its branch.
         sha256: The required `tree_digest` of the files, in hexadecimal.
+        package: The required SHA-256 of the zip of a registry, in hexadecimal.
+        log: An earlier proof from the log of the registry, which the log must extend.
         save: Whether to add the skill to the project's manifest.
     """
 
     origin: Origin
     commit: str | None = None
     sha256: str | None = None
+    package: str | None = None
+    log: PinnedProof | None = None
     save: bool = True
-
-
-class PackageLocation(NamedTuple):
-    """The location of a package. `source` lists it as `listed`, if it is from a source; `version` may be required."""
-
-    origin: Origin
-    source: str | None = None
-    listed: str | None = None
-    version: str | None = None
 
 
 class Installer:
@@ -53,6 +51,7 @@ class Installer:
         self._parts = parts
         self._packages = parts.packages
         self._offers = parts.offers
+        self._locator = Locator(parts)
         self._local = parts.local
         self._catalog = parts.catalog
         self._project = parts.project
@@ -66,40 +65,22 @@ class Installer:
         ambiguous; FORBIDDEN for folders that may not be read.
         """
         self._project.check()
-        located = self._locate(order.origin)
-        fetched_from = pinned(self._offers.with_credentials(located.origin), order.commit)
+        located = self._locator.locate(order.origin)
+        wanted = located.chosen or pinned(self._offers.with_credentials(located.origin), order.commit)
         on_refused = partial(self._parts.notify_refused, located.listed)
-        with self._packages.staged(fetched_from, on_refused=on_refused) as staged:
+        with self._packages.staged(wanted, on_refused=on_refused) as staged:
             _check_package(staged.package, located, order)
-            skill_id = self._place(staged, located)
-        saved = order.origin if order.save else None
-        if isinstance(saved, SourceOrigin):  # name the source, since another one may list the skill later
-            saved = SourceOrigin(source=located.source, skill=str(located.listed), version=located.version)
-        problems = self._project.record_install(skill_id, saved)
+            proof = _proof(staged.package, located.chosen, order)
+            skill_id = self._place(staged, located, proof)
+        problems = self._project.record_install(skill_id, _saved(order, located))
         skill = self._catalog.get(skill_id)
         return msgspec.structs.replace(skill, warnings=[*skill.warnings, *problems])
 
-    def _locate(self, origin: Origin) -> PackageLocation:
-        if isinstance(origin, LocalOrigin) and origin.editable and not self._packages.any_folder:
-            raise forbidden("A folder can be used in place only if the local profile listens on loopback")
-        if isinstance(origin, LocalOrigin):
-            self._refuse_own(self._packages.local_path(origin))
-            return PackageLocation(origin)
-        if not isinstance(origin, SourceOrigin):
-            return PackageLocation(origin)
-        offer = self._offers.find(origin.skill, origin.source)
-        folder = installed_folder(self._catalog.database, offer.source, offer.listed.id)
-        if folder is not None:
-            raise conflict(f"'{offer.skill_id}' is already installed as '{folder}'")
-        if offer.listed.origin is None:
-            raise conflict(f"Source '{offer.source}' lists '{offer.listed.id}' without an origin to install it from")
-        return PackageLocation(offer.listed.origin, offer.source, offer.listed.id, origin.version)
-
-    def _place(self, staged: Staged, located: PackageLocation) -> str:
+    def _place(self, staged: Staged, located: PackageLocation, proof: PinnedProof | None) -> str:
         """Move a staged package into place and record it; return its id."""
         package = staged.package
         folder = self._local.root / package.name
-        install = self._install(staged, located)
+        install = self._install(staged, located, proof)
         staged_folder = self._linked(package.folder, located.origin) if install.editable else package.folder
         with self._placing:
             with self._catalog.database.write() as transaction:
@@ -113,14 +94,18 @@ class Installer:
                 self._parts.notify_accepted(transaction, folder.name, package)
         return folder.name
 
-    def _install(self, staged: Staged, located: PackageLocation) -> InstallRecord:
+    def _install(self, staged: Staged, located: PackageLocation, proof: PinnedProof | None) -> InstallRecord:
+        requirement = located.requirement
+        is_pinned = requirement is not None and is_exact(requirement)
         return InstallRecord(
             origin=located.origin,
             source=located.source,
             listed=located.listed,
             commit=staged.commit,
             sha256=staged.package.digest,
-            pinned=located.version is not None,
+            pinned=is_pinned,
+            version_range=None if is_pinned else requirement,
+            release=installed_release(located.chosen, proof),
             installed_at=timestamp(self._parts.clock()),
         )
 
@@ -132,11 +117,6 @@ class Installer:
         link = staged.with_name("link")
         link.symlink_to(target, target_is_directory=True)
         return link
-
-    def _refuse_own(self, path: Path) -> None:
-        root = self._local.root
-        if path.is_relative_to(root) or root.is_relative_to(path):
-            raise validation_error(FieldError("origin.path", "must not contain, or be in, the skills directory"))
 
     def _refuse_taken(self, transaction: Transaction, folder: Path) -> None:
         if self._catalog.find(transaction, folder.name):
@@ -154,11 +134,42 @@ def pinned(origin: Origin, commit: str | None) -> Origin:
     return msgspec.structs.replace(origin, ref=GitRef(commit=commit))
 
 
+def installed_release(chosen: ChosenRelease | None, proof: PinnedProof | None) -> InstalledRelease | None:
+    """Return the record of an installed release."""
+    if chosen is None:
+        return None
+    return InstalledRelease(skill_id=chosen.release.skill_id, sha256=chosen.release.checksum, proof=proof)
+
+
+def _proof(package: Package, chosen: ChosenRelease | None, order: InstallOrder) -> PinnedProof | None:
+    if chosen is None:
+        return None
+    with refusing_unreachable():
+        return chosen.registry.proof(chosen.release, package, order.log)
+
+
+def _saved(order: InstallOrder, located: PackageLocation) -> Origin | None:
+    """Return the origin for the manifest, with the version that the order requires. None: do not save it."""
+    if not order.save:
+        return None
+    if located.source is not None and not isinstance(order.origin, RegistryOrigin):
+        # Name the source, since another one may list the skill later.
+        return SourceOrigin(source=located.source, skill=str(located.listed), version=located.requirement)
+    if isinstance(located.origin, RegistryOrigin):
+        return msgspec.structs.replace(located.origin, version=located.requirement)
+    return order.origin
+
+
 def _check_package(package: Package, located: PackageLocation, order: InstallOrder) -> None:
     if package.name in RESERVED_IDS:
         raise validation_error(FieldError("package.SKILL.md", f"name: '{package.name}' is reserved"))
-    if located.version not in (None, package.version):
-        raise skill_not_found(f"{located.source}/{located.listed}", located.version)
+    if not admits(located.requirement, package.version):
+        raise skill_not_found(f"{located.source}/{located.listed}", located.requirement)
+    zipped = located.chosen.release.checksum.removeprefix("sha256:") if located.chosen else None
+    if order.package is not None and order.package != zipped:
+        raise validation_error(
+            FieldError("package", f"the registry has a package with {zipped}: it differs from the one that was locked")
+        )
     if order.sha256 is not None and package.digest != f"sha256:{order.sha256}":
         actual = package.digest.removeprefix("sha256:")
         raise validation_error(

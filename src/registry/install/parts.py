@@ -9,6 +9,7 @@ from registry.catalog.local_skills import LocalSkills
 from registry.catalog.store import Catalog, Clock
 from registry.db import Transaction
 from registry.events.webhooks import Checked
+from registry.install.registries import Registries
 from registry.install.staged_packages import StagedPackages
 from registry.packages.package import Package
 from registry.packages.refusal import PackageRefused
@@ -22,6 +23,7 @@ class InstallParts(msgspec.Struct, kw_only=True, frozen=True):
     Args:
         packages: Fetches and reads packages.
         offers: Finds the skills that sources list.
+        registries: Finds the releases of registries.
         local: The skills directory.
         catalog: The catalog of skills.
         project: The project's manifest and lock.
@@ -31,6 +33,7 @@ class InstallParts(msgspec.Struct, kw_only=True, frozen=True):
 
     packages: StagedPackages
     offers: Offers
+    registries: Registries
     local: LocalSkills
     catalog: Catalog
     project: ProjectFiles

@@ -17,7 +17,9 @@ def install_order(body: SkillRequest, profile: Literal["local", "registry"]) -> 
     origin = _origin(body, profile)
     if origin is None:
         return None
-    return InstallOrder(origin=origin, commit=body.commit, sha256=body.sha256, save=body.save)
+    return InstallOrder(
+        origin=origin, commit=body.commit, sha256=body.sha256, package=body.package, log=body.log, save=body.save
+    )
 
 
 def _origin(body: SkillRequest, profile: str) -> Origin | None:

@@ -14,9 +14,10 @@ from registry.domain.models import (
     SourceName,
     SourceType,
     Url,
-    Version,
 )
 from registry.domain.origins import CommitHash, Origin, Sha256
+from registry.domain.release_proofs import PinnedProof
+from registry.domain.version_requirement import VersionRequirement
 
 Outcome = Literal["updated", "would_update", "up_to_date", "immutable", "error"]
 
@@ -34,6 +35,8 @@ class _Install(msgspec.Struct, kw_only=True):
 
     commit: CommitHash | None = None
     sha256: Sha256 | None = None
+    package: Sha256 | None = None
+    log: PinnedProof | None = None
     save: bool = True
 
 
@@ -44,7 +47,7 @@ class _FromOrigin(_Install, kw_only=True):
 class _FromSource(_Install, kw_only=True):
     skill_id: OfferedId
     source_name: SourceName
-    version: Version | None = None
+    version: VersionRequirement | None = None
 
 
 class _FromUrl(_Install, kw_only=True):
@@ -60,18 +63,21 @@ class SkillRequest(NewSkill, kw_only=True):
     With `origin`, an object or one string that says which, it is installed from there; with `skill_id` and
     `source_name` from that source; in the local profile with `source_url` and `source_type` from that URL or folder.
     Otherwise it is created, for which `id`, `name`, `description` and `version` are required. Of an installation
-    `commit` and `sha256` say which state it must be, and `save: false` keeps it out of the project's manifest.
+    `commit`, `sha256` and `package` say which state it must be, `log` which state of a registry's log was seen before,
+    and `save: false` keeps it out of the project's manifest.
     """
 
     id: NewSkillId | UnsetType = UNSET  # type: ignore[assignment]
     name: Name | UnsetType = UNSET  # type: ignore[assignment]
     description: Description | UnsetType = UNSET  # type: ignore[assignment]
-    version: Version | UnsetType = UNSET  # type: ignore[assignment]
+    version: VersionRequirement | UnsetType = UNSET  # type: ignore[assignment]
     origin: Origin | str | UnsetType = UNSET
     skill_id: OfferedId | UnsetType = UNSET
     source_name: SourceName | UnsetType = UNSET
     commit: CommitHash | None = None
     sha256: Sha256 | None = None
+    package: Sha256 | None = None
+    log: PinnedProof | None = None
     save: bool = True
 
     @staticmethod
@@ -88,11 +94,11 @@ class SkillRequest(NewSkill, kw_only=True):
 
 
 class UpgradeBody(msgspec.Struct, kw_only=True):
-    """The body of an upgrade: of one skill or of all; `check` changes nothing; `version` is the only one taken."""
+    """The body of an upgrade: of one skill or all. `check` changes nothing; `version` is a version or range."""
 
     skill_id: SkillId | None = None
     check: bool = False
-    version: Version | None = None
+    version: VersionRequirement | None = None
 
 
 class UpgradeResult(msgspec.Struct, kw_only=True):

@@ -12,6 +12,7 @@ from registry.domain.hosts import is_loopback_host
 from registry.domain.origins import LocalOrigin, Origin
 from registry.errors import FieldError, RegistryError, forbidden, validation_error
 from registry.inspection import Inspector
+from registry.install.registries import ChosenRelease, check_package
 from registry.outbound import OutboundError
 from registry.packages.package import Package
 from registry.packages.refusal import PackageRefused
@@ -46,33 +47,43 @@ class StagedPackages:
         self._settings = settings
 
     @contextmanager
-    def staged(self, origin: Origin, *, on_refused: Callable[[PackageRefused], None] | None = None) -> Iterator[Staged]:
-        """Yield the staged package of an origin. Raises VALIDATION_ERROR with every fault of the package, OSError.
+    def staged(
+        self, wanted: Origin | ChosenRelease, *, on_refused: Callable[[PackageRefused], None] | None = None
+    ) -> Iterator[Staged]:
+        """Yield the staged package of an origin or a release.
 
+        Raises VALIDATION_ERROR with every fault of the package, OSError, and what the registry of a release raises.
         `on_refused` is called before the error is raised.
         """
         folder = temporary_path(self._root, "install-")
         folder.mkdir()
         try:
-            with self._fetched(origin) as fetched:
+            with self._fetched(wanted, folder) as fetched:
                 try:
                     package, _ = self._inspector.read_package(fetched.path, folder / "package")
                 except PackageRefused as refusal:
                     if on_refused is not None:
                         on_refused(refusal)
                     raise refusal_error(refusal, fetched.path) from None
+            if isinstance(wanted, ChosenRelease):
+                check_package(package, wanted.release)
             sync_tree(package.folder)
             yield Staged(package, fetched.commit)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
     @contextmanager
-    def _fetched(self, origin: Origin) -> Iterator[Fetched]:
-        if isinstance(origin, LocalOrigin):
-            yield Fetched(None, self.local_path(origin))
+    def _fetched(self, wanted: Origin | ChosenRelease, folder: Path) -> Iterator[Fetched]:
+        """Fetch a package for the block. A release is downloaded into `folder`."""
+        if isinstance(wanted, LocalOrigin):
+            yield Fetched(None, self.local_path(wanted))
             return
         try:
-            with self._fetcher.fetching(origin) as fetched:
+            if isinstance(wanted, ChosenRelease):
+                wanted.registry.download(wanted.release, folder / "package.zip")
+                yield Fetched(None, folder / "package.zip")
+                return
+            with self._fetcher.fetching(wanted) as fetched:
                 yield fetched
         except OutboundError as error:
             raise validation_error(FieldError("origin", str(error))) from None

@@ -7,12 +7,16 @@ from functools import partial
 
 import msgspec
 
-from registry.catalog.installs import InstallRecord, find_install, put_install
+from registry.catalog.installs import InstallRecord, find_install, installed_as, put_install
 from registry.catalog.store import StoredSkill
 from registry.domain.models import timestamp, version_parts
-from registry.domain.origins import GitOrigin, LocalOrigin, Origin
+from registry.domain.origins import GitOrigin, LocalOrigin, Origin, RegistryOrigin, SourceOrigin
+from registry.domain.source_entry import REGISTRY
+from registry.domain.version_requirement import admits, is_exact
 from registry.errors import FieldError, RegistryError, conflict, validation_error
+from registry.install.installer import installed_release
 from registry.install.parts import InstallParts
+from registry.install.registries import ChosenRelease
 from registry.install.schemas import Outcome, UpgradeBody, UpgradeData, UpgradeResult
 from registry.install.staged_packages import Staged
 from registry.outbound import OutboundError
@@ -41,6 +45,7 @@ class Upgrader:
         self._fetcher = fetcher
         self._packages = parts.packages
         self._offers = parts.offers
+        self._registries = parts.registries
         self._local = parts.local
         self._catalog = parts.catalog
         self._project = parts.project
@@ -63,6 +68,7 @@ class Upgrader:
         installed = self._catalog.installed()
         if skill_id is None:
             return installed
+        skill_id = installed_as(self._catalog.database, skill_id) or skill_id
         if not self._catalog.is_folder(skill_id):
             raise conflict(f"Skill '{skill_id}' is not installed")
         return [stored for stored in installed if stored.skill.id == skill_id]
@@ -95,22 +101,51 @@ class Upgrader:
         self, stored: StoredSkill, install: InstallRecord | None, body: UpgradeBody, latest: dict[Origin, str]
     ) -> tuple[Outcome, str]:
         install = self._changeable(stored, install, body.version)
+        requirement = body.version or self._project.required_version(stored.skill.id) or install.version_range
         following = msgspec.structs.replace(install, origin=self._origin_now(install), following=None)
-        origin = self._offers.with_credentials(following.origin)
-        is_same_target = following.origin == install.origin and body.version in (None, stored.skill.version)
-        if is_same_target and isinstance(origin, GitOrigin) and self._latest(origin, latest) == install.commit:
+        wanted = self._wanted(following.origin, requirement)
+        if following.origin == install.origin and self._is_installed(stored, install, wanted, requirement, latest):
             return "up_to_date", stored.skill.version
         on_refused = None if body.check else partial(self._parts.notify_refused, stored.skill.id)
-        with self._packages.staged(origin, on_refused=on_refused) as staged:
+        with self._packages.staged(wanted, on_refused=on_refused) as staged:
             package = staged.package
-            if package.digest == install.sha256 and body.version in (None, package.version):
+            if package.digest == install.sha256 and admits(requirement, package.version):
                 return "up_to_date", stored.skill.version
-            _check_successor(package, stored, body.version)
+            _check_successor(package, stored, requirement)
             if body.check:
                 return "would_update", package.version
+            if isinstance(wanted, ChosenRelease):
+                known = install.release.proof if install.release else None
+                proof = wanted.registry.proof(wanted.release, package, known)
+                following = msgspec.structs.replace(following, release=installed_release(wanted, proof))
             self._replace(stored, install, following, staged)
         self._project.record_upgrade(stored.skill.id, package.version)
         return "updated", package.version
+
+    def _wanted(self, origin: Origin, requirement: str | None) -> Origin | ChosenRelease:
+        """Return the release that an origin in a registry means now; other origins with their credentials."""
+        if isinstance(origin, RegistryOrigin):
+            return self._registries.choose(self._registries.at(origin.url), origin.skill, requirement)
+        if isinstance(origin, SourceOrigin):
+            if self._registries.own is None:
+                raise conflict("it was published by this service, which publishes no packages any more")
+            return self._registries.choose(self._registries.own, origin.skill, requirement)
+        return self._offers.with_credentials(origin)
+
+    def _is_installed(
+        self,
+        stored: StoredSkill,
+        install: InstallRecord,
+        wanted: Origin | ChosenRelease,
+        requirement: str | None,
+        latest: dict[Origin, str],
+    ) -> bool:
+        """Return whether it is known, without a download, that the wanted package is installed."""
+        if isinstance(wanted, ChosenRelease):
+            return install.release is not None and install.release.sha256 == wanted.release.checksum
+        if not isinstance(wanted, GitOrigin) or not admits(requirement, stored.skill.version):
+            return False
+        return self._latest(wanted, latest) == install.commit
 
     def _latest(self, origin: GitOrigin, cache: dict[Origin, str]) -> str:
         """Return the current commit of a repository. Each repository is requested once in a run."""
@@ -130,7 +165,8 @@ class Upgrader:
             raise _Immutable(f"it is pinned to the {'tag' if ref.tag else 'commit'} {pin}")
         if version is None and install.pinned:
             raise _Immutable(f"it is pinned to version {stored.skill.version}")
-        if version is None and (required := self._project.required_version(stored.skill.id)):
+        required = self._project.required_version(stored.skill.id)
+        if version is None and required is not None and is_exact(required):
             raise _Immutable(f"the manifest requires version {required}")
         if tree_digest(self._local.root / str(stored.folder)) != install.sha256:
             raise _Immutable("its files were changed locally since the installation")
@@ -138,7 +174,7 @@ class Upgrader:
 
     def _origin_now(self, install: InstallRecord) -> Origin:
         """Return the current origin of a skill in its source. Raises CONFLICT if the source has moved it."""
-        if install.source is None or install.listed is None:
+        if install.source in (None, REGISTRY) or install.listed is None:
             return install.origin
         offer = self._offers.current(install.source, install.listed)
         if offer is None or offer.listed.origin is None:
@@ -179,19 +215,21 @@ class Upgrader:
             self._parts.notify_accepted(transaction, stored.skill.id, package)
 
 
-def _place(origin: Origin) -> tuple[str, str | None]:
-    """Return the part of an origin that must not change: its kind and URL or path, not its branch or folder."""
-    kind = origin.__struct_config__.tag
-    return str(kind), origin.path if isinstance(origin, LocalOrigin) else getattr(origin, "url", None)
+def _place(origin: Origin) -> tuple[str, str | None, str | None]:
+    """Return the part of an origin that must not change: its kind, its URL or path, and the skill of a registry."""
+    kind = str(origin.__struct_config__.tag)
+    location = origin.path if isinstance(origin, LocalOrigin) else getattr(origin, "url", None)
+    return kind, location, getattr(origin, "skill", None)
 
 
-def _check_successor(package: Package, stored: StoredSkill, version: str | None) -> None:
+def _check_successor(package: Package, stored: StoredSkill, requirement: str | None) -> None:
     """Raise CONFLICT if a package cannot replace the skill."""
     if package.name != stored.folder:
         raise conflict(f"the package at its origin now has the name '{package.name}'")
-    if version is not None and package.version != version:
-        raise conflict(f"its origin has version {package.version}, not {version}")
-    if version is None and version_parts(package.version) < version_parts(stored.skill.version):
+    if not admits(requirement, package.version):
+        raise conflict(f"its origin has version {package.version}, which {requirement} does not admit")
+    is_named = requirement is not None and is_exact(requirement)
+    if not is_named and version_parts(package.version) < version_parts(stored.skill.version):
         raise conflict(
             f"its origin has version {package.version}, older than {stored.skill.version}: request it by version"
         )

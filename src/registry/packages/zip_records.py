@@ -21,6 +21,9 @@ _ENCRYPTED = 0x2041
 """The flags for encryption, strong encryption and masked headers."""
 _ALLOWED_FLAGS = 0x0002 | 0x0004 | STREAMED | 0x0800
 _FOLDER_ATTRIBUTE = 0x10
+_SPECIAL_ATTRIBUTES = 0x08 | 0x40 | 0x400
+"""The DOS and Windows attributes of a volume label, a device and a reparse point. `unzip` skips volume labels."""
+
 _END = struct.Struct("<4s4H2LH")
 _CENTRAL = struct.Struct("<4s6H3L5H2L")
 _LOCAL = struct.Struct("<4s5H3L2H")
@@ -143,6 +146,8 @@ def _check_header(header: Header) -> None:
         raise unsafe("lying-size", "a stored entry has two different sizes", header.text)
     if header.attributes & _FOLDER_ATTRIBUTE and not header.name.endswith(b"/"):
         raise unsafe("kind-mismatch", "the name and the attributes disagree whether the entry is a folder", header.text)
+    if header.attributes & _SPECIAL_ATTRIBUTES:
+        raise unsafe("special-file", "the entry is a volume label, a device or a reparse point", header.text)
 
 
 def read_local(file: BinaryIO, header: Header, end: int) -> LocalHeader:

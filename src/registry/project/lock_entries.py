@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from registry.catalog.installs import find_install
+from registry.catalog.installs import InstallRecord, find_install
 from registry.catalog.store import Catalog, StoredSkill
 from registry.domain.origins import LocalOrigin
 from registry.project.lock_file import LockedSkill, LockFileError
@@ -31,19 +31,29 @@ def locked_skill(
     """Return the lock entry of one installed skill in its current state.
 
     An unchanged installation has the origin and commit it was fetched from. Otherwise the origin is the first of: that
-    in the manifest, that in `previous` if the files are unchanged, and the folder. The commit of `previous` stays only
-    if the files and the origin are unchanged. Raises LockFileError if the skill cannot be read.
+    in the manifest, that in `previous` if the files are unchanged, and the folder. The commit and the proof of
+    `previous` stay only if the files and the origin are unchanged. Raises LockFileError if the skill cannot be read.
     """
     entry = _locked(stored, skills_dir)
     install = find_install(catalog.database, entry.path)
     if install is not None and install.sha256.removeprefix("sha256:") == entry.sha256:
-        return msgspec.structs.replace(entry, origin=install.origin, commit=install.commit)
+        return _installed(entry, install)
     same = (known for known in previous if (known.id, known.sha256) == (entry.id, entry.sha256))
     earlier = next(same, entry)
     declared = manifest.dependencies[entry.id].origin if manifest and entry.id in manifest.dependencies else None
     origin = declared or earlier.origin
-    commit = earlier.commit if origin == earlier.origin else None
-    return msgspec.structs.replace(entry, origin=origin, commit=commit)
+    if origin != earlier.origin:
+        return msgspec.structs.replace(entry, origin=origin)
+    return msgspec.structs.replace(
+        entry, origin=origin, commit=earlier.commit, package=earlier.package, log=earlier.log
+    )
+
+
+def _installed(entry: LockedSkill, install: InstallRecord) -> LockedSkill:
+    entry = msgspec.structs.replace(entry, origin=install.origin, commit=install.commit)
+    if (release := install.release) is None:
+        return entry
+    return msgspec.structs.replace(entry, package=release.sha256.removeprefix("sha256:"), log=release.proof)
 
 
 def _locked(stored: StoredSkill, skills_dir: Path) -> LockedSkill:

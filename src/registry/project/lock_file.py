@@ -14,7 +14,8 @@ import tomlkit
 from msgspec import Meta, field
 
 from registry.domain.models import SkillId, Version
-from registry.domain.origins import CommitHash, Origin, Sha256
+from registry.domain.origins import CommitHash, Origin, RegistryOrigin, Sha256
+from registry.domain.release_proofs import LoggedRelease, PinnedProof
 from registry.domain.validation import convert
 from registry.errors import RegistryError
 from registry.parsing.toml_text import load_toml
@@ -39,7 +40,11 @@ class LockFileError(Exception):
 
 
 class LockedSkill(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One installed skill: `path` is its folder below the skills directory, `sha256` its `tree_digest`."""
+    """One installed skill: `path` is its folder below the skills directory, `sha256` its `tree_digest`.
+
+    A release of a registry has the SHA-256 of its zip in `package`, and in `log` the proof that the registry's log
+    includes it.
+    """
 
     id: SkillId
     version: Version
@@ -47,6 +52,14 @@ class LockedSkill(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fiel
     origin: Origin
     commit: CommitHash | None = None
     sha256: Sha256
+    package: Sha256 | None = None
+    log: PinnedProof | None = None
+
+    @property
+    def logged(self) -> LoggedRelease:
+        """What the log of the registry must say about this entry."""
+        skill_id = self.origin.skill if isinstance(self.origin, RegistryOrigin) else self.id
+        return LoggedRelease(skill_id, self.version, f"sha256:{self.package}", f"sha256:{self.sha256}")
 
 
 class _Lock(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

@@ -5,6 +5,7 @@ import logging
 from registry.catalog.store import Catalog
 from registry.config.settings import Settings
 from registry.domain.origins import Origin
+from registry.domain.version_requirement import admits
 from registry.errors import RegistryError, conflict
 from registry.project.lock_entries import locked_skill, locked_skills
 from registry.project.lock_file import LOCK_FILE, LockedSkill, LockFileError, read_lock, write_lock
@@ -35,7 +36,7 @@ class ProjectFiles:
             self._read_lock()
 
     def required_version(self, skill_id: str) -> str | None:
-        """Return the version that the manifest requires of a skill, if any. Raises VALIDATION_ERROR."""
+        """Return the version or range that the manifest requires of a skill, if any. Raises VALIDATION_ERROR."""
         manifest = self._manifest.read() if self._is_enabled else None
         entry = manifest.dependencies.get(skill_id) if manifest else None
         return entry.version if entry else None
@@ -63,9 +64,9 @@ class ProjectFiles:
             self._manifest.change(skill_id, DependencyChanges(origin=origin))
 
     def record_upgrade(self, skill_id: str, version: str) -> None:
-        """Record the installed version; in the manifest only if it requires a version."""
+        """Record the installed version; in the manifest only if what it requires does not admit the version."""
         try:
-            if self.required_version(skill_id) not in (None, version):
+            if not admits(self.required_version(skill_id), version):
                 self._manifest.change(skill_id, DependencyChanges(version=version))
         except RegistryError as error:
             _log.warning("cannot write version %s of skill %s to the manifest: %s", version, skill_id, error)

@@ -1,1 +1,1 @@
-"""Serves the application: sockets, the uvicorn server, worker processes and the checks before a start."""
+"""Serves the application: its routes, sockets, the uvicorn server, worker processes and the checks before a start."""

@@ -2,6 +2,8 @@
 
 import functools
 import logging
+import os
+import signal
 from contextlib import closing
 from typing import Any, cast
 
@@ -11,6 +13,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from registry.auth.access import signing_keys
 from registry.auth.issuing import issuer_mode
 from registry.auth.secret import WeakSecret
+from registry.auth.shared_counts import SharedCounts
 from registry.auth.shared_secrets import OtherSecrets, check_secrets
 from registry.blobs import BlobUnavailable, configured_store
 from registry.blobs.folder import remove_leftovers as remove_leftover_blobs
@@ -18,7 +21,6 @@ from registry.config.settings import Settings
 from registry.database import open_database
 from registry.domain.hosts import is_loopback_host
 from registry.http.admission import admits_reading
-from registry.http.app import create_app
 from registry.http.fast_search import FastSearch
 from registry.http.host_guard import HostGuard
 from registry.http.implied_methods import ImpliedMethods
@@ -30,7 +32,8 @@ from registry.publish.submission import remove_unfinished
 from registry.runtime.data_dir import DataDirLock
 from registry.runtime.logs import configure_logging
 from registry.runtime.private_files import PrivateFileExposed
-from registry.server.http_server import Site, serve
+from registry.server.app import create_app
+from registry.server.http_server import STOP_SIGNALS, Site, serve
 from registry.server.sockets import ListenError, listen
 from registry.server.workers import serve_workers
 from registry.services.container import Services
@@ -57,12 +60,15 @@ def run(settings: Settings) -> int:
     try:
         _check_secret(settings)
         _prepare_registry(settings)
+        _exit_on_stop_signals()
         listener = listen(settings.server.host, settings.server.port)
         lock.announce(listener.url)
         _warn(settings)
         remove_leftovers(settings.skills_dir)  # before any worker makes a temporary folder of its own
         remove_fetched(settings.data_dir)
         if settings.server.workers > 1:
+            if not settings.is_replicated:
+                _share_counts(settings)
             make_site = functools.partial(_worker_site, settings)
             return serve_workers(make_site, settings.server.workers, listener, settings.limits)
         return serve(site(settings), listener, settings.limits)
@@ -70,6 +76,16 @@ def run(settings: Settings) -> int:
         raise StartError(str(error)) from None
     finally:
         lock.release()
+
+
+def _exit_on_stop_signals() -> None:
+    """Exit with code 0 on a stop signal until the server handles it: nothing has been accepted yet.
+
+    Whatever the start has begun is left as after a power cut, and the next start repairs it. An exception instead could
+    get lost in a library.
+    """
+    for number in STOP_SIGNALS:
+        signal.signal(number, lambda *_: os._exit(0))
 
 
 def check(settings: Settings) -> None:
@@ -145,12 +161,24 @@ def site(settings: Settings, worker: int = 0) -> Site:
     cached = ResponseCache(searching, services.settled_number, functools.partial(admits_reading, services))
     app = ImpliedMethods(cached)
     any_host = settings.profile == "registry" and not is_loopback_host(server.host) and not server.allowed_hosts
-    guarded = HostGuard(app, server.host, server.allowed_hosts, server.allowed_origins, any_host=any_host)
-    on_answer = services.registry.metrics.answered if settings.profile == "registry" else None
+    is_registry = settings.profile == "registry"
+    trusts_loopback = is_registry and services.registry.issuer.mode == "loopback"
+    on_proxied = services.registry.proxies.noticed if trusts_loopback else None
+    hosts = (server.host, server.allowed_hosts, server.allowed_origins)
+    guarded = HostGuard(app, *hosts, any_host=any_host, on_proxied=on_proxied)
+    on_answer = services.registry.metrics.answered if is_registry else None
     outermost: ASGIApp = RequestLog(guarded, on_answer)
     if server.trusted_proxies:
         outermost = cast(Any, ProxyHeadersMiddleware)(outermost, list(server.trusted_proxies))
     return Site(outermost, services.drain)
+
+
+def _share_counts(settings: Settings) -> None:
+    """Create the table in which workers count the requests of each caller. Without it they use the database."""
+    try:
+        SharedCounts.create(settings.data_dir, settings.server.workers)
+    except OSError as error:
+        _log.warning("the workers cannot share their counts of requests in memory: %s", error)
 
 
 def _worker_site(settings: Settings, worker: int) -> Site:

@@ -22,10 +22,7 @@ from registry.indexing.engine_factory import create_engine, index_folder
 from registry.indexing.reindex import Reindexing
 from registry.indexing.snapshots import SnapshotPublisher, fetch_snapshots
 from registry.inspection import Inspector
-from registry.install.installer import Installer
-from registry.install.parts import InstallParts
-from registry.install.staged_packages import StagedPackages
-from registry.install.upgrade import Upgrader
+from registry.install.registries import NO_ACCESS, RegistryAccess
 from registry.outbound import AddressPolicy, OutboundClient
 from registry.project.manifest_file import ManifestFile
 from registry.project.project_files import ProjectFiles
@@ -36,6 +33,7 @@ from registry.runtime.commit_listener import CommitListener
 from registry.runtime.leader_election import LeaderElection
 from registry.runtime.metrics import Metrics
 from registry.runtime.startup import Part, Startup
+from registry.services.installing import build_installing
 from registry.services.registry_profile import RegistryProfile
 from registry.services.rescan import Rescan
 from registry.services.schemas import State
@@ -62,9 +60,12 @@ class Services:
     The constructor opens the database and the index files. `begin` scans the skills directory and starts to embed.
     `ready` is set when requests can be answered. `worker` is the number of the process among those that serve one data
     directory. Only worker 0 scans and embeds; among the first workers of several replicas, the database elects one.
+    `access` is that of the person whose command builds the services.
     """
 
-    def __init__(self, settings: Settings, *, clock: Clock = now, worker: int = 0) -> None:
+    def __init__(
+        self, settings: Settings, *, clock: Clock = now, worker: int = 0, access: RegistryAccess = NO_ACCESS
+    ) -> None:
         self.settings = settings
         self.clock = clock
         self.started_at = time.monotonic()
@@ -99,16 +100,14 @@ class Services:
         self._registry: RegistryProfile | None = None
         if settings.profile == "registry":
             metrics = Metrics(self.engine, self.documents, self.reindexing.count_jobs)
-            self._registry = RegistryProfile(settings, self.database, metrics, clock)
+            self._registry = RegistryProfile(settings, self.database, metrics, clock, worker)
         self.scanner = Scanner(self.local, self.catalog, self._background_inspector)
         self.sources = Sources(settings, self.database, self.catalog, clock)
         outbound = OutboundClient(AddressPolicy(settings.outbound.allowed_hosts))
         self.webhooks = WebhookSender(self.database, settings.webhooks, outbound, clock)
         self._publishing = self._make_publishing() if settings.registry.enabled else None
         self.project = ProjectFiles(settings, self.manifest, self.catalog)
-        parts = self._install_parts()
-        self.installer = Installer(parts)
-        self.upgrader = Upgrader(parts, self.sources.fetcher)
+        self.installer, self.upgrader = build_installing(self, self._inspector, access)
         self._led = Startup(self._work_of_one())
         self._leading = self._make_leading(may_lead=worker == 0)
         self._waking = CommitListener(self.database, self._look)
@@ -172,17 +171,6 @@ class Services:
             self.webhooks.enqueue,
             AttachedFile(checkpoint_file(self.registry.signer.name), lambda: self.registry.checkpoint().encode()),
             self.registry.metrics,
-        )
-
-    def _install_parts(self) -> InstallParts:
-        return InstallParts(
-            packages=StagedPackages(self.local.root, self.sources.fetcher, self._inspector, self.settings),
-            offers=self.sources.offers,
-            local=self.local,
-            catalog=self.catalog,
-            project=self.project,
-            clock=self.clock,
-            enqueue=self.webhooks.enqueue,
         )
 
     def searched(self, mode: str, seconds: float) -> None:

@@ -5,7 +5,9 @@ from datetime import datetime
 
 from registry.auth.access import Access
 from registry.auth.issuing import TokenIssuer, issuer_mode
+from registry.auth.proxy_notice import ProxyNotice
 from registry.auth.rate_sharing import RateLimitSync
+from registry.auth.shared_counts import SharedCounts
 from registry.config.settings import Settings
 from registry.db import Database
 from registry.domain.release_proofs import ReleaseProof
@@ -25,16 +27,22 @@ class PublishProof(ReleaseProof, kw_only=True, frozen=True):
 class RegistryProfile:
     """The services of the registry profile. Raises WeakSecret."""
 
-    def __init__(self, settings: Settings, database: Database, metrics: Metrics, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self, settings: Settings, database: Database, metrics: Metrics, clock: Callable[[], datetime], worker: int = 0
+    ) -> None:
         self.metrics = metrics
         self.signer = log_signer(settings)
         self.log = TransparencyLog(database, clock)
         if not database.is_read_only:
             self.log.record_key(self.signer.verifier_key)
-        self.access = Access(settings, database, clock)
-        shares = settings.has_other_processes and not database.is_read_only
+        counts = None
+        if settings.server.workers > 1 and not settings.is_replicated:
+            counts = SharedCounts.opened(settings.data_dir, worker, settings.server.workers)
+        self.access = Access(settings, database, clock, counts)
+        shares = settings.has_other_processes and counts is None and not database.is_read_only
         self._sharing = RateLimitSync(database, self.access.limiter) if shares else None
-        self.issuer = TokenIssuer(self.access, issuer_mode(settings))
+        self.proxies = ProxyNotice()
+        self.issuer = TokenIssuer(self.access, issuer_mode(settings), self.proxies)
 
     def start(self) -> None:
         """Start to share rate limit counts with other processes."""

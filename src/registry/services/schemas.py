@@ -122,7 +122,8 @@ class StatusData(msgspec.Struct, kw_only=True):
     `public_url` is the setting of that name: where others reach the service.
 
     `issuer` says who gets a token without a credential: anybody, nobody, or callers on loopback. `anonymous_read` says
-    whether reading works without one. Both are null in the local profile.
+    whether reading works without one. Both are null in the local profile. `notices` maps settings to what an
+    administrator should do; only administrators of a registry see it.
     """
 
     status: State
@@ -142,3 +143,4 @@ class StatusData(msgspec.Struct, kw_only=True):
     problems: dict[str, str]
     skipped: dict[str, str]
     warnings: dict[str, list[str]]
+    notices: dict[str, str]

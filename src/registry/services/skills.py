@@ -6,6 +6,7 @@ commit by the database's change hooks, so a change is searchable when these func
 
 from collections.abc import Collection
 
+from registry.catalog.installs import installed_as
 from registry.domain.models import NewSkill, NewVersion, Skill, SkillChanges, SkillVersion
 from registry.domain.roles import Principal
 from registry.errors import conflict
@@ -41,8 +42,11 @@ def update_skill(services: Services, skill_id: str, changes: SkillChanges, etags
 def uninstall_skill(services: Services, skill_id: str, etags: Collection[str] | None = None) -> None:
     """Remove a skill with its folder and versions, in the local profile also from the manifest and the lock file.
 
+    A skill from a registry can be named as it is there, `scope/name`, unless the catalog has a skill with that id.
     Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, CONFLICT.
     """
+    if not services.catalog.has(skill_id):
+        skill_id = installed_as(services.database, skill_id) or skill_id
     services.skill_backends.of(skill_id).delete(skill_id, etags)
     services.project.record_removal(skill_id)
 

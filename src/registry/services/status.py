@@ -3,13 +3,15 @@
 import time
 
 from registry import __version__
+from registry.domain.roles import Role
 from registry.services.container import Services
 from registry.services.schemas import EmbeddingStatus, StatusData
 
 
-def service_status(services: Services, *, in_full: bool = True) -> StatusData:
-    """Return the status; only with `in_full` it names the folders that were skipped, and the warnings of skills."""
+def service_status(services: Services, role: Role | None) -> StatusData:
+    """Return the status for a caller of this role. Callers without a credential get no names of folders and skills."""
     engine = services.engine.status()
+    in_full = role is not None
     public_url = services.settings.server.public_url
     is_local = services.settings.profile == "local"
     return StatusData(
@@ -32,4 +34,5 @@ def service_status(services: Services, *, in_full: bool = True) -> StatusData:
         problems=services.problems() if in_full else {},
         skipped=services.catalog.problems() if in_full else {},
         warnings=services.catalog.warnings() if in_full else {},
+        notices={} if is_local or role != "admin" else services.registry.proxies.notices(),
     )

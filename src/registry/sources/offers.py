@@ -45,6 +45,16 @@ class Offers:
     def _named(self, skill: str) -> list[Offer]:
         return [Offer(*offer) for offer in self._skills.named(skill)]
 
+    def is_listed(self, skill: str) -> bool:
+        """Return whether any source lists a skill with this id."""
+        return bool(self._named(skill))
+
+    def of_registry(self, url: str, skill: str) -> Offer | None:
+        """Return a skill as the source for the registry at a URL lists it, None if there is no such source or skill."""
+        url = url.rstrip("/")
+        names = {entry.name for entry in self._entries() if entry.type == "registry" and entry.url == url}
+        return next((offer for offer in self._named(skill) if offer.source in names), None)
+
     def current(self, source: str, listed: str) -> Offer | None:
         """Return the skill that a source currently lists with an id, None if it lists none."""
         return next(

@@ -186,6 +186,8 @@ class RemoteRegistry:
             text = f"{self.url} needs a credential: an API key for a source, a login for a command"
         elif error.status == 401:
             text = f"{self.url} does not accept the API key or token: it is wrong, expired or revoked"
+        elif error.status == 409:  # of all routes that are read here, only a package answers so
+            text = f"{self.url} has revoked this version"
         elif error.status == 403:
             text = f"{self.url} refuses: the API key or token lacks the role for this (user to read and install)"
         else:

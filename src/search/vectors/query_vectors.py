@@ -7,7 +7,11 @@ from embeddings.base import Embedder, EmbeddingError, Matrix
 from search.lru_cache import LruCache
 from search.text import sentences
 
-_CACHE_SIZE = 4096
+_CACHE_BYTES = 16 * 1024 * 1024
+_ENTRY_BYTES = 512
+"""What an entry of the cache takes besides its text and its vectors."""
+
+_CHARACTER_BYTES = 4
 _SHORT_QUERY = 200  # characters that the local model embeds in one or two milliseconds
 _THREADS = 4
 
@@ -21,7 +25,7 @@ class QueryVectors:
 
     def __init__(self, timeout_seconds: float) -> None:
         self._timeout_seconds = timeout_seconds
-        self._cache: LruCache[tuple[str, str], Matrix] = LruCache(_CACHE_SIZE)
+        self._cache: LruCache[tuple[str, str], Matrix] = LruCache(_CACHE_BYTES, _cached_bytes)
         self._loaded_spaces: set[str] = set()
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="embed-query")
 
@@ -63,3 +67,7 @@ class QueryVectors:
     def close(self) -> None:
         """Stop the threads. Queries that wait for one are cancelled."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _cached_bytes(key: tuple[str, str], vectors: Matrix) -> int:
+    return _ENTRY_BYTES + _CHARACTER_BYTES * len(key[1]) + vectors.nbytes

@@ -1,5 +1,6 @@
 """Issuing tokens: never with more rights than the credential, and without a credential only on loopback."""
 
+import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 from registry.auth.access import Access
 from registry.auth.issuing import Caller, TokenIssuer, TokenRequest, issuer_mode
 from registry.auth.keys import NewKey
+from registry.auth.locality import Connection
+from registry.auth.proxy_notice import ProxyNotice
 from registry.auth.tokens import Claims
 from registry.auth.users import NewUser, UserChanges
 from registry.config.settings import Settings, load_settings
@@ -18,6 +21,10 @@ from registry.errors import RegistryError
 from support.clock import WallClock
 
 HERE = ((b"host", b"localhost:8080"),)
+SERVER = socket.create_server(("127.0.0.1", 0))
+CLIENT = socket.create_connection(SERVER.getsockname())
+LOCAL = Connection(CLIENT.getsockname(), SERVER.getsockname())
+"""A connection of this process."""
 
 
 def settings(folder: Path, **flags: Any) -> Settings:
@@ -34,11 +41,12 @@ def access(tmp_path: Path, database: Database, clock: WallClock) -> Iterator[Acc
 
 @pytest.fixture
 def issuer(access: Access) -> TokenIssuer:
-    return TokenIssuer(access, "loopback")
+    return TokenIssuer(access, "loopback", ProxyNotice())
 
 
-def caller(*headers: tuple[bytes, bytes], address: str = "127.0.0.1") -> Caller:
-    return Caller((*HERE, *headers), address, "request")
+def caller(*headers: tuple[bytes, bytes], address: str | None = None) -> Caller:
+    connection = LOCAL if address is None else LOCAL._replace(client=(address, 1))
+    return Caller((*HERE, *headers), connection, "request")
 
 
 def with_token(token: str) -> tuple[bytes, bytes]:
@@ -65,6 +73,9 @@ def code_of(issuer: TokenIssuer, request: TokenRequest, by: Caller) -> str:
         ({}, "loopback"),
         ({"server.host": "127.0.0.1"}, "loopback"),
         ({"server.host": "::1"}, "loopback"),
+        ({"server.public_url": "http://localhost:8080"}, "loopback"),
+        ({"server.public_url": "https://skills.example/team"}, "closed"),
+        ({"server.public_url": "https://skills.example", "auth.issuer": "open"}, "open"),
         ({"server.host": "0.0.0.0"}, "closed"),
         ({"server.host": "192.0.2.1"}, "closed"),
         ({"server.host": "0.0.0.0", "auth.issuer": "open"}, "open"),
@@ -101,7 +112,7 @@ def test_a_proxied_request_does_not_count_as_loopback(issuer: TokenIssuer, heade
 
 @pytest.mark.parametrize("host", [b"registry.example", b"localhost.evil.example", b"", b"192.0.2.1", b"\xe9", b"["])
 def test_a_foreign_host_header_does_not_count_as_loopback(issuer: TokenIssuer, host: bytes) -> None:
-    by = Caller(((b"host", host),), "127.0.0.1", "request")
+    by = Caller(((b"host", host),), LOCAL, "request")
     assert code_of(issuer, TokenRequest(role="user"), by) == "UNAUTHORIZED"
 
 
@@ -112,8 +123,8 @@ def test_a_foreign_address_does_not_count_as_loopback(issuer: TokenIssuer, addre
 
 def test_an_open_issuer_needs_no_credential_and_a_closed_one_does(access: Access) -> None:
     away = caller((b"via", b"1.1 proxy"), address="192.0.2.1")
-    assert issued(access, TokenIssuer(access, "open"), TokenRequest(role="admin"), away).role == "admin"
-    assert code_of(TokenIssuer(access, "closed"), TokenRequest(role="user"), caller()) == "UNAUTHORIZED"
+    assert issued(access, TokenIssuer(access, "open", ProxyNotice()), TokenRequest(role="admin"), away).role == "admin"
+    assert code_of(TokenIssuer(access, "closed", ProxyNotice()), TokenRequest(role="user"), caller()) == "UNAUTHORIZED"
 
 
 def test_a_password_gives_at_most_the_role_of_the_user(access: Access, issuer: TokenIssuer) -> None:
@@ -199,6 +210,82 @@ def test_changing_the_role_of_a_user_revokes_their_tokens(access: Access, issuer
     for one in (token, other):
         assert code_of(issuer, TokenRequest(), caller(with_token(one))) == "UNAUTHORIZED"
     assert issued(access, issuer, login, caller()).role == "user"
+
+
+def tokens_of_a_line(issuer: TokenIssuer, first: Caller, count: int) -> list[str]:
+    """Return tokens, each issued for the one before; the first for a caller."""
+    tokens = [issuer.issue(TokenRequest(role="manager", username="acme/bot-0"), first).token]
+    for number in range(1, count):
+        request = TokenRequest(username=f"acme/bot-{number}")
+        tokens.append(issuer.issue(request, caller(with_token(tokens[-1]))).token)
+    return tokens
+
+
+@pytest.mark.parametrize("ended", [0, 1, 2])
+def test_a_token_ends_with_every_token_it_comes_from(access: Access, issuer: TokenIssuer, ended: int) -> None:
+    tokens = tokens_of_a_line(issuer, caller(), 4)
+    end(access, tokens[ended])
+    for token in tokens[ended:]:
+        assert code_of(issuer, TokenRequest(), caller(with_token(token))) == "UNAUTHORIZED"
+    for token in tokens[:ended]:
+        assert issued(access, issuer, TokenRequest(), caller(with_token(token)))
+
+
+def end(access: Access, token: str) -> None:
+    principal = access.identify([with_token(token)])
+    assert principal is not None
+    assert principal.token_id is not None
+    assert principal.expires_at is not None
+    access.revocations.revoke(principal.token_id, principal.expires_at)
+
+
+def test_a_change_of_any_owner_ends_the_tokens_that_come_from_theirs(access: Access, issuer: TokenIssuer) -> None:
+    access.users.add(NewUser(name="acme/bot-1", password="a good password", role="manager"))
+    tokens = tokens_of_a_line(issuer, caller(with_key(access, role="manager", scope="acme")), 4)
+    access.users.change("acme/bot-1", UserChanges(role="user"))
+    states = [access.revocations.is_revoked(access.tokens.read(token)) for token in tokens]
+    assert states == [False, True, True, True]
+
+
+def test_no_token_is_issued_for_a_credential_that_another_process_has_revoked(
+    tmp_path: Path, database: Database, clock: WallClock, access: Access, issuer: TokenIssuer
+) -> None:
+    token = issuer.issue(TokenRequest(role="manager"), caller()).token
+    key = access.keys.create(NewKey(name="ci"))
+    elsewhere = Access(settings(tmp_path), database, clock)
+    for header in (with_token(token), (b"x-api-key", key.key.encode())):
+        assert issued(access, issuer, TokenRequest(), caller(header))
+    end(elsewhere, token)
+    elsewhere.keys.revoke(key.id)
+    elsewhere.close()
+    for header in (with_token(token), (b"x-api-key", key.key.encode())):
+        assert code_of(issuer, TokenRequest(), caller(header)) == "UNAUTHORIZED"
+
+
+def test_a_credential_that_is_revoked_while_it_is_exchanged_gives_no_valid_token(
+    access: Access, clock: WallClock
+) -> None:
+    key = access.keys.create(NewKey(name="ci", role="manager", scope="acme"))
+    principal = access.identify([(b"x-api-key", key.key.encode())])
+    access.keys.revoke(key.id)
+    clock.forward(1)
+    assert principal is not None
+    for subject in (principal.name, "acme/bot"):
+        at = access.revocations.earliest_issue(subject)
+        _, claims = access.tokens.issue(subject, "user", "acme", at=at, credential=principal.credential)
+        assert access.revocations.is_revoked(claims)
+
+
+def test_tokens_are_exchanged_a_limited_number_of_times(issuer: TokenIssuer) -> None:
+    last = tokens_of_a_line(issuer, caller(), 9)[-1]
+    assert code_of(issuer, TokenRequest(), caller(with_token(last))) == "FORBIDDEN"
+
+
+def test_a_new_token_of_a_changed_user_is_valid_at_once(access: Access, issuer: TokenIssuer) -> None:
+    access.users.change("acme/ada", UserChanges(password="a new password"))
+    login = TokenRequest(username="acme/ada", password="a new password")
+    token = issuer.issue(login, caller()).token
+    assert issued(access, issuer, TokenRequest(username="acme/bot"), caller(with_token(token))).sub == "acme/bot"
 
 
 def test_an_address_has_to_wait_after_ten_failures(access: Access, issuer: TokenIssuer) -> None:

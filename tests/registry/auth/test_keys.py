@@ -12,6 +12,7 @@ from registry.config.types import DatabaseUrl
 from registry.database import open_url
 from registry.database.sqlite import SqliteDatabase, backup
 from registry.db import Database
+from registry.domain.roles import Credential
 from registry.errors import RegistryError
 from support.clock import WallClock
 
@@ -67,7 +68,7 @@ def test_revoking_a_key_revokes_the_tokens_issued_for_it(keys: ApiKeys, database
     made = keys.create(NewKey(name="ci", scope="acme"))
     tokens = Tokens([b"0f1e2d3c4b5a69788796a5b4c3d2e1f0"], 3600, clock)
     _, own = tokens.issue(subject_of(made.id), "user", "acme")
-    _, named = tokens.issue("acme/bot", "user", "acme", actor=subject_of(made.id))
+    _, named = tokens.issue("acme/bot", "user", "acme", credential=Credential(subject_of(made.id)))
     keys.revoke(made.id)
     assert Revocations(database, clock).is_revoked(own)
     assert Revocations(database, clock).is_revoked(named)

@@ -31,10 +31,16 @@ def encoded(part: bytes) -> str:
     return base64.urlsafe_b64encode(part).rstrip(b"=").decode()
 
 
-def signed(payload: bytes | dict[str, Any], key: bytes = KEY, algorithm: str = "HS256", digest: Any = "sha256") -> str:
+def signed(
+    payload: bytes | dict[str, Any],
+    key: bytes = KEY,
+    algorithm: str = "HS256",
+    digest: Any = "sha256",
+    header: Any = None,
+) -> str:
     """Return a token with a valid HMAC, whatever its header says."""
     body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-    head = json.dumps({"alg": algorithm, "typ": "JWT"}).encode()
+    head = json.dumps({"alg": algorithm, "typ": "JWT", **(header or {})}).encode()
     text = f"{encoded(head)}.{encoded(body)}"
     return f"{text}.{encoded(hmac.new(key, text.encode(), digest).digest())}"
 
@@ -119,7 +125,8 @@ def test_a_missing_claim_is_refused(tokens: Tokens, clock: WallClock, name: str)
         *[("role", value) for value in ("root", "Admin", "", ["admin"], 3, "public")],
         *[("iss", value) for value in ("somebody", "", 5)],
         *[("jti", value) for value in (5, ["x"])],
-        *[("act", value) for value in ("ada", {"sub": 5}, {})],
+        *[("act", value) for value in ("ada", {"sub": 5}, {}, {"sub": "ada", "act": {}}, {"sub": "ada", "iat": "1"})],
+        *[("nbf", value) for value in ("1", True, -1, 1e300, None)],
     ],
 )
 def test_a_claim_of_the_wrong_type_is_refused(tokens: Tokens, clock: WallClock, name: str, value: Any) -> None:
@@ -168,6 +175,26 @@ def test_another_clock_may_be_thirty_seconds_ahead(tokens: Tokens, clock: WallCl
     assert tokens.read(signed(claims(clock, iat=clock.seconds + 30)))
     with pytest.raises(TokenInvalid):
         tokens.read(signed(claims(clock, iat=clock.seconds + 31)))
+
+
+def test_a_token_that_took_long_to_issue_lasts_from_its_time_of_issue(tokens: Tokens, clock: WallClock) -> None:
+    _, claims = tokens.issue("ada", "user", at=clock.seconds - 2)
+    assert (claims.iat, claims.exp) == (clock.seconds - 2, clock.seconds - 2 + 3600)
+
+
+def test_a_token_is_valid_from_its_moment_on(tokens: Tokens, clock: WallClock) -> None:
+    assert tokens.read(signed(claims(clock, nbf=clock.seconds + 30)))
+    later = signed(claims(clock, nbf=clock.seconds + 31))
+    with pytest.raises(TokenInvalid, match="not valid yet"):
+        tokens.read(later)
+    clock.forward(1)
+    assert tokens.read(later)
+
+
+@pytest.mark.parametrize("critical", [["b64"], ["exp"], [], "b64", None])
+def test_a_header_with_critical_extensions_is_refused(tokens: Tokens, clock: WallClock, critical: Any) -> None:
+    with pytest.raises(TokenInvalid):
+        tokens.read(signed(claims(clock), header={"crit": critical, "b64": True}))
 
 
 def test_tokens_of_the_previous_secret_are_accepted_while_it_is_configured(clock: WallClock) -> None:

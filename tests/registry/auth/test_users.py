@@ -11,6 +11,7 @@ from registry.auth.tokens import Claims, Tokens
 from registry.auth.users import NewUser, UserChanges, Users
 from registry.database.sqlite import SqliteDatabase
 from registry.db import Database
+from registry.domain.roles import Credential
 from registry.errors import RegistryError
 from support.clock import WallClock
 
@@ -29,8 +30,8 @@ def users(database: Database, clock: WallClock, revocations: Revocations) -> Use
     return made
 
 
-def token_of(subject: str, clock: WallClock, actor: str | None = None) -> Claims:
-    return Tokens([b"0f1e2d3c4b5a69788796a5b4c3d2e1f0"], 3600, clock).issue(subject, "user", actor=actor)[1]
+def token_of(subject: str, clock: WallClock, actor: Credential | None = None) -> Claims:
+    return Tokens([b"0f1e2d3c4b5a69788796a5b4c3d2e1f0"], 3600, clock).issue(subject, "user", credential=actor)[1]
 
 
 def test_a_user_is_accepted_only_with_the_password(users: Users) -> None:
@@ -96,7 +97,7 @@ def test_tokens_issued_after_a_change_are_valid_even_in_the_same_second(
 ) -> None:
     users.change("acme/ada", UserChanges(role="admin"))
     tokens = Tokens([b"0f1e2d3c4b5a69788796a5b4c3d2e1f0"], 3600, clock)
-    token, claims = tokens.issue("acme/ada", "admin", after=revocations.revoked_until("acme/ada"))
+    token, claims = tokens.issue("acme/ada", "admin", at=revocations.earliest_issue("acme/ada"))
     assert not revocations.is_revoked(claims)
     assert tokens.read(token) == claims
 
@@ -104,7 +105,7 @@ def test_tokens_issued_after_a_change_are_valid_even_in_the_same_second(
 def test_removing_a_user_revokes_all_tokens_issued_for_them(
     users: Users, revocations: Revocations, clock: WallClock
 ) -> None:
-    own, other = token_of("acme/ada", clock), token_of("acme/robot", clock, actor="acme/ada")
+    own, other = token_of("acme/ada", clock), token_of("acme/robot", clock, actor=Credential("acme/ada"))
     users.remove("acme/ada")
     assert users.check("acme/ada", PASSWORD) is None
     assert revocations.is_revoked(own)

@@ -14,8 +14,10 @@ from registry.catalog.scanner import Scanner
 from registry.catalog.store import Catalog
 from registry.database.sqlite import SqliteDatabase
 from registry.db import Database
-from registry.domain.models import now
+from registry.domain.models import SkillChanges, now
+from registry.errors import RegistryError
 from registry.inspection import Inspector
+from registry.skill_folder import tree_digest
 from support.inspecting import inspecting
 from support.servers import write_skill
 
@@ -83,6 +85,49 @@ def test_a_folder_that_is_swapped_while_it_is_read_takes_no_other_down(
         for _ in range(100):
             scan.reconcile()
             assert places(database) - {"restless"} == {"first", "second", "third"}
+
+
+@pytest.mark.parametrize(("skill_id", "place"), [("second", "second"), ("inner", "group"), ("inner", "group/inner")])
+def test_a_folder_that_a_link_replaces_is_not_followed_before_a_scan(
+    skills: Path, database: Database, inspector: Inspector, skill_id: str, place: str, tmp_path: Path
+) -> None:
+    write_skill(skills / "group", "inner", "A skill in a group.")
+    scanner(skills, database, inspector).reconcile()
+    local = LocalSkills(skills.resolve(), Catalog(database, now), inspector)
+    secret = write_skill(tmp_path, "home", "Passwords of the owner.")
+    write_skill(secret, "inner", "Passwords of the owner.")
+    before = tree_digest(secret)
+    (skills / place).rename(tmp_path / "moved")
+    (skills / place).symlink_to(secret, target_is_directory=True)
+    for ask in (local.text, local.files, lambda skill_id: local.file(skill_id, "SKILL.md")):
+        with pytest.raises(RegistryError, match=f"Folder of skill '{skill_id}' not found"):
+            ask(skill_id)
+    for changes in (SkillChanges(description="Another one."), SkillChanges(content="Another text.")):
+        with pytest.raises(RegistryError, match=f"Folder of skill '{skill_id}' not found"):
+            local.update(skill_id, changes, None)
+    assert tree_digest(secret) == before
+
+
+def test_a_link_that_was_scanned_is_followed_until_it_leads_elsewhere(
+    skills: Path, database: Database, inspector: Inspector, tmp_path: Path
+) -> None:
+    (skills / "linked").symlink_to(write_skill(tmp_path / "mine", "linked", "My own skill.", "Mine."))
+    scan = scanner(skills, database, inspector)
+    scan.reconcile()
+    assert scan.reconcile().unchanged == 4
+    local = LocalSkills(skills.resolve(), Catalog(database, now), inspector)
+    assert "Mine." in local.text("linked")
+    local.update("linked", SkillChanges(content="Changed."), None)
+    assert "Changed." in (tmp_path / "mine" / "linked" / "SKILL.md").read_text()
+    (skills / "linked").unlink()
+    (skills / "linked").symlink_to(write_skill(tmp_path / "other", "linked", "Another skill.", "Another."))
+    with pytest.raises(RegistryError, match="Folder of skill 'linked' not found"):
+        local.text("linked")
+    scan.reconcile()
+    assert "Another." in local.text("linked")
+    (skills / "linked").unlink()
+    local.delete("linked", None)
+    assert places(database) == {"first", "second", "third"}
 
 
 def test_a_path_that_is_too_long_is_skipped(skills: Path, database: Database, inspector: Inspector) -> None:

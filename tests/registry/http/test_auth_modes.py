@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import httpx
 import pytest
 
 from registry.auth.tokens import Tokens
@@ -80,6 +81,20 @@ def test_a_restart_keeps_tokens_keys_and_what_was_ended(tmp_path: Path) -> None:
         assert server.api("GET", "/audit", headers=bearer(good)).status_code == 200
         assert server.api("GET", "/skills", headers={"x-api-key": key}).status_code == 200
         assert server.api("GET", "/audit", headers=bearer(ended)).status_code == 401
+
+
+def test_a_token_ends_with_the_one_it_was_exchanged_for_at_every_worker_and_after_a_restart(tmp_path: Path) -> None:
+    with RunningServer(tmp_path, *PROFILE, "--workers", "2") as server:
+        first = server.token("admin")
+        answer = get_token(server, bearer(first), role="manager", username="acme/bot")
+        second = answer.json()["data"]["token"]
+        assert server.http.post("/auth/logout", headers=bearer(first)).is_success
+        for _ in range(8):
+            with httpx.Client(base_url=server.url, trust_env=False) as fresh:  # another connection, maybe to the other
+                assert code(fresh.get("/auth/verify", headers=bearer(second))) == (401, "INVALID_TOKEN")
+                assert code(fresh.post("/auth/token", json={}, headers=bearer(second))) == (401, "UNAUTHORIZED")
+    with RunningServer(tmp_path, *PROFILE) as server:
+        assert server.api("GET", "/skills", headers=bearer(second)).status_code == 401
 
 
 def test_a_secret_is_followed_by_another_without_signing_anybody_out(tmp_path: Path) -> None:

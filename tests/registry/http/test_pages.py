@@ -11,8 +11,8 @@ import pytest
 import uvicorn
 
 from registry.config.settings import load_settings
-from registry.http.app import create_app
 from registry.http.routes.pages import ui_folder
+from registry.server.app import create_app
 from registry.services.container import Services
 
 RUNS_TEXT = ("innerHTML", "outerHTML", "insertAdjacentHTML", "eval(", "Function(")

@@ -85,6 +85,40 @@ def test_a_full_disk_refuses_writes_and_nothing_else(small_disk: Path) -> None:
         assert server.status()["drift"] == 0
 
 
+@pytest.fixture
+def read_only_skills(tmp_path: Path) -> Iterator[Path]:
+    """A folder whose `skills` folder is a read-only file system with one skill."""
+    skills = tmp_path / "skills"
+    skills.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(skills)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("a file system can only be mounted by root")
+    write_skill(skills, "sql-review", "Review sql queries for slow joins.")
+    subprocess.run(["mount", "-o", "remount,ro", str(skills)], check=True)
+    yield tmp_path
+    subprocess.run(["umount", "--lazy", str(skills)], check=True)
+
+
+def test_a_read_only_skills_directory_refuses_writes_and_nothing_else(read_only_skills: Path, tmp_path: Path) -> None:
+    other = write_skill(tmp_path / "elsewhere", "pdf-forms", "Fills in pdf forms.")
+    with RunningServer(read_only_skills) as server:
+        before = server.api("GET", "/skills").json()["data"]
+        for method, path, body in (
+            ("POST", "/skills", new_skill("new")),
+            ("POST", "/skills", {"origin": {"type": "local", "path": str(other)}}),
+            ("POST", "/skills", {"origin": {"type": "local", "path": str(other), "editable": True}}),
+            ("PUT", "/skills/sql-review", {"description": "Another description."}),
+            ("PUT", "/skills/sql-review", {"content": "Another text."}),
+            ("DELETE", "/skills/sql-review", None),
+        ):
+            answer = server.api(method, path, json=body)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (403, "FORBIDDEN"), (method, path, body)
+            assert str(tmp_path) not in answer.text
+        assert server.api("GET", "/skills").json()["data"] == before
+        assert server.found("slow joins") == ["sql-review"]
+        assert server.status()["status"] == "ok"
+
+
 def prepare(path: Path) -> None:
     """Write a database of ours that no migration has touched."""
     with closing(sqlite3.connect(path)) as connection:

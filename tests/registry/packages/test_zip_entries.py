@@ -31,6 +31,17 @@ def test_special_files_are_refused(tmp_path: Path, mode: int, rule: str) -> None
     assert refused_for(skill_zip(Item(b"a", b"/etc/passwd", mode=mode)), tmp_path) == {rule}
 
 
+@pytest.mark.parametrize("attributes", [0x08, 0x28, 0x40, 0x400, 0x0600])
+@pytest.mark.parametrize("mode", [0, 0o100644])
+def test_labels_devices_and_reparse_points_of_windows_are_refused(tmp_path: Path, mode: int, attributes: int) -> None:
+    assert refused_for(skill_zip(Item(b"a", b"x", mode=mode, attributes=attributes)), tmp_path) == {"special-file"}
+
+
+@pytest.mark.parametrize("attributes", [0x01, 0x02, 0x04, 0x20, 0x80, 0x800, 0x2000, 0x4000])
+def test_harmless_attributes_of_windows_are_accepted(tmp_path: Path, attributes: int) -> None:
+    assert refused_for(skill_zip(Item(b"a", b"x", attributes=attributes)), tmp_path) == set()
+
+
 @pytest.mark.parametrize(
     "names",
     [

@@ -20,8 +20,9 @@ def git(remote: Path, *arguments: str) -> str:
 def test_the_tour_proves_published_files_and_detects_others() -> None:
     output = log_tour()
     assert "acme/tea\nskill-registry.checkpoint" in output
-    assert "In the log skill-registry: 1 of 1 skills" in output
-    assert output.endswith("tea: its entry has other files or another version than the lock\nexit code 1")
+    assert "In the log of their registry: 1 of 1 skills" in output
+    assert "changed: the files of tea have sha256" in output
+    assert "tea: its entry in the log names other files or another version" in output
 
 
 def test_the_index_holds_a_checkpoint_that_covers_its_lines(tmp_path: Path) -> None:

@@ -20,7 +20,10 @@ class AuthSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     issuer: Annotated[
         Literal["open", "closed"] | None,
-        Meta(description="open: every caller gets any token; default: open for loopback callers, if host is loopback"),
+        Meta(
+            description="open: every caller gets any token; default: open for programs of the same user on this "
+            "machine, if the service listens on loopback and has no public URL"
+        ),
     ] = None
     token_lifetime: Annotated[int, Meta(ge=60, le=31_536_000, description="lifetime of a token in seconds")] = 86_400
     anonymous_read: Annotated[bool, Meta(description="allow callers without a credential to read and search")] = False

@@ -10,7 +10,7 @@ from registry.auth.issuing import Caller, TokenData, TokenRequest
 from registry.domain.models import timestamp_of
 from registry.domain.roles import PUBLIC, Role
 from registry.errors import RegistryError, invalid_token, validation_error
-from registry.http.admission import client_address, principal_of
+from registry.http.admission import connection_of, principal_of
 from registry.http.envelope import Ok
 from registry.http.request_id import request_id_of
 from registry.http.routes.parameters import ERRORS, OptionalBody, RunningServices
@@ -43,7 +43,7 @@ def issue_token(
     request: Request[Any, Any, Any], running: RunningServices, data: JSONBody[TokenRequest]
 ) -> Response[Ok[TokenData]]:
     """Issue a token for a credential, or without one if the issuer is open."""
-    caller = Caller(request.scope["headers"], client_address(request.scope), request_id_of(request.scope))
+    caller = Caller(request.scope["headers"], connection_of(request.scope), request_id_of(request.scope))
     return Response(Ok(running.registry.issuer.issue(data, caller)), headers=_NO_STORE)
 
 

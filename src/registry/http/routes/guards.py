@@ -6,13 +6,17 @@ A handler without a role needs `admin`. A handler without `changes` changes some
 from collections.abc import Mapping
 from typing import Any
 
+from anyio import to_thread
 from litestar.connection import ASGIConnection
 from litestar.handlers.base import BaseRouteHandler
 
+from registry.auth.locality import why_not_local
 from registry.auth.rate_limits import Rate
+from registry.config.groups import ServerSettings
+from registry.domain.hosts import is_loopback_host
 from registry.domain.roles import PUBLIC, Principal
 from registry.errors import forbidden
-from registry.http.admission import admit, client_address
+from registry.http.admission import admit, client_address, connection_of
 from registry.http.request_id import request_id_of
 from registry.publish.service import check_owner
 from registry.services.container import Services
@@ -62,11 +66,34 @@ def _refuse_if_not_owner(services: Services, principal: Principal, parameters: M
             check_owner(principal, skill_id)
 
 
+def local_guards(server: ServerSettings) -> list[Any]:
+    """Return the guards of the local profile, which has no authentication."""
+    if server.read_only:
+        return [refuse_changes]
+    is_for_this_machine = is_loopback_host(server.host) and not server.allowed_hosts and not server.trusted_proxies
+    return [refuse_strangers] if is_for_this_machine else []
+
+
 async def refuse_changes(connection: Connection, handler: BaseRouteHandler) -> None:
     """Refuse requests that may change something: the guard of a read-only local service."""
     scope: Any = connection.scope
     if changes(scope["method"], handler):
         _refuse_if_read_only(connection.app.state.services)
+
+
+async def refuse_strangers(connection: Connection, handler: BaseRouteHandler) -> None:
+    """Refuse requests that may change something and may come from elsewhere: the guard of a local service on loopback.
+
+    It has no authentication, so whoever a proxy on this machine lets through could change the skills.
+    """
+    scope: Any = connection.scope
+    if changes(scope["method"], handler):
+        reason = await to_thread.run_sync(why_not_local, scope["headers"], connection_of(scope))
+        if reason is not None:
+            raise forbidden(
+                f"Only programs on this machine, of the user that runs the service, may change anything: {reason} "
+                "(server.trusted_proxies or server.allowed_hosts lifts this, for a proxy with authentication)"
+            )
 
 
 def _refuse_if_read_only(services: Services) -> None:

@@ -7,7 +7,7 @@ from litestar import Request, Response, get
 from litestar.status_codes import HTTP_200_OK, HTTP_503_SERVICE_UNAVAILABLE
 
 from registry import __version__
-from registry.domain.roles import PUBLIC
+from registry.domain.roles import PUBLIC, Role
 from registry.errors import RegistryError
 from registry.http.envelope import Ok
 from registry.http.routes.parameters import ERRORS, RunningServices
@@ -46,17 +46,17 @@ def readyz(running: RunningServices) -> Response[Readiness]:
 @get("/status", sync_to_thread=True, tags=["service"], responses=ERRORS, role=PUBLIC)
 def status(request: Request[Any, Any, Any], running: RunningServices) -> Ok[StatusData]:
     """Return the state of the catalog and its indexes. Anonymous callers of a registry get no folder names."""
-    return Ok(service_status(running, in_full=_may_see_all(request, running)))
+    return Ok(service_status(running, _role_of(request, running)))
 
 
-def _may_see_all(request: Request[Any, Any, Any], running: Services) -> bool:
+def _role_of(request: Request[Any, Any, Any], running: Services) -> Role | None:
     if running.settings.profile == "local":
-        return True
+        return "admin"
     try:
         principal = running.registry.access.identify(request.scope["headers"])
     except RegistryError:
-        return False
-    return principal is not None
+        return None
+    return None if principal is None else principal.role
 
 
 PROBES = [healthz, readyz]

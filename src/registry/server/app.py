@@ -21,7 +21,7 @@ from registry.http.routes.change_feed import CHANGE_FEED, CHANGES
 from registry.http.routes.code import CODE_V1, SHARED, VERSIONS
 from registry.http.routes.content import CONTENT
 from registry.http.routes.discovery import DISCOVERY
-from registry.http.routes.guards import refuse_changes, require_role
+from registry.http.routes.guards import local_guards, require_role
 from registry.http.routes.index import INDEX
 from registry.http.routes.log import LOG
 from registry.http.routes.manifest import MANIFEST, MANIFEST_ALONE
@@ -95,7 +95,7 @@ def create_app(services: Services) -> Litestar:
     guards: list[Any] = []
     if settings.profile == "local":
         handlers = [*PROFILE_B]
-        guards = [refuse_changes] if settings.server.read_only else []
+        guards = local_guards(settings.server)
 
     @asynccontextmanager
     async def life(_: Litestar) -> AsyncIterator[None]:

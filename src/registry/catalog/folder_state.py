@@ -1,0 +1,36 @@
+"""The state of a skill's folder when it was read: what is in it, and where it really is."""
+
+import hashlib
+import os
+from pathlib import Path
+
+from registry.findings.engine import ENGINE
+from registry.skill_folder import fingerprint
+
+_LINK_MARK = ">"
+_MARK_BYTES = 16
+
+
+def scan_fingerprint(folder: Path) -> str:
+    """Return a folder's fingerprint with the version of the content rules and, behind a link, the link's target.
+
+    If any of them changes, a scan reads the folder again. Raises OSError.
+    """
+    return f"{ENGINE}-{fingerprint(folder)}{_link_mark(folder)}"
+
+
+def is_where_it_was(folder: Path, known: str | None) -> bool:
+    """Return whether no link has replaced a folder, or a parent of it, since it had the fingerprint `known`.
+
+    Only a scan decides which links are followed. A folder that is gone is where it was.
+    """
+    _, separator, mark = (known or "").partition(_LINK_MARK)
+    return _link_mark(folder) == separator + mark or not os.path.lexists(folder)
+
+
+def _link_mark(folder: Path) -> str:
+    """Return a mark of the real path of a folder; empty if no link leads to it. The skills directory is a real path."""
+    real = os.path.realpath(folder)
+    if real == str(folder):
+        return ""
+    return _LINK_MARK + hashlib.blake2b(os.fsencode(real), digest_size=_MARK_BYTES).hexdigest()

@@ -1,0 +1,200 @@
+"""The registries that packages are installed from: this service, sources of type `registry`, and others by URL."""
+
+import shutil
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+from urllib.parse import urlsplit
+
+from registry.config.settings import Settings
+from registry.domain.release_proofs import LoggedRelease, PinnedProof
+from registry.domain.version_requirement import highest, is_exact
+from registry.errors import FieldError, conflict, skill_not_found, validation_error
+from registry.outbound import AddressPolicy, OutboundClient
+from registry.packages.package import Package
+from registry.publish.service import Publishing
+from registry.sources.log_monitor import LogMonitor, LogRefused, SeenLog
+from registry.sources.remote_registry import Release, RemoteRegistry
+from registry.sources.service import Sources
+from registry.transparency.release_proof import ProofInvalid, check_release
+
+_PORTS = {"http": 80, "https": 443}
+
+
+class PackageRegistry(Protocol):
+    """A registry of packages: this service, or one at a URL."""
+
+    def releases(self, skill_id: str) -> Sequence[Release]:
+        """Return every release of a skill. A revoked one counts as yanked. Raises SKILL_NOT_FOUND, OutboundError."""
+        ...
+
+    def download(self, release: Release, into: Path) -> None:
+        """Write the zip of a release, with its digest verified, to a new file. Raises OutboundError, RegistryError."""
+        ...
+
+    def proof(self, release: Release, package: Package, known: PinnedProof | None) -> PinnedProof | None:
+        """Return the proof that the log of the registry includes a release with the files of `package`.
+
+        `known` is an earlier proof from this log, which the log must still extend. None: this service is the registry.
+        Raises CONFLICT if the log proves something else, OutboundError.
+        """
+        ...
+
+
+class ChosenRelease(NamedTuple):
+    """The release to install, and the registry that has it."""
+
+    registry: PackageRegistry
+    release: Release
+
+
+class OwnRegistry:
+    """The packages that this service has published."""
+
+    def __init__(self, publishing: Publishing) -> None:
+        self._publishing = publishing
+
+    def has(self, skill_id: str) -> bool:
+        """Return whether a version of this skill was ever published."""
+        return self._publishing.published.is_published(skill_id)
+
+    def releases(self, skill_id: str) -> Sequence[Release]:
+        """Return every published version of a skill. Raises SKILL_NOT_FOUND."""
+        versions = self._publishing.published.versions(skill_id)
+        if not versions:
+            raise skill_not_found(skill_id)
+        return [
+            Release(
+                skill_id=skill_id,
+                version=version.version,
+                checksum=version.checksum,
+                yanked=version.state != "active",
+                download_url=None,
+                size=version.size,
+            )
+            for version in versions
+        ]
+
+    def download(self, release: Release, into: Path) -> None:
+        """Copy the zip of a version. Raises CONFLICT if it is revoked, SERVICE_UNAVAILABLE."""
+        version = self._publishing.published.find(release.skill_id, release.version)
+        with self._publishing.package(version) as package, into.open("xb") as copy:
+            shutil.copyfileobj(package, copy)
+
+    def proof(self, release: Release, package: Package, known: PinnedProof | None) -> PinnedProof | None:
+        """Return None: a service needs no proof from its own log."""
+        return None
+
+
+class LoggedRegistry:
+    """The packages of a registry at a URL, checked against its transparency log."""
+
+    def __init__(self, remote: RemoteRegistry, monitor: LogMonitor) -> None:
+        self._remote = remote
+        self._monitor = monitor
+
+    def releases(self, skill_id: str) -> Sequence[Release]:
+        """Return every release of a skill. Raises SKILL_NOT_FOUND, OutboundError."""
+        return self._remote.releases(skill_id)
+
+    def download(self, release: Release, into: Path) -> None:
+        """Download the zip of a release. Raises OutboundError."""
+        self._remote.download(release, into)
+
+    def proof(self, release: Release, package: Package, known: PinnedProof | None) -> PinnedProof | None:
+        """Return the verified proof of a release. Raises CONFLICT, OutboundError."""
+        logged = LoggedRelease(release.skill_id, release.version, release.checksum, package.digest)
+        try:
+            answer = self._remote.log_proof(release.skill_id, release.version)
+            earlier = None if known is None else SeenLog(key=known.key, checkpoint=known.checkpoint)
+            verifier = self._monitor.verify(self._remote, answer.checkpoint, earlier=earlier)
+            proof = PinnedProof(
+                checkpoint=answer.checkpoint,
+                number=answer.number,
+                entry=answer.entry,
+                proof=answer.proof,
+                key=verifier.text,
+            )
+            check_release(proof, verifier, logged)
+        except (LogRefused, ProofInvalid) as refused:
+            raise conflict(f"'{release.skill_id}' {release.version} is refused: {refused}") from None
+        return proof
+
+
+class RegistryAccess(NamedTuple):
+    """What the person who runs a command has: registries they have named, and their credentials.
+
+    Args:
+        named: The URLs of the registries, which may have private addresses.
+        credential: Returns the API key or token for the registry at a URL, None if there is none.
+    """
+
+    named: Collection[str]
+    credential: Callable[[str], str | None]
+
+
+NO_ACCESS = RegistryAccess((), lambda url: None)
+"""A service has the credentials of its sources only."""
+
+
+class Registries:
+    """Finds the registry and the release that an origin names.
+
+    Args:
+        settings: The limits and the allowed hosts.
+        sources: The configured and added sources, with their credentials.
+        own: The packages of this service, None if it does not publish.
+        access: The registries and credentials of the person who runs a command.
+    """
+
+    def __init__(self, settings: Settings, sources: Sources, own: OwnRegistry | None, access: RegistryAccess) -> None:
+        self._sources = sources
+        self._access = access
+        self._limits = settings.limits
+        hosts = [f"{parts.hostname}:{parts.port or _PORTS[parts.scheme]}" for parts in map(urlsplit, access.named)]
+        self._outbound = OutboundClient(AddressPolicy((*settings.outbound.allowed_hosts, *hosts)))
+        self.own = own
+
+    def at(self, url: str) -> PackageRegistry:
+        """Return the registry at a URL, with the credential of its source, else with that of the person.
+
+        Raises OutboundError for an invalid URL.
+        """
+        registry = self._sources.registry_at(url)
+        if registry is None:
+            registry = RemoteRegistry(
+                self._outbound,
+                url,
+                self._access.credential(url),
+                download_bytes=self._limits.download_bytes,
+                seconds=self._limits.download_seconds,
+            )
+        return LoggedRegistry(registry, self._sources.log_monitor)
+
+    def choose(self, registry: PackageRegistry, skill_id: str, requirement: str | None) -> ChosenRelease:
+        """Return the highest active release that a requirement admits; a yanked one only by its exact version.
+
+        Raises SKILL_NOT_FOUND, OutboundError.
+        """
+        releases = {release.version: release for release in registry.releases(skill_id)}
+        if requirement is not None and is_exact(requirement):
+            chosen = releases.get(requirement)
+        else:
+            active = [version for version, release in releases.items() if not release.yanked]
+            version = highest(requirement, active)
+            chosen = releases[version] if version is not None else None
+        if chosen is None:
+            raise skill_not_found(skill_id, requirement or "that is not yanked")
+        return ChosenRelease(registry, chosen)
+
+
+def check_package(package: Package, release: Release) -> None:
+    """Raise VALIDATION_ERROR if a package is not of the release that its registry lists."""
+    name = release.skill_id.rpartition("/")[2]
+    if (package.name, package.version) != (name, release.version):
+        raise validation_error(
+            FieldError(
+                "package",
+                f"is {package.name} {package.version}, but its registry lists it as {name} {release.version}",
+            )
+        )

@@ -1,0 +1,30 @@
+"""Builds what installs and upgrades skills from the other parts of the service."""
+
+from typing import TYPE_CHECKING
+
+from registry.inspection import Inspector
+from registry.install.installer import Installer
+from registry.install.parts import InstallParts
+from registry.install.registries import OwnRegistry, Registries, RegistryAccess
+from registry.install.staged_packages import StagedPackages
+from registry.install.upgrade import Upgrader
+
+if TYPE_CHECKING:  # the container imports this module
+    from registry.services.container import Services
+
+
+def build_installing(services: "Services", inspector: Inspector, access: RegistryAccess) -> tuple[Installer, Upgrader]:
+    """Return the installer and the upgrader. `access` is that of the person whose command builds the services."""
+    sources = services.sources
+    own = OwnRegistry(services.publishing) if services.settings.registry.enabled else None
+    parts = InstallParts(
+        packages=StagedPackages(services.local.root, sources.fetcher, inspector, services.settings),
+        offers=sources.offers,
+        registries=Registries(services.settings, sources, own, access),
+        local=services.local,
+        catalog=services.catalog,
+        project=services.project,
+        clock=services.clock,
+        enqueue=services.webhooks.enqueue,
+    )
+    return Installer(parts), Upgrader(parts, sources.fetcher)
