@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from support.pages import Watched, faults
 from support.publishing import Registry, skill_package
-from support.servers import bearer, new_skill
+from support.servers import RunningServer, bearer, new_skill
 
 PACKAGE = skill_package("whittle", body="# Carving\n\nSee [the woods](references/woods.md).\n")
 
@@ -84,3 +84,31 @@ def test_nothing_of_it_stands_in_the_way_of_anybody(enter: Enter, path: str, sch
     assert faults(page) == []
     page.set_viewport_size({"width": 320, "height": 900})
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
+
+
+@pytest.fixture
+def follower(publishing: Registry, tmp_path: Path) -> Iterator[RunningServer]:
+    """A local service that has the registry as a source."""
+    admin = bearer(publishing.token())
+    made = publishing.api("POST", "/auth/keys", json={"name": "reader", "role": "user"}, headers=admin)
+    source = {"name": "corp", "url": publishing.url, "api_key": made.json()["data"]["key"]}
+    with RunningServer(tmp_path, "--outbound-allowed-host", publishing.url.removeprefix("http://")) as running:
+        assert running.api("POST", "/registry/sources", json=source).json()["data"]["error"] is None
+        running.wait_for(lambda: running.found("whittle") == ["corp/acme.whittle"])
+        yield running
+
+
+@pytest.mark.parametrize("path", ["/?q=whittle", "/?source=corp", "/?skill=corp%2Facme.whittle"])
+def test_a_skill_of_another_registry_is_installed_and_uninstalled(
+    watched: Watched, follower: RunningServer, path: str
+) -> None:
+    page = watched.open(follower.url, path)
+    expect(page.locator(":is(.card, .detail) .badge").first).to_have_text("available")
+    page.get_by_role("button", name="Install whittle", exact=True).click()
+    expect(page.locator(".badge.installed")).to_be_visible()
+    installed = follower.skills_dir / "whittle" / "SKILL.md"
+    assert "# Carving" in installed.read_text()
+    page.get_by_role("button", name="Uninstall whittle").click()
+    page.get_by_role("dialog").get_by_role("button", name="Uninstall").click()
+    expect(page.get_by_role("button", name="Install whittle", exact=True)).to_be_visible()
+    assert not installed.exists()
