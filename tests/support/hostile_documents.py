@@ -176,3 +176,30 @@ def index_files(size: int) -> Texts:
     yield "lines of many values", ('{"name":"a/b","vers":"1.0.0","x":[' + "-1," * 4_000 + "1]}\n") * (size // 12_000)
     yield "lines of many lists", ('{"name":"a/b","vers":"1.0.0","x":[' + "[[]]," * 2_000 + "1]}\n") * (size // 10_000)
     yield "long keys", ('{"name":"a/b","' + "k" * 8_000 + '":[' + "1," * 2_000 + "1]}\n") * (size // 12_000)
+
+
+def change_pages(size: int) -> Texts:
+    """Yield pages of a change feed: many entries, bad entries, long texts, many labels, deep entries."""
+    skill = '{{"id":"a/b","skill":{{"name":"a","description":"b","version":"1.0.0",{}}}}}'
+    many = {
+        "bad entries": ["0"] * (size // 2),
+        "empty entries": ["{}"] * (size // 3),
+        "removed skills": [f'{{"id":"a/s{number}","skill":null}}' for number in range(size // 30)],
+        "small skills": [skill.format('"body":""')] * (size // 80),
+        "long ids": ['{"id":"' + "a" * 5_000 + '","skill":null}'] * (size // 5_020),
+        "URLs": [skill.format('"download_url":"https://a.example/b.zip"')] * (size // 120),
+        "bad URLs": [skill.format('"download_url":"https://[' + "@" * 900 + '"')] * (size // 1_000),
+        "labels": [skill.format('"tags":[' + '"a",' * (size // 4) + '"b"]')],
+        "long labels": [skill.format('"tags":["' + "a," * (size // 2) + '"]')],
+        "a name": [skill.format('"author":"' + "a\\u0001" * (size // 7) + '"')],
+        "a body": [skill.format('"body":"' + "\\u0000" * (size // 6) + '"')],
+        "an unknown field": [skill.format('"x":[' + "[]," * (size // 3) + "1]")],
+        "deep entries": [skill.format('"x":' + "[" * 900 + "]" * 900)] * (size // 1_900),
+    }
+    start = '{"data":{"catalog":"c","revision":1,"complete":true,"changes":['
+    for name, entries in many.items():
+        yield name, start + ",".join(entries) + "]}}"
+    yield "a deep page", start + "[" * size
+    yield "a long revision", '{"data":{"catalog":"c","revision":' + "9" * size
+    yield "quotes", '"' * size
+    yield "backslashes", '{"data":"' + "\\" * size

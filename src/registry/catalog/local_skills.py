@@ -1,5 +1,6 @@
 """Skills that are folders in the skills directory. The folder is authoritative, and the catalog reflects it."""
 
+import io
 import itertools
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
@@ -10,6 +11,7 @@ import msgspec
 
 from registry.catalog.folder_state import is_where_it_was, scan_fingerprint
 from registry.catalog.installs import current_install, delete_install, find_install, with_install
+from registry.catalog.skill_backend import SkillFile, opened_file
 from registry.catalog.skill_changes import checked_fields, default_body, sent_changes, with_fields
 from registry.catalog.store import Catalog, FolderState, StoredSkill
 from registry.db import Transaction
@@ -131,11 +133,11 @@ class LocalSkills:
         except OSError:
             raise not_found(f"Folder of skill '{skill_id}'") from None
 
-    def file(self, skill_id: str, path: str) -> Path:
-        """Return the location of a skill's file. Raises SKILL_NOT_FOUND, VALIDATION_ERROR, NOT_FOUND."""
+    def file(self, skill_id: str, path: str) -> SkillFile:
+        """Open a skill's file. Raises SKILL_NOT_FOUND, VALIDATION_ERROR, NOT_FOUND."""
         folder = self._known_folder(skill_id)
         try:
-            return open_file(folder, path)
+            return opened_file(open_file(folder, path))
         except ValueError as error:
             raise validation_error(FieldError("path", str(error))) from None
         except OSError:
@@ -143,11 +145,8 @@ class LocalSkills:
 
     def text(self, skill_id: str) -> str:
         """Return a skill's SKILL.md, including its front matter. Raises SKILL_NOT_FOUND, NOT_FOUND."""
-        path = self.file(skill_id, SKILL_FILE)
-        try:
-            return path.read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            raise not_found(f"File of skill '{skill_id}'") from None
+        with io.TextIOWrapper(self.file(skill_id, SKILL_FILE).content, encoding="utf-8", errors="replace") as file:
+            return file.read()
 
     def _known_folder(self, skill_id: str) -> Path:
         rows = self._catalog.database.read("select folder, fingerprint from skills where id = ?", (skill_id,))

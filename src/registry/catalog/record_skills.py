@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
+from registry.catalog.skill_backend import SkillFile
 from registry.catalog.skill_changes import checked_fields, default_body, sent_changes, with_fields
 from registry.catalog.store import Catalog, StoredSkill
 from registry.db import Transaction
@@ -83,7 +84,7 @@ class RecordSkills:
         self._catalog.get(skill_id)
         return []
 
-    def file(self, skill_id: str, path: str) -> Path:
+    def file(self, skill_id: str, path: str) -> SkillFile:
         """Raise NOT_FOUND, because a record has no files. Raises SKILL_NOT_FOUND for an unknown id."""
         self._catalog.get(skill_id)
         raise not_found(f"File of skill '{skill_id}'")

@@ -1,14 +1,33 @@
 """The interface of a skill's storage: a folder, a record in the database, or published packages."""
 
+import os
 from collections.abc import Collection
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, NamedTuple, Protocol
 
 from registry.catalog.store import StoredSkill
 from registry.db import Transaction
 from registry.domain.models import Skill, SkillChanges
 from registry.skill_folder import FileEntry
+
+
+class SkillFile(NamedTuple):
+    """A file of a skill, open for reading; the caller closes `content`. `modified_at` is a Unix time in seconds."""
+
+    name: str
+    size: int
+    modified_at: float
+    etag: str
+    content: BinaryIO
+
+
+def opened_file(path: Path) -> SkillFile:
+    """Open a file of a skill's folder. Raises OSError."""
+    content = path.open("rb")
+    status = os.fstat(content.fileno())
+    etag = f'"{status.st_mtime_ns:x}-{status.st_size:x}"'
+    return SkillFile(path.name, status.st_size, status.st_mtime, etag, content)
 
 
 class SkillBackend(Protocol):
@@ -34,8 +53,12 @@ class SkillBackend(Protocol):
         """Return the files of the current version."""
         ...
 
-    def file(self, skill_id: str, path: str) -> Path:
-        """Return the location of a file. Raises NOT_FOUND, and VALIDATION_ERROR for a path outside of the skill."""
+    def file(self, skill_id: str, path: str) -> SkillFile:
+        """Open a file of the current version.
+
+        Raises NOT_FOUND, VALIDATION_ERROR for a path outside of the skill, SERVICE_UNAVAILABLE if its package cannot be
+        read.
+        """
         ...
 
     def text(self, skill_id: str) -> str:

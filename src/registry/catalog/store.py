@@ -49,7 +49,7 @@ class Catalog:
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self.database = database
-        self._clock = clock
+        self.clock = clock
 
     def get(self, skill_id: str) -> Skill:
         """Return a skill. Raises SKILL_NOT_FOUND."""
@@ -125,7 +125,7 @@ class Catalog:
         """
         key = ensure_document(transaction, skill.id)
         transaction.touched.append(skill.id)
-        now = timestamp(self._clock())
+        now = timestamp(self.clock())
         created_at, updated_at = _times(transaction, key) or (now, now)
         skill = msgspec.structs.replace(
             skill,
@@ -197,7 +197,7 @@ class Catalog:
         self, transaction: Transaction, key: int, version: str, description: str, changes: Sequence[str]
     ) -> None:
         """Add a version to a skill, unless it exists."""
-        _insert_version(transaction, key, version, description, changes, timestamp(self._clock()))
+        _insert_version(transaction, key, version, description, changes, timestamp(self.clock()))
 
     def set_version_changes(self, transaction: Transaction, key: int, version: str, changes: Sequence[str]) -> None:
         """Set the changes of a version, unless `changes` is empty."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import click
 import msgspec
@@ -10,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from registry.cli import command, console
+from registry.domain.hosts import is_loopback_host
 from registry.domain.source_entry import NewSource
 
 
@@ -58,6 +60,8 @@ def add(
     LOCATION is the URL of another registry, a git repository, a marketplace (.json) or a .zip, or it is a folder. The
     API key is stored in the catalog and sent to this registry only.
     """
+    if api_key and location.lower().startswith("http://") and not is_loopback_host(urlsplit(location).netloc):
+        click.echo("skill-registry: warning: without https, others can read the API key", err=True)
     is_url = location.lower().startswith(("http://", "https://"))
     is_folder = kind == "local" or (kind is None and not is_url)
     place = {"path": str(Path(location).expanduser().absolute())} if is_folder else {"url": location}

@@ -111,13 +111,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """The SQLite file that `database.url` names, or the default one in `data_dir`; None for another database."""
         return self.database.url.file if self.database.url else self.data_dir / DATABASE_FILE
 
+    def absolute(self, path: str) -> str:
+        """Return a path of this service as a URL below `server.public_url`; the path itself if that is not set."""
+        url = self.server.public_url
+        return f"{url.reveal().rstrip('/') if url else ''}{path}"
+
     @property
     def package_urls(self) -> PackageUrls:
         """The download URLs of published versions."""
-        blob_base_url, public_url = self.s3.blob_base_url, self.server.public_url
-        return PackageUrls(
-            blob_base_url.reveal() if blob_base_url else None, public_url.reveal() if public_url else None
-        )
+        url = self.s3.blob_base_url
+        return PackageUrls(url.reveal() if url else None, self.absolute("/packages"))
 
     @property
     def is_replicated(self) -> bool:

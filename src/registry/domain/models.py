@@ -171,7 +171,10 @@ class Card(msgspec.Struct, kw_only=True):
 
 
 class Skill(msgspec.Struct, kw_only=True):
-    """All fields of a skill: the specification's table *Skill (detail)* and the contract's additions (section 4)."""
+    """All fields of a skill: the specification's table *Skill (detail)* and the contract's additions (section 4).
+
+    `download_url` is where the package of a published skill is. It is set in responses and not stored.
+    """
 
     id: str
     name: str
@@ -203,6 +206,7 @@ class Skill(msgspec.Struct, kw_only=True):
     etag: str = ""
     warnings: list[str] = msgspec.field(default_factory=list)
     findings: SkillFindings | None = None
+    download_url: str | None = None
 
     def card(self) -> Card:
         """Return the skill as a list item."""

@@ -8,14 +8,14 @@ class PackageUrls(NamedTuple):
 
     Args:
         blob_base_url: The public URL of the package store, None if it has none.
-        public_url: The URL at which others reach this service, None if it is not known.
+        route: The URL of this service's own download route, or only its path if the service does not know its address.
     """
 
     blob_base_url: str | None
-    public_url: str | None
+    route: str
 
     def of(self, skill_id: str, version: str) -> str:
-        """Return the URL of a version. It is a path on this service if neither base URL is known."""
+        """Return the URL of a version, or its path on this service."""
         if self.blob_base_url:
             return f"{self.blob_base_url.rstrip('/')}/skills/{skill_id}-{version}.zip"
-        return f"{(self.public_url or '').rstrip('/')}/packages/{skill_id}/{version}.zip"
+        return f"{self.route}/{skill_id}/{version}.zip"

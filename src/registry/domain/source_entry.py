@@ -24,7 +24,6 @@ SourceKey = Annotated[
     Meta(
         pattern=r"^[\x21-\x7e]{1,4000}$(?!\n)",
         extra={"rule": "must be an API key or token: 1 to 4,000 visible ASCII characters"},
-        extra_json_schema={"writeOnly": True},
     ),
 ]
 

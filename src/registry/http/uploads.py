@@ -3,10 +3,10 @@
 from collections.abc import AsyncIterator, Collection
 from typing import Protocol
 
-from anyio import to_thread
 from multipart import MultipartError, MultipartSegment, PushMultipartParser
 
 from registry.errors import FieldError, payload_too_large, validation_error
+from registry.http.thread_pools import ORDINARY_POOL
 
 _MAX_PARTS = 20
 
@@ -50,7 +50,7 @@ async def take_file(
                     elif event and part is not None:
                         if sink.size + len(event) > limit:
                             raise payload_too_large(limit)
-                        await to_thread.run_sync(sink.write, bytes(event))
+                        await ORDINARY_POOL.run(sink.write, bytes(event))
     except MultipartError:
         raise validation_error(FieldError("package", "is not a valid multipart body")) from None
     if found != 1:

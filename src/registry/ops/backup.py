@@ -17,7 +17,7 @@ from registry.auth.secret import SECRET_FILE
 from registry.config.settings import DATABASE_FILE, Settings
 from registry.database import sqlite
 from registry.project.lock_file import LOCK_FILE
-from registry.publish.service import FOLDER as UPLOADS
+from registry.publish.stored_packages import FOLDER as UPLOADS
 from registry.runtime.atomic_files import TEMPORARY_PREFIX, sync_folder, temporary_path
 from registry.skill_folder import find_skill_folders, tree_digest
 from registry.transparency.checkpoint import KEY_FILE

@@ -92,6 +92,19 @@ def unpack(archive: Path | BinaryIO, folder: Path, limits: PackageLimits) -> Non
                 stage(folder, entry, source.chunks(entry.name))
 
 
+def copy_file(archive: BinaryIO, path: str, into: BinaryIO, limits: PackageLimits) -> None:
+    """Write one file of a package into another file. `path` is relative to the root of the package.
+
+    Raises PackageRefused if the archive is not a package or has no such file.
+    """
+    source = Archive(archive, limits)
+    name = _root(source.entries) + path
+    if name not in {entry.name for entry in source.entries}:
+        raise PackageRefused([structure_error("no-file", "there is no such file", path)])
+    for chunk in source.chunks(name):
+        into.write(chunk)
+
+
 def peek(archive: Path | BinaryIO, limits: PackageLimits = DEFAULT_LIMITS) -> Peek:
     """Return the metadata of a zip. Reads only its records, SKILL.md and skill-project.toml.
 

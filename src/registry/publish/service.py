@@ -1,21 +1,17 @@
 """The publish service: its components and their lifecycle, uploads, jobs, versions and downloads."""
 
-import hashlib
 import logging
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
 
-from registry.blobs import BlobMissing, BlobStore, BlobUnavailable, configured_store
-from registry.blobs.store import chunks
-from registry.catalog.store import Catalog, Clock
+from registry.catalog.store import Catalog
 from registry.config.settings import Settings
 from registry.db import Transaction
 from registry.domain.roles import Principal, includes
-from registry.errors import RegistryError, conflict, forbidden, service_unavailable
+from registry.errors import forbidden
 from registry.events.webhooks import Checked
 from registry.findings.engine import skill_findings
 from registry.inspection import Inspector, NotScanned
@@ -27,15 +23,13 @@ from registry.publish.index_pusher import IndexPusher
 from registry.publish.jobs import Job, JobFinding, Jobs, JobState
 from registry.publish.published import PublishedVersion, PublishedVersions, VersionState
 from registry.publish.spool import UNPACKED_PREFIX, DatabaseSpool, FolderSpool
+from registry.publish.stored_packages import FOLDER, StoredPackages
 from registry.publish.submission import Submitter, Upload, UploadReceiver
 from registry.publish.worker import PublishWorker
 from registry.runtime.metrics import Metrics
 from search.engine import Engine
 
 _log = logging.getLogger("registry.publish")
-
-FOLDER = "publish"
-"""The folder of the data directory that holds uploads until their jobs end."""
 
 
 class JobData(msgspec.Struct, kw_only=True):
@@ -71,10 +65,9 @@ class IndexedSkill(msgspec.Struct, kw_only=True):
 
 
 class Publishing:
-    """Receives, publishes and serves packages. One process of a catalog pushes the index.
+    """Receives and publishes packages. One process of a catalog pushes the index.
 
-    Searches of `engine` have priority. `enqueue` adds webhook notifications. Raises BlobUnavailable if the store cannot
-    be opened.
+    Searches of `engine` have priority. `enqueue` adds webhook notifications.
     """
 
     def __init__(
@@ -82,7 +75,7 @@ class Publishing:
         settings: Settings,
         catalog: Catalog,
         published: PublishedVersions,
-        clock: Clock,
+        packages: StoredPackages,
         engine: Engine,
         enqueue: Callable[[Transaction, Checked], None],
         checkpoint: AttachedFile,
@@ -97,17 +90,16 @@ class Publishing:
         self._metrics = metrics
         self.upload_bytes = settings.limits.upload_bytes
         self.published = published
-        self.store: BlobStore = configured_store(settings)
-        self.jobs = Jobs(database, clock, enqueue)
+        self.packages = packages
+        self.jobs = Jobs(database, catalog.clock, enqueue)
         self._folder = settings.data_dir / FOLDER
-        self._folder.mkdir(parents=True, exist_ok=True)
         spool = DatabaseSpool(database, self._folder) if settings.is_replicated else FolderSpool(self._folder)
-        self._submitter = Submitter(spool, catalog, self.jobs, self.published, limits, clock)
+        self._submitter = Submitter(spool, catalog, self.jobs, self.published, limits, catalog.clock)
         self._worker = PublishWorker(
             self.jobs,
             self.published,
             spool,
-            self.store,
+            packages.store,
             settings.limits,
             metrics,
             engine.search.in_flight.yield_to_foreground,
@@ -196,24 +188,6 @@ class Publishing:
         self.published.set_state(skill_id, [version], state)
         self._pusher.wake()
 
-    def package(self, version: PublishedVersion) -> BinaryIO:
-        """Return the zip of a version as a temporary file, with its digest verified.
-
-        Raises CONFLICT if it is revoked, SERVICE_UNAVAILABLE if the store is unavailable or has other bytes.
-        """
-        if version.state == "revoked":
-            raise conflict(
-                f"Version {version.version} of skill '{version.skill_id}' is revoked and cannot be downloaded"
-            )
-        copy: BinaryIO = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - the caller closes it
-        try:
-            self._copy(version, copy)
-        except BaseException:
-            copy.close()
-            raise
-        copy.seek(0)
-        return copy
-
     def rescan(self, skill_id: str, version: str) -> None:
         """Scan the package of a version again and store its findings.
 
@@ -222,7 +196,7 @@ class Publishing:
         with tempfile.TemporaryDirectory(dir=self._folder, prefix=UNPACKED_PREFIX) as folder:
             package = Path(folder) / "package.zip"
             with package.open("xb") as copy:
-                self._copy(self.published.find(skill_id, version), copy)
+                self.packages.copy(self.published.find(skill_id, version), copy)
             try:
                 findings = self._inspector.read_package(
                     package, Path(folder) / "package", self._limits
@@ -230,22 +204,6 @@ class Publishing:
             except NotScanned as refused:
                 findings = skill_findings(list(refused.findings))
         self.published.set_findings(skill_id, version, findings)
-
-    def _copy(self, version: PublishedVersion, copy: BinaryIO) -> None:
-        """Write the zip of a version into `copy` and verify its digest. Raises SERVICE_UNAVAILABLE."""
-        digest = hashlib.sha256()
-        try:
-            with self.store.open(version.key) as stored:
-                for chunk in chunks(stored):
-                    digest.update(chunk)
-                    copy.write(chunk)
-        except BlobMissing:
-            raise _damaged(version, "nothing") from None
-        except BlobUnavailable as error:
-            _log.warning("a package cannot be read: %s", error)
-            raise service_unavailable("Packages cannot be read at the moment") from None
-        if (checksum := f"sha256:{digest.hexdigest()}") != version.checksum:
-            raise _damaged(version, checksum)
 
 
 def git_index(settings: Settings) -> GitIndex:
@@ -261,17 +219,6 @@ def check_owner(caller: Principal, skill_id: str) -> None:
     scope = skill_id.partition("/")[0]
     if caller.scope != scope and not includes(caller.role, "admin"):
         raise forbidden(f"Skill '{skill_id}' belongs to the scope '{scope}', not to yours")
-
-
-def _damaged(version: PublishedVersion, actual: str) -> RegistryError:
-    _log.error(
-        "the package of %s %s is damaged: the store has %s instead of %s",
-        version.skill_id,
-        version.version,
-        actual,
-        version.checksum,
-    )
-    return service_unavailable("The stored package differs from the published one and cannot be downloaded", 3600)
 
 
 def _indexed(active: list[PublishedVersion]) -> IndexedSkill:

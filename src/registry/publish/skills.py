@@ -2,23 +2,26 @@
 
 from collections.abc import Collection
 from contextlib import ExitStack
-from pathlib import Path
+from datetime import datetime
 
+from registry.catalog.skill_backend import SkillFile
 from registry.catalog.skill_changes import sent_changes, with_fields
 from registry.catalog.store import Catalog, StoredSkill
 from registry.db import Transaction
 from registry.domain.models import Skill, SkillChanges
 from registry.errors import conflict, not_found
-from registry.publish.published import PublishedVersions
+from registry.publish.published import PublishedVersion, PublishedVersions
+from registry.publish.stored_packages import StoredPackages
 from registry.skill_folder import FileEntry
 
 
 class PublishedSkills:
-    """The backend of published skills."""
+    """The backend of published skills. Outside of registry mode there are no `packages`."""
 
-    def __init__(self, catalog: Catalog, published: PublishedVersions) -> None:
+    def __init__(self, catalog: Catalog, published: PublishedVersions, packages: StoredPackages | None) -> None:
         self._catalog = catalog
         self._published = published
+        self._packages = packages
 
     def update(self, skill_id: str, changes: SkillChanges, etags: Collection[str] | None) -> Skill:
         """Enable or disable a skill. Other changes need a new version. Raises CONFLICT, PRECONDITION_FAILED."""
@@ -41,14 +44,25 @@ class PublishedSkills:
 
     def files(self, skill_id: str) -> list[FileEntry]:
         """Return the files of the current version. Raises SKILL_NOT_FOUND."""
-        current = self._published.find(skill_id, self._catalog.get(skill_id).version)
-        return [FileEntry(path, size) for path, size in current.record.files]
+        return [FileEntry(path, size) for path, size in self._current(skill_id).record.files]
 
-    def file(self, skill_id: str, path: str) -> Path:
-        """Raise NOT_FOUND: single files are available only in the package. Raises SKILL_NOT_FOUND."""
-        self._catalog.get(skill_id)
-        raise not_found(f"File of skill '{skill_id}' outside its package")
+    def file(self, skill_id: str, path: str) -> SkillFile:
+        """Open a file of the current version's package. Raises SKILL_NOT_FOUND, NOT_FOUND, SERVICE_UNAVAILABLE."""
+        current = self._current(skill_id)
+        size = dict(current.record.files).get(path)
+        if size is None or self._packages is None:
+            raise not_found(f"File of skill '{skill_id}'")
+        return SkillFile(
+            name=path.rpartition("/")[2],
+            size=size,
+            modified_at=datetime.fromisoformat(current.published_at).timestamp(),
+            etag=f'"{current.checksum}"',
+            content=self._packages.open_file(current, path),
+        )
 
     def text(self, skill_id: str) -> str:
         """Return the SKILL.md of the current version. Raises SKILL_NOT_FOUND."""
-        return self._published.find(skill_id, self._catalog.get(skill_id).version).skill_file
+        return self._current(skill_id).skill_file
+
+    def _current(self, skill_id: str) -> PublishedVersion:
+        return self._published.find(skill_id, self._catalog.get(skill_id).version)

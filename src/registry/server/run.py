@@ -27,7 +27,8 @@ from registry.http.implied_methods import ImpliedMethods
 from registry.http.request_log import RequestLog
 from registry.http.response_cache import ResponseCache
 from registry.outbound import OutboundError
-from registry.publish.service import FOLDER, git_index
+from registry.publish.service import git_index
+from registry.publish.stored_packages import FOLDER
 from registry.publish.submission import remove_unfinished
 from registry.runtime.data_dir import DataDirLock
 from registry.runtime.logs import configure_logging

@@ -26,9 +26,9 @@ from registry.install.registries import NO_ACCESS, RegistryAccess
 from registry.outbound import AddressPolicy, OutboundClient
 from registry.project.manifest_file import ManifestFile
 from registry.project.project_files import ProjectFiles
-from registry.publish.git_index import AttachedFile
 from registry.publish.published import PublishedVersions
 from registry.publish.service import Publishing
+from registry.publish.stored_packages import StoredPackages
 from registry.runtime.commit_listener import CommitListener
 from registry.runtime.leader_election import LeaderElection
 from registry.runtime.metrics import Metrics
@@ -39,7 +39,6 @@ from registry.services.rescan import Rescan
 from registry.services.schemas import State
 from registry.services.skill_backends import SkillBackends
 from registry.sources.service import Sources
-from registry.transparency.checkpoint import checkpoint_file
 from registry.transparency.log import TransparencyLog
 
 _log = logging.getLogger("registry.services")
@@ -83,8 +82,9 @@ class Services:
         self.records = RecordSkills(settings.skills_dir.resolve(), self.catalog, self._inspector)
         self.published = PublishedVersions(self.database, self.catalog, TransparencyLog(self.database, clock))
         is_local = settings.profile == "local"
+        self._packages = StoredPackages.configured(settings) if settings.registry.enabled else None
         self.skill_backends = SkillBackends(
-            self.catalog, self.local, self.records, self.published, makes_folders=is_local
+            self.catalog, self.local, self.records, self.published, self._packages, makes_folders=is_local
         )
         self.versions = Versions(self.catalog, lambda stored: self.skill_backends.of(stored.skill.id).set_version)
         self.manifest = ManifestFile(settings.project.file)
@@ -105,7 +105,7 @@ class Services:
         self.sources = Sources(settings, self.database, self.catalog, clock)
         outbound = OutboundClient(AddressPolicy(settings.outbound.allowed_hosts))
         self.webhooks = WebhookSender(self.database, settings.webhooks, outbound, clock)
-        self._publishing = self._make_publishing() if settings.registry.enabled else None
+        self._publishing = self._make_publishing(self._packages) if self._packages else None
         self.project = ProjectFiles(settings, self.manifest, self.catalog)
         self.installer, self.upgrader = build_installing(self, self._inspector, access)
         self._led = Startup(self._work_of_one())
@@ -161,15 +161,15 @@ class Services:
             work.append(Part("index pushes", self._publishing.start_leading, self._publishing.stop_leading))
         return work
 
-    def _make_publishing(self) -> Publishing:
+    def _make_publishing(self, packages: StoredPackages) -> Publishing:
         return Publishing(
             self.settings,
             self.catalog,
             self.published,
-            self.clock,
+            packages,
             self.engine,
             self.webhooks.enqueue,
-            AttachedFile(checkpoint_file(self.registry.signer.name), lambda: self.registry.checkpoint().encode()),
+            self.registry.index_attachment(),
             self.registry.metrics,
         )
 

@@ -12,8 +12,9 @@ from registry.config.settings import Settings
 from registry.db import Database
 from registry.domain.release_proofs import ReleaseProof
 from registry.errors import skill_not_found
+from registry.publish.git_index import AttachedFile
 from registry.runtime.metrics import Metrics
-from registry.transparency.checkpoint import Signer
+from registry.transparency.checkpoint import Signer, checkpoint_file
 from registry.transparency.log import TransparencyLog
 from registry.transparency.release_proof import encode_hashes
 
@@ -55,6 +56,10 @@ class RegistryProfile:
 
     def _signed(self, size: int) -> str:
         return self.signer.sign(size, self.log.root(size))
+
+    def index_attachment(self) -> AttachedFile:
+        """Return the file of the index that has the checkpoint as of each push."""
+        return AttachedFile(checkpoint_file(self.signer.name), lambda: self.checkpoint().encode())
 
     def publish_proof(self, skill_id: str, version: str) -> PublishProof:
         """Return the log entry of a published version and its proof. Raises SKILL_NOT_FOUND."""

@@ -82,7 +82,10 @@ class ResolveBody(msgspec.Struct, kw_only=True):
 
 
 class ResolvedSkill(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """One skill for an agent: where its SKILL.md is on this machine, at a URL path, or in its source."""
+    """One skill for an agent: where its SKILL.md is on this machine or on this service, or where its package is.
+
+    `checksum` is `sha256:` and the digest of the zip at `download_url`, if this service has published it.
+    """
 
     skill_id: str
     name: str
@@ -92,6 +95,7 @@ class ResolvedSkill(msgspec.Struct, kw_only=True, omit_defaults=True):
     source: str | None = None
     origin: Origin | None = None
     download_url: str | None = None
+    checksum: str | None = None
     content: str | None = None
 
 

@@ -23,6 +23,7 @@ from registry.services.schemas import (
     SearchData,
     SearchFilters,
 )
+from registry.services.skills import read_skill
 from search.service import Hit, Results, SearchRequest, SemanticUnavailable
 from search.types import Filter
 
@@ -115,7 +116,7 @@ def resolve_skills(services: Services, body: ResolveBody) -> ResolveData:
     found = []
     for hit in results.hits:
         card = msgspec.json.decode(hit.payload, type=_CardStart)
-        skill = services.catalog.get(hit.id)
+        skill = read_skill(services, hit.id)
         resolved = ResolvedSkill(
             skill_id=hit.id,
             name=card.name,
@@ -125,8 +126,10 @@ def resolve_skills(services: Services, body: ResolveBody) -> ResolveData:
         )
         if skill.installed:
             resolved.skill_md_path = printable_name(str(services.local.root / (skill.skill_file or "")))
+        elif skill.download_url is not None:
+            resolved.download_url, resolved.checksum = skill.download_url, skill.digest
         elif (listed := services.sources.advertised(hit.key)) is None:
-            resolved.download_url = f"{API}/skills/{hit.id}/content"
+            resolved.download_url = services.settings.absolute(f"{API}/skills/{hit.id}/content")
         else:
             resolved.source, resolved.origin, resolved.download_url = skill.source, listed.origin, listed.download_url
         found.append(resolved)

@@ -6,6 +6,7 @@ from registry.catalog.skill_backend import SkillBackend
 from registry.catalog.store import Catalog
 from registry.publish.published import PublishedVersions
 from registry.publish.skills import PublishedSkills
+from registry.publish.stored_packages import StoredPackages
 
 
 class SkillBackends:
@@ -16,6 +17,7 @@ class SkillBackends:
         local: The skills that are folders.
         records: The skills that are records.
         published: The versions that were ever published.
+        packages: Their packages; None outside of registry mode.
         makes_folders: Whether new skills are folders; otherwise they are records.
     """
 
@@ -25,6 +27,7 @@ class SkillBackends:
         local: LocalSkills,
         records: RecordSkills,
         published: PublishedVersions,
+        packages: StoredPackages | None,
         *,
         makes_folders: bool,
     ) -> None:
@@ -32,7 +35,7 @@ class SkillBackends:
         self._local = local
         self._records = records
         self._published = published
-        self._published_skills = PublishedSkills(catalog, published)
+        self._published_skills = PublishedSkills(catalog, published, packages)
         self._makes_folders = makes_folders
 
     def for_new(self) -> LocalSkills | RecordSkills:

@@ -1,4 +1,4 @@
-"""Use cases that change skills: create, install, update, uninstall, and versions.
+"""Use cases of single skills: read, create, install, update, uninstall, and versions.
 
 Each is implemented here once. Routes, commands and protocol adapters translate and call it. Search indexes follow every
 commit by the database's change hooks, so a change is searchable when these functions return.
@@ -9,10 +9,19 @@ from collections.abc import Collection
 from registry.catalog.installs import installed_as
 from registry.domain.models import NewSkill, NewVersion, Skill, SkillChanges, SkillVersion
 from registry.domain.roles import Principal
+from registry.domain.source_entry import REGISTRY
 from registry.errors import conflict
 from registry.install.request import install_order
 from registry.install.schemas import SkillRequest
 from registry.services.container import Services
+
+
+def read_skill(services: Services, skill_id: str) -> Skill:
+    """Return a skill, a published one with the URL of its package. Raises SKILL_NOT_FOUND."""
+    skill = services.catalog.get(skill_id)
+    if skill.source == REGISTRY and services.is_published(skill_id):
+        skill.download_url = services.settings.package_urls.of(skill_id, skill.version)
+    return skill
 
 
 def create_skill(services: Services, request: SkillRequest) -> Skill:
@@ -24,6 +33,11 @@ def create_skill(services: Services, request: SkillRequest) -> Skill:
     if order is None:
         return services.skill_backends.for_new().create(request)
     return services.installer.install(order)
+
+
+def is_install(services: Services, request: SkillRequest) -> bool:
+    """Return whether a request installs a skill, which may wait for other servers. Raises VALIDATION_ERROR."""
+    return install_order(request, services.settings.profile) is not None
 
 
 def create_record(services: Services, new: NewSkill) -> Skill:

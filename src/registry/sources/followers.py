@@ -14,7 +14,7 @@ from registry.runtime.backoff import Backoff
 from registry.runtime.periodic_worker import STOP_SECONDS
 from registry.sources.refresher import Refresh
 from registry.sources.registry_reader import OpenRegistry, read_cursor
-from registry.sources.store import SourceStore
+from registry.sources.store import SourceState, SourceStore
 
 _log = logging.getLogger("registry.sources")
 
@@ -40,6 +40,11 @@ class Followers:
         self._lock = threading.Lock()
         self._is_started = False
         self._followers: dict[SourceEntry, _Follower] = {}
+
+    @property
+    def is_started(self) -> bool:
+        """Whether registries are followed now."""
+        return self._is_started
 
     def start(self, sources: Iterable[SourceEntry]) -> None:
         """Begin to follow the registries among these sources."""
@@ -105,20 +110,23 @@ class _Follower(threading.Thread):
                 self._ended.wait(backoff.seconds_left())
 
     def _round(self) -> str | None:
-        """Wait until something has changed and read it. Return the error of the source, None if it has none."""
+        """Wait until something has changed and read it. Return the problem if there is one."""
         started = time.monotonic()
-        if not self._has_news():
+        before = self._store.state(self._source)
+        if not self._has_news(before):
             self._ended.wait(max(0.0, started + _SHORTEST_ROUND - time.monotonic()))
             return None
         if not self._ended.is_set():
             refresh = self._refresh(self._source)
             while not self._ended.wait(_POLL_SECONDS) and not refresh.done.is_set():
                 pass
-        return self._store.state(self._source).error
+        after = self._store.state(self._source)
+        if after.error is None and (before.error, before.mark) == (None, after.mark):
+            return "the registry announces a change and lists none"
+        return after.error
 
-    def _has_news(self) -> bool:
+    def _has_news(self, state: SourceState) -> bool:
         """Wait for a change. A failure counts as news: the refresh that follows stores the error, or clears it."""
-        state = self._store.state(self._source)
         cursor = read_cursor(state.mark)
         if state.error is not None or not cursor.is_whole:
             return True

@@ -20,6 +20,7 @@ from registry.outbound import (
     redact_url,
 )
 from registry.sources.registry_documents import (
+    CHECKPOINT_BYTES,
     DESCRIPTION_BYTES,
     INDEX_FILE_BYTES,
     PAGE_BYTES,
@@ -150,7 +151,7 @@ class RemoteRegistry:
     def checkpoint(self) -> str:
         """Return the current checkpoint of the log as a signed note, which is not verified here."""
         try:
-            return (self._get(f"{API}/log/checkpoint", PROOF_BYTES).body or b"").decode()
+            return (self._get(f"{API}/log/checkpoint", CHECKPOINT_BYTES).body or b"").decode()
         except UnicodeDecodeError:
             raise OutboundError(f"the checkpoint of {self.url} is not a text") from None
 

@@ -270,7 +270,8 @@ class Sources:
 
     def look(self) -> None:
         """Follow the registries that another process has added, and no longer those that it has removed."""
-        self._followers.follow(self.entries())
+        if self._followers.is_started:
+            self._followers.follow(self.entries())
 
     def _refresh_old(self) -> float:
         try:

@@ -14,12 +14,14 @@ import pytest
 from registry.domain.models import NewSkill
 from registry.errors import RegistryError
 from registry.http.uploads import take_file
+from registry.outbound import OutboundError, Validators
 from registry.parsing.frontmatter import FrontMatterError, read
 from registry.parsing.markdown import MAX_RENDERED, render_markdown
 from registry.parsing.strict_json import decode
 from registry.parsing.toml_text import load_toml
 from registry.publish.index_lines import merged
 from registry.sources.marketplace import UnreadableDocument, parse_document, remote_listing
+from registry.sources.registry_documents import read_page, read_releases
 from support import hostile_documents
 from support.cost import dearest
 
@@ -64,6 +66,15 @@ def read_index(text: str) -> None:
     merged("a/b", b"", text.encode())
 
 
+def read_changes(text: str) -> None:
+    with suppress(OutboundError):
+        read_page("https://a.example", text.encode(), 0, Validators())
+
+
+def read_versions(text: str) -> None:
+    read_releases("https://a.example", "a/b", text.encode(), lambda warning: None)
+
+
 CASES = {
     "Markdown": (
         render_markdown,
@@ -99,6 +110,8 @@ CASES = {
     "marketplace": (read_marketplace, 300, hostile_documents.marketplaces, 100_000),
     "multipart": (read_upload, 50, hostile_documents.multipart_bodies, 1_000_000),
     "index lines": (read_index, 150, hostile_documents.index_files, 200_000),
+    "change feed": (read_changes, 150, hostile_documents.change_pages, 200_000),
+    "releases": (read_versions, 150, hostile_documents.index_files, 200_000),
 }
 
 

@@ -19,7 +19,7 @@ DISCOVERY = "/.well-known/skill-registry.json"
 @pytest.fixture(scope="module")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
     with Registry(tmp_path_factory.mktemp("registry"), "--public-url", f"{PUBLIC_URL}/") as running:
-        assert publish(running)["status"] == "accepted"
+        assert publish(running)["download_url"] == f"{PUBLIC_URL}{PACKAGE}"
         yield running
 
 
@@ -30,7 +30,10 @@ def publish(registry: Registry) -> dict[str, Any]:
 def named_urls(registry: Registry) -> dict[str, Any]:
     """Return the URL of the package in every document that names it."""
     listed = registry.get("/api/registry/index/changes").json()["data"]["changes"]
+    resolve = registry.http.post("/api/v1/resolve", json={"prompt": "zebrawood"}, headers=registry.caller())
     return {
+        "detail": registry.get("/api/code/v1/skills/acme/lathe").json()["data"]["download_url"],
+        "resolve": resolve.json()["data"]["results"][0]["download_url"],
         "index": json.loads(registry.get("/index/acme/lathe").text)["download_url"],
         "changes": listed[0]["skill"]["download_url"],
     }

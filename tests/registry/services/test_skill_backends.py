@@ -1,5 +1,6 @@
 """What every skill backend guarantees: folders, records and published packages alike."""
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
+from registry.blobs import BlobStore, FolderStore, put_checked
 from registry.catalog.local_skills import LocalSkills
 from registry.catalog.record_skills import RecordSkills
 from registry.catalog.skill_backend import SkillBackend
@@ -17,6 +19,7 @@ from registry.errors import RegistryError
 from registry.inspection import Inspector
 from registry.publish.published import PublishedRecord, PublishedVersion, PublishedVersions
 from registry.publish.skills import PublishedSkills
+from registry.publish.stored_packages import StoredPackages
 from registry.services.skill_backends import SkillBackends
 from registry.transparency.log import TransparencyLog
 from support.catalogs import SkillCatalog
@@ -47,7 +50,9 @@ def stored(
     inspector = Inspector(LimitsSettings())
     local, records = LocalSkills(root, catalog.catalog, inspector), RecordSkills(root, catalog.catalog, inspector)
     versions = PublishedVersions(database, catalog.catalog, TransparencyLog(database, now))
-    chooser = SkillBackends(catalog.catalog, local, records, versions, makes_folders=True)
+    (tmp_path / "blobs").mkdir()
+    packages = StoredPackages(FolderStore(tmp_path / "blobs"), tmp_path / "copies")
+    chooser = SkillBackends(catalog.catalog, local, records, versions, packages, makes_folders=True)
 
     def folder() -> tuple[SkillBackend, str]:
         return local, local.create(new("tea")).id
@@ -56,8 +61,8 @@ def stored(
         return records, records.create(new("tea")).id
 
     def published() -> tuple[SkillBackend, str]:
-        publish(versions, database, inspector, tmp_path)
-        return PublishedSkills(catalog.catalog, versions), "acme/tea"
+        publish(versions, database, inspector, tmp_path, packages.store)
+        return PublishedSkills(catalog.catalog, versions, packages), "acme/tea"
 
     makers: Mapping[str, Callable[[], tuple[SkillBackend, str]]] = {
         "folder": folder,
@@ -69,18 +74,22 @@ def stored(
     inspector.close()
 
 
-def publish(versions: PublishedVersions, database: Database, inspector: Inspector, folder: Path) -> None:
-    (folder / "package.zip").write_bytes(skill_package("tea", body=BODY))
+def publish(
+    versions: PublishedVersions, database: Database, inspector: Inspector, folder: Path, store: BlobStore
+) -> None:
+    package = skill_package("tea", body=BODY)
+    (folder / "package.zip").write_bytes(package)
     inspected = inspector.read_package(folder / "package.zip", folder / "package")
     version = PublishedVersion(
         skill_id="acme/tea",
         version="1.0.0",
-        checksum=f"sha256:{'0' * 64}",
-        size=1,
+        checksum=f"sha256:{hashlib.sha256(package).hexdigest()}",
+        size=len(package),
         published_at="2026-01-01T00:00:00.000Z",
         record=PublishedRecord.of(inspected),
         skill_file=(folder / "package/SKILL.md").read_text(encoding="utf-8"),
     )
+    put_checked(store, version.key, folder / "package.zip")
     with database.write() as transaction:
         versions.add(transaction, version)
 
@@ -98,6 +107,16 @@ def test_the_chooser_knows_the_backend_of_a_skill(stored: Stored) -> None:
 
 def test_the_text_of_a_skill_is_what_its_author_wrote(stored: Stored) -> None:
     assert "Boil the water." in stored.backend.text(stored.skill_id)
+
+
+def test_the_files_of_a_skill_are_what_their_author_wrote(stored: Stored) -> None:
+    for entry in stored.backend.files(stored.skill_id):
+        file = stored.backend.file(stored.skill_id, entry.path)
+        with file.content:
+            content = file.content.read()
+        assert (file.name, file.size) == (entry.path, len(content))
+        assert content.decode() == stored.backend.text(stored.skill_id)
+        assert (file.etag.startswith('"'), file.modified_at > 0) == (True, True)
 
 
 def test_an_update_is_in_the_catalog_when_it_returns(stored: Stored) -> None:

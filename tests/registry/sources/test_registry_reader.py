@@ -1,5 +1,6 @@
 """Sources of type `registry`, read from a registry that answers what it wants: pages, changes, and its log."""
 
+import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from registry.sources.schemas import SourceData
 from registry.sources.service import Sources
 from support.catalogs import SkillCatalog
 from support.scripted_registry import ScriptedRegistry
-from support.web_server import WebServer, redirect
+from support.web_server import WebServer, redirect, reply
 
 FEED = "/registry/index/changes"
 
@@ -232,6 +233,17 @@ def test_a_redirect_to_another_origin_gets_no_key(remote: ScriptedRegistry, sour
         add(sources, front, api_key="sk_canary")
     assert remote.asked(FEED) == 1
     assert "canary" not in str(remote.requests)
+
+
+def test_the_urls_that_a_registry_names_are_not_asked(remote: ScriptedRegistry, sources: Sources) -> None:
+    with ScriptedRegistry() as other:
+        described = {"protocol": "skill-registry", "version": 1, "url": other.url}
+        described |= {"log": {"name": "scripted", "key": remote.signer.verifier_key}}
+        remote.answers["/.well-known/skill-registry.json"] = reply(json.dumps(described).encode())
+        publish(remote, 0, download_url=f"{other.url}/packages/a/s0/1.0.0.zip")
+        added = add(sources, remote, api_key="sk_canary")
+        assert (added.skills, added.url, added.error) == (1, remote.url, None)
+        assert other.requests == []
 
 
 def test_what_is_at_a_url_is_found_out(remote: ScriptedRegistry, sources: Sources) -> None:

@@ -3,7 +3,6 @@
 from typing import Any
 
 import msgspec
-from anyio import to_thread
 from litestar import Request, Response, delete, get, post, put
 from litestar.params import FromPath, JSONBody
 
@@ -14,6 +13,7 @@ from registry.domain.api import API
 from registry.errors import validation_error
 from registry.http.envelope import Ok, Pagination
 from registry.http.routes.parameters import ERRORS, ListPage, RunningServices, each, skill_id
+from registry.http.thread_pools import ADMINISTRATION_POOL
 
 _OPTIONS: dict[str, Any] = {"tags": ["administration"], "responses": ERRORS, "role": "admin"}
 
@@ -32,7 +32,8 @@ def list_keys(running: RunningServices, page: ListPage) -> Ok[list[ApiKey]]:
     return Ok(keys, Pagination(total, page.limit, page.offset))
 
 
-@post("/auth/keys", sync_to_thread=True, **_OPTIONS)
+@post("/auth/keys", **_OPTIONS)
+@ADMINISTRATION_POOL.handler
 def create_key(running: RunningServices, data: JSONBody[NewKey]) -> Response[Ok[MadeKey]]:
     """Create an API key. Only this response ever shows its text."""
     key = running.registry.access.keys.create(data)
@@ -40,7 +41,8 @@ def create_key(running: RunningServices, data: JSONBody[NewKey]) -> Response[Ok[
     return Response(Ok(key), status_code=201, headers=headers)
 
 
-@delete("/auth/keys/{key_id:str}", status_code=200, sync_to_thread=True, **_OPTIONS)
+@delete("/auth/keys/{key_id:str}", status_code=200, **_OPTIONS)
+@ADMINISTRATION_POOL.handler
 def revoke_key(running: RunningServices, key_id: FromPath[str]) -> Ok[Removed]:
     """Revoke an API key for good."""
     running.registry.access.keys.revoke(key_id)
@@ -54,7 +56,8 @@ def list_users(running: RunningServices, page: ListPage) -> Ok[list[User]]:
     return Ok(users, Pagination(total, page.limit, page.offset))
 
 
-@post("/auth/users", sync_to_thread=True, **_OPTIONS)
+@post("/auth/users", **_OPTIONS)
+@ADMINISTRATION_POOL.handler
 def add_user(running: RunningServices, data: JSONBody[NewUser]) -> Response[Ok[User]]:
     """Add a user with a password."""
     user = running.registry.access.users.add(data)
@@ -68,14 +71,14 @@ async def change_user(
     """Change a user's password, role or scope. Tokens issued before are revoked."""
     if data == UserChanges():
         raise validation_error(message="The body changes nothing: send at least one field")
-    return Ok(await to_thread.run_sync(running.registry.access.users.change, skill_id(request), data))
+    return Ok(await ADMINISTRATION_POOL.run(running.registry.access.users.change, skill_id(request), data))
 
 
 @delete(each("/auth/users/{id}"), status_code=200, **_OPTIONS)
 async def remove_user(request: Request[Any, Any, Any], running: RunningServices) -> Ok[Removed]:
     """Remove a user. Tokens issued before are revoked."""
     name = skill_id(request)
-    await to_thread.run_sync(running.registry.access.users.remove, name)
+    await ADMINISTRATION_POOL.run(running.registry.access.users.remove, name)
     return Ok(Removed(id=name, message=f"User '{name}' removed"))
 
 

@@ -14,6 +14,7 @@ from registry.http.admission import connection_of, principal_of
 from registry.http.envelope import Ok
 from registry.http.request_id import request_id_of
 from registry.http.routes.parameters import ERRORS, OptionalBody, RunningServices
+from registry.http.thread_pools import ADMINISTRATION_POOL
 
 _NO_STORE = {"Cache-Control": "no-store"}
 
@@ -37,8 +38,8 @@ class Verified(msgspec.Struct, kw_only=True):
     role=PUBLIC,
     changes=False,
     body_limit="token_body_bytes",
-    sync_to_thread=True,
 )
+@ADMINISTRATION_POOL.handler
 def issue_token(
     request: Request[Any, Any, Any], running: RunningServices, data: JSONBody[TokenRequest]
 ) -> Response[Ok[TokenData]]:
@@ -68,7 +69,8 @@ class LoggedOut(msgspec.Struct, kw_only=True):
     message: str
 
 
-@post("/logout", status_code=200, sync_to_thread=True, tags=["auth"], responses=ERRORS, role="user")
+@post("/logout", status_code=200, tags=["auth"], responses=ERRORS, role="user")
+@ADMINISTRATION_POOL.handler
 def end_token(request: Request[Any, Any, Any], running: RunningServices) -> Ok[LoggedOut]:
     """Revoke the token of the request."""
     principal = principal_of(request.scope)

@@ -3,7 +3,6 @@
 from typing import Any
 
 import msgspec
-from anyio import to_thread
 from litestar import Request, Response, delete, get, post
 from litestar.params import FromPath, JSONBody
 
@@ -14,6 +13,7 @@ from registry.http.conditional_requests import not_modified
 from registry.http.envelope import Ok, Pagination
 from registry.http.routes.parameters import ERRORS, ListPage, ReadyServices, each, skill_id
 from registry.http.routes.skills import Enabled, delete_skill, get_skill, update_skill
+from registry.http.thread_pools import ORDINARY_POOL
 from registry.services import skills
 
 _TAGS = ["code v1"]
@@ -63,7 +63,8 @@ def list_code_skills(
     return not_modified(request, answer, f'"{services.documents.revision():x}"')
 
 
-@post("/skills", sync_to_thread=True, tags=_TAGS, responses=ERRORS, role="manager")
+@post("/skills", tags=_TAGS, responses=ERRORS, role="manager")
+@ORDINARY_POOL.handler
 def create_code_skill(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[NewSkill]
 ) -> Response[Ok[CreatedSkill]]:
@@ -80,7 +81,7 @@ async def create_version(
 ) -> Response[Ok[SkillVersion]]:
     """Add a version to a skill. The highest becomes the current one."""
     one = skill_id(request)
-    version = await to_thread.run_sync(skills.add_version, services, one, data)
+    version = await ORDINARY_POOL.run(skills.add_version, services, one, data)
     location = f"{request.url.path.rstrip('/')}/{version.version}"
     return Response(Ok(version), status_code=201, headers={"Location": location})
 
@@ -108,7 +109,7 @@ async def delete_version(
 ) -> Ok[DeletedVersion]:
     """Delete a version, or yank it if it is published. The last version of a skill cannot be deleted."""
     one = skill_id(request)
-    await to_thread.run_sync(skills.delete_version, services, one, version, principal_of(request.scope))
+    await ORDINARY_POOL.run(skills.delete_version, services, one, version, principal_of(request.scope))
     message = f"Version {version} of skill '{one}' deleted"
     return Ok(DeletedVersion(skill_id=one, version=version, message=message))
 

@@ -25,10 +25,9 @@ class Discovery(msgspec.Struct, kw_only=True):
 @get("/.well-known/skill-registry.json", sync_to_thread=False, tags=["service"], responses=ERRORS, role=PUBLIC)
 def discover(running: RunningServices) -> Discovery:
     """Describe this registry, for programs that know nothing but its address."""
-    url = running.settings.server.public_url
     return Discovery(
         service_version=__version__,
-        url=url.reveal().rstrip("/") if url else None,
+        url=running.settings.absolute("") or None,
         anonymous_read=running.settings.auth.anonymous_read,
         log=verifier_key(running),
     )

@@ -6,7 +6,6 @@ A handler without a role needs `admin`. A handler without `changes` changes some
 from collections.abc import Mapping
 from typing import Any
 
-from anyio import to_thread
 from litestar.connection import ASGIConnection
 from litestar.handlers.base import BaseRouteHandler
 
@@ -18,6 +17,7 @@ from registry.domain.roles import PUBLIC, Principal
 from registry.errors import forbidden
 from registry.http.admission import admit, client_address, connection_of
 from registry.http.request_id import request_id_of
+from registry.http.thread_pools import ADMINISTRATION_POOL
 from registry.publish.service import check_owner
 from registry.services.container import Services
 
@@ -88,7 +88,7 @@ async def refuse_strangers(connection: Connection, handler: BaseRouteHandler) ->
     """
     scope: Any = connection.scope
     if changes(scope["method"], handler):
-        reason = await to_thread.run_sync(why_not_local, scope["headers"], connection_of(scope))
+        reason = await ADMINISTRATION_POOL.run(why_not_local, scope["headers"], connection_of(scope))
         if reason is not None:
             raise forbidden(
                 f"Only programs on this machine, of the user that runs the service, may change anything: {reason} "

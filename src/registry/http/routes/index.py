@@ -3,12 +3,12 @@
 import hashlib
 from typing import Any
 
-from anyio import to_thread
 from litestar import Request, Response, get
 from litestar.params import FromPath
 
 from registry.http.conditional_requests import not_modified
 from registry.http.routes.parameters import ERRORS, ReadyServices
+from registry.http.thread_pools import ORDINARY_POOL
 from registry.publish.index_lines import catalog_lines, ndjson
 from registry.services.container import Services
 
@@ -20,7 +20,7 @@ async def get_index(
     request: Request[Any, Any, Any], services: ReadyServices, skill_id: FromPath[str]
 ) -> Response[bytes]:
     """Return the index file of a skill: NDJSON, one line per version, oldest first."""
-    lines = await to_thread.run_sync(_file, services, skill_id.removeprefix("/"))
+    lines = await ORDINARY_POOL.run(_file, services, skill_id.removeprefix("/"))
     answer = not_modified(request, lines, f'"{hashlib.sha256(lines).hexdigest()[:32]}"')
     answer.media_type = NDJSON
     return answer

@@ -9,6 +9,7 @@ from litestar.params import FromPath, QueryParameter
 from registry.errors import FieldError, validation_error
 from registry.http.envelope import Ok
 from registry.http.routes.parameters import ERRORS, RunningServices
+from registry.http.thread_pools import ORDINARY_POOL
 from registry.parsing.strict_json import MAX_INTEGER
 from registry.services.container import Services
 from registry.services.registry_profile import PublishProof
@@ -16,7 +17,7 @@ from registry.transparency.merkle import Hash
 from registry.transparency.release_proof import encode_hashes
 
 _MOST_ENTRIES = 1000
-_OPTIONS: dict[str, Any] = {"sync_to_thread": True, "tags": ["transparency log"], "responses": ERRORS, "role": "user"}
+_OPTIONS: dict[str, Any] = {"tags": ["transparency log"], "responses": ERRORS, "role": "user"}
 
 Number = Annotated[int, QueryParameter(ge=0, le=MAX_INTEGER, description="Of an entry, from 0 on")]
 Size = Annotated[int, QueryParameter(ge=1, le=MAX_INTEGER, description="Of the log: that of a checkpoint")]
@@ -44,12 +45,14 @@ class Proof(msgspec.Struct, kw_only=True):
 
 
 @get("/log/checkpoint", media_type="text/plain", **_OPTIONS)
+@ORDINARY_POOL.handler
 def get_checkpoint(running: RunningServices) -> Response[str]:
     """Return the checkpoint of the log, as a signed note."""
     return Response(running.registry.checkpoint(), media_type="text/plain", headers={"Cache-Control": "no-cache"})
 
 
 @get("/log/key", **_OPTIONS)
+@ORDINARY_POOL.handler
 def get_log_key(running: RunningServices) -> Ok[VerifierKey]:
     """Return the public key that verifies checkpoints."""
     return Ok(verifier_key(running))
@@ -62,12 +65,14 @@ def verifier_key(services: Services) -> VerifierKey:
 
 
 @get("/log/entries", **_OPTIONS)
+@ORDINARY_POOL.handler
 def list_log_entries(running: RunningServices, start: Number = 0) -> Ok[Entries]:
     """Return at most 1,000 entries, beginning at an index."""
     return Ok(Entries(start=start, entries=running.registry.log.entries(start, _MOST_ENTRIES)))
 
 
 @get("/log/inclusion", **_OPTIONS)
+@ORDINARY_POOL.handler
 def prove_inclusion(running: RunningServices, number: Number, size: Size) -> Ok[Proof]:
     """Return the inclusion proof of an entry in the log of a given size."""
     _check_size(running.registry.log.size(), size)
@@ -79,6 +84,7 @@ def prove_inclusion(running: RunningServices, number: Number, size: Size) -> Ok[
 
 
 @get("/log/consistency", **_OPTIONS)
+@ORDINARY_POOL.handler
 def prove_consistency(running: RunningServices, before: Size, size: Size) -> Ok[Proof]:
     """Return the consistency proof between two sizes of the log."""
     _check_size(running.registry.log.size(), size)
@@ -90,6 +96,7 @@ def prove_consistency(running: RunningServices, before: Size, size: Size) -> Ok[
 
 
 @get("/log/proof/{skill_scope:str}/{skill_name:str}/{version:str}", **_OPTIONS)
+@ORDINARY_POOL.handler
 def prove_publish(
     running: RunningServices, skill_scope: FromPath[str], skill_name: FromPath[str], version: FromPath[str]
 ) -> Ok[PublishProof]:

@@ -3,7 +3,6 @@
 from typing import Any
 
 import msgspec
-from anyio import to_thread
 from litestar import Request, Response, delete, get, post, put
 from litestar.params import JSONBody
 
@@ -17,6 +16,7 @@ from registry.http.routes.parameters import (
     each,
     skill_id,
 )
+from registry.http.thread_pools import ORDINARY_POOL
 from registry.project.manifest_file import DependencyChanges, NewDependency
 from registry.project.overview import (
     GeneratedMdc,
@@ -35,19 +35,22 @@ class MdcBody(msgspec.Struct, kw_only=True):
     write: bool = True
 
 
-@get("/project", sync_to_thread=True, tags=["project"], responses=ERRORS, role="user")
+@get("/project", tags=["project"], responses=ERRORS, role="user")
+@ORDINARY_POOL.handler
 def get_project(services: ReadyServices) -> Ok[ProjectData]:
     """Return the project's metadata and skills, with their installed versions."""
     return Ok(project_data(services.manifest.read(), services.catalog))
 
 
-@get("/manifest/skills", sync_to_thread=True, tags=["project"], responses=ERRORS, role="user")
+@get("/manifest/skills", tags=["project"], responses=ERRORS, role="user")
+@ORDINARY_POOL.handler
 def list_manifest_skills(running: RunningServices) -> Ok[list[ManifestSkill]]:
     """List the skills of the manifest, in its order."""
     return Ok(manifest_skills(running.manifest.read()))
 
 
-@post("/manifest/skills", sync_to_thread=True, tags=["project"], responses=ERRORS, role="manager")
+@post("/manifest/skills", tags=["project"], responses=ERRORS, role="manager")
+@ORDINARY_POOL.handler
 def add_manifest_skill(
     request: Request[Any, Any, Any], running: RunningServices, data: JSONBody[NewDependency]
 ) -> Response[Ok[ManifestSkill]]:
@@ -63,26 +66,26 @@ async def change_manifest_skill(
 ) -> Ok[ManifestSkill]:
     """Change the fields sent of one manifest skill."""
     one = skill_id(request)
-    return Ok(manifest_skill(one, await to_thread.run_sync(running.manifest.change, one, data)))
+    return Ok(manifest_skill(one, await ORDINARY_POOL.run(running.manifest.change, one, data)))
 
 
 @delete(each("/manifest/skills/{id}"), status_code=200, tags=["project"], responses=ERRORS, role="manager")
 async def remove_manifest_skill(request: Request[Any, Any, Any], running: RunningServices) -> Ok[Deleted]:
     """Remove a skill from the manifest. It stays installed."""
     one = skill_id(request)
-    await to_thread.run_sync(running.manifest.remove, one)
+    await ORDINARY_POOL.run(running.manifest.remove, one)
     return Ok(Deleted(id=one, message=f"Skill '{one}' removed from the manifest"))
 
 
 @post(
     "/manifest/generate-mdc",
     status_code=200,
-    sync_to_thread=True,
     tags=["project"],
     responses=ERRORS,
     operation_class=OptionalBody,
     role="manager",
 )
+@ORDINARY_POOL.handler
 def generate_mdc_file(services: ReadyServices, data: JSONBody[MdcBody]) -> Ok[GeneratedMdc]:
     """Write the installed skills as a rule file for editors, `.cursor/rules/skills.mdc`."""
     return Ok(generate_mdc(services.catalog, services.settings.skills_dir, services.manifest.folder, write=data.write))

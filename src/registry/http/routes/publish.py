@@ -1,11 +1,9 @@
 """Publishing: uploads, jobs, downloads, yank, unyank and revoke."""
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
-from anyio import to_thread
 from litestar import Request, Response, get, post
 from litestar.enums import RequestEncodingType
 from litestar.openapi.spec import OpenAPIFormat, OpenAPIMediaType, OpenAPIType, Operation, RequestBody, Schema
@@ -18,6 +16,8 @@ from registry.http.admission import principal_of
 from registry.http.conditional_requests import not_modified
 from registry.http.envelope import Ok
 from registry.http.routes.parameters import ERRORS, ReadyServices, RunningServices
+from registry.http.sent_files import sent
+from registry.http.thread_pools import ORDINARY_POOL, PACKAGE_POOL
 from registry.http.uploads import take_file
 from registry.publish.published import VersionState
 from registry.publish.service import IndexedSkill, JobData
@@ -26,7 +26,6 @@ from registry.publish.submission import Upload
 _TAGS = ["publish"]
 _FIELDS = ("package", "file")
 _MAX_KEY = 200
-_CHUNK_BYTES = 64 * 1024
 
 
 class Submitted(msgspec.Struct, kw_only=True):
@@ -75,11 +74,11 @@ async def publish(request: Request[Any, Any, Any], services: ReadyServices) -> R
     """Accept a package, a zip in the multipart field `package` (or `file`), and check it in the background."""
     publishing, caller = services.publishing, principal_of(request.scope)
     key = request.headers.get("Idempotency-Key", "")[:_MAX_KEY] or None
-    receiver = await to_thread.run_sync(publishing.receive)
+    receiver = await ORDINARY_POOL.run(publishing.receive)
     try:
         await take_file(request.content_type, request.stream(), _FIELDS, receiver, publishing.upload_bytes)
-        upload: Upload = await to_thread.run_sync(receiver.finish)
-        job = await to_thread.run_sync(publishing.submit, upload, caller, key)
+        upload: Upload = await ORDINARY_POOL.run(receiver.finish)
+        job = await ORDINARY_POOL.run(publishing.submit, upload, caller, key)
     finally:
         receiver.discard()
     message = f"Version {job.version} of '{job.skill_id}' is being looked at"
@@ -98,10 +97,11 @@ async def publish_status(
     request: Request[Any, Any, Any], running: RunningServices, job_id: FromPath[str]
 ) -> Ok[JobData]:
     """Return the state of a publish job, to its uploader, its scope and administrators."""
-    return Ok(await to_thread.run_sync(running.publishing.job, job_id, principal_of(request.scope)))
+    return Ok(await ORDINARY_POOL.run(running.publishing.job, job_id, principal_of(request.scope)))
 
 
-@get("/registry/index/skills", sync_to_thread=True, tags=_TAGS, responses=ERRORS, role="user")
+@get("/registry/index/skills", tags=_TAGS, responses=ERRORS, role="user")
+@ORDINARY_POOL.handler
 def list_index(services: ReadyServices) -> Ok[list[IndexedSkill]]:
     """List the published skills with their active versions, newest first."""
     return Ok(services.publishing.index_skills())
@@ -112,7 +112,7 @@ async def _set_state(
 ) -> Ok[VersionChanged]:
     one = f"{request.path_params['skill_scope']}/{request.path_params['skill_name']}"
     caller = principal_of(request.scope)
-    await to_thread.run_sync(services.publishing.set_state, caller, one, version, state)
+    await ORDINARY_POOL.run(services.publishing.set_state, caller, one, version, state)
     word = {"active": "listed again"}.get(state, state)
     return Ok(VersionChanged(skill_id=one, version=version, state=state, message=f"{one} {version} is {word}"))
 
@@ -161,11 +161,11 @@ async def download(
     if version == file:
         raise not_found("Package")
     find = running.publishing.published.find
-    found = await to_thread.run_sync(find, f"{skill_scope}/{skill_name}", version)
+    found = await ORDINARY_POOL.run(find, f"{skill_scope}/{skill_name}", version)
     etag = f'"{found.checksum}"'
     if found.state != "revoked" and not_modified(request, None, etag).status_code == 304:
         return Response(b"", status_code=304, media_type="application/zip", headers={"ETag": etag})
-    package = await to_thread.run_sync(running.publishing.package, found)
+    package = await PACKAGE_POOL.run(running.publishing.packages.open, found)
     headers = {
         "ETag": etag,
         "Content-Length": str(found.size),
@@ -173,13 +173,7 @@ async def download(
         "Content-Disposition": f'attachment; filename="{skill_name}-{version}.zip"',
         "X-Content-Type-Options": "nosniff",
     }
-    return Stream(_sent(package), media_type="application/zip", headers=headers)
-
-
-async def _sent(package: BinaryIO) -> AsyncIterator[bytes]:
-    with package:
-        while chunk := await to_thread.run_sync(package.read, _CHUNK_BYTES):
-            yield chunk
+    return Stream(sent(package, found.size), media_type="application/zip", headers=headers)
 
 
 PUBLISH = [publish, publish_status, list_index, yank, unyank, revoke]

@@ -3,7 +3,6 @@
 from typing import Annotated, Any
 
 import msgspec
-from anyio import to_thread
 from litestar import Request, Response, get, post
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import FromPath, JSONBody, QueryParameter
@@ -12,6 +11,7 @@ from msgspec import Meta
 from registry.domain.api import API
 from registry.http.envelope import Ok
 from registry.http.routes.parameters import ERRORS, OptionalBody, ReadyServices, each, skill_id
+from registry.http.thread_pools import ORDINARY_POOL
 from registry.indexing.reindex import ReindexJob
 from registry.services.container import Services
 from search.reports import Reindexed
@@ -56,7 +56,8 @@ def _reindex(
     return Response(Ok(services.reindexing.run(ids, force=force)), status_code=200)
 
 
-@post("/reindex", sync_to_thread=True, **_REINDEX)
+@post("/reindex", **_REINDEX)
+@ORDINARY_POOL.handler
 def reindex_all(
     services: ReadyServices, data: JSONBody[ReindexBody], in_background: InBackground = False
 ) -> Response[Ok[Reindexed | JobStarted]]:
@@ -72,10 +73,11 @@ async def reindex_one(
     in_background: InBackground = False,
 ) -> Response[Ok[Reindexed | JobStarted]]:
     """Reindex one skill."""
-    return await to_thread.run_sync(_reindex, services, [skill_id(request)], data.force, in_background)
+    return await ORDINARY_POOL.run(_reindex, services, [skill_id(request)], data.force, in_background)
 
 
-@get("/reindex/{job_id:str}", sync_to_thread=True, tags=["search"], responses=ERRORS, role="manager")
+@get("/reindex/{job_id:str}", tags=["search"], responses=ERRORS, role="manager")
+@ORDINARY_POOL.handler
 def get_reindex_job(services: ReadyServices, job_id: FromPath[str]) -> Ok[ReindexJob]:
     """Return the progress of a reindex job."""
     return Ok(services.reindexing.get(job_id))

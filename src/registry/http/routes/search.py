@@ -2,7 +2,6 @@
 
 from typing import Annotated, Any
 
-from anyio import to_thread
 from litestar import Request, get, post
 from litestar.di import NamedDependency, Provide
 from litestar.params import JSONBody, QueryParameter
@@ -12,6 +11,7 @@ from registry.domain.models import split_labels
 from registry.http import response_cache
 from registry.http.envelope import Ok
 from registry.http.routes.parameters import ERRORS, ListPage, ReadyServices
+from registry.http.thread_pools import ORDINARY_POOL
 from registry.services.container import Services
 from registry.services.schemas import (
     ContentDetail,
@@ -54,7 +54,7 @@ async def _search(scope: Any, services: Services, body: SearchBody) -> Ok[Search
     # A search in memory takes less time than a change of threads.
     found = search_without_waiting(services, body)
     if found is None:
-        found = await to_thread.run_sync(search_skills, services, body)
+        found = await ORDINARY_POOL.run(search_skills, services, body)
     return answered(scope, services, found)
 
 
@@ -77,7 +77,7 @@ async def search(request: Request[Any, Any, Any], data: JSONBody[SearchBody]) ->
 @post("/resolve", status_code=200, tags=["search"], responses=ERRORS, role="user", changes=False)
 async def resolve(services: ReadyServices, data: JSONBody[ResolveBody]) -> Ok[ResolveData]:
     """Find the skills that fit an agent's prompt, and where to load them from."""
-    return Ok(await to_thread.run_sync(resolve_skills, services, data))
+    return Ok(await ORDINARY_POOL.run(resolve_skills, services, data))
 
 
 @get(

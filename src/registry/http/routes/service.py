@@ -11,6 +11,7 @@ from registry.domain.roles import PUBLIC, Role
 from registry.errors import RegistryError
 from registry.http.envelope import Ok
 from registry.http.routes.parameters import ERRORS, RunningServices
+from registry.http.thread_pools import ADMINISTRATION_POOL
 from registry.services.container import Services
 from registry.services.schemas import StatusData
 from registry.services.status import service_status
@@ -43,7 +44,8 @@ def readyz(running: RunningServices) -> Response[Readiness]:
     return Response(Readiness("ready"), status_code=HTTP_200_OK)
 
 
-@get("/status", sync_to_thread=True, tags=["service"], responses=ERRORS, role=PUBLIC)
+@get("/status", tags=["service"], responses=ERRORS, role=PUBLIC)
+@ADMINISTRATION_POOL.handler
 def status(request: Request[Any, Any, Any], running: RunningServices) -> Ok[StatusData]:
     """Return the state of the catalog and its indexes. Anonymous callers of a registry get no folder names."""
     return Ok(service_status(running, _role_of(request, running)))

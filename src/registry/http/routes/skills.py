@@ -3,7 +3,6 @@
 from typing import Annotated, Any, cast
 
 import msgspec
-from anyio import to_thread
 from litestar import Request, Response, delete, get, post, put
 from litestar.params import JSONBody, QueryParameter
 
@@ -12,6 +11,7 @@ from registry.domain.models import Card, Skill, SkillChanges
 from registry.http.conditional_requests import if_match, not_modified
 from registry.http.envelope import Ok, Pagination
 from registry.http.routes.parameters import ERRORS, Deleted, ListPage, OptionalBody, ReadyServices, each, skill_id
+from registry.http.thread_pools import ORDINARY_POOL, OUTGOING_POOL
 from registry.install.schemas import SkillRequest, UpgradeBody, UpgradeData
 from registry.services import skills
 
@@ -32,16 +32,17 @@ def list_skills(
 @get(each("/skills/{id}"), sync_to_thread=False, tags=["skills"], responses=ERRORS, role="user")
 def get_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Response[Ok[Skill]]:
     """Return a skill in full."""
-    skill = services.catalog.get(skill_id(request))
+    skill = skills.read_skill(services, skill_id(request))
     return not_modified(request, Ok(skill), skill.etag)
 
 
-@post("/skills", sync_to_thread=True, tags=["skills"], responses=ERRORS, role="manager")
-def create_skill(
+@post("/skills", tags=["skills"], responses=ERRORS, role="manager")
+async def create_skill(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[SkillRequest]
 ) -> Response[Ok[Skill]]:
     """Install a skill from the origin in the body, or create it: in the local profile as a folder, else as a record."""
-    skill = skills.create_skill(services, data)
+    pool = OUTGOING_POOL if skills.is_install(services, data) else ORDINARY_POOL
+    skill = await pool.run(skills.create_skill, services, data)
     location = f"{request.url.path.rstrip('/')}/{skill.id}"
     return Response(Ok(skill), status_code=201, headers={"Location": location, "ETag": skill.etag})
 
@@ -52,7 +53,7 @@ async def update_skill(
 ) -> Response[Ok[dict[str, Any]]]:
     """Change the fields sent. Return the id, the changed fields and `updated_at`."""
     one = skill_id(request)
-    skill = await to_thread.run_sync(skills.update_skill, services, one, data, if_match(request))
+    skill = await ORDINARY_POOL.run(skills.update_skill, services, one, data, if_match(request))
     sent = [name for name in data.__struct_fields__ if getattr(data, name) is not msgspec.UNSET]
     names = dict.fromkeys(("id", *sent, "updated_at"))
     changed = {name: getattr(skill, name) for name in names if hasattr(skill, name)}
@@ -63,19 +64,19 @@ async def update_skill(
 async def delete_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[Deleted]:
     """Delete a skill with its folder and versions, in the local profile also from the manifest and the lock file."""
     one = skill_id(request)
-    await to_thread.run_sync(skills.uninstall_skill, services, one, if_match(request))
+    await ORDINARY_POOL.run(skills.uninstall_skill, services, one, if_match(request))
     return Ok(Deleted(id=one, message=f"Skill '{one}' deleted"))
 
 
 @post(
     "/skills/upgrade",
     status_code=200,
-    sync_to_thread=True,
     tags=["skills"],
     responses=ERRORS,
     operation_class=OptionalBody,
     role="manager",
 )
+@OUTGOING_POOL.handler
 def upgrade_skills(services: ReadyServices, data: JSONBody[UpgradeBody]) -> Ok[UpgradeData]:
     """Upgrade one installed skill or all from their origins. One failure does not stop the others."""
     return Ok(services.upgrader.run(data))

@@ -11,6 +11,7 @@ from registry.domain.source_entry import NewSource
 from registry.errors import forbidden
 from registry.http.envelope import Ok
 from registry.http.routes.parameters import ERRORS, ReadyServices
+from registry.http.thread_pools import ORDINARY_POOL, OUTGOING_POOL
 from registry.sources.schemas import AllSkills, Marketplace, SourceData, SourceSkills
 
 DocumentForm = Annotated[
@@ -34,13 +35,15 @@ class PluginMarketplace(msgspec.Struct, kw_only=True):
     plugins: list[dict[str, Any]]
 
 
-@get("/registry/sources", sync_to_thread=True, tags=["sources"], responses=ERRORS, role="user")
+@get("/registry/sources", tags=["sources"], responses=ERRORS, role="user")
+@ORDINARY_POOL.handler
 def list_sources(services: ReadyServices) -> Ok[list[SourceData]]:
     """List the sources, the skills directory first, then by priority."""
     return Ok(services.sources.list())
 
 
-@post("/registry/sources", sync_to_thread=True, tags=["sources"], responses=ERRORS, role="admin")
+@post("/registry/sources", tags=["sources"], responses=ERRORS, role="admin")
+@OUTGOING_POOL.handler
 def add_source(services: ReadyServices, data: JSONBody[NewSource]) -> Response[Ok[SourceData]]:
     """Add a source and read it. A source that cannot be read is added too; its error is in the response.
 
@@ -55,30 +58,33 @@ def add_source(services: ReadyServices, data: JSONBody[NewSource]) -> Response[O
 @delete(
     "/registry/sources/{name:str}",
     status_code=200,
-    sync_to_thread=True,
     tags=["sources"],
     responses=ERRORS,
     role="admin",
 )
+@ORDINARY_POOL.handler
 def remove_source(services: ReadyServices, name: FromPath[str]) -> Ok[SourceRemoved]:
     """Remove an added source and what it listed. Installed skills stay."""
     services.sources.remove(name)
     return Ok(SourceRemoved(name=name, message=f"Source '{name}' removed"))
 
 
-@get("/registry/skills", sync_to_thread=True, tags=["sources"], responses=ERRORS, role="user")
+@get("/registry/skills", tags=["sources"], responses=ERRORS, role="user")
+@ORDINARY_POOL.handler
 def list_all_skills(services: ReadyServices) -> Ok[AllSkills]:
     """List the skills of every source, and the errors of sources that could not be read."""
     return Ok(services.sources.all_skills())
 
 
-@get("/registry/sources/{name:str}/skills", sync_to_thread=True, tags=["sources"], responses=ERRORS, role="user")
+@get("/registry/sources/{name:str}/skills", tags=["sources"], responses=ERRORS, role="user")
+@ORDINARY_POOL.handler
 def list_source_skills(services: ReadyServices, name: FromPath[str]) -> Ok[SourceSkills]:
     """List the skills of one source."""
     return Ok(services.sources.skills(name))
 
 
-@get("/registry/sources/{name:str}/marketplace", sync_to_thread=True, tags=["sources"], responses=ERRORS, role="user")
+@get("/registry/sources/{name:str}/marketplace", tags=["sources"], responses=ERRORS, role="user")
+@ORDINARY_POOL.handler
 def get_marketplace(
     services: ReadyServices, name: FromPath[str], form: DocumentForm = "flat"
 ) -> Response[Ok[Marketplace] | PluginMarketplace]:
@@ -88,7 +94,8 @@ def get_marketplace(
     return Response(Ok(services.sources.marketplace(name)))
 
 
-@post("/registry/refresh", status_code=200, sync_to_thread=True, tags=["sources"], responses=ERRORS, role="manager")
+@post("/registry/refresh", status_code=200, tags=["sources"], responses=ERRORS, role="manager")
+@OUTGOING_POOL.handler
 def refresh_sources(services: ReadyServices) -> Ok[AllSkills]:
     """Refresh every source and list their skills. Slow ones finish in the background."""
     services.sources.refresh()
