@@ -66,6 +66,9 @@ LocalPath = Annotated[
     ),
 ]
 _NAME = re.compile(r"([a-z0-9][a-z0-9_-]{0,63}(?:/[a-z0-9][a-z0-9_-]{0,63})?)(?:@(.{0,100}))?")
+_ADVERTISED = re.compile(r"([a-z0-9_-]{1,64})/([a-z0-9][a-z0-9_-]*)\.((?!zip$)[a-z0-9][a-z0-9_-]*)(?:@(.{0,100}))?")
+"""The id of an advertised skill in search: its source, and its own id with a dot in place of the slash."""
+
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://|:)")
 _SSH = re.compile(r"[A-Za-z0-9._-]{1,100}@[A-Za-z0-9._-]{1,200}:.{0,1000}")
 _TREE = re.compile(r"(https?://[^/]+/[^?#]+?)(?:/-)?/tree/([^/?#]+)(?:/([^?#]*))?", re.IGNORECASE)
@@ -163,8 +166,9 @@ def parse_origin(value: Any, field: str = "origin") -> Origin:
 def classify(text: str, field: str = "origin") -> Origin:
     """Return the origin that one string means: a skill of a source, a URL, or a path of this machine.
 
-    `name` and `scope/name`, with or without `@version`, are skills of sources. A URL that ends in `.zip` is a package.
-    All other URLs are git repositories, where `/tree/<branch>/<subdir>` names a folder. Raises VALIDATION_ERROR.
+    `name`, `scope/name` and `source/scope.name`, with or without `@version`, are skills of sources. A URL that ends in
+    `.zip` is a package. All other URLs are git repositories, where `/tree/<branch>/<subdir>` names a folder. Raises
+    VALIDATION_ERROR.
     """
     text = text.strip()
     if text.lower().startswith(("http://", "https://")):
@@ -176,6 +180,9 @@ def classify(text: str, field: str = "origin") -> Origin:
     if match := _NAME.fullmatch(text):
         value = {"type": "source", "skill": match[1]} | ({"version": match[2]} if match[2] is not None else {})
         return _convert(value, field)
+    if match := _ADVERTISED.fullmatch(text):
+        value = {"type": "source", "source": match[1], "skill": f"{match[2]}/{match[3]}"}
+        return _convert(value | ({"version": match[4]} if match[4] is not None else {}), field)
     return _convert({"type": "local", "path": text}, field)
 
 
