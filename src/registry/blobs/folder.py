@@ -1,5 +1,6 @@
 """A blob store in a folder: each blob is a file, written durably and as a whole, or not at all."""
 
+import datetime
 import errno
 import os
 import shutil
@@ -61,6 +62,15 @@ class FolderStore:
         except OSError as error:
             raise _unavailable(error) from None
         return True
+
+    def stored_at(self, key: str) -> datetime.datetime:
+        """Return when a blob was stored, in UTC. Raises BlobMissing, BlobUnavailable."""
+        try:
+            return datetime.datetime.fromtimestamp((self._root / key).stat().st_mtime, datetime.UTC)
+        except FileNotFoundError:
+            raise BlobMissing(key) from None
+        except OSError as error:
+            raise _unavailable(error) from None
 
     def keys(self, prefix: str) -> Iterator[str]:
         """Yield the keys that start with `prefix`, a folder such as `skills/`. Raises BlobUnavailable."""

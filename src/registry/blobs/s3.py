@@ -1,5 +1,6 @@
 """A blob store in a bucket of any S3-compatible service."""
 
+import datetime
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -76,6 +77,16 @@ class S3Store:
                 return False
             raise self._unavailable(error) from None
         return True
+
+    def stored_at(self, key: str) -> datetime.datetime:
+        """Return when a blob was stored, in UTC. Raises BlobMissing, BlobUnavailable."""
+        try:
+            stored: datetime.datetime = self._client.head_object(Bucket=self._bucket, Key=key)["LastModified"]
+        except self._errors as error:
+            if self._code(error) in _NOT_FOUND:
+                raise BlobMissing(key) from None
+            raise self._unavailable(error) from None
+        return stored
 
     def keys(self, prefix: str) -> Iterator[str]:
         """Yield the keys that start with `prefix`, a folder such as `skills/`. Raises BlobUnavailable."""

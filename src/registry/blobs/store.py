@@ -1,5 +1,6 @@
 """The interface of a blob store, and the checked write to it."""
 
+import datetime
 import hashlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -45,6 +46,10 @@ class BlobStore(Protocol):
 
     def exists(self, key: str) -> bool:
         """Return whether the key exists. Raises BlobUnavailable."""
+        ...
+
+    def stored_at(self, key: str) -> datetime.datetime:
+        """Return when a blob was stored, in UTC. Raises BlobMissing, BlobUnavailable."""
         ...
 
     def keys(self, prefix: str) -> Iterator[str]:

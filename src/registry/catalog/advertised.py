@@ -118,14 +118,10 @@ class AdvertisedSkills:
         rows = self._database.read("select record from advertised where source = ? order by id", (name,))
         return [msgspec.json.decode(row[0], type=Listed) for row in rows]
 
-    def built_in_listed(self, name: str) -> list[Listed]:
-        """Return the skills of a built-in source in the form of a listing."""
+    def built_in_skills(self, name: str) -> list[Skill]:
+        """Return the skills of a built-in source in order of id."""
         rows = self._database.read(f"select s.detail from skills s where {_built_in(name)} order by s.id")
-        skills = (msgspec.json.decode(row[0], type=Skill) for row in rows)
-        return [
-            Listed(**{name: getattr(skill, name) for name in Listed.__struct_fields__ if hasattr(skill, name)})
-            for skill in skills
-        ]
+        return [msgspec.json.decode(row[0], type=Skill) for row in rows]
 
     def counts(self) -> dict[str, int]:
         """Return the number of skills of each source. The built-in sources are always included."""

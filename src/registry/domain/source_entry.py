@@ -115,6 +115,12 @@ class Listed(msgspec.Struct, kw_only=True):
     warnings: list[str] = msgspec.field(default_factory=list)
 
 
+class PublishedListed(Listed, kw_only=True):
+    """A skill that this service has published: `checksum` is `sha256:` and the digest of the zip at `download_url`."""
+
+    checksum: str
+
+
 class Listing(msgspec.Struct, kw_only=True):
     """The skills of a source, and warnings about entries that were skipped."""
 

@@ -69,3 +69,6 @@ OUTGOING_POOL = ThreadPool("other servers", threads=12, queue=48)
 
 PACKAGE_POOL = ThreadPool("the package store", threads=12, queue=100)
 """What reads packages from the store, which may be another server."""
+
+FEED_POOL = ThreadPool("the change feed", threads=4, queue=1_000)
+"""Pages of the change feed. A change wakes all that wait for one, at once."""

@@ -19,6 +19,7 @@ _HIDDEN = re.compile(
 )
 _WINDOWS_CHARACTERS = re.compile(r'[<>:"|?*]')
 _WINDOWS_DEVICE = re.compile(r"(?:CON|PRN|AUX|NUL|CONIN\$|CONOUT\$|(?:COM|LPT)[0-9¹²³])[ ]*(?:\..*)?", re.IGNORECASE)
+_FILE_VERSION = re.compile(r";[0-9]*\Z")
 _GIT = re.compile(r"\.git|git~[0-9]", re.IGNORECASE)
 
 
@@ -48,6 +49,8 @@ def _segment_faults(segment: str) -> Iterator[tuple[str, str]]:
         return
     if segment.endswith((".", " ")):
         yield "path-windows", "a path segment ends with a dot or a space, which Windows removes"
+    if _FILE_VERSION.search(segment):
+        yield "path-version", "a path segment ends with a file version such as `;1`, which unzip removes"
     if _WINDOWS_DEVICE.fullmatch(segment):
         yield "path-windows", "a path segment is a device name on Windows"
     if _WINDOWS_CHARACTERS.search(segment):

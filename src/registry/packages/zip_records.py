@@ -19,7 +19,10 @@ STREAMED = 0x0008
 
 _ENCRYPTED = 0x2041
 """The flags for encryption, strong encryption and masked headers."""
-_ALLOWED_FLAGS = 0x0002 | 0x0004 | STREAMED | 0x0800
+_UTF8 = 0x0800
+"""The flag of a name in UTF-8."""
+
+_ALLOWED_FLAGS = 0x0002 | 0x0004 | STREAMED | _UTF8
 _FOLDER_ATTRIBUTE = 0x10
 _SPECIAL_ATTRIBUTES = 0x08 | 0x40 | 0x400
 """The DOS and Windows attributes of a volume label, a device and a reparse point. `unzip` skips volume labels."""
@@ -28,6 +31,15 @@ _END = struct.Struct("<4s4H2LH")
 _CENTRAL = struct.Struct("<4s6H3L5H2L")
 _LOCAL = struct.Struct("<4s5H3L2H")
 _UNICODE_PATH, _ZIP64 = 0x7075, 0x0001
+_EXTRAS = frozenset({0x000A, 0x5455, 0x5855, 0x7855, 0x7875, _UNICODE_PATH, 0xCAFE})
+"""The extra fields that are allowed: times and owners (NTFS, Unix), a second spelling of the name, the mark of a jar.
+
+Programs read modes and link targets from others, such as 0x6c78 and 0x756e.
+"""
+
+_OEM_SYSTEMS = frozenset({0, 6})
+"""The systems, FAT and HPFS, for which programs convert the names of entries."""
+
 _COMMIT = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 """The comment that `git archive` writes, a commit id. No other comment is allowed."""
 
@@ -91,6 +103,8 @@ def read_directory(file: BinaryIO, limits: PackageLimits) -> Directory:
     headers = list(_headers(data))
     if len(headers) != count:
         raise unsafe("archive-headers", f"the archive declares {count} entries and has {len(headers)}")
+    if len({header.flags & _UTF8 for header in headers if not header.name.isascii()}) > 1:
+        raise unsafe("archive-headers", "the encoding of some names is declared, and that of others is not")
     return Directory(headers, start)
 
 
@@ -118,7 +132,7 @@ def _headers(data: bytes) -> Iterator[Header]:
         if len(data) - at < _CENTRAL.size or data[at : at + 4] != b"PK\1\2":
             raise malformed("the central directory is damaged")
         fields = _CENTRAL.unpack_from(data, at)
-        flags, method, crc, packed, size = fields[3], fields[4], *fields[7:10]
+        made_by, flags, method, crc, packed, size = fields[1], fields[3], fields[4], *fields[7:10]
         name_length, extra_length, comment_length, disk, _, attributes, start = fields[10:]
         at += _CENTRAL.size
         name, extra = data[at : at + name_length], data[at + name_length : at + name_length + extra_length]
@@ -129,7 +143,9 @@ def _headers(data: bytes) -> Iterator[Header]:
         if comment_length or disk:
             raise unsafe("archive-headers", "an entry has a comment or is in another part of the archive", header.text)
         _check_header(header)
-        check_extra(extra, header)
+        has_unicode_path = check_extra(extra, header)
+        if made_by >> 8 in _OEM_SYSTEMS and not (name.isascii() or flags & _UTF8 or has_unicode_path):
+            raise unsafe("archive-headers", "the encoding of a name is not declared, and it is not ASCII", header.text)
         yield header
 
 
@@ -167,8 +183,11 @@ def read_local(file: BinaryIO, header: Header, end: int) -> LocalHeader:
     return LocalHeader(rest[:name_length], flags, method, crc, packed, size, names + name_length + extra_length)
 
 
-def check_extra(extra: bytes, header: Header) -> None:
-    """Check extra fields. Raises PackageRefused if they are damaged, contain another name, or use zip64."""
+def check_extra(extra: bytes, header: Header) -> bool:
+    """Check extra fields and return whether they contain the name again, in UTF-8.
+
+    Raises PackageRefused if they are damaged, contain another name, use zip64 or are not allowed.
+    """
     at, has_name = 0, False
     while at < len(extra):
         if len(extra) - at < 4:
@@ -180,10 +199,13 @@ def check_extra(extra: bytes, header: Header) -> None:
             raise malformed("an extra field is damaged", header.text)
         if kind == _ZIP64:
             raise unsafe("archive-zip64", "an entry uses zip64, which no package within the limits needs", header.text)
+        if kind not in _EXTRAS:
+            raise unsafe("archive-headers", "an entry has an extra field that packages do not use", header.text)
         if kind == _UNICODE_PATH:
             if has_name or value[5:] != header.name:
                 raise unsafe("archive-headers", "an entry has a second name in an extra field", header.text)
             has_name = True
+    return has_name
 
 
 def _zip64(name: str | None = None) -> PackageRefused:

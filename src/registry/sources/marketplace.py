@@ -1,4 +1,4 @@
-"""Reads and writes marketplace documents, in the plugin form of Claude Code and in our flat form.
+"""Reads marketplace documents, in the plugin form of Claude Code and in our flat form.
 
 Documents are untrusted. Each entry is read separately; an invalid one is skipped with a warning.
 """
@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from registry.domain.models import split_labels
-from registry.domain.origins import GitOrigin, GitRef, Origin, ZipOrigin, parse_origin
+from registry.domain.origins import GitOrigin, Origin, parse_origin
 from registry.domain.source_entry import Listed, Listing
 from registry.errors import RegistryError
 
@@ -34,7 +34,6 @@ _NOT_TEXT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 _REPOSITORY = re.compile(r"[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _VERSION = re.compile(r"(?:0|[1-9][0-9]{0,8})\.(?:0|[1-9][0-9]{0,8})\.(?:0|[1-9][0-9]{0,8})")
-_NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 
 _Entry = TypeVar("_Entry")
 
@@ -261,40 +260,3 @@ def _labels(value: list[str] | str) -> list[str]:
 def _split(value: list[str] | str) -> list[str]:
     labels = value.split(",", _MAX_LABELS_READ) if isinstance(value, str) else value
     return split_labels(labels[:_MAX_LABELS_READ])
-
-
-def claude_document(source: str, skills: Sequence[Listed]) -> dict[str, Any]:
-    """Return skills in the plugin form, without those whose origin a client cannot fetch."""
-    name = _NOT_IN_NAMES.sub("-", source).strip("-")
-    plugins = [
-        {
-            "name": _NOT_IN_NAMES.sub("-", skill.id).strip("-"),
-            "source": plugin_source,
-            "description": skill.description,
-            "version": skill.version,
-            "strict": False,
-            "skills": ["./"],
-            **({"author": {"name": skill.author}} if skill.author else {}),
-            **({"tags": skill.tags} if skill.tags else {}),
-        }
-        for skill in skills
-        if (plugin_source := _plugin_source(skill.origin))
-    ]
-    return {"name": name, "owner": {"name": name}, "plugins": plugins}
-
-
-def _plugin_source(origin: Origin | None) -> dict[str, str] | None:
-    if isinstance(origin, ZipOrigin):
-        if origin.subdir or not origin.url.lower().startswith("https://"):  # Claude Code supports neither
-            return None
-        return {"source": "archive", "url": origin.url}
-    if not isinstance(origin, GitOrigin):
-        return None
-    location = {"source": "git-subdir", "path": origin.subdir} if origin.subdir else {"source": "url"}
-    return {**location, "url": origin.url, **_plugin_ref(origin.ref)}
-
-
-def _plugin_ref(ref: GitRef | None) -> dict[str, str]:
-    if ref is None:
-        return {}
-    return {"sha": ref.commit} if ref.commit else {"ref": str(ref.branch or ref.tag)}

@@ -3,7 +3,6 @@
 import datetime
 import logging
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
@@ -20,15 +19,13 @@ from registry.sources.detection import detected
 from registry.sources.fetching import FOLDER, Fetcher, SourceContents
 from registry.sources.followers import Followers
 from registry.sources.log_monitor import LogMonitor
-from registry.sources.marketplace import claude_document
+from registry.sources.marketplace_documents import built_in_listed
 from registry.sources.offers import Offers
 from registry.sources.refresher import Outcome, Refresh, Refresher, Stored
 from registry.sources.registry_reader import RegistryReader
 from registry.sources.remote_registry import RemoteRegistry
 from registry.sources.schemas import (
     AllSkills,
-    Marketplace,
-    MarketplaceSkill,
     SourceData,
     SourceFault,
     SourceSkills,
@@ -185,21 +182,13 @@ class Sources:
             errors=[SourceFault(source_name=source.name, message=source.error) for source in sources if source.error],
         )
 
-    def _listed(self, name: str) -> Sequence[Listed]:
-        if name in self._built_in_names():
-            return self._store.skills.built_in_listed(name)
-        return self._store.skills.listed(self._entry(name).name)
-
-    def marketplace(self, name: str) -> Marketplace:
-        """Return a source as a marketplace document in the flat form. Raises NOT_FOUND."""
-        fields = MarketplaceSkill.__struct_fields__
-        return Marketplace(
-            skills=[MarketplaceSkill(**{key: getattr(skill, key) for key in fields}) for skill in self._listed(name)]
-        )
-
-    def claude_marketplace(self, name: str) -> dict[str, Any]:
-        """Return a source as a plugin marketplace of Claude Code. Raises NOT_FOUND."""
-        return claude_document(name, self._listed(name))
+    def listed(self, name: str) -> Sequence[Listed]:
+        """Return what a source lists, without texts and disabled skills. Raises NOT_FOUND."""
+        if name not in self._built_in_names():
+            return self._store.skills.listed(self._entry(name).name)
+        urls = self._settings.package_urls if self._settings.registry.enabled else None
+        skills = self._store.skills.built_in_skills(name)
+        return [built_in_listed(skill, urls) for skill in skills if skill.enabled]
 
     def registry_at(self, url: str) -> RemoteRegistry | None:
         """Return the registry at a URL with the credential of its source, None if no source is for it."""

@@ -11,6 +11,7 @@ from registry.blobs.folder import remove_leftovers
 from registry.blobs.s3 import S3Store
 from registry.config.groups import LimitsSettings, S3Settings
 from registry.config.types import HttpUrl
+from registry.domain.models import now
 from support.s3 import BUCKET, KEYS, SeaweedFS
 
 
@@ -52,6 +53,13 @@ def test_storing_the_same_bytes_again_changes_nothing(store: BlobStore, key: str
     put_checked(store, key, written(tmp_path, b"same"))
     put_checked(store, key, written(tmp_path, b"same"))
     assert stored(store, key) == b"same"
+
+
+def test_it_is_known_when_a_blob_was_stored(store: BlobStore, key: str, tmp_path: Path) -> None:
+    with pytest.raises(BlobMissing):
+        store.stored_at(key)
+    put_checked(store, key, written(tmp_path, b"same"))
+    assert abs((now() - store.stored_at(key)).total_seconds()) < 600
 
 
 def test_other_bytes_are_refused(store: BlobStore, key: str, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from registry.packages.package import read_folder, read_zip
 from registry.packages.packing import pack
 from registry.packages.refusal import PackageRefused
 from registry.skill_folder import tree_digest
+from support.unpackers import disagreements, tree
 
 SKILLS = Path(__file__).parents[4] / "shared" / "data" / "skills"
 GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "core.autocrlf=false"]
@@ -104,6 +105,18 @@ def test_packages_of_other_tools_are_unpacked_byte_for_byte(
 ) -> None:
     for folder in list(folders)[OTHERS.index(tool) :: len(OTHERS)]:
         check(folder, folders[folder], tool, tmp_path)
+
+
+@pytest.mark.parametrize("tool", [by_zip, *OTHERS], ids=lambda tool: tool.__name__)
+def test_other_programs_see_what_is_unpacked(
+    tmp_path: Path, folders: dict[Path, bool], tool: Callable[[Path, Path], None]
+) -> None:
+    for number, folder in enumerate([folder for folder, good in folders.items() if good][::40]):
+        place = tmp_path / str(number)
+        place.mkdir()
+        tool(folder, place / "packed.zip")
+        read_zip(place / "packed.zip", place / "staged")
+        assert disagreements(place / "packed.zip", tree(place / "staged"), place) == []
 
 
 def test_packages_of_git_archive_are_unpacked_byte_for_byte(tmp_path: Path, folders: dict[Path, bool]) -> None:

@@ -31,7 +31,9 @@ def named_urls(registry: Registry) -> dict[str, Any]:
     """Return the URL of the package in every document that names it."""
     listed = registry.get("/api/registry/index/changes").json()["data"]["changes"]
     resolve = registry.http.post("/api/v1/resolve", json={"prompt": "zebrawood"}, headers=registry.caller())
+    market = registry.get("/api/registry/sources/registry/marketplace").json()["data"]["skills"]
     return {
+        "marketplace": market[0]["download_url"],
         "detail": registry.get("/api/code/v1/skills/acme/lathe").json()["data"]["download_url"],
         "resolve": resolve.json()["data"]["results"][0]["download_url"],
         "index": json.loads(registry.get("/index/acme/lathe").text)["download_url"],

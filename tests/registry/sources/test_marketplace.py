@@ -8,7 +8,8 @@ import pytest
 
 from registry.domain.origins import GitOrigin, GitRef, ZipOrigin
 from registry.domain.source_entry import Listed, Listing
-from registry.sources.marketplace import UnreadableDocument, claude_document, parse_document, remote_listing
+from registry.sources.marketplace import UnreadableDocument, parse_document, remote_listing
+from registry.sources.marketplace_documents import claude_document
 
 BASE = "https://market.example/m/marketplace.json"
 HASH = "0123456789abcdef0123456789abcdef01234567"
@@ -142,3 +143,13 @@ def test_a_written_plugin_document_can_be_read() -> None:
     assert document["name"] == "my-source"
     found = {skill.id: skill.origin for skill in listing(document).skills}
     assert found == {name: origins[name] for name in ("a", "b", "c")}
+
+
+def test_no_skill_gets_the_plugin_name_of_another() -> None:
+    origin = GitOrigin(url="https://e.org/r")
+    ids = ("acme/a-b", "acme-a/b", "acme/plain")
+    skills = [Listed(id=skill_id, name="n", description="d", origin=origin) for skill_id in ids]
+    names = [plugin["name"] for plugin in claude_document("s", skills)["plugins"]]
+    assert names[2] == "acme-plain"
+    assert len({*names, "acme-a-b"}) == 4
+    assert names[:2] == [plugin["name"] for plugin in claude_document("s", skills[1::-1])["plugins"]][::-1]

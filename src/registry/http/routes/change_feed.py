@@ -14,7 +14,7 @@ from registry.http.conditional_requests import not_modified
 from registry.http.envelope import COMPRESSED_FROM_BYTES, Ok
 from registry.http.request_state import request_state
 from registry.http.routes.parameters import ERRORS, RunningServices
-from registry.http.thread_pools import ORDINARY_POOL
+from registry.http.thread_pools import FEED_POOL
 from registry.parsing.strict_json import MAX_INTEGER
 from registry.publish.change_feed import ChangePage
 from registry.runtime.change_signal import ChangeSignal
@@ -51,11 +51,11 @@ async def list_changes(
     deadline = time.monotonic() + (0.0 if request_state(request.scope).is_head else wait)
     while True:
         change = feed.signal.next_change()
-        page, state = await ORDINARY_POOL.run(feed.page, after, min(limit, _MAX_CHANGES))
+        page, state = await FEED_POOL.run(feed.page, after, min(limit, _MAX_CHANGES))
         answer = not_modified(request, Ok(page), f'"{state}"')
         has_news = bool(page.changes) and answer.status_code != 304
         if has_news or not await _has_changed(request, feed.signal, change, deadline):
-            return await ORDINARY_POOL.run(_encoded, request, answer)
+            return await FEED_POOL.run(_encoded, request, answer)
 
 
 async def _has_changed(

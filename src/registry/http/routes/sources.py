@@ -12,6 +12,7 @@ from registry.errors import forbidden
 from registry.http.envelope import Ok
 from registry.http.routes.parameters import ERRORS, ReadyServices
 from registry.http.thread_pools import ORDINARY_POOL, OUTGOING_POOL
+from registry.sources.marketplace_documents import claude_document, flat_document
 from registry.sources.schemas import AllSkills, Marketplace, SourceData, SourceSkills
 
 DocumentForm = Annotated[
@@ -89,9 +90,10 @@ def get_marketplace(
     services: ReadyServices, name: FromPath[str], form: DocumentForm = "flat"
 ) -> Response[Ok[Marketplace] | PluginMarketplace]:
     """Return a source as a marketplace document."""
+    listed = services.sources.listed(name)
     if form == "claude":
-        return Response(msgspec.convert(services.sources.claude_marketplace(name), PluginMarketplace))
-    return Response(Ok(services.sources.marketplace(name)))
+        return Response(msgspec.convert(claude_document(name, listed), PluginMarketplace))
+    return Response(Ok(flat_document(listed)))
 
 
 @post("/registry/refresh", status_code=200, tags=["sources"], responses=ERRORS, role="manager")
