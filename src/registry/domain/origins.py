@@ -65,6 +65,18 @@ LocalPath = Annotated[
         extra={"rule": "must be a path of at most 1,000 characters"},
     ),
 ]
+ListedId = Annotated[
+    str,
+    Meta(
+        pattern=r"^[a-z0-9][a-z0-9_.-]{0,79}(?:/[a-z0-9][a-z0-9_.-]{0,79})?$(?!\n)",
+        extra={"rule": "must be an id as a source lists it, or as search answers it"},
+    ),
+]
+"""The id of a skill in a source, or `source/id` as search shows it, with a dot for the slash after a scope."""
+
+_LISTED_NAME = re.compile(
+    r"([a-z0-9][a-z0-9_-]{0,63}/[a-z0-9][a-z0-9_-]{0,63}\.[a-z0-9][a-z0-9_-]{0,63})(?:@(.{0,100}))?"
+)
 _NAME = re.compile(r"([a-z0-9][a-z0-9_-]{0,63}(?:/[a-z0-9][a-z0-9_-]{0,63})?)(?:@(.{0,100}))?")
 _ADVERTISED = re.compile(r"([a-z0-9_-]{1,64})/([a-z0-9][a-z0-9_-]*)\.((?!zip$)[a-z0-9][a-z0-9_-]*)(?:@(.{0,100}))?")
 """The id of an advertised skill in search: its source, and its own id with a dot in place of the slash."""
@@ -125,7 +137,7 @@ class SourceOrigin(msgspec.Struct, kw_only=True, frozen=True, tag_field="type", 
     """A skill of a configured source. `source` may be omitted if only one source has the skill."""
 
     source: SourceName | None = None
-    skill: SkillId
+    skill: ListedId
     version: VersionRequirement | None = None
 
 
@@ -177,7 +189,8 @@ def classify(text: str, field: str = "origin") -> Origin:
         raise _invalid(field, "must be an http:// or https:// URL; other schemes are not supported")
     if text.startswith("-"):
         raise _invalid(field, "must not begin with '-'")
-    if match := _NAME.fullmatch(text):
+    match = _NAME.fullmatch(text) or (None if text.endswith(".zip") else _LISTED_NAME.fullmatch(text))
+    if match:
         value = {"type": "source", "skill": match[1]} | ({"version": match[2]} if match[2] is not None else {})
         return _convert(value, field)
     if match := _ADVERTISED.fullmatch(text):

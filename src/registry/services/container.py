@@ -22,7 +22,6 @@ from registry.indexing.engine_factory import create_engine, index_folder
 from registry.indexing.reindex import Reindexing
 from registry.indexing.snapshots import SnapshotPublisher, fetch_snapshots
 from registry.inspection import Inspector
-from registry.install.registries import NO_ACCESS, RegistryAccess
 from registry.outbound import AddressPolicy, OutboundClient
 from registry.project.manifest_file import ManifestFile
 from registry.project.project_files import ProjectFiles
@@ -38,6 +37,7 @@ from registry.services.registry_profile import RegistryProfile
 from registry.services.rescan import Rescan
 from registry.services.schemas import State
 from registry.services.skill_backends import SkillBackends
+from registry.sources.access import NO_ACCESS, RegistryAccess
 from registry.sources.service import Sources
 from registry.transparency.log import TransparencyLog
 
@@ -102,12 +102,12 @@ class Services:
             metrics = Metrics(self.engine, self.documents, self.reindexing.count_jobs)
             self._registry = RegistryProfile(settings, self.database, metrics, clock, worker)
         self.scanner = Scanner(self.local, self.catalog, self._background_inspector)
-        self.sources = Sources(settings, self.database, self.catalog, clock)
+        self.sources = Sources(settings, self.database, self.catalog, clock, access)
         outbound = OutboundClient(AddressPolicy(settings.outbound.allowed_hosts))
         self.webhooks = WebhookSender(self.database, settings.webhooks, outbound, clock)
         self._publishing = self._make_publishing(self._packages) if self._packages else None
         self.project = ProjectFiles(settings, self.manifest, self.catalog)
-        self.installer, self.upgrader = build_installing(self, self._inspector, access)
+        self.installer, self.upgrader = build_installing(self, self._inspector)
         self._led = Startup(self._work_of_one())
         self._leading = self._make_leading(may_lead=worker == 0)
         self._waking = CommitListener(self.database, self._look)

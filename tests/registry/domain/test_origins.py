@@ -37,6 +37,9 @@ HOSTILE_REFS = [
     [
         ("pdf", SourceOrigin(skill="pdf")),
         ("acme/pdf-forms", SourceOrigin(skill="acme/pdf-forms")),
+        ("corp/acme.pdf-forms", SourceOrigin(skill="corp/acme.pdf-forms")),
+        ("corp/acme.pdf@^1.2", SourceOrigin(skill="corp/acme.pdf", version="^1.2")),
+        ("downloads/pdf.zip", LocalOrigin(path="downloads/pdf.zip")),
         (" acme/pdf@1.10.0 ", SourceOrigin(skill="acme/pdf", version="1.10.0")),
         ("corp/acme.pdf", SourceOrigin(source="corp", skill="acme/pdf")),
         ("corp/acme.pdf-forms@^1.2", SourceOrigin(source="corp", skill="acme/pdf-forms", version="^1.2")),
