@@ -41,6 +41,7 @@ from registry.services.skill_files import SkillFiles
 from registry.sources.access import NO_ACCESS, RegistryAccess
 from registry.sources.service import Sources
 from registry.transparency.log import TransparencyLog
+from search.thread_health import ThreadHealth, thread_states
 
 _log = logging.getLogger("registry.services")
 
@@ -220,11 +221,10 @@ class Services:
     def _start(self) -> None:
         """Start every part, the leader's work too if this process leads, and retry what fails."""
         has_all = self._starting.begin()
-        try:
-            if has_all and self._embedder is not None and self._embedder.provider == "local":
+        if has_all and self._embedder is not None and self._embedder.provider == "local":
+            with ThreadHealth("start", _log).attempt():
                 self.engine.wait_until_embedded(_FIRST_VECTORS_SECONDS)
-        finally:
-            self.ready.set()
+        self.ready.set()
         # These objects live until the end, so the garbage collector need not visit them again.
         gc.collect()
         gc.freeze()
@@ -232,9 +232,9 @@ class Services:
             has_all = self._starting.begin()
 
     def problems(self) -> dict[str, str]:
-        """Return the parts of this process that do not work, with the reason. Each is retried."""
-        scan = {"scan": self.scanner.problem} if self.scanner.problem else {}
-        return scan | self._starting.problems() | self._led.problems()
+        """Return the parts and threads of this process that do not work, with the reason. Each is retried."""
+        failing = {name: state.problem for name, state in thread_states().items() if state.problem}
+        return failing | self._starting.problems() | self._led.problems()
 
     def state(self) -> State:
         """Return the state of this process."""

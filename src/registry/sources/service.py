@@ -8,7 +8,7 @@ import msgspec
 
 from registry.catalog.store import Catalog, Clock
 from registry.config.settings import Settings
-from registry.db import Database
+from registry.db import Database, DatabaseError
 from registry.domain.models import timestamp
 from registry.domain.source_entry import LOCAL, REGISTRY, Listed, NewSource, SourceEntry
 from registry.errors import conflict, not_found
@@ -73,7 +73,7 @@ class Sources:
         self._registry_reader = RegistryReader(self._store, self.log_monitor, self._open, self._is_known)
         self._refresher = Refresher(self._read, self._store_outcome)
         self._followers = Followers(self._store, self._open, self._start_refresh)
-        self._thread = PeriodicWorker("source ages", self._refresh_old)
+        self._thread = PeriodicWorker("source ages", self._refresh_old, _log, (DatabaseError,))
 
     def entries(self) -> list[SourceEntry]:
         """Return the sources by priority. A configured source overrides an added one with the same name."""
@@ -263,10 +263,7 @@ class Sources:
             self._followers.follow(self.entries())
 
     def _refresh_old(self) -> float:
-        try:
-            self._refresh([source for source in self.entries() if self._is_old(source)], wait_seconds=0)
-        except Exception:  # the thread must survive
-            _log.exception("the sources cannot be refreshed; the next round tries again")
+        self._refresh([source for source in self.entries() if self._is_old(source)], wait_seconds=0)
         return _POLL_SECONDS
 
     def _is_old(self, source: SourceEntry) -> bool:
