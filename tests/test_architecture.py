@@ -68,7 +68,7 @@ TABLES = {
     "facts": "db",
     "index_files": "publish",
     "installs": "catalog",
-    "jobs": "indexing",
+    "jobs": "runtime",
     "log_entries": "transparency",
     "log_nodes": "transparency",
     "publish_jobs": "publish",
