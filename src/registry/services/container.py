@@ -34,7 +34,6 @@ from registry.runtime.leader_election import LeaderElection
 from registry.runtime.metrics import Metrics
 from registry.runtime.startup import Part, Startup
 from registry.runtime.stored_jobs import count_jobs
-from registry.services.install_jobs import InstallJobs
 from registry.services.installing import build_installing
 from registry.services.registry_profile import RegistryProfile
 from registry.services.rescan import Rescan
@@ -111,9 +110,7 @@ class Services:
         self.webhooks = WebhookSender(self.database, settings.webhooks, outbound, clock)
         self._publishing = self._make_publishing(self._packages) if self._packages else None
         self.project = ProjectFiles(settings, self.manifest, self.catalog)
-        installer, self.upgrader = build_installing(self, self._inspector)
-        seconds = settings.limits.install_seconds
-        self.install_jobs = InstallJobs(self.database, installer, clock, seconds=seconds)
+        self.install_jobs, self.upgrader = build_installing(self, self._inspector)
         self._led = Startup(self._work_of_one())
         self._leading = self._make_leading(may_lead=worker == 0)
         self._waking = CommitListener(self.database, self._look)
