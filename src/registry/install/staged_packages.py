@@ -49,12 +49,12 @@ class StagedPackages:
     @contextmanager
     def staged(
         self,
-        wanted: Origin | ChosenRelease,
+        wanted: Origin | ChosenRelease | Path,
         *,
         on_refused: Callable[[PackageRefused], None] | None = None,
         on_fetched: Callable[[], None] = lambda: None,
     ) -> Iterator[Staged]:
-        """Yield the staged package of an origin or a release.
+        """Yield the staged package of an origin, a release or an uploaded zip.
 
         Raises VALIDATION_ERROR with every fault of the package, OSError, and what the registry of a release raises.
         `on_refused` is called before the error is raised, `on_fetched` before the package is checked.
@@ -78,10 +78,10 @@ class StagedPackages:
             shutil.rmtree(folder, ignore_errors=True)
 
     @contextmanager
-    def _fetched(self, wanted: Origin | ChosenRelease, folder: Path) -> Iterator[Fetched]:
+    def _fetched(self, wanted: Origin | ChosenRelease | Path, folder: Path) -> Iterator[Fetched]:
         """Fetch a package for the block. A release is downloaded into `folder`."""
-        if isinstance(wanted, LocalOrigin):
-            yield Fetched(None, self.local_path(wanted))
+        if isinstance(wanted, LocalOrigin | Path):
+            yield Fetched(None, wanted if isinstance(wanted, Path) else self.local_path(wanted))
             return
         try:
             if isinstance(wanted, ChosenRelease):

@@ -14,8 +14,8 @@ if TYPE_CHECKING:  # the container imports this module
     from registry.services.container import Services
 
 
-def build_installing(services: "Services", inspector: Inspector) -> tuple[InstallJobs, Upgrader]:
-    """Return what installs skills, and the upgrader."""
+def build_installing(services: "Services", inspector: Inspector) -> tuple[Installer, Upgrader, InstallJobs]:
+    """Return the installer, the upgrader, and the installations in the background."""
     sources = services.sources
     own = OwnRegistry(services.publishing) if services.settings.registry.enabled else None
     parts = InstallParts(
@@ -28,6 +28,7 @@ def build_installing(services: "Services", inspector: Inspector) -> tuple[Instal
         clock=services.clock,
         enqueue=services.webhooks.enqueue,
     )
+    installer = Installer(parts)
     seconds = services.settings.limits.install_seconds
-    jobs = InstallJobs(services.database, Installer(parts), services.clock, seconds=seconds)
-    return jobs, Upgrader(parts, sources.fetcher)
+    jobs = InstallJobs(services.database, installer, services.clock, seconds=seconds)
+    return installer, Upgrader(parts, sources.fetcher), jobs
