@@ -1,10 +1,10 @@
 """A blob store in a bucket of any S3-compatible service."""
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from registry.blobs.store import BlobConflict, BlobMissing, BlobReader, BlobUnavailable
 from registry.config.groups import LimitsSettings, S3Settings
@@ -61,12 +61,12 @@ class S3Store:
         """Open a blob for reading. Raises BlobMissing, BlobUnavailable."""
         try:
             response = self._client.get_object(Bucket=self._bucket, Key=key)
-            with closing(response["Body"]) as body:
-                yield cast(BinaryIO, body)
         except self._errors as error:
             if self._code(error) in _NOT_FOUND:
                 raise BlobMissing(key) from None
             raise self._unavailable(error) from None
+        with closing(response["Body"]) as body:
+            yield _Body(body, self._errors, self._unavailable)
 
     def exists(self, key: str) -> bool:
         """Return whether the key exists. Raises BlobUnavailable."""
@@ -113,3 +113,20 @@ class S3Store:
     def _unavailable(self, error: Exception) -> BlobUnavailable:
         reason = self._code(error) or type(error).__name__
         return BlobUnavailable(f"the package bucket (s3.bucket) cannot be used: {reason}")
+
+
+class _Body:
+    """Reads a blob, and raises BlobUnavailable where that fails."""
+
+    def __init__(
+        self, body: BinaryIO, errors: tuple[type[Exception], ...], unavailable: Callable[[Exception], BlobUnavailable]
+    ) -> None:
+        self._body = body
+        self._errors = errors
+        self._unavailable = unavailable
+
+    def read(self, size: int, /) -> bytes:
+        try:
+            return self._body.read(size)
+        except self._errors as error:
+            raise self._unavailable(error) from None
