@@ -14,6 +14,9 @@ _EXISTS = frozenset({"PreconditionFailed", "412", "ConditionalRequestConflict", 
 _MAX_ATTEMPTS = 2
 """Attempts of one call. After that the publisher waits and tries again."""
 
+_MAX_CONNECTIONS = 100
+"""Connections that are kept for reuse. Downloads in progress have one each."""
+
 
 class S3Store:
     """Stores blobs in one bucket. boto3 finds the credentials in its usual places."""
@@ -36,6 +39,7 @@ class S3Store:
             config=Config(
                 connect_timeout=limits.s3_connect_seconds,
                 read_timeout=limits.s3_read_seconds,
+                max_pool_connections=_MAX_CONNECTIONS,
                 retries={"total_max_attempts": _MAX_ATTEMPTS, "mode": "standard"},
                 # Not all S3-compatible services know the newer checksums. `put_checked` reads the bytes back anyway.
                 request_checksum_calculation="when_required",
