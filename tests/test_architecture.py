@@ -39,6 +39,7 @@ LAYERS = (
     {"ops"},
     {"services"},
     {"http"},
+    {"protocols"},
     {"server"},
     {"cli"},
     {"__main__"},

@@ -78,9 +78,6 @@ _LISTED_NAME = re.compile(
     r"([a-z0-9][a-z0-9_-]{0,63}/[a-z0-9][a-z0-9_-]{0,63}\.[a-z0-9][a-z0-9_-]{0,63})(?:@(.{0,100}))?"
 )
 _NAME = re.compile(r"([a-z0-9][a-z0-9_-]{0,63}(?:/[a-z0-9][a-z0-9_-]{0,63})?)(?:@(.{0,100}))?")
-_ADVERTISED = re.compile(r"([a-z0-9_-]{1,64})/([a-z0-9][a-z0-9_-]*)\.((?!zip$)[a-z0-9][a-z0-9_-]*)(?:@(.{0,100}))?")
-"""The id of an advertised skill in search: its source, and its own id with a dot in place of the slash."""
-
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://|:)")
 _SSH = re.compile(r"[A-Za-z0-9._-]{1,100}@[A-Za-z0-9._-]{1,200}:.{0,1000}")
 _TREE = re.compile(r"(https?://[^/]+/[^?#]+?)(?:/-)?/tree/([^/?#]+)(?:/([^?#]*))?", re.IGNORECASE)
@@ -193,9 +190,6 @@ def classify(text: str, field: str = "origin") -> Origin:
     if match:
         value = {"type": "source", "skill": match[1]} | ({"version": match[2]} if match[2] is not None else {})
         return _convert(value, field)
-    if match := _ADVERTISED.fullmatch(text):
-        value = {"type": "source", "source": match[1], "skill": f"{match[2]}/{match[3]}"}
-        return _convert(value | ({"version": match[4]} if match[4] is not None else {}), field)
     return _convert({"type": "local", "path": text}, field)
 
 

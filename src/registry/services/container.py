@@ -37,6 +37,7 @@ from registry.services.registry_profile import RegistryProfile
 from registry.services.rescan import Rescan
 from registry.services.schemas import State
 from registry.services.skill_backends import SkillBackends
+from registry.services.skill_files import SkillFiles
 from registry.sources.access import NO_ACCESS, RegistryAccess
 from registry.sources.service import Sources
 from registry.transparency.log import TransparencyLog
@@ -82,11 +83,9 @@ class Services:
         self.local = LocalSkills(settings.skills_dir.resolve(), self.catalog, self._inspector)
         self.records = RecordSkills(settings.skills_dir.resolve(), self.catalog, self._inspector)
         self.published = PublishedVersions(self.database, self.catalog, TransparencyLog(self.database, clock))
-        is_local = settings.profile == "local"
         self._packages = StoredPackages.configured(settings) if settings.registry.enabled else None
-        self.skill_backends = SkillBackends(
-            self.catalog, self.local, self.records, self.published, self._packages, makes_folders=is_local
-        )
+        stored = (self.catalog, self.local, self.records, self.published, self._packages)
+        self.skill_backends = SkillBackends(*stored, makes_folders=settings.profile == "local")
         self.versions = Versions(self.catalog, lambda stored: self.skill_backends.of(stored.skill.id).set_version)
         self.manifest = ManifestFile(settings.project.file)
         spaces = ActiveSpace(self.database, settings)
@@ -107,6 +106,7 @@ class Services:
         outbound = OutboundClient(AddressPolicy(settings.outbound.allowed_hosts))
         self.webhooks = WebhookSender(self.database, settings.webhooks, outbound, clock)
         self._publishing = self._make_publishing(self._packages) if self._packages else None
+        self.skill_files = SkillFiles(self.catalog, self.local, self.published, self._packages)
         self.project = ProjectFiles(settings, self.manifest, self.catalog)
         self.installer, self.upgrader = build_installing(self, self._inspector)
         self._led = Startup(self._work_of_one())
@@ -234,7 +234,8 @@ class Services:
     def problems(self) -> dict[str, str]:
         """Return the parts and threads of this process that do not work, with the reason. Each is retried."""
         failing = {name: state.problem for name, state in thread_states().items() if state.problem}
-        return failing | self._starting.problems() | self._led.problems()
+        registry = self._registry.problems() if self._registry is not None else {}
+        return registry | failing | self._starting.problems() | self._led.problems()
 
     def state(self) -> State:
         """Return the state of this process."""

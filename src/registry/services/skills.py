@@ -31,7 +31,7 @@ def create_skill(services: Services, request: SkillRequest) -> Skill:
     """
     order = install_order(request, services.settings.profile)
     if order is None:
-        return services.skill_backends.for_new().create(request)
+        return create_from_fields(services, request)
     return services.installer.install(order)
 
 
@@ -40,9 +40,12 @@ def is_install(services: Services, request: SkillRequest) -> bool:
     return install_order(request, services.settings.profile) is not None
 
 
-def create_record(services: Services, new: NewSkill) -> Skill:
-    """Create a skill as a record, whatever the profile; nothing is fetched. Raises VALIDATION_ERROR, CONFLICT."""
-    return services.records.create(new)
+def create_from_fields(services: Services, new: NewSkill) -> Skill:
+    """Create a skill, in the local profile as a folder, else as a record; nothing is fetched.
+
+    Raises VALIDATION_ERROR, CONFLICT.
+    """
+    return services.skill_backends.for_new().create(new)
 
 
 def update_skill(services: Services, skill_id: str, changes: SkillChanges, etags: Collection[str] | None) -> Skill:
@@ -72,9 +75,12 @@ def add_version(services: Services, skill_id: str, new: NewVersion) -> SkillVers
     return services.versions.create(skill_id, new)
 
 
-def delete_version(services: Services, skill_id: str, version: str, caller: Principal) -> None:
-    """Delete a version, or yank it where it was published. Raises SKILL_NOT_FOUND, FORBIDDEN, CONFLICT for the last."""
-    if services.is_published(skill_id):
+def delete_version(services: Services, skill_id: str, version: str, caller: Principal | None) -> None:
+    """Delete a version, or yank it where it was published. `caller` is None in the local profile.
+
+    Raises SKILL_NOT_FOUND, FORBIDDEN, CONFLICT for the last.
+    """
+    if caller is not None and services.is_published(skill_id):
         services.publishing.set_state(caller, skill_id, version, "yanked")
     else:
         services.versions.delete(skill_id, version)

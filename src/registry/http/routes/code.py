@@ -69,7 +69,7 @@ def create_code_skill(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[NewSkill]
 ) -> Response[Ok[CreatedSkill]]:
     """Create a skill as a record. `source_url` and the like are provenance; nothing is fetched."""
-    skill = skills.create_record(services, data)
+    skill = skills.create_from_fields(services, data)
     created = msgspec.convert(skill, CreatedSkill, from_attributes=True)
     location = f"{request.url.path.rstrip('/')}/{skill.id}"
     return Response(Ok(created), status_code=201, headers={"Location": location, "ETag": skill.etag})
@@ -115,7 +115,4 @@ async def delete_version(
 
 
 VERSIONS = [create_version, list_versions, get_version, delete_version]
-SHARED = [get_skill, create_code_skill, delete_skill, *VERSIONS]
-"""The routes of both `/api/code/v1` and `/v1`."""
-
-CODE_V1 = [list_code_skills, *SHARED, update_skill]
+CODE_V1 = [list_code_skills, get_skill, create_code_skill, delete_skill, *VERSIONS, update_skill]

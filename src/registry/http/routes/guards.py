@@ -16,6 +16,7 @@ from registry.domain.hosts import is_loopback_host
 from registry.domain.roles import PUBLIC, Principal
 from registry.errors import forbidden
 from registry.http.admission import admit, client_address, connection_of
+from registry.http.request_body import is_upload
 from registry.http.request_id import request_id_of
 from registry.http.thread_pools import ADMINISTRATION_POOL
 from registry.publish.service import check_owner
@@ -31,9 +32,12 @@ def changes(method: str, handler: BaseRouteHandler) -> bool:
     return bool(handler.opt.get("changes", method not in _READING))
 
 
-def rate_of(method: str, handler: BaseRouteHandler) -> Rate:
+def rate_of(connection: Connection, handler: BaseRouteHandler) -> Rate:
     """Return which rate limit of the caller a request counts against."""
-    rate: Rate = handler.opt.get("rate") or ("write" if changes(method, handler) else "read")
+    if is_upload(connection, handler):
+        return "publish"
+    scope: Any = connection.scope
+    rate: Rate = handler.opt.get("rate") or ("write" if changes(scope["method"], handler) else "read")
     return rate
 
 
@@ -44,7 +48,7 @@ async def require_role(connection: Connection, handler: BaseRouteHandler) -> Non
         return
     scope: Any = connection.scope
     services: Services = connection.app.state.services
-    principal = admit(services, scope, role, rate_of(scope["method"], handler))
+    principal = admit(services, scope, role, rate_of(connection, handler))
     if changes(scope["method"], handler):
         _refuse_if_read_only(services)
         _refuse_if_not_owner(services, principal, connection.path_params)
