@@ -51,6 +51,12 @@ class LimitsSettings(msgspec.Struct, frozen=True, kw_only=True):
     install_seconds: Annotated[
         Seconds, Meta(description="time limit of an installation that a request waits for; jobs have none")
     ] = 120.0
+    downloads: Annotated[
+        Positive, Meta(description="packages and large files that one caller may download at a time")
+    ] = 20
+    response_seconds: Annotated[
+        Seconds, Meta(description="time in which a caller must read 64 KiB of a response, or what is left of it")
+    ] = 30.0
     upload_bytes: Annotated[Positive, Meta(description="maximum size of a published package")] = 25 << 20
     publish_tries: Annotated[
         int, Meta(ge=1, le=100, description="attempts to store a package, with back-off, before it is rejected")
