@@ -13,6 +13,7 @@ from litestar.di import Provide
 from registry.domain.api import API
 from registry.errors import not_found
 from registry.http.envelope import COMPRESSED_FROM_BYTES, answer_exception
+from registry.http.open_downloads import OpenDownloads
 from registry.http.query_params import StrictQueryParams, page
 from registry.http.request_body import StrictRequest
 from registry.http.routes.admin import ADMINISTRATION
@@ -31,7 +32,7 @@ from registry.http.routes.publish import PACKAGES, PUBLISH
 from registry.http.routes.reindex import REINDEX
 from registry.http.routes.search import SEARCH, search
 from registry.http.routes.service import PROBES, SERVICE
-from registry.http.routes.skills import SKILLS, upgrade_skills
+from registry.http.routes.skills import INSTALLS, SKILLS, upgrade_skills
 from registry.http.routes.sources import SOURCES
 from registry.protocols.v1_skills import V1_SKILLS
 from registry.services.container import Services
@@ -54,7 +55,7 @@ def to_version_1(request: Request[Any, Any, Any]) -> Response[bytes]:
     return Response(b"", status_code=308, media_type="text/plain", headers={"Location": location})
 
 
-_SKILL_ROUTES = [*SKILLS, upgrade_skills, *CONTENT, *SEARCH, *REINDEX]
+_SKILL_ROUTES = [*SKILLS, *INSTALLS, upgrade_skills, *CONTENT, *SEARCH, *REINDEX]
 
 PROFILE_B: Sequence[Any] = [
     *PROBES,
@@ -114,7 +115,14 @@ def create_app(services: Services) -> Litestar:
             "running": Provide(lambda: services, sync_to_thread=False),
             "page": Provide(page, sync_to_thread=False),
         },
-        state=State({"services": services, "limits": settings.limits}, deep_copy=False),
+        state=State(
+            {
+                "services": services,
+                "limits": settings.limits,
+                "downloads": OpenDownloads(settings.limits.downloads),
+            },
+            deep_copy=False,
+        ),
         exception_handlers={Exception: answer_exception},
         request_class=StrictRequest,
         before_request=StrictQueryParams(),
