@@ -101,6 +101,8 @@ class WitnessWorker:
         self._cosignatures = cosignatures
         self._sign = sign
         self._copies_at = 0.0
+        self._asked: set[str] = set()
+        """The witnesses that have cosigned since the start."""
         expected = (OutboundError, DatabaseError, WitnessRefused, LogForked)
         self._worker = PeriodicWorker("witnesses", self._round, _log, expected)
 
@@ -109,6 +111,7 @@ class WitnessWorker:
         if self._settings.transparency.checkpoints or self._cosignatures.witnesses:
             self._outbound = OutboundClient(AddressPolicy(self._settings.outbound.allowed_hosts))
             self._copies_at = 0.0
+            self._asked.clear()
             self._worker.start()
 
     def stop(self) -> None:
@@ -137,10 +140,14 @@ class WitnessWorker:
         self._guard.check(answer.body or b"", f"the copy of the checkpoint at {urlsplit(url).netloc}")
 
     def _ask(self, witness: Witness) -> None:
-        """Get the cosignature of the current checkpoint, unless it is there."""
+        """Get the cosignature of the current checkpoint, unless it is there.
+
+        The first time, it is asked for anyway: an older database has an older cosignature too.
+        """
         size, last = self._transparency_log.size(), self._cosignatures.of(witness)
         checkpoint = LogCheckpoint(self._settings.transparency.name, size, self._transparency_log.root(size))
-        if last is not None and (last.size, last.root) == (size, _encoded(checkpoint.root)):
+        current = (size, _encoded(checkpoint.root))
+        if last is not None and (last.size, last.root) == current and witness.fact in self._asked:
             return
         old = last.size if last is not None else 0
         for _ in range(_OLD_SIZES):
@@ -165,6 +172,7 @@ class WitnessWorker:
         line = witness.key.find(answer, checkpoint)
         if line is None:
             raise WitnessRefused(f"witness {witness.key.name} answers without a valid cosignature of its key")
+        self._asked.add(witness.fact)
         self._cosignatures.store(witness, Cosigned(size=checkpoint.size, root=_encoded(checkpoint.root), line=line))
 
     def _next_old_size(self, witness: Witness, old: int, status: int, answer: str) -> int:

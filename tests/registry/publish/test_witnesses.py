@@ -56,7 +56,7 @@ def test_each_checkpoint_is_cosigned_and_served_with_the_cosignature(tmp_path: P
         assert "other.example" not in proof["checkpoint"]
         assert problems(registry) == {}
         asked = len(witness.requests)
-    with registry:  # a restart asks for nothing that is there
+    with registry:
         publish(registry, "four")
         registry.wait_for(lambda: is_cosigned(registry, witness))
     assert witness.requests[asked:][0][0] == witness.requests[asked - 1][1]
