@@ -2,13 +2,14 @@
 
 import mimetypes
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
-import msgspec
 from litestar import Request, Response
 
 from registry.http.conditional_requests import not_modified
 from registry.services.skill_files import PackagedFile, SkillPackage
+
+_Content = TypeVar("_Content")
 
 ZIP = "application/zip"
 JSON = "application/json"
@@ -31,14 +32,14 @@ def zip_response(request: Request[Any, Any, Any], package: SkillPackage) -> Resp
     return _response(request, package.archive, package.digest, ZIP, disposition)
 
 
-def document_response(request: Request[Any, Any, Any], document: object, etag: str) -> Response[bytes]:
+def document_response(request: Request[Any, Any, Any], document: _Content, etag: str) -> Response[_Content]:
     """Return a document as JSON."""
-    return _response(request, msgspec.json.encode(document), etag, JSON, {})
+    return _response(request, document, etag, JSON, {})
 
 
 def _response(
-    request: Request[Any, Any, Any], content: bytes, etag: str, media_type: str, headers: Mapping[str, str]
-) -> Response[bytes]:
+    request: Request[Any, Any, Any], content: _Content, etag: str, media_type: str, headers: Mapping[str, str]
+) -> Response[_Content]:
     answer = not_modified(request, content, f'"{etag}"')
     answer.media_type = media_type
     answer.headers.update({"Cache-Control": "private, max-age=60", "X-Content-Type-Options": "nosniff", **headers})

@@ -21,6 +21,12 @@ _INDEX = "index.json"
 _TAGS = ["tree"]
 
 
+class RootIndex(msgspec.Struct):
+    """The index of the root: the ids of the skills."""
+
+    skills: list[str]
+
+
 class SkillIndex(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The index of a folder. `files` are those of a skill, `skills` the names below a scope."""
 
@@ -32,16 +38,16 @@ class SkillIndex(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 @get(f"/tree/{_INDEX}", tags=_TAGS, responses=ERRORS, role="user")
-async def get_tree(request: Request[Any, Any, Any], services: ReadyServices) -> Response[bytes]:
+async def get_tree(request: Request[Any, Any, Any], services: ReadyServices) -> Response[RootIndex]:
     """List the ids of the enabled skills that have files."""
     etag = f"{services.documents.revision():x}"
-    return document_response(request, {"skills": await PACKAGE_POOL.run(services.skill_files.listed_ids)}, etag)
+    return document_response(request, RootIndex(await PACKAGE_POOL.run(services.skill_files.listed_ids)), etag)
 
 
 @get("/tree/{path:path}", tags=_TAGS, responses=ERRORS, role="user")
 async def get_tree_file(
     request: Request[Any, Any, Any], services: ReadyServices, path: FromPath[str]
-) -> Response[bytes]:
+) -> Response[SkillIndex] | Response[bytes]:
     """Return a file of a skill, `{id}/{file}`, or the index of its folder or of a scope, `{id}/index.json`."""
     found = await PACKAGE_POOL.run(_found, services, path.removeprefix("/"))
     if isinstance(found, SkillIndex):

@@ -11,7 +11,7 @@ from registry.http.links import base_url
 from registry.http.routes.parameters import ERRORS, ReadyServices, each, skill_id
 from registry.http.thread_pools import PACKAGE_POOL
 from registry.protocols.file_responses import document_response, file_response, zip_response
-from registry.protocols.well_known.documents import discoverable, document
+from registry.protocols.well_known.documents import DiscoveryDocument, discoverable, document
 from registry.services.container import Services
 from registry.services.skill_files import SkillPackage
 
@@ -22,7 +22,7 @@ _OF_SKILL = [path for folder in _FOLDERS for path in each(f"/s/{{id}}{folder}")]
 
 
 @get([f"{path}/{_INDEX}" for path in _OF_SKILL], tags=_TAGS, responses=ERRORS, role="user")
-async def get_skill_index(request: Request[Any, Any, Any], services: ReadyServices) -> Response[bytes]:
+async def get_skill_index(request: Request[Any, Any, Any], services: ReadyServices) -> Response[DiscoveryDocument]:
     """Return the discovery document of one skill."""
     package = await _package(request, services, skill_id(request))
     return await _document(request, services, [package])
@@ -38,7 +38,7 @@ async def get_skill_part(
 
 
 @get([f"{folder}/{_INDEX}" for folder in _FOLDERS], tags=_TAGS, responses=ERRORS, role="user")
-async def get_root_index(request: Request[Any, Any, Any], services: ReadyServices) -> Response[bytes]:
+async def get_root_index(request: Request[Any, Any, Any], services: ReadyServices) -> Response[DiscoveryDocument]:
     """Return the discovery document of `protocols.root_skills`, 404 if that names none."""
     return await _document(request, services, await _root_packages(request, services))
 
@@ -68,7 +68,7 @@ async def _root_packages(request: Request[Any, Any, Any], services: Services) ->
 
 async def _document(
     request: Request[Any, Any, Any], services: Services, packages: list[SkillPackage]
-) -> Response[bytes]:
+) -> Response[DiscoveryDocument]:
     made = await PACKAGE_POOL.run(document, services, packages)
     etag = "-".join([f"{services.documents.revision():x}", *(package.digest[:16] for package in packages[:50])])
     return document_response(request, made, etag)
