@@ -45,12 +45,12 @@ class StoredPackages:
         """Return the packages in the configured store. Raises BlobUnavailable if it cannot be opened."""
         return cls(configured_store(settings), settings.data_dir / FOLDER)
 
-    def open(self, version: PublishedVersion) -> BinaryIO:
-        """Return the zip of a version. Nobody gets all of its bytes unless their digest is right.
+    def stream(self, version: PublishedVersion) -> BinaryIO:
+        """Return the zip of a version, to be read once. Nobody gets all of its bytes unless their digest is right.
 
-        A file of a folder, and a package of at most 1 MiB, is verified before this returns, and can be read in any
-        order. A larger package of a bucket is verified while it is read: the read that would return its last bytes
-        raises SERVICE_UNAVAILABLE instead.
+        A file of a folder, and a package of at most 1 MiB, is verified before this returns. A larger package of a
+        bucket is verified while it is read: the read that would return its last bytes raises SERVICE_UNAVAILABLE
+        instead.
 
         Raises CONFLICT if it is revoked, SERVICE_UNAVAILABLE if the store is unavailable or has other bytes.
         """
@@ -66,6 +66,21 @@ class StoredPackages:
             undo.pop_all()
         return cast(BinaryIO, package)
 
+    def open(self, version: PublishedVersion) -> BinaryIO:
+        """Return the zip of a version with its digest verified, to be read in any order.
+
+        It is a temporary file where the store can only be read from begin to end. Raises what `stream` raises.
+        """
+        package = self.stream(version)
+        if package.seekable():
+            return package
+        with package, ExitStack() as undo:
+            copy = undo.enter_context(self._temporary())
+            shutil.copyfileobj(package, copy)
+            copy.seek(0)
+            undo.pop_all()
+        return copy
+
     def open_file(self, version: PublishedVersion, path: str) -> BinaryIO:
         """Return a file of a version's package as a temporary file. `path` is one of the files of its record.
 
@@ -74,24 +89,12 @@ class StoredPackages:
         with ExitStack() as undo:
             copy = undo.enter_context(self._temporary())
             try:
-                with self._seekable(version) as package:
+                with self.open(version) as package:
                     copy_file(package, path, copy, PackageLimits(archive_bytes=version.size))
             except PackageRefused as refused:
                 _log.warning("the package of %s %s cannot be read: %s", version.skill_id, version.version, refused)
                 message = "The files of the stored package cannot be read"
                 raise service_unavailable(message, DAMAGED_SECONDS) from None
-            copy.seek(0)
-            undo.pop_all()
-        return copy
-
-    def _seekable(self, version: PublishedVersion) -> BinaryIO:
-        """Return the verified zip of a version, as a temporary file where the store cannot be read in any order."""
-        package = self.open(version)
-        if package.seekable():
-            return package
-        with package, ExitStack() as undo:
-            copy = undo.enter_context(self._temporary())
-            shutil.copyfileobj(package, copy)
             copy.seek(0)
             undo.pop_all()
         return copy

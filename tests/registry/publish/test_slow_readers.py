@@ -1,8 +1,10 @@
 """Downloads: callers that do not read, and packages that are damaged in the store."""
 
 import contextlib
+import io
 import random
 import socket
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +17,9 @@ from support.s3 import BUCKET, KEYS, SeaweedFS
 from support.waiting import PATIENCE_SECONDS, wait_until
 
 MEBIBYTE = 1 << 20
-LARGE = skill_package("large", **{"assets/data.bin": random.Random(3).randbytes(9 * MEBIBYTE)})
+DATA = random.Random(3).randbytes(9 * MEBIBYTE)
+LARGE = skill_package("large", **{"assets/data.bin": DATA})
+FILE = "/api/v1/skills/acme/large/files/assets/data.bin"
 URL = "/packages/acme/large/1.0.0.zip"
 CALLERS = 60
 
@@ -105,7 +109,7 @@ def test_a_caller_has_a_limited_number_of_downloads_in_progress(tmp_path: Path) 
         sleepers = [Sleeper(running, ann["Authorization"]) for _ in range(2)]
         for sleeper in sleepers:
             sleeper.wait_for_response()
-        for path in (URL, "/api/v1/skills/acme/large/files/assets/data.bin"):
+        for path in (URL, FILE):
             refused = running.http.get(path, headers=ann)
             assert (refused.status_code, refused.json()["error"]["code"]) == (429, "RATE_LIMITED")
             assert int(refused.headers["Retry-After"]) > 0
@@ -115,6 +119,15 @@ def test_a_caller_has_a_limited_number_of_downloads_in_progress(tmp_path: Path) 
         running.wait_for(lambda: running.http.get(URL, headers=ann).status_code == 200)
         for _ in range(4):
             assert running.http.head(URL, headers=ann).status_code == 200
+
+
+def test_files_of_a_large_package_are_served_and_leave_nothing(tmp_path: Path, store: SeaweedFS | None) -> None:
+    with registry(tmp_path, store) as running:
+        assert running.get(FILE).content == DATA
+        repacked = running.get("/v1/skills/acme/large/content").content
+        with zipfile.ZipFile(io.BytesIO(repacked)) as archive:
+            assert archive.read("assets/data.bin") == DATA
+        running.wait_for(lambda: not copies(running))
 
 
 @pytest.mark.parametrize("cut", [False, True])
@@ -131,4 +144,4 @@ def test_a_large_damaged_package_never_arrives_whole(tmp_path: Path, store: Seaw
             path.write_bytes(damaged)
             assert running.get(URL).status_code == 503
         assert "the package of acme/large 1.0.0 is damaged" in running.log.read_text()
-        assert running.get("/api/v1/skills/acme/large/files/assets/data.bin").status_code == 503
+        assert running.get(FILE).status_code == 503

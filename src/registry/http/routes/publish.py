@@ -167,7 +167,7 @@ async def download(
     if found.state != "revoked" and not_modified(request, None, etag).status_code == 304:
         return Response(b"", status_code=304, media_type="application/zip", headers={"ETag": etag})
     request.app.state.downloads.begin(request.scope)
-    package = await PACKAGE_POOL.run(running.publishing.packages.open, found)
+    package = await PACKAGE_POOL.run(running.publishing.packages.stream, found)
     headers = {
         "ETag": etag,
         "Content-Length": str(found.size),
