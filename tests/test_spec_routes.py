@@ -107,6 +107,8 @@ GET     /api/v1/skills/{id}/files/{path}            user
 GET     /api/v1/search                              user
 POST    /api/v1/resolve                             user
 GET     /api/v1/reindex/{job_id}                    manager
+GET     /api/v1/installs/{job_id}                   manager
+DELETE  /api/v1/installs/{job_id}                   manager
 GET     /api/v1/registry/sources/{name}/marketplace user
 POST    /api/v1/registry/refresh                    manager
 POST    /api/v1/registry/sources                    admin

@@ -34,7 +34,7 @@ from registry.http.routes.publish import PACKAGES, PUBLISH
 from registry.http.routes.reindex import REINDEX
 from registry.http.routes.search import SEARCH, search
 from registry.http.routes.service import PROBES, SERVICE
-from registry.http.routes.skills import SKILLS, upgrade_skills
+from registry.http.routes.skills import INSTALLS, SKILLS, upgrade_skills
 from registry.http.routes.sources import SOURCES
 from registry.protocols.tree import TREE
 from registry.protocols.v1_skills import V1_SKILLS
@@ -59,7 +59,7 @@ def to_version_1(request: Request[Any, Any, Any]) -> Response[bytes]:
     return Response(b"", status_code=308, media_type="text/plain", headers={"Location": location})
 
 
-_SKILL_ROUTES = [*SKILLS, upgrade_skills, *CONTENT, *SEARCH, *REINDEX]
+_SKILL_ROUTES = [*SKILLS, *INSTALLS, upgrade_skills, *CONTENT, *SEARCH, *REINDEX]
 
 PROFILE_B: Sequence[Any] = [
     *PROBES,
