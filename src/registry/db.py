@@ -10,7 +10,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 _log = logging.getLogger("registry.db")
 
@@ -87,6 +87,13 @@ class Transaction(ABC):
     def delete_fact(self, name: str) -> None:
         """Remove a fact about the catalog, if it is set."""
         self.execute("delete from facts where name = ?", (name,))
+
+
+class DamagedTable(NamedTuple):
+    """A table that cannot be read in full, or does not agree with its indexes."""
+
+    table: str
+    problem: str
 
 
 class ChangeBatch:
@@ -173,6 +180,8 @@ class Database(Protocol):
     hooks: CommitHooks
     is_read_only: bool
     """Whether this process cannot write: `write` raises, and `lead` returns false."""
+    is_damaged: bool
+    """Whether a read or write of this process has found damage on the disk."""
 
     def read(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Return the rows of a query, as of the last commit."""
@@ -202,6 +211,10 @@ class Database(Protocol):
 
         It stays the leader until it closes the database or loses its connection, so call this every few seconds.
         """
+        ...
+
+    def damaged_tables(self) -> list[DamagedTable]:
+        """Return the tables that are damaged on the disk. This reads all of them, which takes long."""
         ...
 
     def close(self) -> None:

@@ -17,7 +17,16 @@ from registry.database.halfvec import halfvec_type, register
 from registry.database.postgres_claims import PostgresClaims
 from registry.database.postgres_notifications import CHANNEL, CommitNotifications
 from registry.database.postgres_schema import check_schema, migrate
-from registry.db import CommitHooks, DatabaseFull, DatabaseUnavailable, DatabaseUnusable, Parameters, Row, Transaction
+from registry.db import (
+    CommitHooks,
+    DamagedTable,
+    DatabaseFull,
+    DatabaseUnavailable,
+    DatabaseUnusable,
+    Parameters,
+    Row,
+    Transaction,
+)
 
 _log = logging.getLogger("registry.database")
 
@@ -83,6 +92,7 @@ class PostgresDatabase:
     def __init__(self, url: str, busy_seconds: float = 5.0, *, read_only: bool = False) -> None:
         self.hooks = CommitHooks()
         self.is_read_only = read_only
+        self.is_damaged = False
         self._options = _options(url, read_only=read_only)
         self._busy_seconds = busy_seconds
         self._lock = threading.Lock()
@@ -170,6 +180,9 @@ class PostgresDatabase:
             yield
         except psycopg.errors.DiskFull as error:
             raise DatabaseFull(_first_line(error)) from error
+        except (psycopg.errors.DataCorrupted, psycopg.errors.IndexCorrupted) as error:
+            self.is_damaged = True
+            raise DatabaseUnusable(f"the database is damaged: {_first_line(error)}") from error
         except (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction) as error:
             if error.sqlstate is None:  # no answer from the server, so it cannot be reached
                 self._down_until = time.monotonic() + _OUTAGE_SECONDS
@@ -210,6 +223,19 @@ class PostgresDatabase:
             with contextlib.suppress(psycopg.Error):
                 self._leader_connection.close()
             self._leader_connection = None
+
+    def damaged_tables(self) -> list[DamagedTable]:
+        """Return the tables of which not every row can be read. This reads all of them, which takes long."""
+        names = self.read("select tablename from pg_tables where schemaname = current_schema() order by 1")
+        checked = ((name, self._problem(name)) for (name,) in names)
+        return [DamagedTable(name, problem) for name, problem in checked if problem is not None]
+
+    def _problem(self, table: str) -> str | None:
+        try:
+            self.read(f'select count(length(t::text)) from "{table}" t')  # noqa: S608 - a name from the catalog of the database
+        except DatabaseUnusable as error:
+            return str(error)
+        return None
 
     def close(self) -> None:
         """Close all connections. No other thread may use the database any more."""

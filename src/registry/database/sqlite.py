@@ -1,6 +1,7 @@
 """The SQLite database, through sqlite-utils: one file, one writer, and a reader for each thread."""
 
 import contextlib
+import logging
 import os
 import sqlite3
 import threading
@@ -12,9 +13,21 @@ from pathlib import Path
 import sqlite_utils
 
 from registry.database import file_claims
+from registry.database.integrity import damaged_tables
 from registry.database.migrations import MIGRATIONS
-from registry.db import CommitHooks, DatabaseFull, DatabaseUnavailable, DatabaseUnusable, Parameters, Row, Transaction
+from registry.db import (
+    CommitHooks,
+    DamagedTable,
+    DatabaseFull,
+    DatabaseUnavailable,
+    DatabaseUnusable,
+    Parameters,
+    Row,
+    Transaction,
+)
 from registry.runtime.atomic_files import temporary_path
+
+_log = logging.getLogger("registry.database")
 
 APPLICATION_ID = 0x536B526A
 """Stored in the header of the file, so that the database of another program is recognized and not changed."""
@@ -68,6 +81,7 @@ class SqliteDatabase:
         self._busy_seconds = busy_seconds
         self.hooks = CommitHooks()
         self.is_read_only = False
+        self.is_damaged = False
         self._local = threading.local()
         self._open: list[sqlite_utils.Database] = []
         self._lock = threading.Lock()
@@ -106,7 +120,7 @@ class SqliteDatabase:
         try:
             return self._reader().execute(sql, parameters).fetchall()
         except sqlite3.DatabaseError as error:
-            _translate_error(error)
+            self._translate(error)
             raise
 
     @contextmanager
@@ -117,9 +131,18 @@ class SqliteDatabase:
                 yield transaction
                 self.hooks.run_before(transaction)
         except sqlite3.DatabaseError as error:
-            _translate_error(error)
+            self._translate(error)
             raise
         self.hooks.run_after(transaction)
+
+    def _translate(self, error: sqlite3.DatabaseError) -> None:
+        try:
+            _translate_error(error)
+        except DatabaseUnusable:
+            if not self.is_damaged:
+                _log.error("the database file is damaged: 'skill-registry fsck' names the tables; restore a backup")
+            self.is_damaged = True
+            raise
 
     def changed(self, seconds: float) -> bool:
         """Wait at most `seconds` for a commit since the previous call; return whether there was one."""
@@ -145,6 +168,10 @@ class SqliteDatabase:
     def lead(self) -> bool:
         """Return true: the lock of the data directory and the worker number decide who is the leader."""
         return True
+
+    def damaged_tables(self) -> list[DamagedTable]:
+        """Return the tables that are damaged on the disk. This reads all of them, which takes long."""
+        return damaged_tables(self.path)
 
     def close(self) -> None:
         """Close all connections. No other thread may use the database any more."""
@@ -178,6 +205,11 @@ def backup(path: Path, target: Path, on_snapshot: Callable[[], None] = lambda: N
         except sqlite3.OperationalError as error:
             _translate_error(error)
             raise
+    if damaged := damaged_tables(target):
+        names = ", ".join(table for table, _ in damaged)
+        raise DatabaseUnusable(
+            f"the database is damaged (tables: {names}), so there is no backup of it: 'skill-registry fsck' says more"
+        )
 
 
 def _translate_error(error: sqlite3.DatabaseError) -> None:

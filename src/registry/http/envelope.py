@@ -17,7 +17,7 @@ from litestar.types import Send
 from msgspec import UNSET, UnsetType
 
 from registry import errors
-from registry.db import DatabaseFull, DatabaseUnavailable
+from registry.db import DatabaseFull, DatabaseUnavailable, DatabaseUnusable
 from registry.domain.addresses import redact_text
 from registry.errors import ClientGoneError, FieldError, RegistryError
 from registry.http.request_id import request_id_of
@@ -111,7 +111,7 @@ def as_registry_error(exception: Exception, method: str) -> RegistryError | None
         return exception
     if isinstance(exception, HTTPException):
         return _framework_error(exception, method)
-    if isinstance(exception, DatabaseUnavailable):
+    if isinstance(exception, DatabaseUnavailable | DatabaseUnusable):
         _log.warning("the database cannot be used: %s", exception)
         return errors.service_unavailable("The catalog cannot be written or read just now")
     if isinstance(exception, DatabaseFull) or (isinstance(exception, OSError) and exception.errno in _DISK_FULL):

@@ -27,7 +27,7 @@ class Health(msgspec.Struct):
 class Readiness(msgspec.Struct):
     """The answer of the readiness probe."""
 
-    status: Literal["ready", "draining"]
+    status: Literal["ready", "draining", "damaged"]
 
 
 @get("/healthz", sync_to_thread=False, tags=["service"], responses=ERRORS, role=PUBLIC)
@@ -38,9 +38,11 @@ def healthz() -> Health:
 
 @get("/readyz", sync_to_thread=False, tags=["service"], responses=ERRORS, role=PUBLIC)
 def readyz(running: RunningServices) -> Response[Readiness]:
-    """Report whether the service takes traffic: 503 as soon as a stop is requested."""
+    """Report whether the service takes traffic: 503 once a stop is requested, or damage to the database is found."""
     if running.draining:
         return Response(Readiness("draining"), status_code=HTTP_503_SERVICE_UNAVAILABLE)
+    if running.database.is_damaged:
+        return Response(Readiness("damaged"), status_code=HTTP_503_SERVICE_UNAVAILABLE)
     return Response(Readiness("ready"), status_code=HTTP_200_OK)
 
 

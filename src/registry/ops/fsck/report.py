@@ -7,8 +7,9 @@ from types import MappingProxyType
 
 import msgspec
 
+from registry.db import DatabaseUnusable
 from registry.indexing.active_space import active_space
-from registry.ops.fsck import blobs, folders, index, log, skills, snapshots, vectors, versions, words
+from registry.ops.fsck import blobs, damage, folders, index, log, skills, snapshots, vectors, versions, words
 from registry.ops.fsck.drift import CannotCheck, Discrepancy, Drift, Repair
 from registry.ops.fsck.parts import Parts
 
@@ -16,6 +17,7 @@ Check = Callable[[Parts], Iterator[Discrepancy]]
 
 CHECKS: Mapping[str, Check] = MappingProxyType(
     {
+        "database": damage.check,
         "skills": skills.check,
         "folders": folders.check,
         "versions": versions.check,
@@ -62,11 +64,14 @@ def inspect(parts: Parts, *, repair: bool = False, recheck_seconds: float = 1.0)
                 differences = find(check)
                 repaired += [difference for difference in before if difference not in differences]
             drift += differences
-        except CannotCheck as reason:
+        except (CannotCheck, DatabaseUnusable) as reason:
             unchecked[name] = str(reason)
-    return Report(
-        drift=drift, repaired=repaired, unchecked=unchecked, to_embed=_to_embed(parts), to_push=_to_push(parts)
-    )
+    to_embed = to_push = 0
+    try:
+        to_embed, to_push = _to_embed(parts), _to_push(parts)
+    except DatabaseUnusable as reason:
+        unchecked["pending work"] = str(reason)
+    return Report(drift=drift, repaired=repaired, unchecked=unchecked, to_embed=to_embed, to_push=to_push)
 
 
 def _find(parts: Parts, check: Check, *, recheck_seconds: float) -> dict[Drift, Repair | None]:
