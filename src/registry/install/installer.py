@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,8 @@ from registry.install.registries import ChosenRelease
 from registry.install.staged_packages import Staged
 from registry.packages.package import Package
 from registry.skill_folder import placing_skill_folder
+
+CheckNames = Callable[[Iterable[str], str | None], None]
 
 
 class InstallOrder(msgspec.Struct, kw_only=True, frozen=True):
@@ -57,8 +60,10 @@ class Installer:
         self._project = parts.project
         self._placing = threading.Lock()
 
-    def install(self, order: InstallOrder) -> Skill:
+    def install(self, order: InstallOrder, check_names: CheckNames = lambda names, own: None) -> Skill:
         """Install a package and return the skill, which is searchable by then.
+
+        `check_names` refuses an id or a displayed name. It gets both, and the id under which the package was listed.
 
         `warnings` of the skill include failures to update the project's files. Raises VALIDATION_ERROR with every
         reason to refuse the package; SKILL_NOT_FOUND and NOT_FOUND if no source has it; CONFLICT if it is installed or
@@ -70,6 +75,7 @@ class Installer:
         on_refused = partial(self._parts.notify_refused, located.listed)
         with self._packages.staged(wanted, on_refused=on_refused) as staged:
             _check_package(staged.package, located, order)
+            check_names((staged.package.name, staged.package.title), located.listed)
             proof = _proof(staged.package, located.chosen, order)
             skill_id = self._place(staged, located, proof)
         problems = self._project.record_install(skill_id, _saved(order, located))

@@ -4,15 +4,19 @@ Each is implemented here once. Routes, commands and protocol adapters translate 
 commit by the database's change hooks, so a change is searchable when these functions return.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from functools import partial
+
+from msgspec import UNSET
 
 from registry.catalog.installs import installed_as
 from registry.domain.models import NewSkill, NewVersion, Skill, SkillChanges, SkillVersion
-from registry.domain.roles import Principal
+from registry.domain.roles import Principal, includes
 from registry.domain.source_entry import REGISTRY
 from registry.errors import conflict
 from registry.install.request import install_order
 from registry.install.schemas import SkillRequest
+from registry.publish.lookalikes import refuse_lookalikes
 from registry.services.container import Services
 
 
@@ -24,15 +28,18 @@ def read_skill(services: Services, skill_id: str) -> Skill:
     return skill
 
 
-def create_skill(services: Services, request: SkillRequest) -> Skill:
+def create_skill(services: Services, request: SkillRequest, caller: Principal | None = None) -> Skill:
     """Install a skill from where the request says, or create it: in the local profile as a folder, else as a record.
 
-    Raises VALIDATION_ERROR, CONFLICT, and what installing raises (`install.installer.Installer.install`).
+    Without a `caller`, the names of published skills are free. Raises VALIDATION_ERROR, CONFLICT, and what installing
+    raises (`install.installer.Installer.install`).
     """
     order = install_order(request, services.settings.profile)
-    if order is None:
-        return services.skill_backends.for_new().create(request)
-    return services.installer.install(order)
+    if order is not None:
+        return services.installer.install(order, check_names=partial(_check_names, services, caller))
+    if services.settings.profile == "local":
+        return services.local.create(request)
+    return create_record(services, request, caller)
 
 
 def is_install(services: Services, request: SkillRequest) -> bool:
@@ -40,16 +47,34 @@ def is_install(services: Services, request: SkillRequest) -> bool:
     return install_order(request, services.settings.profile) is not None
 
 
-def create_record(services: Services, new: NewSkill) -> Skill:
-    """Create a skill as a record, whatever the profile; nothing is fetched. Raises VALIDATION_ERROR, CONFLICT."""
-    return services.records.create(new)
+def create_record(services: Services, new: NewSkill, caller: Principal | None = None) -> Skill:
+    """Create a skill as a record of the caller's scope, whatever the profile; nothing is fetched.
+
+    Raises VALIDATION_ERROR, CONFLICT.
+    """
+    _check_names(services, caller, (new.id, new.name))
+    return services.records.create(new, caller.scope if caller else None)
 
 
-def update_skill(services: Services, skill_id: str, changes: SkillChanges, etags: Collection[str] | None) -> Skill:
+def _check_names(services: Services, caller: Principal | None, names: Iterable[str], own: str | None = None) -> None:
+    """Refuse names that look like those another scope has published, except from administrators. Raises CONFLICT."""
+    if caller is not None and not includes(caller.role, "admin"):
+        refuse_lookalikes(services.database, names, caller.scope, own)
+
+
+def update_skill(
+    services: Services,
+    skill_id: str,
+    changes: SkillChanges,
+    etags: Collection[str] | None,
+    caller: Principal | None = None,
+) -> Skill:
     """Change the fields that were sent.
 
     Raises SKILL_NOT_FOUND, PRECONDITION_FAILED where `etags` lack the skill's own, VALIDATION_ERROR, CONFLICT.
     """
+    if changes.name is not UNSET:
+        _check_names(services, caller, [changes.name])
     return services.skill_backends.of(skill_id).update(skill_id, changes, etags)
 
 

@@ -10,6 +10,7 @@ from registry.catalog.listing import list_cards
 from registry.domain.models import Card, Skill, SkillChanges
 from registry.http.conditional_requests import if_match, not_modified
 from registry.http.envelope import Ok, Pagination
+from registry.http.request_state import request_state
 from registry.http.routes.parameters import ERRORS, Deleted, ListPage, OptionalBody, ReadyServices, each, skill_id
 from registry.http.thread_pools import ORDINARY_POOL, OUTGOING_POOL
 from registry.install.schemas import SkillRequest, UpgradeBody, UpgradeData
@@ -42,25 +43,25 @@ async def create_skill(
 ) -> Response[Ok[Skill]]:
     """Install a skill from the origin in the body, or create it: in the local profile as a folder, else as a record."""
     pool = OUTGOING_POOL if skills.is_install(services, data) else ORDINARY_POOL
-    skill = await pool.run(skills.create_skill, services, data)
+    skill = await pool.run(skills.create_skill, services, data, request_state(request.scope).principal)
     location = f"{request.url.path.rstrip('/')}/{skill.id}"
     return Response(Ok(skill), status_code=201, headers={"Location": location, "ETag": skill.etag})
 
 
-@put(each("/skills/{id}"), tags=["skills"], responses=ERRORS, role="manager")
+@put(each("/skills/{id}"), tags=["skills"], responses=ERRORS, role="manager", of_scope=True)
 async def update_skill(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[SkillChanges]
 ) -> Response[Ok[dict[str, Any]]]:
     """Change the fields sent. Return the id, the changed fields and `updated_at`."""
-    one = skill_id(request)
-    skill = await ORDINARY_POOL.run(skills.update_skill, services, one, data, if_match(request))
+    one, caller = skill_id(request), request_state(request.scope).principal
+    skill = await ORDINARY_POOL.run(skills.update_skill, services, one, data, if_match(request), caller)
     sent = [name for name in data.__struct_fields__ if getattr(data, name) is not msgspec.UNSET]
     names = dict.fromkeys(("id", *sent, "updated_at"))
     changed = {name: getattr(skill, name) for name in names if hasattr(skill, name)}
     return Response(Ok(changed), headers={"ETag": skill.etag})
 
 
-@delete(each("/skills/{id}"), status_code=200, tags=["skills"], responses=ERRORS, role="manager")
+@delete(each("/skills/{id}"), status_code=200, tags=["skills"], responses=ERRORS, role="manager", of_scope=True)
 async def delete_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[Deleted]:
     """Delete a skill with its folder and versions, in the local profile also from the manifest and the lock file."""
     one = skill_id(request)
