@@ -39,6 +39,7 @@ LAYERS = (
     {"ops"},
     {"services"},
     {"http"},
+    {"protocols"},
     {"server"},
     {"cli"},
     {"__main__"},
@@ -46,7 +47,8 @@ LAYERS = (
 """The packages and loose modules of `registry`, lowest layer first. Each imports only what is in lower layers."""
 
 SEARCH_LAYERS = (
-    {"types", "modes", "stop_words", "lru_cache", "in_flight", "integrity", "reports"},
+    {"types", "modes", "stop_words", "lru_cache", "in_flight", "integrity", "reports", "backoff"},
+    {"thread_health"},
     {"text"},
     {"lexical"},
     {"fusion"},

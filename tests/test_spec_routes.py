@@ -18,12 +18,14 @@ GET     {prefix}/skills/:skill_id/versions/:version user
 DELETE  {prefix}/skills/:skill_id/versions/:version manager
 """
 
+V1_OPERATIONS = EIGHT_OPERATIONS.replace("{prefix}", "/v1")
+
 REGISTRY_PROFILE = f"""
 POST    /auth/token                                 public
 GET     /auth/verify                                public
 {EIGHT_OPERATIONS.replace("{prefix}", "/api/code/v1")}
 PUT     /api/code/v1/skills/:skill_id               manager
-{EIGHT_OPERATIONS.replace("{prefix}", "/v1")}
+{V1_OPERATIONS}
 GET     /                                           public
 GET     /api/status                                 public
 GET     /api/skills                                 user
@@ -122,6 +124,12 @@ DELETE  /api/v1/manifest/skills/{id}                manager
 POST    /api/v1/manifest/generate-mdc               manager
 """
 
+FOR_SDKS = """
+GET     /v1/skills/{id}/content                     user
+GET     /v1/skills/{id}/versions/{version}/content  user
+"""
+"""What the SDKs need besides the eight operations at `/v1`, in both profiles."""
+
 REDIRECTS = "\n".join(
     f"{method} {path} public"
     for method in ("GET", "POST", "PUT", "PATCH", "DELETE")
@@ -194,11 +202,11 @@ def tables_of(name: str) -> tuple[dict[str, str], dict[str, str]]:
     """Return what the specification has for a profile, and what we serve beyond it."""
     pages = "GET / public\nGET /dashboard public"  # the specification names them as the web UI's, in neither table of B
     if name == "local":
-        return rows(LOCAL_PROFILE), rows(BEYOND_BOTH, BEYOND_LOCAL, REDIRECTS, pages)
+        return rows(LOCAL_PROFILE), rows(BEYOND_BOTH, BEYOND_LOCAL, FOR_SDKS, V1_OPERATIONS, REDIRECTS, pages)
     if name == REGISTRY_MODE:
-        more = rows(BEYOND_BOTH, BEYOND_LOCAL, BEYOND_REGISTRY, BEYOND_REGISTRY_MODE)
+        more = rows(BEYOND_BOTH, BEYOND_LOCAL, FOR_SDKS, BEYOND_REGISTRY, BEYOND_REGISTRY_MODE)
         return rows(REGISTRY_PROFILE, LOCAL_PROFILE), more
-    return rows(REGISTRY_PROFILE, LOCAL_PROFILE), rows(BEYOND_BOTH, BEYOND_REGISTRY)
+    return rows(REGISTRY_PROFILE, LOCAL_PROFILE), rows(BEYOND_BOTH, FOR_SDKS, BEYOND_REGISTRY)
 
 
 def test_what_the_specification_lists_is_served_or_named_as_still_to_come(profile: tuple[str, list[Served]]) -> None:

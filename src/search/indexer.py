@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from embeddings.base import Embedder, EmbeddingError, Matrix
+from search.thread_health import ThreadHealth
 from search.types import Documents, Embedded, Stale
 
 _log = logging.getLogger("search")
@@ -75,6 +76,7 @@ class Indexer:
         self._complete_revision = 0
         self.totals = Totals()
         self._thread: threading.Thread | None = None
+        self._health = ThreadHealth("embedding", _log)
 
     def start(self) -> None:
         """Start the thread."""
@@ -120,18 +122,21 @@ class Indexer:
     def _run(self) -> None:
         while not self._stopped.is_set():
             self._wake.clear()
-            try:
-                progressed = self._embed_stale()
-            except EmbeddingError as error:
-                self._pause(error)
-            except Exception:  # the thread must survive: without it, no text is embedded until the next start
-                _log.exception("indexing failed; it is retried after a pause")
+            with self._health.attempt(self._stopped):
+                self._round()
+            if self._health.problem is not None and not self._stopped.is_set():
                 self._pause(EmbeddingError("an unexpected error; see the log"))
-            else:
-                self._failures = 0
-                if not progressed:
-                    self._notify()
-                    self._wake.wait(_POLL_SECONDS)
+
+    def _round(self) -> None:
+        try:
+            progressed = self._embed_stale()
+        except EmbeddingError as error:  # the status of the provider tells of it
+            self._pause(error)
+            return
+        self._failures = 0
+        if not progressed:
+            self._notify()
+            self._wake.wait(_POLL_SECONDS)
 
     def _embed_stale(self) -> bool:
         """Embed all stale documents once, and return whether there were any.

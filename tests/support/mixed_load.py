@@ -26,9 +26,9 @@ Answer = httpx.Response | None
 class Callers:
     """What all callers share: the replicas, a credential, when to stop, and what they saw.
 
-    With `bears_faults`, a request may fail in any way, and a package may be rejected, because a machine has no memory or
-    no space left. `outcomes` counts answers by method and status, with 0 for none. `found_ms` are how long after its acknowledgement a
-    write was found through each replica, `searches` how many searches each of them took.
+    With `bears_faults`, a request may fail in any way, and a package may be rejected, because a machine has no memory
+    or no space left. `outcomes` counts answers by method and status, with 0 for none. `found_ms` are how long after its
+    acknowledgement a write was found through each replica, `searches` how many searches each of them took.
     """
 
     def __init__(self, stores: RegistryStores, seed: int = 1, *, bears_faults: bool = False) -> None:

@@ -108,9 +108,9 @@ class Developer:
         if api_key is not None:
             self.env["SKILL_REGISTRY_CLIENT_API_KEY"] = api_key
 
-    def run(self, *args: str, **env: str) -> Done:
+    def run(self, *args: str, stdin: str = "", **env: str) -> Done:
         """Run a command in the project."""
-        return Done(self.folder, *args, **(self.env | env))
+        return Done(self.folder, *args, stdin=stdin, **(self.env | env))
 
     def lock(self) -> dict[str, Any]:
         """Return the only skill of the lock file."""

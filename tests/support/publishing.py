@@ -1,11 +1,13 @@
 """A service in registry mode with its store and its index, and what its callers do."""
 
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import httpx
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
 
 from support.git_server import _BLANK
 from support.servers import RunningServer
@@ -86,3 +88,10 @@ class Registry(RunningServer):
     def get(self, path: str, caller: dict[str, str] | None = None, **headers: str) -> httpx.Response:
         """Read as a user."""
         return self.http.get(path, headers={**(caller or self.caller("reader", "user")), **headers})
+
+
+def metrics(registry: Registry, name: str) -> Iterator[Sample]:
+    """Return the samples of a metric."""
+    text = registry.get("/metrics", registry.caller()).text
+    samples = (sample for family in text_string_to_metric_families(text) for sample in family.samples)
+    return (sample for sample in samples if sample.name == f"skill_registry_{name}")

@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from support.commands import Done
 from support.pages import Watched, faults
 from support.publishing import Registry, skill_package
-from support.servers import bearer, new_skill
+from support.servers import RunningServer, bearer, new_skill
 
-PACKAGE = skill_package("whittle", body="# Carving\n\nSee [the woods](references/woods.md).\n")
+FILES = {"references/woods.md": b"Lime <b>and</b> birch.\n", "assets/grain.bin": bytes(range(256))}
+PACKAGE = skill_package("whittle", body="# Carving\n\nSee [the woods](references/woods.md).\n", **FILES)
 
 Enter = Callable[..., Page]
 
@@ -70,6 +72,54 @@ def test_the_line_names_the_address_at_which_others_reach_the_registry(watched: 
         expect(line).to_have_text("skill-registry install acme/whittle --from https://skills.example.com/team")
 
 
+def test_the_files_of_a_package_are_listed_and_opened(enter: Enter) -> None:
+    page = enter("/?skill=acme%2Fwhittle")
+    expect(page.locator(".files a")).to_have_text(["SKILL.md", "assets/grain.bin", "references/woods.md"])
+    page.get_by_role("link", name="the woods").click()
+    expect(page.locator(".file pre")).to_have_text("Lime <b>and</b> birch.")
+    page.get_by_role("link", name="assets/grain.bin").click()
+    expect(page.locator(".file .title")).to_contain_text("it is no text")
+    assert downloaded(page, "Download it") == ("grain.bin", FILES["assets/grain.bin"])
+
+
+def downloaded(page: Page, link: str) -> tuple[str, bytes]:
+    """Return the name and the bytes of the file that a link leads to."""
+    with page.expect_download() as started:
+        page.get_by_role("link", name=link).click()
+    return started.value.suggested_filename, Path(started.value.path()).read_bytes()
+
+
+def test_the_package_is_downloaded_by_who_is_signed_in(enter: Enter) -> None:
+    page = enter("/?skill=acme%2Fwhittle")
+    assert downloaded(page, "Download the package") == ("whittle-1.0.0.zip", PACKAGE)
+
+
+def test_why_a_package_cannot_be_downloaded_is_said(enter: Enter, watched: Watched) -> None:
+    watched.expected = ["503"]
+    page = enter("/?skill=acme%2Fwhittle")
+    refusal = '{"success": false, "error": {"code": "SERVICE_UNAVAILABLE", "message": "The store is away"}}'
+    page.route("**/packages/**", lambda route: route.fulfill(status=503, body=refusal))
+    page.get_by_role("link", name="Download the package").click()
+    expect(page.locator("aside").get_by_role("alert")).to_have_text("The store is away")
+
+
+def test_a_package_is_downloaded_without_signing_in_where_all_may_read(watched: Watched, tmp_path: Path) -> None:
+    public = ("--public-url", "https://skills.example.com/team")
+    with Registry(tmp_path, "--auth-anonymous-read", *public) as registry:
+        registry.finished(registry.publish(PACKAGE))
+        page = watched.open(registry.url, "/?skill=acme%2Fwhittle")
+        assert downloaded(page, "Download the package") == ("whittle-1.0.0.zip", PACKAGE)
+
+
+def test_a_package_elsewhere_is_a_link_that_carries_nothing(watched: Watched, tmp_path: Path) -> None:
+    with Registry(tmp_path, "--s3-blob-base-url", "https://cdn.example.com/skills") as registry:
+        registry.finished(registry.publish(PACKAGE))
+        page = signed_in(watched, registry.url, "/?skill=acme%2Fwhittle")
+        link = page.get_by_role("link", name="Download the package")
+        assert (link.get_attribute("href") or "").startswith("https://cdn.example.com/skills/")
+        assert link.get_attribute("rel") == "noopener noreferrer"
+
+
 def test_a_record_says_that_it_is_one_and_has_no_line(enter: Enter) -> None:
     page = enter("/?q=plain-one")
     card = page.locator(".card", has_text="plain-one")
@@ -84,3 +134,51 @@ def test_nothing_of_it_stands_in_the_way_of_anybody(enter: Enter, path: str, sch
     assert faults(page) == []
     page.set_viewport_size({"width": 320, "height": 900})
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
+
+
+def test_the_lines_on_the_pages_install_the_skill(
+    watched: Watched, publishing: Registry, follower: RunningServer, tmp_path: Path
+) -> None:
+    at_registry = signed_in(watched, publishing.url, "/?skill=acme%2Fwhittle").locator(".title .copyable code")
+    at_follower = watched.open(follower.url, "/?skill=corp%2Facme.whittle").locator("aside .copyable code").first
+    for line, more in ((at_registry, ()), (at_follower, ("--server", follower.url))):
+        folder = tmp_path / f"developer{len(more)}"
+        folder.mkdir()
+        key = {"SKILL_REGISTRY_CLIENT_API_KEY": reader_key(publishing)}
+        done = Done(folder, *line.inner_text().split()[1:], *more, **key)
+        assert done.code == 0, done.out + done.error
+    assert (tmp_path / "developer0" / "skills" / "whittle" / "SKILL.md").is_file()
+    assert (follower.skills_dir / "whittle" / "SKILL.md").is_file()
+
+
+def reader_key(publishing: Registry) -> str:
+    body = {"name": "reader", "role": "user"}
+    return str(
+        publishing.api("POST", "/auth/keys", json=body, headers=bearer(publishing.token())).json()["data"]["key"]
+    )
+
+
+@pytest.fixture
+def follower(publishing: Registry, tmp_path: Path) -> Iterator[RunningServer]:
+    """A local service that has the registry as a source."""
+    source = {"name": "corp", "url": publishing.url, "api_key": reader_key(publishing)}
+    with RunningServer(tmp_path, "--outbound-allowed-host", publishing.url.removeprefix("http://")) as running:
+        assert running.api("POST", "/registry/sources", json=source).json()["data"]["error"] is None
+        running.wait_for(lambda: running.found("whittle") == ["corp/acme.whittle"])
+        yield running
+
+
+@pytest.mark.parametrize("path", ["/?q=whittle", "/?source=corp", "/?skill=corp%2Facme.whittle"])
+def test_a_skill_of_another_registry_is_installed_and_uninstalled(
+    watched: Watched, follower: RunningServer, path: str
+) -> None:
+    page = watched.open(follower.url, path)
+    expect(page.locator(":is(.card, .detail) .badge").first).to_have_text("available")
+    page.get_by_role("button", name="Install whittle", exact=True).click()
+    expect(page.locator(".badge.installed")).to_be_visible()
+    installed = follower.skills_dir / "whittle" / "SKILL.md"
+    assert "# Carving" in installed.read_text()
+    page.get_by_role("button", name="Uninstall whittle").click()
+    page.get_by_role("dialog").get_by_role("button", name="Uninstall").click()
+    expect(page.get_by_role("button", name="Install whittle", exact=True)).to_be_visible()
+    assert not installed.exists()

@@ -3,7 +3,6 @@
 import { html, useLayoutEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
 import { call, pathOf, post } from "./api.js";
 import { forget } from "./catalog.js";
-import { isPublished } from "./package.js";
 import { isRegistry, refreshStatus, service, useMay } from "./service.js";
 import { problem } from "./states.js";
 import { store } from "./store.js";
@@ -30,8 +29,7 @@ function possible(skill, state, inRegistry) {
   if (state.installed) return "uninstall";
   if (skill.source === "local") return null;
   if (skill.source !== "registry") return "install";
-  if (inRegistry) return "delete"; // others install it on their machines, with the line that its card shows
-  return isPublished(skill) ? "install" : null;
+  return inRegistry ? "delete" : null; // others install it on their machines, with the line that its card shows
 }
 
 const WORDS = {
@@ -46,7 +44,7 @@ async function carryOut(action, skill, state) {
     return remember(skill.id, { installed: true, id: made?.id ?? skill.id });
   }
   await call("DELETE", `/api/v1/skills/${pathOf(state.id)}`);
-  const isListed = action === "uninstall" && (isPublished(skill) || !["local", "registry"].includes(skill.source));
+  const isListed = action === "uninstall" && skill.source !== "local" && skill.source !== "registry";
   return remember(skill.id, isListed ? { installed: false } : { installed: false, gone: true });
 }
 

@@ -5,7 +5,7 @@ import { Action, useStanding } from "./actions.js";
 import { address, follow, link } from "./address.js";
 import { Line } from "./copy-line.js";
 import { installCommand, isPublished, isRecord } from "./package.js";
-import { isRegistry, service } from "./service.js";
+import { service } from "./service.js";
 import { day, Text } from "./text.js";
 
 const REASONS = { name: "name", keyword: "words", semantic: "meaning" };
@@ -30,9 +30,10 @@ export function Risk({ risk }) {
 
 export function Standing({ skill }) {
   const { installed, gone } = useStanding(skill);
+  const status = service.use();
   if (gone) return html`<span class="badge">removed</span>`;
   if (installed) return html`<span class="badge installed">installed</span>`;
-  if (isRecord(skill)) return html`<span class="badge" title="Described here, without a package to install">record</span>`;
+  if (isRecord(skill, status)) return html`<span class="badge" title="Described here, without a package to install">record</span>`;
   return html`<span class="badge">available</span>`;
 }
 
@@ -62,7 +63,7 @@ export function Labels({ labels, field, name }) {
 export function InstallLine({ skill }) {
   const status = service.use();
   const { installed, gone } = useStanding(skill);
-  if (!isRegistry(status) || !isPublished(skill) || installed || gone) return null;
+  if (!isPublished(skill, status) || installed || gone) return null;
   return html`<${Line} name=${`install ${skill.id}`} text=${installCommand(skill, status)} isBare />`;
 }
 

@@ -7,7 +7,7 @@ import { get, pathOf, textOf } from "./api.js";
 import { InstallLine, Labels, Risk, Standing } from "./card.js";
 import { Line } from "./copy-line.js";
 import { Markdown } from "./markdown.js";
-import { Download, installCommand, isPublished } from "./package.js";
+import { addressOf, Download, installCommand, isPublished } from "./package.js";
 import { isRegistry, service } from "./service.js";
 import { Failure, Notice, Skeletons } from "./states.js";
 import { count, day, size, Text } from "./text.js";
@@ -33,20 +33,20 @@ export function useLoaded(load, keys) {
 
 const optional = (promise, otherwise) => promise.catch(() => otherwise);
 
-async function loadSkill(id, inRegistry, signal) {
+async function loadSkill(id, status, signal) {
   const path = `/api/v1/skills/${pathOf(id)}`;
   const skill = await get(path, signal);
   const [content, files, versions] = await Promise.all([
     optional(get(`${path}/content?format=html`, signal), null),
-    skill.installed || isPublished(skill) ? optional(get(`${path}/files`, signal), []) : [],
-    inRegistry ? optional(get(`${path}/versions?limit=100`, signal), []) : [],
+    skill.installed || isPublished(skill, status) ? optional(get(`${path}/files`, signal), []) : [],
+    isRegistry(status) ? optional(get(`${path}/versions?limit=100`, signal), []) : [],
   ]);
   return { skill, content, files, versions };
 }
 
 export function Detail({ id, file }) {
-  const inRegistry = isRegistry(service.use());
-  const { data, error, again } = useLoaded((signal) => loadSkill(id, inRegistry, signal), [id, inRegistry]);
+  const status = service.use();
+  const { data, error, again } = useLoaded((signal) => loadSkill(id, status, signal), [id, isRegistry(status)]);
   useEffect(() => {
     if (!data) return undefined;
     document.title = `${data.skill.name} · Skill Registry`;
@@ -132,9 +132,9 @@ function File({ id, path, known }) {
 function Get({ skill }) {
   const { installed } = useStanding(skill);
   const status = service.use();
-  const content = `${location.origin}/api/v1/skills/${pathOf(skill.id)}/content`;
+  const content = `${addressOf(status)}/api/v1/skills/${pathOf(skill.id)}/content`;
   const credential = isRegistry(status) && !status.anonymous_read ? ' -H "Authorization: Bearer $TOKEN"' : "";
-  const isSaidAbove = isRegistry(status) && isPublished(skill);
+  const isSaidAbove = isPublished(skill, status);
   const command = installed || isSaidAbove ? null : installCommand(skill, status);
   return html`<section>
     <h2>${command ? "Install" : "Use"}</h2>

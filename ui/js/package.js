@@ -6,19 +6,19 @@ import { isRegistry } from "./service.js";
 import { session } from "./session.js";
 import { problem } from "./states.js";
 
-/** Return whether this service has published a skill: records have no scope, and no package. */
-export const isPublished = ({ source, id }) => source === "registry" && id.includes("/");
+/** Return whether this service has published a skill, and so has its package: the ids of records have no scope. */
+export const isPublished = ({ source, id }, status) => source === "registry" && isRegistry(status) && id.includes("/");
 
 /** Return whether a skill is only described here, so that there is nothing to install. */
-export const isRecord = ({ source, id }) => source === "registry" && !id.includes("/");
+export const isRecord = (skill, status) => skill.source === "registry" && !isPublished(skill, status);
 
 /** Return the address of this service, as other machines reach it. */
-const addressOf = (status) => status?.public_url ?? location.origin;
+export const addressOf = (status) => status?.public_url ?? location.origin;
 
 /** Return the command that installs a skill, null where it cannot be installed. */
 export function installCommand(skill, status) {
-  if (skill.source === "local" || isRecord(skill)) return null;
-  const from = isRegistry(status) && isPublished(skill) ? ` --from ${addressOf(status)}` : "";
+  if (skill.source === "local" || isRecord(skill, status)) return null;
+  const from = isPublished(skill, status) ? ` --from ${addressOf(status)}` : "";
   return `skill-registry install ${skill.id}${from}`;
 }
 

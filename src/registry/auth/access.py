@@ -20,6 +20,7 @@ from registry.db import Database, DatabaseError
 from registry.domain.roles import Credential, Principal
 from registry.errors import unauthorized
 from search.lru_cache import LruCache
+from search.thread_health import ThreadHealth
 
 _log = logging.getLogger("registry.auth")
 
@@ -64,6 +65,7 @@ class Access:
         self.audit = Audit(database, clock)
         self._anonymous_read = auth.anonymous_read
         self._key_use_writer = ThreadPoolExecutor(1, thread_name_prefix="key-use")
+        self._key_use = ThreadHealth("key use", _log, (DatabaseError,))
 
     def identify(self, headers: Headers, *, use_cache: bool = True) -> Principal | None:
         """Return the principal of the credential in these headers, or None without one.
@@ -109,10 +111,8 @@ class Access:
         return Principal(name=subject, role=key.role, scope=key.scope, credential=Credential(subject, iat=since))
 
     def _record_use(self, key_id: str) -> None:
-        try:
+        with self._key_use.attempt():
             self.keys.record_use(key_id)
-        except DatabaseError as error:
-            _log.warning("cannot record the use of API key %s: %s", key_id, error)
 
     def _check_token(self, header: bytes) -> Principal:
         try:

@@ -30,7 +30,7 @@ class RateLimitSync:
     def __init__(self, database: Database, limiter: RateLimiter) -> None:
         self._database = database
         self._limiter = limiter
-        self._worker = PeriodicWorker("rates", self._run_once)
+        self._worker = PeriodicWorker("rates", self._run_once, _log, (DatabaseError,))
         self._prune_at = 0.0
 
     def start(self) -> None:
@@ -42,12 +42,7 @@ class RateLimitSync:
         self._worker.stop()
 
     def _run_once(self) -> float:
-        try:
-            self.sync()
-        except DatabaseError:
-            pass  # each process keeps counting alone; requests that need the database report the error
-        except Exception:  # the thread must survive any error, or the limits would stay unsynchronized
-            _log.exception("cannot sync rate limits; the next round tries again")
+        self.sync()  # if it fails, each process keeps counting alone
         return _SYNC_SECONDS
 
     def sync(self) -> None:

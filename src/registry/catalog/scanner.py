@@ -19,7 +19,7 @@ from registry.db import DatabaseError
 from registry.domain.file_names import is_text, printable_name
 from registry.domain.findings import SkillFindings
 from registry.inspection import InspectionStopped, Inspector
-from registry.runtime.backoff import Backoff
+from registry.runtime.periodic_worker import PeriodicWorker
 from registry.skill_folder import UnreadableSkill, find_skill_folders
 
 _log = logging.getLogger("registry.catalog")
@@ -66,14 +66,9 @@ class Scanner:
         self._catalog = catalog
         self._inspector = inspector
         self._stopped = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._backoff = Backoff()
+        self._watcher = PeriodicWorker("scan", self._watch, _log)
+        self.health = self._watcher.health
         self._is_watching = True
-
-    @property
-    def problem(self) -> str | None:
-        """The reason why the last scan failed; None if it succeeded."""
-        return self._backoff.problem
 
     def reconcile(self) -> ScanReport:
         """Update the catalog from the directory. All changes are searchable when it returns.
@@ -191,26 +186,24 @@ class Scanner:
     def start(self) -> None:
         """Start to watch the directory, in a thread."""
         self._stopped.clear()
-        self._thread = threading.Thread(target=self._watch, name="watcher", daemon=True)
-        self._thread.start()
+        self._watcher.start()
 
     def stop(self) -> None:
         """Stop watching, and wait for a running scan."""
         self._stopped.set()
-        if self._thread is not None:
-            self._thread.join()
+        self._watcher.stop()
 
-    def _watch(self) -> None:
-        while not self._stopped.is_set():
-            try:
-                self._watch_until_stopped(self._local.root)
-            except (OSError, RuntimeError) as error:  # for example a file name that is not UTF-8
-                if self._is_watching:
-                    _log.warning(
-                        "the skills directory cannot be watched (%s); it is scanned every %g s", error, _POLL_SECONDS
-                    )
-                self._is_watching = False
-                self._poll()
+    def _watch(self) -> float:
+        try:
+            self._watch_until_stopped(self._local.root)
+        except (OSError, RuntimeError) as error:  # for example a file name that is not UTF-8
+            if self._is_watching:
+                _log.warning(
+                    "the skills directory cannot be watched (%s); it is scanned every %g s", error, _POLL_SECONDS
+                )
+            self._is_watching = False
+            self._poll()
+        return 0.0
 
     def _poll(self) -> None:
         for _ in range(_POLLS_PER_WATCH_ATTEMPT):
@@ -229,7 +222,7 @@ class Scanner:
         )
         for turn, changes in enumerate(watch):
             # The first turn comes when the watch is established. A scan then finds the changes from before.
-            if changes or turn == 0 or (self._backoff.problem and self._backoff.is_due()):
+            if changes or turn == 0 or (self.health.problem and self.health.is_due()):
                 self._scan()
             self._is_watching = self._is_watching or turn > 0
 
@@ -239,11 +232,10 @@ class Scanner:
             report = self.reconcile()
         except InspectionStopped:
             return None  # the service stops
-        except Exception as error:  # the watcher thread must survive a bug
-            self._backoff.failed(f"the scan failed ({type(error).__name__}) and is tried again; see the server's log")
-            _log.exception("the scan of the skills directory failed and is tried again")
+        except Exception as error:
+            self.health.failed_by(error)
             return None
-        self._backoff.succeeded()
+        self.health.succeeded()
         return report
 
     def _scan(self) -> None:

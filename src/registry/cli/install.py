@@ -14,7 +14,7 @@ from rich.table import Table
 from registry.cli import command, console
 from registry.cli.backend import CommandBackend, CommandFailed
 from registry.cli.client import check_url
-from registry.cli.credentials import default_server, login_servers
+from registry.cli.credentials import default_server
 from registry.config.settings import Settings
 from registry.domain.addresses import redact_text
 from registry.domain.origins import LocalOrigin, Origin, RegistryOrigin, SourceOrigin, parse_origin
@@ -121,7 +121,7 @@ class _Registries(NamedTuple):
     Args:
         given: The URL in --from.
         default: The URL of the registry that is asked for what no source lists.
-        named: The URLs of all registries that the user has named, or has logged in to.
+        named: The URLs of the registries that the user has named.
     """
 
     given: str | None
@@ -134,7 +134,7 @@ def _registries(settings: Settings, given: str | None) -> _Registries:
         given = str(check_url(given, "--from")).rstrip("/") if given else None
         default = default_server(settings)
         default = default.rstrip("/") if default else None
-        named = [url for url in (given, default, *login_servers()) if url]
+        named = [url for url in (given, default) if url]
     except CommandFailed as error:
         command.stop(str(error), command.WRONG_USAGE)
     return _Registries(given, default, named)
@@ -201,7 +201,7 @@ def _step(text: str, registries: _Registries, *, editable: bool, save: bool) -> 
 
 def _fallback(origin: Origin, default: str | None) -> RegistryOrigin | None:
     """Return the origin in the default registry, for a skill that no source lists."""
-    is_scoped = isinstance(origin, SourceOrigin) and "/" in origin.skill
+    is_scoped = isinstance(origin, SourceOrigin) and "/" in origin.skill and "." not in origin.skill
     return _in_registry(origin, default) if isinstance(origin, SourceOrigin) and is_scoped and default else None
 
 

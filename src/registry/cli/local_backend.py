@@ -10,15 +10,15 @@ import msgspec
 from embeddings import EmbeddingUnavailable
 from registry.catalog.store import Catalog
 from registry.cli.backend import CommandFailed, Data, Progress
-from registry.cli.credentials import find_credential
+from registry.cli.credentials import find_credential, login_servers
 from registry.config.settings import Settings
 from registry.database import open_database
 from registry.db import DatabaseUnusable
 from registry.domain.models import now
 from registry.domain.source_entry import NewSource
 from registry.errors import RegistryError
-from registry.install.registries import NO_ACCESS, RegistryAccess
 from registry.install.schemas import SkillRequest, UpgradeBody
+from registry.outbound import OutboundError
 from registry.project.overview import generate_mdc
 from registry.runtime.data_dir import DataDirInUse, DataDirLock
 from registry.services.container import Services
@@ -27,6 +27,7 @@ from registry.services.search import search_skills
 from registry.services.skills import create_skill, uninstall_skill
 from registry.services.status import service_status
 from registry.skill_folder import remove_leftovers
+from registry.sources.access import NO_ACCESS, RegistryAccess
 from registry.sources.fetching import remove_fetched
 
 _EMBED_SECONDS = 30.0
@@ -128,10 +129,11 @@ def open_local(
     """Yield the catalog of a locked data directory, and release the lock at the end. Raises CommandFailed.
 
     With `needs_indexes` the search indexes are updated first. With `creates` the catalog is created if there is none,
-    and the skills directory is scanned. `named` are the URLs of registries that the user has named; they may have
-    private addresses.
+    and the skills directory is scanned. `named` are the URLs of registries that the user has named. They may have
+    private addresses, and so may those of the user's logins.
     """
-    with open_services(settings, lock, RegistryAccess(named, partial(find_credential, settings))) as services:
+    access = RegistryAccess([*named, *login_servers()], partial(_credential, settings))
+    with open_services(settings, lock, access) as services:
         if creates:
             remove_leftovers(settings.skills_dir)
             remove_fetched(settings.data_dir)
@@ -143,6 +145,14 @@ def open_local(
             services.engine.wait_until_embedded(_EMBED_SECONDS)
             services.ready.set()
         yield LocalBackend(services)
+
+
+def _credential(settings: Settings, url: str) -> str | None:
+    """Return the user's API key or token for a registry. Raises OutboundError, which sources report as their error."""
+    try:
+        return find_credential(settings, url)
+    except CommandFailed as error:
+        raise OutboundError(str(error)) from None
 
 
 @contextmanager

@@ -58,7 +58,7 @@ def lock(as_json: bool, **flags: Any) -> None:
     "--index", type=click.Path(path_type=Path, exists=True, file_okay=False), help="A clone of the registry's index."
 )
 @command.json_option
-@command.settings_options("skills_dir", "project.file")
+@command.settings_options("skills_dir", "data_dir", "project.file")
 def verify(with_log: bool, key: str | None, index: Path | None, as_json: bool, **flags: Any) -> None:
     """Check the installed skills against skills.lock, offline. Exit codes: 1 they differ, 2 there is no usable lock.
 

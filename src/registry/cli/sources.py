@@ -71,7 +71,7 @@ def add(
         source = msgspec.convert(fields, NewSource)
     except msgspec.ValidationError as error:
         command.stop(f"this is not a valid source: {error}", command.WRONG_USAGE)
-    added = command.with_backend(flags, server, lambda backend: backend.add_source(source))
+    added = command.with_backend(flags, server, lambda backend: backend.add_source(source), creates=True)
     _show([added], as_json=as_json)
 
 

@@ -17,6 +17,7 @@ import psycopg
 from registry.database.dialect import literal, statement
 from registry.database.postgres import PostgresDatabase
 from registry.db import DatabaseError, DatabaseUnavailable, Row
+from search.thread_health import ThreadHealth
 
 _log = logging.getLogger("registry.database")
 
@@ -29,7 +30,6 @@ MIN_VECTORS = 5000
 _BUILD_LOCK = 0x536B_526A_0004
 """The key of an advisory lock."""
 
-_RETRY_SECONDS = 60.0
 _LOCK_POLL_SECONDS = 0.2
 _CANCEL_SECONDS = 0.2
 _MIN_MEMORY, _MAX_MEMORY = 64 << 20, 2 << 30
@@ -56,8 +56,8 @@ class HnswIndexes:
         self._on_built = on_built
         self._thread: threading.Thread | None = None
         self._connection: psycopg.Connection[Row] | None = None
-        self._retry_at = 0.0
-        self._is_stopped = False
+        self._health = ThreadHealth("vector index build", _log, (DatabaseError,))
+        self._stopped = threading.Event()
 
     def is_ready(self, space: str, dim: int) -> bool:
         """Return whether a space can be searched quickly. If not, or if an index is useless, start a build."""
@@ -84,18 +84,13 @@ class HnswIndexes:
     def _start_build(self, space: str, dim: int) -> None:
         if self._thread is not None and self._thread.is_alive():
             return
-        if not self._is_stopped and time.monotonic() > self._retry_at:
+        if not self._stopped.is_set() and self._health.is_due():
             self._thread = threading.Thread(target=self._run, args=(space, dim), name="hnsw-build", daemon=True)
             self._thread.start()
 
     def _run(self, space: str, dim: int) -> None:
-        try:
+        with self._health.attempt(self._stopped):  # meanwhile, searches compare all vectors
             self.build(space, dim)
-        except DatabaseError as error:
-            if not self._is_stopped:
-                _log.warning("cannot build the vector index, searches compare all vectors meanwhile: %s", error)
-            self._retry_at = time.monotonic() + _RETRY_SECONDS
-        else:
             self._on_built()
 
     def build(self, space: str, dim: int) -> None:
@@ -114,7 +109,7 @@ class HnswIndexes:
             try:
                 # Polling avoids a deadlock: a build waits for every statement, also for one that waits for this lock.
                 while not connection.execute("select pg_try_advisory_lock(%s)", (_BUILD_LOCK,)).fetchall()[0][0]:
-                    if self._is_stopped:
+                    if self._stopped.is_set():
                         return
                     time.sleep(_LOCK_POLL_SECONDS)
                 indexes, current = self._indexes(), {_name(known) for known in self._spaces()}
@@ -150,7 +145,8 @@ class HnswIndexes:
 
     def stop(self) -> None:
         """Cancel a running build."""
-        self._is_stopped = True
+        self._stopped.set()
+        self._health.is_active = False
         while self._thread is not None and self._thread.is_alive():
             if (connection := self._connection) is not None:
                 with contextlib.suppress(psycopg.Error):

@@ -65,6 +65,18 @@ LocalPath = Annotated[
         extra={"rule": "must be a path of at most 1,000 characters"},
     ),
 ]
+ListedId = Annotated[
+    str,
+    Meta(
+        pattern=r"^[a-z0-9][a-z0-9_.-]{0,79}(?:/[a-z0-9][a-z0-9_.-]{0,79})?$(?!\n)",
+        extra={"rule": "must be an id as a source lists it, or as search answers it"},
+    ),
+]
+"""The id of a skill in a source, or `source/id` as search shows it, with a dot for the slash after a scope."""
+
+_LISTED_NAME = re.compile(
+    r"([a-z0-9][a-z0-9_-]{0,63}/[a-z0-9][a-z0-9_-]{0,63}\.[a-z0-9][a-z0-9_-]{0,63})(?:@(.{0,100}))?"
+)
 _NAME = re.compile(r"([a-z0-9][a-z0-9_-]{0,63}(?:/[a-z0-9][a-z0-9_-]{0,63})?)(?:@(.{0,100}))?")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://|:)")
 _SSH = re.compile(r"[A-Za-z0-9._-]{1,100}@[A-Za-z0-9._-]{1,200}:.{0,1000}")
@@ -122,7 +134,7 @@ class SourceOrigin(msgspec.Struct, kw_only=True, frozen=True, tag_field="type", 
     """A skill of a configured source. `source` may be omitted if only one source has the skill."""
 
     source: SourceName | None = None
-    skill: SkillId
+    skill: ListedId
     version: VersionRequirement | None = None
 
 
@@ -163,8 +175,9 @@ def parse_origin(value: Any, field: str = "origin") -> Origin:
 def classify(text: str, field: str = "origin") -> Origin:
     """Return the origin that one string means: a skill of a source, a URL, or a path of this machine.
 
-    `name` and `scope/name`, with or without `@version`, are skills of sources. A URL that ends in `.zip` is a package.
-    All other URLs are git repositories, where `/tree/<branch>/<subdir>` names a folder. Raises VALIDATION_ERROR.
+    `name`, `scope/name` and `source/scope.name`, with or without `@version`, are skills of sources. A URL that ends in
+    `.zip` is a package. All other URLs are git repositories, where `/tree/<branch>/<subdir>` names a folder. Raises
+    VALIDATION_ERROR.
     """
     text = text.strip()
     if text.lower().startswith(("http://", "https://")):
@@ -173,7 +186,8 @@ def classify(text: str, field: str = "origin") -> Origin:
         raise _invalid(field, "must be an http:// or https:// URL; other schemes are not supported")
     if text.startswith("-"):
         raise _invalid(field, "must not begin with '-'")
-    if match := _NAME.fullmatch(text):
+    match = _NAME.fullmatch(text) or (None if text.endswith(".zip") else _LISTED_NAME.fullmatch(text))
+    if match:
         value = {"type": "source", "skill": match[1]} | ({"version": match[2]} if match[2] is not None else {})
         return _convert(value, field)
     return _convert({"type": "local", "path": text}, field)

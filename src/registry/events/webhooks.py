@@ -16,7 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from registry.config.groups import WebhookSettings, WebhooksSettings
-from registry.db import Database, Transaction
+from registry.db import Database, DatabaseError, Transaction
 from registry.domain.models import timestamp
 from registry.outbound import OutboundClient, OutboundError
 from registry.runtime.periodic_worker import PeriodicWorker
@@ -80,7 +80,7 @@ class WebhookSender:
         self._hooks = dict(_configured(hooks))
         self._outbound = outbound
         self._clock = clock
-        self._worker = PeriodicWorker("webhooks", self._run_once)
+        self._worker = PeriodicWorker("webhooks", self._round, _log, (DatabaseError,), longest=10.0)
 
     def enqueue(self, transaction: Transaction, checked: Checked) -> None:
         """Enqueue a notification for every hook that subscribes to the result, within the transaction."""
@@ -122,13 +122,11 @@ class WebhookSender:
     def send_once(self) -> None:
         """Try every due notification once, for a short-lived command. A service tries the failed ones again."""
         if self._hooks:
-            self._run_once()
+            with self._worker.health.attempt():
+                self._send_due()
 
-    def _run_once(self) -> float:
-        try:
-            self._send_due()
-        except Exception:  # the thread must survive any error, or no webhook would be sent any more
-            _log.exception("cannot send webhooks; the next round tries again")
+    def _round(self) -> float:
+        self._send_due()
         return _POLL_SECONDS
 
     def _send_due(self) -> None:

@@ -2,15 +2,28 @@
 
 import math
 from collections.abc import AsyncGenerator
-from typing import Any
+from typing import Any, TypeVar
 
 from litestar import Request
+from litestar.connection import ASGIConnection
 from litestar.enums import RequestEncodingType
+from litestar.handlers.base import BaseRouteHandler
 from litestar.params import BodyKwarg
 
 from registry.domain.validation import ROOT, find_errors
 from registry.errors import ClientGoneError, FieldError, payload_too_large, unsupported_media_type, validation_error
 from registry.parsing.strict_json import decode, rules_of
+
+_T = TypeVar("_T")
+
+UPLOADS = "uploads"
+"""The option of a handler that takes packages as multipart bodies besides JSON."""
+
+
+def is_upload(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> bool:
+    """Return whether a request sends a package to a handler that takes them as multipart bodies besides JSON."""
+    kind = connection.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return bool(handler.opt.get(UPLOADS)) and kind == "multipart/form-data"
 
 
 class StrictRequest(Request[Any, Any, Any]):
@@ -31,11 +44,21 @@ class StrictRequest(Request[Any, Any, Any]):
         kind = self._json_kind()
         return await super().json() if kind is None else decode(await self.body(), kind)
 
+    async def decoded(self, kind: type[_T]) -> _T:
+        """Return the JSON body as an instance of `kind`, for a handler that takes other bodies too.
+
+        Raises:
+            RegistryError: PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, VALIDATION_ERROR.
+        """
+        value: _T = decode(self._checked(await super().body(), kind), kind)
+        return value
+
     async def body(self) -> bytes:
         """Return the body. For a JSON handler it is never empty, because Litestar would omit `data`."""
         body, kind = await super().body(), self._json_kind()
-        if kind is None:
-            return body
+        return body if kind is None else self._checked(body, kind)
+
+    def _checked(self, body: bytes, kind: Any) -> bytes:
         if body:
             self._require_json()
             return body
@@ -59,7 +82,8 @@ class StrictRequest(Request[Any, Any, Any]):
     async def stream(self) -> AsyncGenerator[bytes, None]:
         """Yield the chunks of the body and an empty one at the end, within the maximum size of the handler.
 
-        That is the limit of the application, or the setting that the handler names as its `body_limit`.
+        That is the limit of the application, or the setting that the handler names as its `body_limit`. A package that
+        comes to a handler for JSON and packages (`is_upload`) has the limit of packages.
 
         Raises:
             RegistryError: PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE for a compressed body.
@@ -67,7 +91,8 @@ class StrictRequest(Request[Any, Any, Any]):
         """
         if self.headers.get("content-encoding", "identity").lower() != "identity":
             raise unsupported_media_type("Compressed bodies are not read")
-        named = self.route_handler.opt.get("body_limit")
+        is_package = is_upload(self, self.route_handler)
+        named = "publish_body_bytes" if is_package else self.route_handler.opt.get("body_limit")
         limit = getattr(self.app.state.limits, named) if named else self.route_handler.resolve_request_max_body_size()
         limit = limit or math.inf
         if (self.content_length or 0) > limit:

@@ -34,6 +34,7 @@ _FACT = "index_snapshot"
 _WORK_PREFIX = "snapshot-"
 _MEMBER = re.compile(r"(words-[0-9]{1,12}/)?[A-Za-z0-9][A-Za-z0-9._-]{0,200}")
 _CHECK_SECONDS = 60.0
+_OUTAGES = (OSError, BlobConflict, BlobUnavailable, DatabaseError)
 _MIN_CHANGES = 1000
 """With fewer changes a replica indexes the catalog as fast as it downloads a snapshot."""
 
@@ -150,7 +151,7 @@ class SnapshotPublisher:
         self._snapshots = snapshots
         self._engine = engine
         self._documents = documents
-        self._thread = PeriodicWorker("snapshots", self._round)
+        self._thread = PeriodicWorker("snapshots", self._round, _log, _OUTAGES)
 
     def start(self) -> None:
         """Start the thread."""
@@ -162,18 +163,10 @@ class SnapshotPublisher:
         self._thread.stop(STOP_SECONDS)
 
     def _round(self) -> float:
-        try:
-            if self._snapshots is not None and self._snapshots.is_due(
-                self._documents.revision(), self._documents.count()
-            ):
-                self._engine.sync()
-                snapshot = self._snapshots.publish(self._engine.index_sync.copy)
-                _log.info("published an index snapshot of revision %d (%d bytes)", snapshot.revision, snapshot.size)
-        except (OSError, BlobConflict, BlobUnavailable, DatabaseError) as error:
-            if not self._thread.is_stopped:
-                _log.warning("the index snapshot cannot be published; the next round tries again: %s", error)
-        except Exception:  # the thread must survive a bug
-            _log.exception("the index snapshot cannot be published; the next round tries again")
+        if self._snapshots is not None and self._snapshots.is_due(self._documents.revision(), self._documents.count()):
+            self._engine.sync()
+            snapshot = self._snapshots.publish(self._engine.index_sync.copy)
+            _log.info("published an index snapshot of revision %d (%d bytes)", snapshot.revision, snapshot.size)
         return _CHECK_SECONDS
 
 

@@ -82,6 +82,20 @@ class Installer:
         skill = self._catalog.get(skill_id)
         return msgspec.structs.replace(skill, warnings=[*skill.warnings, *problems])
 
+    def create(self, archive: Path) -> Skill:
+        """Make a skill of an uploaded package, without an origin, and return it, searchable by then.
+
+        Raises VALIDATION_ERROR with every reason to refuse the package; CONFLICT if its name is taken.
+        """
+        with self._packages.staged(archive) as (package, _):
+            _refuse_reserved(package)
+            folder = self._local.root / package.name
+            with self._placing, ExitStack() as undo, self._catalog.database.write() as transaction:
+                self._refuse_taken(transaction, folder)
+                undo.enter_context(placing_skill_folder(package.folder, folder))
+                self._local.record_folder(transaction, folder)
+        return self._catalog.get(folder.name)
+
     def _place(self, staged: Staged, located: PackageLocation, proof: PinnedProof | None) -> str:
         """Move a staged package into place and record it; return its id."""
         package = staged.package
@@ -166,9 +180,13 @@ def _saved(order: InstallOrder, located: PackageLocation) -> Origin | None:
     return order.origin
 
 
-def _check_package(package: Package, located: PackageLocation, order: InstallOrder) -> None:
+def _refuse_reserved(package: Package) -> None:
     if package.name in RESERVED_IDS:
         raise validation_error(FieldError("package.SKILL.md", f"name: '{package.name}' is reserved"))
+
+
+def _check_package(package: Package, located: PackageLocation, order: InstallOrder) -> None:
+    _refuse_reserved(package)
     if not admits(located.requirement, package.version):
         raise skill_not_found(f"{located.source}/{located.listed}", located.requirement)
     zipped = located.chosen.release.checksum.removeprefix("sha256:") if located.chosen else None

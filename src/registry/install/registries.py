@@ -1,24 +1,19 @@
 """The registries that packages are installed from: this service, sources of type `registry`, and others by URL."""
 
 import shutil
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
-from urllib.parse import urlsplit
 
-from registry.config.settings import Settings
 from registry.domain.release_proofs import LoggedRelease, PinnedProof
 from registry.domain.version_requirement import highest, is_exact
 from registry.errors import FieldError, conflict, skill_not_found, validation_error
-from registry.outbound import AddressPolicy, OutboundClient
 from registry.packages.package import Package
 from registry.publish.service import Publishing
 from registry.sources.log_monitor import LogMonitor, LogRefused, SeenLog
 from registry.sources.remote_registry import Release, RemoteRegistry
 from registry.sources.service import Sources
 from registry.transparency.release_proof import ProofInvalid, check_release
-
-_PORTS = {"http": 80, "https": 443}
 
 
 class PackageRegistry(Protocol):
@@ -121,55 +116,21 @@ class LoggedRegistry:
         return proof
 
 
-class RegistryAccess(NamedTuple):
-    """What the person who runs a command has: registries they have named, and their credentials.
-
-    Args:
-        named: The URLs of the registries, which may have private addresses.
-        credential: Returns the API key or token for the registry at a URL, None if there is none.
-    """
-
-    named: Collection[str]
-    credential: Callable[[str], str | None]
-
-
-NO_ACCESS = RegistryAccess((), lambda url: None)
-"""A service has the credentials of its sources only."""
-
-
 class Registries:
     """Finds the registry and the release that an origin names.
 
     Args:
-        settings: The limits and the allowed hosts.
-        sources: The configured and added sources, with their credentials.
+        sources: The configured and added sources, which know the credentials for registries.
         own: The packages of this service, None if it does not publish.
-        access: The registries and credentials of the person who runs a command.
     """
 
-    def __init__(self, settings: Settings, sources: Sources, own: OwnRegistry | None, access: RegistryAccess) -> None:
+    def __init__(self, sources: Sources, own: OwnRegistry | None) -> None:
         self._sources = sources
-        self._access = access
-        self._limits = settings.limits
-        hosts = [f"{parts.hostname}:{parts.port or _PORTS[parts.scheme]}" for parts in map(urlsplit, access.named)]
-        self._outbound = OutboundClient(AddressPolicy((*settings.outbound.allowed_hosts, *hosts)))
         self.own = own
 
     def at(self, url: str) -> PackageRegistry:
-        """Return the registry at a URL, with the credential of its source, else with that of the person.
-
-        Raises OutboundError for an invalid URL.
-        """
-        registry = self._sources.registry_at(url)
-        if registry is None:
-            registry = RemoteRegistry(
-                self._outbound,
-                url,
-                self._access.credential(url),
-                download_bytes=self._limits.download_bytes,
-                seconds=self._limits.download_seconds,
-            )
-        return LoggedRegistry(registry, self._sources.log_monitor)
+        """Return the registry at a URL. Raises OutboundError for an invalid URL."""
+        return LoggedRegistry(self._sources.registry_at(url), self._sources.log_monitor)
 
     def choose(self, registry: PackageRegistry, skill_id: str, requirement: str | None) -> ChosenRelease:
         """Return the highest active release that a requirement admits; a yanked one only by its exact version.

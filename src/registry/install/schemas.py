@@ -1,9 +1,9 @@
 """Request and response bodies of install and upgrade. Servers and clients share them, so imports stay light."""
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, UnsetType
 
 from registry.domain.models import (
     Description,
@@ -15,19 +15,11 @@ from registry.domain.models import (
     SourceType,
     Url,
 )
-from registry.domain.origins import CommitHash, Origin, Sha256
+from registry.domain.origins import CommitHash, ListedId, Origin, Sha256
 from registry.domain.release_proofs import PinnedProof
 from registry.domain.version_requirement import VersionRequirement
 
 Outcome = Literal["updated", "would_update", "up_to_date", "immutable", "error"]
-
-OfferedId = Annotated[
-    str,
-    Meta(
-        pattern=r"^[a-z0-9][a-z0-9_.-]{0,79}(?:/[a-z0-9][a-z0-9_.-]{0,79})?$(?!\n)",
-        extra={"rule": "must be an id as a source lists it, or as search answers it"},
-    ),
-]
 
 
 class _Install(msgspec.Struct, kw_only=True):
@@ -45,7 +37,7 @@ class _FromOrigin(_Install, kw_only=True):
 
 
 class _FromSource(_Install, kw_only=True):
-    skill_id: OfferedId
+    skill_id: ListedId
     source_name: SourceName
     version: VersionRequirement | None = None
 
@@ -72,7 +64,7 @@ class SkillRequest(NewSkill, kw_only=True):
     description: Description | UnsetType = UNSET  # type: ignore[assignment]
     version: VersionRequirement | UnsetType = UNSET  # type: ignore[assignment]
     origin: Origin | str | UnsetType = UNSET
-    skill_id: OfferedId | UnsetType = UNSET
+    skill_id: ListedId | UnsetType = UNSET
     source_name: SourceName | UnsetType = UNSET
     commit: CommitHash | None = None
     sha256: Sha256 | None = None

@@ -48,9 +48,9 @@ class StagedPackages:
 
     @contextmanager
     def staged(
-        self, wanted: Origin | ChosenRelease, *, on_refused: Callable[[PackageRefused], None] | None = None
+        self, wanted: Origin | ChosenRelease | Path, *, on_refused: Callable[[PackageRefused], None] | None = None
     ) -> Iterator[Staged]:
-        """Yield the staged package of an origin or a release.
+        """Yield the staged package of an origin, a release or an uploaded zip.
 
         Raises VALIDATION_ERROR with every fault of the package, OSError, and what the registry of a release raises.
         `on_refused` is called before the error is raised.
@@ -73,10 +73,10 @@ class StagedPackages:
             shutil.rmtree(folder, ignore_errors=True)
 
     @contextmanager
-    def _fetched(self, wanted: Origin | ChosenRelease, folder: Path) -> Iterator[Fetched]:
+    def _fetched(self, wanted: Origin | ChosenRelease | Path, folder: Path) -> Iterator[Fetched]:
         """Fetch a package for the block. A release is downloaded into `folder`."""
-        if isinstance(wanted, LocalOrigin):
-            yield Fetched(None, self.local_path(wanted))
+        if isinstance(wanted, LocalOrigin | Path):
+            yield Fetched(None, wanted if isinstance(wanted, Path) else self.local_path(wanted))
             return
         try:
             if isinstance(wanted, ChosenRelease):

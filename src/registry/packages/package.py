@@ -92,6 +92,17 @@ def unpack(archive: Path | BinaryIO, folder: Path, limits: PackageLimits) -> Non
                 stage(folder, entry, source.chunks(entry.name))
 
 
+def read_files(archive: Path | BinaryIO, limits: PackageLimits = DEFAULT_LIMITS) -> list[tuple[PackageEntry, bytes]]:
+    """Return the files of a zip in order of path, with paths below the root of the skill. Raises PackageRefused."""
+    with _opened(archive) as file:
+        source = Archive(file, limits)
+        root = _root(source.entries)
+        files = sorted(entry for entry in source.entries if not entry.is_folder and entry.name.startswith(root))
+        return [
+            (entry._replace(name=entry.name.removeprefix(root)), b"".join(source.chunks(entry.name))) for entry in files
+        ]
+
+
 def copy_file(archive: BinaryIO, path: str, into: BinaryIO, limits: PackageLimits) -> None:
     """Write one file of a package into another file. `path` is relative to the root of the package.
 

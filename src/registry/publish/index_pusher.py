@@ -14,7 +14,6 @@ _log = logging.getLogger("registry.publish")
 
 _POLL_SECONDS = 1.0
 _CHECK_SECONDS = 300.0
-_LONGEST_DELAY_SECONDS = 60.0
 _LONGEST_REST_SECONDS = 3.0
 _HEAD = "index_head"
 
@@ -40,13 +39,12 @@ class IndexPusher:
         self._lines = lines
         self._checkpoint = checkpoint
         self._metrics = metrics
-        self._thread = PeriodicWorker("index", self._round)
-        self._failures = 0
+        self._thread = PeriodicWorker("index", self._round, _log, (GitError, OSError, DatabaseError))
         self._check_at = 0.0
 
     def start(self) -> None:
         """Start to push, beginning with pending files. The remote may be unavailable."""
-        self._failures, self._check_at = 0, 0.0
+        self._check_at = 0.0
         self._thread.start()
 
     def wake(self) -> None:
@@ -55,7 +53,7 @@ class IndexPusher:
 
     def poll(self) -> None:
         """Push soon, unless the remote fails: another process may have changed a file."""
-        if not self._failures:
+        if self._thread.health.problem is None:
             self._thread.wake()
 
     def stop(self) -> None:
@@ -69,20 +67,14 @@ class IndexPusher:
         return bool(rows and rows[0][0])
 
     def _round(self) -> float:
-        try:
-            if time.monotonic() >= self._check_at:
-                self.check()
-                self._check_at = time.monotonic() + _CHECK_SECONDS
-            started = time.monotonic()
-            self.push()
-            self._failures = 0
-            # At most a quarter of the time: a push costs as much as a search, and pending files are pushed together.
-            self._thread.pause(min(3 * (time.monotonic() - started), _LONGEST_REST_SECONDS))
-        except (GitError, OSError, DatabaseError) as error:
-            self._failures = min(self._failures + 1, 10)
-            if not self._thread.is_stopped:
-                _log.warning("the registry index is not up to date; the push is repeated later: %s", _reason(error))
-        return min(_POLL_SECONDS * 2.0 ** max(self._failures - 1, 0), _LONGEST_DELAY_SECONDS)
+        if time.monotonic() >= self._check_at:
+            self.check()
+            self._check_at = time.monotonic() + _CHECK_SECONDS
+        started = time.monotonic()
+        self.push()
+        # At most a quarter of the time: a push costs as much as a search, and pending files are pushed together.
+        self._thread.pause(min(3 * (time.monotonic() - started), _LONGEST_REST_SECONDS))
+        return _POLL_SECONDS
 
     def push(self) -> None:
         """Push the files that have changed since the last push. Raises GitError, OSError."""
@@ -126,7 +118,3 @@ class IndexPusher:
             if read_fact(transaction, _HEAD) == commit:
                 transaction.delete_fact(_HEAD)
         self._thread.wake()
-
-
-def _reason(error: Exception) -> str:
-    return str(error) if isinstance(error, GitError) else type(error).__name__

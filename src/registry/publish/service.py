@@ -139,10 +139,15 @@ class Publishing:
         """Return the receiver of one upload."""
         return UploadReceiver(self._folder)
 
-    def submit(self, upload: Upload, caller: Principal, idempotency_key: str | None) -> Job:
-        """Create a job for an upload. Raises VALIDATION_ERROR, FORBIDDEN, CONFLICT."""
+    def submit(
+        self, upload: Upload, caller: Principal, idempotency_key: str | None, skill_id: str | None = None
+    ) -> Job:
+        """Create a job for an upload, of the skill `skill_id` if that is given.
+
+        Raises VALIDATION_ERROR, FORBIDDEN, CONFLICT.
+        """
         with self._metrics.publish_step("submit"):
-            job = self._submitter.submit(upload, caller, idempotency_key)
+            job = self._submitter.submit(upload, caller, idempotency_key, skill_id)
         self._worker.wake()
         return job
 

@@ -80,15 +80,20 @@ class Submitter:
         self._limits = limits
         self._clock = clock
 
-    def submit(self, upload: Upload, caller: Principal, idempotency_key: str | None = None) -> Job:
+    def submit(
+        self, upload: Upload, caller: Principal, idempotency_key: str | None = None, skill_id: str | None = None
+    ) -> Job:
         """Create a job for an upload, or return the live job with the same bytes from the same caller.
 
-        Raises VALIDATION_ERROR for invalid records or metadata, FORBIDDEN for another scope, CONFLICT for a version
+        `skill_id` is the only skill that the package may be of, None for any. Raises VALIDATION_ERROR for a package of
+        another skill, invalid records or metadata, FORBIDDEN for another scope, CONFLICT for a version
         that was published before or has a live job.
         """
         metadata = self._peek(upload.path)
         scope = _scope(metadata, caller)
         _check_names(scope, metadata.name)
+        if skill_id not in (None, f"{scope}/{metadata.name}"):
+            raise validation_error(FieldError("name", f"must be that of the skill, '{skill_id}'"))
         job = Job(
             id=uuid.uuid4().hex,
             skill_id=f"{scope}/{metadata.name}",

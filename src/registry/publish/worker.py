@@ -64,7 +64,7 @@ class PublishWorker:
         self._tries = limits.publish_tries
         self._metrics = metrics
         self._yield_to_foreground = yield_to_foreground
-        self._thread = PeriodicWorker("publish", self._round)
+        self._thread = PeriodicWorker("publish", self._round, _log, (DatabaseError,), longest=5.0)
         self._is_cleaned_up = False
         self._indexed_at = 0.0
         self._begun: set[str] = set()
@@ -101,10 +101,9 @@ class PublishWorker:
                     if time.monotonic() >= self._indexed_at + _INDEX_EVERY_SECONDS:
                         self._index(changes)
                 self._index(changes)
-        except Exception:  # the thread must survive
+        except Exception:
             self._is_cleaned_up = False  # the end of a job may be recorded although an error was raised
-            if not self._thread.is_stopped:
-                _log.exception("publish jobs cannot be processed; the next round tries again")
+            raise
         return _POLL_SECONDS
 
     def _index(self, changes: ChangeBatch) -> None:

@@ -14,20 +14,21 @@ _WAIT_SECONDS = 0.25
 _PAUSE_SECONDS = 0.1
 """The pause between two calls. Commits in between cause one call."""
 
-_OUTAGE_PAUSE_SECONDS = 1.0
+_LONGEST_PAUSE_SECONDS = 2.0
+"""The longest pause after an error: an outage of the database should not delay the work after it."""
 
 
 class CommitListener:
     """Calls `on_commit` in a thread soon after each commit.
 
     Correctness does not depend on it: background workers also poll now and then, and a search reads the change number
-    anyway. So `on_commit` may raise DatabaseError; the next commit calls it again.
+    anyway. So `on_commit` may raise; the next commit calls it again.
     """
 
     def __init__(self, database: Database, on_commit: Callable[[], None]) -> None:
         self._database = database
         self._on_commit = on_commit
-        self._worker = PeriodicWorker("commits", self._run_once)
+        self._worker = PeriodicWorker("commits", self._run_once, _log, (DatabaseError,), _LONGEST_PAUSE_SECONDS)
 
     def start(self) -> None:
         """Start the thread. It calls `on_commit` at once for the first time."""
@@ -38,12 +39,7 @@ class CommitListener:
         self._worker.stop()
 
     def _run_once(self) -> float:
-        try:
-            if not self._database.changed(_WAIT_SECONDS):
-                return 0.0
-            self._on_commit()
-        except DatabaseError:
-            return _OUTAGE_PAUSE_SECONDS  # the work that needs the database reports the error
-        except Exception:  # the thread must survive any error, or no commit would be noticed any more
-            _log.exception("cannot process the commits of other processes; the next commit tries again")
+        if not self._database.changed(_WAIT_SECONDS):
+            return 0.0
+        self._on_commit()
         return _PAUSE_SECONDS

@@ -1,8 +1,9 @@
 """Leader election: one process of a catalog does the work that only one may do. When it ends, another takes over."""
 
 import logging
-import threading
 from collections.abc import Callable
+
+from registry.runtime.periodic_worker import PeriodicWorker
 
 _log = logging.getLogger("registry.runtime")
 
@@ -30,27 +31,20 @@ class LeaderElection:
         self._on_elected = on_elected
         self._on_demoted = on_demoted
         self._on_round = on_round
-        self._stopped = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._worker = PeriodicWorker("lead", self._round, _log, longest=_INTERVAL_SECONDS)
         self.leads = False
 
     def start(self) -> None:
         """Take part in the election once, then periodically in a thread."""
-        self._run_once()
-        self._thread = threading.Thread(target=self._run, name="lead", daemon=True)
-        self._thread.start()
+        with self._worker.health.attempt():
+            self._round()
+        self._worker.start()
 
     def stop(self) -> None:
         """Leave the election. Work of the leader that is running is not stopped."""
-        self._stopped.set()
-        if self._thread is not None:
-            self._thread.join()
+        self._worker.stop()
 
-    def _run(self) -> None:
-        while not self._stopped.wait(_INTERVAL_SECONDS):
-            self._run_once()
-
-    def _run_once(self) -> None:
+    def _round(self) -> float:
         is_elected = self._elect()
         try:
             if is_elected and not self.leads:
@@ -62,7 +56,8 @@ class LeaderElection:
                 _log.warning("this process is no longer the leader")
                 self.leads = False
                 self._on_demoted()
-        except Exception:  # the thread must survive any error, or this process would leave the election
-            _log.exception("cannot start or stop the work of the leader; the next round tries again")
+        except Exception:
             self.leads = False
             self._on_demoted()
+            raise
+        return _INTERVAL_SECONDS

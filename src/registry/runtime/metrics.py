@@ -10,6 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from search.engine import Engine
+from search.thread_health import thread_states
 from search.types import Documents
 
 CountJobs = Callable[[], Mapping[tuple[str, str], int]]
@@ -132,7 +133,25 @@ class _State(Collector):
         for space in sorted(self._documents.spaces()):
             vectors.add_metric((space,), self._documents.vector_count(space))
         yield vectors
+        yield from _thread_metrics()
         jobs = GaugeMetricFamily("skill_registry_jobs", "Jobs, by kind and state.", labels=("kind", "state"))
         for (kind, state), count in self._count_jobs().items():
             jobs.add_metric((kind, state), count)
         yield jobs
+
+
+def _thread_metrics() -> Iterator[Metric]:
+    failures = CounterMetricFamily(
+        "skill_registry_thread_failures", "Failed attempts of background threads.", labels=("thread",)
+    )
+    successes = GaugeMetricFamily(
+        "skill_registry_thread_last_success_timestamp_seconds",
+        "Time of the last successful attempt of background threads.",
+        labels=("thread",),
+    )
+    for name, state in thread_states().items():
+        failures.add_metric((name,), state.failures)
+        if state.last_success is not None:
+            successes.add_metric((name,), state.last_success)
+    yield failures
+    yield successes

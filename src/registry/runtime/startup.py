@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Sequence
 
-from registry.runtime.backoff import Backoff
+from search.backoff import Backoff
 
 _log = logging.getLogger("registry.runtime")
 

@@ -18,7 +18,7 @@ from registry.http.request_body import StrictRequest
 from registry.http.routes.admin import ADMINISTRATION
 from registry.http.routes.auth import AUTH
 from registry.http.routes.change_feed import CHANGE_FEED, CHANGES
-from registry.http.routes.code import CODE_V1, SHARED, VERSIONS
+from registry.http.routes.code import CODE_V1, VERSIONS
 from registry.http.routes.content import CONTENT
 from registry.http.routes.discovery import DISCOVERY
 from registry.http.routes.guards import local_guards, require_role
@@ -33,7 +33,7 @@ from registry.http.routes.search import SEARCH, search
 from registry.http.routes.service import PROBES, SERVICE
 from registry.http.routes.skills import SKILLS, upgrade_skills
 from registry.http.routes.sources import SOURCES
-from registry.http.routes.v1_skills import list_v1_skills
+from registry.protocols.v1_skills import V1_SKILLS
 from registry.services.container import Services
 
 
@@ -60,10 +60,11 @@ PROFILE_B: Sequence[Any] = [
     *PROBES,
     *PAGES,
     Router(API, route_handlers=[*_SKILL_ROUTES, *SOURCES, *MANIFEST, *SERVICE]),
+    Router("/v1", route_handlers=V1_SKILLS),
     *INDEX,
     to_version_1,
 ]
-"""The local profile: the routes below `/api/v1`, without authentication."""
+"""The local profile: the routes below `/api/v1` and `/v1`, without authentication."""
 
 _GUARDED: dict[str, Any] = {"guards": [require_role]}
 
@@ -72,7 +73,7 @@ PROFILE_A: Sequence[Any] = [
     *PAGES,
     Router("/auth", route_handlers=AUTH, **_GUARDED),
     Router("/api/code/v1", route_handlers=CODE_V1, **_GUARDED),
-    Router("/v1", route_handlers=[list_v1_skills, *SHARED], **_GUARDED),
+    Router("/v1", route_handlers=V1_SKILLS, **_GUARDED),
     Router("/api", route_handlers=[*SKILLS, search, *REINDEX, *SERVICE], **_GUARDED),
     Router(API, route_handlers=[*_SKILL_ROUTES, *SOURCES, *VERSIONS, *SERVICE, *LOG, *ADMINISTRATION], **_GUARDED),
     Router("/", route_handlers=[*METRICS, *INDEX], **_GUARDED),
@@ -122,6 +123,7 @@ def create_app(services: Services) -> Litestar:
             backend="gzip",
             minimum_size=COMPRESSED_FROM_BYTES,
             exclude=["/healthz", "/readyz", "^/packages/", f"{CHANGES}$"],
+            exclude_opt_key="packed",
         ),
         openapi_config=openapi_config(),
         lifespan=[life],

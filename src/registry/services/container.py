@@ -22,7 +22,6 @@ from registry.indexing.engine_factory import create_engine, index_folder
 from registry.indexing.reindex import Reindexing
 from registry.indexing.snapshots import SnapshotPublisher, fetch_snapshots
 from registry.inspection import Inspector
-from registry.install.registries import NO_ACCESS, RegistryAccess
 from registry.outbound import AddressPolicy, OutboundClient
 from registry.project.manifest_file import ManifestFile
 from registry.project.project_files import ProjectFiles
@@ -38,8 +37,11 @@ from registry.services.registry_profile import RegistryProfile
 from registry.services.rescan import Rescan
 from registry.services.schemas import State
 from registry.services.skill_backends import SkillBackends
+from registry.services.skill_files import SkillFiles
+from registry.sources.access import NO_ACCESS, RegistryAccess
 from registry.sources.service import Sources
 from registry.transparency.log import TransparencyLog
+from search.thread_health import ThreadHealth, thread_states
 
 _log = logging.getLogger("registry.services")
 
@@ -81,11 +83,9 @@ class Services:
         self.local = LocalSkills(settings.skills_dir.resolve(), self.catalog, self._inspector)
         self.records = RecordSkills(settings.skills_dir.resolve(), self.catalog, self._inspector)
         self.published = PublishedVersions(self.database, self.catalog, TransparencyLog(self.database, clock))
-        is_local = settings.profile == "local"
         self._packages = StoredPackages.configured(settings) if settings.registry.enabled else None
-        self.skill_backends = SkillBackends(
-            self.catalog, self.local, self.records, self.published, self._packages, makes_folders=is_local
-        )
+        stored = (self.catalog, self.local, self.records, self.published, self._packages)
+        self.skill_backends = SkillBackends(*stored, makes_folders=settings.profile == "local")
         self.versions = Versions(self.catalog, lambda stored: self.skill_backends.of(stored.skill.id).set_version)
         self.manifest = ManifestFile(settings.project.file)
         spaces = ActiveSpace(self.database, settings)
@@ -102,12 +102,13 @@ class Services:
             metrics = Metrics(self.engine, self.documents, self.reindexing.count_jobs)
             self._registry = RegistryProfile(settings, self.database, metrics, clock, worker)
         self.scanner = Scanner(self.local, self.catalog, self._background_inspector)
-        self.sources = Sources(settings, self.database, self.catalog, clock)
+        self.sources = Sources(settings, self.database, self.catalog, clock, access)
         outbound = OutboundClient(AddressPolicy(settings.outbound.allowed_hosts))
         self.webhooks = WebhookSender(self.database, settings.webhooks, outbound, clock)
         self._publishing = self._make_publishing(self._packages) if self._packages else None
+        self.skill_files = SkillFiles(self.catalog, self.local, self.published, self._packages)
         self.project = ProjectFiles(settings, self.manifest, self.catalog)
-        self.installer, self.upgrader = build_installing(self, self._inspector, access)
+        self.installer, self.upgrader = build_installing(self, self._inspector)
         self._led = Startup(self._work_of_one())
         self._leading = self._make_leading(may_lead=worker == 0)
         self._waking = CommitListener(self.database, self._look)
@@ -220,11 +221,10 @@ class Services:
     def _start(self) -> None:
         """Start every part, the leader's work too if this process leads, and retry what fails."""
         has_all = self._starting.begin()
-        try:
-            if has_all and self._embedder is not None and self._embedder.provider == "local":
+        if has_all and self._embedder is not None and self._embedder.provider == "local":
+            with ThreadHealth("start", _log).attempt():
                 self.engine.wait_until_embedded(_FIRST_VECTORS_SECONDS)
-        finally:
-            self.ready.set()
+        self.ready.set()
         # These objects live until the end, so the garbage collector need not visit them again.
         gc.collect()
         gc.freeze()
@@ -232,9 +232,9 @@ class Services:
             has_all = self._starting.begin()
 
     def problems(self) -> dict[str, str]:
-        """Return the parts of this process that do not work, with the reason. Each is retried."""
-        scan = {"scan": self.scanner.problem} if self.scanner.problem else {}
-        return scan | self._starting.problems() | self._led.problems()
+        """Return the parts and threads of this process that do not work, with the reason. Each is retried."""
+        failing = {name: state.problem for name, state in thread_states().items() if state.problem}
+        return failing | self._starting.problems() | self._led.problems()
 
     def state(self) -> State:
         """Return the state of this process."""

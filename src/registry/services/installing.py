@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from registry.inspection import Inspector
 from registry.install.installer import Installer
 from registry.install.parts import InstallParts
-from registry.install.registries import OwnRegistry, Registries, RegistryAccess
+from registry.install.registries import OwnRegistry, Registries
 from registry.install.staged_packages import StagedPackages
 from registry.install.upgrade import Upgrader
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:  # the container imports this module
     from registry.services.container import Services
 
 
-def build_installing(services: "Services", inspector: Inspector, access: RegistryAccess) -> tuple[Installer, Upgrader]:
-    """Return the installer and the upgrader. `access` is that of the person whose command builds the services."""
+def build_installing(services: "Services", inspector: Inspector) -> tuple[Installer, Upgrader]:
+    """Return the installer and the upgrader."""
     sources = services.sources
     own = OwnRegistry(services.publishing) if services.settings.registry.enabled else None
     parts = InstallParts(
         packages=StagedPackages(services.local.root, sources.fetcher, inspector, services.settings),
         offers=sources.offers,
-        registries=Registries(services.settings, sources, own, access),
+        registries=Registries(sources, own),
         local=services.local,
         catalog=services.catalog,
         project=services.project,

@@ -52,7 +52,7 @@ class Rescan:
         self._yield_to_foreground = yield_to_foreground
         self._last_record = ""
         self._last_version = ("", "")
-        self._thread = PeriodicWorker("findings", self._round)
+        self._thread = PeriodicWorker("findings", self._round, _log)
 
     def start(self) -> None:
         """Start, first with what a stop has left."""
@@ -71,9 +71,13 @@ class Rescan:
         except InspectionStopped:
             pass
         except Exception:
-            _log.exception("findings cannot be renewed; the next round tries again")
-        self._last_record, self._last_version = "", ("", "")
+            self._begin_again()
+            raise
+        self._begin_again()
         return _DONE_SECONDS
+
+    def _begin_again(self) -> None:
+        self._last_record, self._last_version = "", ("", "")
 
     def _renew_records(self) -> int:
         """Renew a batch of records. Return the number of stale skills, including the published ones, which it skips."""

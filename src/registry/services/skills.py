@@ -35,11 +35,9 @@ def create_skill(services: Services, request: SkillRequest, caller: Principal | 
     raises (`install.installer.Installer.install`).
     """
     order = install_order(request, services.settings.profile)
-    if order is not None:
-        return services.installer.install(order, check_names=partial(_check_names, services, caller))
-    if services.settings.profile == "local":
-        return services.local.create(request)
-    return create_record(services, request, caller)
+    if order is None:
+        return create_from_fields(services, request, caller)
+    return services.installer.install(order, check_names=partial(check_names, services, caller))
 
 
 def is_install(services: Services, request: SkillRequest) -> bool:
@@ -47,16 +45,16 @@ def is_install(services: Services, request: SkillRequest) -> bool:
     return install_order(request, services.settings.profile) is not None
 
 
-def create_record(services: Services, new: NewSkill, caller: Principal | None = None) -> Skill:
-    """Create a skill as a record of the caller's scope, whatever the profile; nothing is fetched.
+def create_from_fields(services: Services, new: NewSkill, caller: Principal | None = None) -> Skill:
+    """Create a skill, in the local profile as a folder, else as a record of the caller's scope; nothing is fetched.
 
     Raises VALIDATION_ERROR, CONFLICT.
     """
-    _check_names(services, caller, (new.id, new.name))
-    return services.records.create(new, caller.scope if caller else None)
+    check_names(services, caller, (new.id, new.name))
+    return services.skill_backends.create(new, caller.scope if caller else None)
 
 
-def _check_names(services: Services, caller: Principal | None, names: Iterable[str], own: str | None = None) -> None:
+def check_names(services: Services, caller: Principal | None, names: Iterable[str], own: str | None = None) -> None:
     """Refuse names that look like those another scope has published, except from administrators. Raises CONFLICT."""
     if caller is not None and not includes(caller.role, "admin"):
         refuse_lookalikes(services.database, names, caller.scope, own)
@@ -74,7 +72,7 @@ def update_skill(
     Raises SKILL_NOT_FOUND, PRECONDITION_FAILED where `etags` lack the skill's own, VALIDATION_ERROR, CONFLICT.
     """
     if changes.name is not UNSET:
-        _check_names(services, caller, [changes.name])
+        check_names(services, caller, [changes.name])
     return services.skill_backends.of(skill_id).update(skill_id, changes, etags)
 
 
@@ -97,9 +95,12 @@ def add_version(services: Services, skill_id: str, new: NewVersion) -> SkillVers
     return services.versions.create(skill_id, new)
 
 
-def delete_version(services: Services, skill_id: str, version: str, caller: Principal) -> None:
-    """Delete a version, or yank it where it was published. Raises SKILL_NOT_FOUND, FORBIDDEN, CONFLICT for the last."""
-    if services.is_published(skill_id):
+def delete_version(services: Services, skill_id: str, version: str, caller: Principal | None) -> None:
+    """Delete a version, or yank it where it was published. `caller` is None in the local profile.
+
+    Raises SKILL_NOT_FOUND, FORBIDDEN, CONFLICT for the last.
+    """
+    if caller is not None and services.is_published(skill_id):
         services.publishing.set_state(caller, skill_id, version, "yanked")
     else:
         services.versions.delete(skill_id, version)

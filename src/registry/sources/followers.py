@@ -8,13 +8,14 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
+from registry.db import DatabaseError
 from registry.domain.source_entry import SourceEntry
 from registry.outbound import Interruption, OutboundError
-from registry.runtime.backoff import Backoff
-from registry.runtime.periodic_worker import STOP_SECONDS
+from registry.runtime.periodic_worker import STOP_SECONDS, PeriodicWorker
 from registry.sources.refresher import Refresh
 from registry.sources.registry_reader import OpenRegistry, read_cursor
 from registry.sources.store import SourceState, SourceStore
+from search.backoff import Backoff
 
 _log = logging.getLogger("registry.sources")
 
@@ -75,51 +76,54 @@ class Followers:
             follower.join(max(0.0, deadline - time.monotonic()))
 
 
-class _Follower(threading.Thread):
-    """Waits for changes of one registry."""
+class _Follower:
+    """Waits for changes of one registry, in a thread."""
 
     def __init__(
         self, source: SourceEntry, store: SourceStore, open_registry: OpenRegistry, refresh: StartRefresh
     ) -> None:
-        super().__init__(name=f"follow {source.name}", daemon=True)
+        self._worker = PeriodicWorker(f"follow {source.name}", self._round, _log, (DatabaseError,))
+        self._outage = Backoff()
         self._source = source
         self._store = store
         self._open = open_registry
         self._refresh = refresh
-        self._ended = threading.Event()
         self._interruption = Interruption()
 
+    def start(self) -> None:
+        """Start the thread."""
+        self._worker.start()
+
     def end(self) -> None:
-        """End the waiting request and the thread."""
-        self._ended.set()
+        """End the waiting request, and the thread soon after it."""
+        self._worker.stop(0)
         self._interruption.set()
 
-    def run(self) -> None:
-        """Wait for changes and read them until the end."""
-        backoff = Backoff()
-        while not self._ended.is_set():
-            try:
-                problem = self._round()
-            except Exception:  # the thread must survive
-                _log.exception("the registry behind source %s cannot be followed", self._source.name)
-                problem = "unexpected"
-            if problem is None:
-                backoff.succeeded()
-            else:
-                backoff.failed(problem)
-                self._ended.wait(backoff.seconds_left())
+    def join(self, seconds: float) -> None:
+        """Wait for the end of the thread."""
+        self._worker.stop(seconds)
 
-    def _round(self) -> str | None:
-        """Wait until something has changed and read it. Return the problem if there is one."""
+    def _round(self) -> float:
+        """Wait until something has changed and read it. Return the pause, which grows while there is a problem."""
         started = time.monotonic()
         before = self._store.state(self._source)
         if not self._has_news(before):
-            self._ended.wait(max(0.0, started + _SHORTEST_ROUND - time.monotonic()))
-            return None
-        if not self._ended.is_set():
-            refresh = self._refresh(self._source)
-            while not self._ended.wait(_POLL_SECONDS) and not refresh.done.is_set():
-                pass
+            self._outage.succeeded()
+            return max(0.0, started + _SHORTEST_ROUND - time.monotonic())
+        if self._worker.is_stopped:
+            return 0.0
+        refresh = self._refresh(self._source)
+        while not self._worker.is_stopped and not refresh.done.wait(_POLL_SECONDS):
+            pass
+        problem = self._problem(before)
+        if problem is None:
+            self._outage.succeeded()
+        else:
+            self._outage.failed(problem)
+        return self._outage.seconds_left()
+
+    def _problem(self, before: SourceState) -> str | None:
+        """Return what is wrong with the source now that it was read, compared with the state before."""
         after = self._store.state(self._source)
         if after.error is None and (before.error, before.mark) == (None, after.mark):
             return "the registry announces a change and lists none"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from registry.domain.models import Skill
-from registry.domain.origins import GitOrigin, GitRef, ZipOrigin
+from registry.domain.origins import GitOrigin, GitRef, RegistryOrigin, ZipOrigin
 from registry.domain.package_urls import PackageUrls
 from registry.domain.source_entry import REGISTRY, Listed, PublishedListed
 from registry.sources.schemas import Marketplace, MarketplaceSkill
@@ -74,6 +74,8 @@ def _plugin_source(skill: Listed) -> dict[str, str] | None:
         return _archive(skill.download_url, sha256=digest)
     if isinstance(origin, ZipOrigin):
         return None if origin.subdir else _archive(origin.url)  # Claude Code does not support folders of a zip
+    if isinstance(origin, RegistryOrigin):
+        return _archive(skill.download_url)
     if not isinstance(origin, GitOrigin):
         return None
     location = {"source": "git-subdir", "path": origin.subdir} if origin.subdir else {"source": "url"}

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from registry.domain.source_entry import SourceEntry
 from registry.outbound import OutboundError
+from registry.runtime.periodic_worker import PeriodicWorker
 from registry.sources.fetching import SourceContents
 from registry.sources.log_monitor import LogRefused
 from registry.sources.marketplace import UnreadableDocument
@@ -51,7 +52,8 @@ class Refresher:
         self._running: dict[str, Refresh] = {}
         self._outcomes: queue.SimpleQueue[tuple[Refresh, Outcome] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        self._storing: threading.Thread | None = None
+        self._storing = PeriodicWorker("sources", self._store_next, _log)
+        self._is_storing = False
 
     def refresh(self, sources: Sequence[tuple[SourceEntry, str]], wait_seconds: float) -> None:
         """Read sources, each with the mark of its known state, and wait for each at most `wait_seconds`.
@@ -66,8 +68,8 @@ class Refresher:
         with self._lock:
             if (running := self._running.get(source.name)) is not None and running.source == source:
                 return running
-            if self._storing is None:
-                self._storing = threading.Thread(target=self._store_outcomes, name="sources", daemon=True)
+            if not self._is_storing:
+                self._is_storing = True
                 self._storing.start()
             refresh = self._running[source.name] = Refresh(source, mark)
         threading.Thread(target=self._read, args=(refresh,), name=f"source {source.name}", daemon=True).start()
@@ -92,25 +94,25 @@ class Refresher:
             outcome = "an unexpected error; see the log of the server"
         self._outcomes.put((refresh, outcome))
 
-    def _store_outcomes(self) -> None:
-        while (item := self._outcomes.get()) is not None:
+    def _store_next(self) -> float:
+        """Wait for an outcome and store it. A source whose outcome cannot be stored is soon read again."""
+        item = self._outcomes.get()
+        if item is not None:
             refresh, outcome = item
             try:
                 self._store(refresh.source, refresh.mark, outcome)
-            except Exception:  # the thread must survive
-                _log.exception("the skills of source %s cannot be stored", refresh.source.name)
-            with self._lock:
-                if self._running.get(refresh.source.name) is refresh:
-                    del self._running[refresh.source.name]
-            refresh.done.set()
+            finally:
+                with self._lock:
+                    if self._running.get(refresh.source.name) is refresh:
+                        del self._running[refresh.source.name]
+                refresh.done.set()
+        return 0.0
 
     def stop(self) -> None:
         """Store no more outcomes. Sources that are being read are read again later."""
-        with self._lock:
-            storing = self._storing
-        if storing is not None:
-            self._outcomes.put(None)
-            storing.join()
+        self._storing.stop(0)
+        self._outcomes.put(None)  # ends the wait
+        self._storing.stop()
         with self._lock:
             waited_for = list(self._running.values())
         for refresh in waited_for:

@@ -8,13 +8,14 @@ import msgspec
 
 from registry.catalog.store import Catalog, Clock
 from registry.config.settings import Settings
-from registry.db import Database
+from registry.db import Database, DatabaseError
 from registry.domain.models import timestamp
 from registry.domain.source_entry import LOCAL, REGISTRY, Listed, NewSource, SourceEntry
 from registry.errors import conflict, not_found
 from registry.outbound import AddressPolicy, Interruption, OutboundClient, redact_url
 from registry.outbound.git import Git
 from registry.runtime.periodic_worker import PeriodicWorker
+from registry.sources.access import NO_ACCESS, RegistryAccess
 from registry.sources.detection import detected
 from registry.sources.fetching import FOLDER, Fetcher, SourceContents
 from registry.sources.followers import Followers
@@ -22,6 +23,7 @@ from registry.sources.log_monitor import LogMonitor
 from registry.sources.marketplace_documents import built_in_listed
 from registry.sources.offers import Offers
 from registry.sources.refresher import Outcome, Refresh, Refresher, Stored
+from registry.sources.registry_clients import RegistryClients
 from registry.sources.registry_reader import RegistryReader
 from registry.sources.remote_registry import RemoteRegistry
 from registry.sources.schemas import (
@@ -46,17 +48,20 @@ class Sources:
         settings: The configured sources, the limits and the allowed hosts.
         catalog: Stores the listed skills, which makes them searchable.
         clock: Returns the current time.
+        access: The registries and credentials of the person whose command uses the sources.
     """
 
-    def __init__(self, settings: Settings, database: Database, catalog: Catalog, clock: Clock) -> None:
+    def __init__(
+        self, settings: Settings, database: Database, catalog: Catalog, clock: Clock, access: RegistryAccess = NO_ACCESS
+    ) -> None:
         limits = settings.limits
         policy = AddressPolicy(settings.outbound.allowed_hosts)
         self._settings = settings
         self._clock = clock
         self._store = SourceStore(database, catalog, clock)
-        self._outbound = OutboundClient(policy)
+        self._clients = RegistryClients(settings, access)
         self.fetcher = Fetcher(
-            self._outbound,
+            OutboundClient(policy),
             Git(policy, limits.git_seconds, limits.git_bytes),
             settings.data_dir / FOLDER,
             download_bytes=limits.download_bytes,
@@ -68,7 +73,7 @@ class Sources:
         self._registry_reader = RegistryReader(self._store, self.log_monitor, self._open, self._is_known)
         self._refresher = Refresher(self._read, self._store_outcome)
         self._followers = Followers(self._store, self._open, self._start_refresh)
-        self._thread = PeriodicWorker("source ages", self._refresh_old)
+        self._thread = PeriodicWorker("source ages", self._refresh_old, _log, (DatabaseError,))
 
     def entries(self) -> list[SourceEntry]:
         """Return the sources by priority. A configured source overrides an added one with the same name."""
@@ -143,7 +148,7 @@ class Sources:
             raise conflict(f"Source '{new.name}' already exists")
         if len(entries) >= MAX_SOURCES:
             raise conflict(f"There are already {MAX_SOURCES} sources, which is the maximum")
-        source = detected(new, self._remote)
+        source = detected(new, self._clients.open)
         self._store.add(source)
         self._refresh([source], self._settings.limits.source_wait_seconds)
         self._followers.follow(self.entries())
@@ -160,8 +165,11 @@ class Sources:
 
     def _forget(self, source: SourceEntry) -> None:
         self.fetcher.remove(source.name)
-        if source.type == "registry" and self.registry_at(str(source.url)) is None:
+        if source.type == "registry" and not self._of_registry(str(source.url)):
             self.log_monitor.forget(str(source.url))
+
+    def _of_registry(self, url: str) -> Sequence[SourceEntry]:
+        return [source for source in self.entries() if source.type == "registry" and source.url == url]
 
     def skills(self, name: str) -> SourceSkills:
         """Return the skills of one source. Raises NOT_FOUND."""
@@ -190,25 +198,17 @@ class Sources:
         skills = self._store.skills.built_in_skills(name)
         return [built_in_listed(skill, urls) for skill in skills if skill.enabled]
 
-    def registry_at(self, url: str) -> RemoteRegistry | None:
-        """Return the registry at a URL with the credential of its source, None if no source is for it."""
+    def registry_at(self, url: str) -> RemoteRegistry:
+        """Return the registry at a URL, with the credential of its source if there is one, else with the person's.
+
+        Raises OutboundError for an invalid URL.
+        """
         url = url.rstrip("/")
-        entries = [one for one in self.entries() if one.type == "registry" and one.url == url]
-        return self._open(min(entries, key=lambda one: one.api_key is None)) if entries else None
+        keys = (source.api_key for source in self._of_registry(url))
+        return self._clients.open(url, next(filter(None, keys), None))
 
     def _open(self, source: SourceEntry, interruption: Interruption | None = None) -> RemoteRegistry:
-        return self._remote(str(source.url), source.api_key, interruption)
-
-    def _remote(self, url: str, api_key: str | None = None, interruption: Interruption | None = None) -> RemoteRegistry:
-        limits = self._settings.limits
-        return RemoteRegistry(
-            self._outbound,
-            url,
-            api_key,
-            download_bytes=limits.download_bytes,
-            seconds=limits.download_seconds,
-            interruption=interruption,
-        )
+        return self._clients.open(str(source.url), source.api_key, interruption)
 
     def advertised(self, key: int) -> Listed | None:
         """Return the listed skill with a document key, None if the skill is installed."""
@@ -263,10 +263,7 @@ class Sources:
             self._followers.follow(self.entries())
 
     def _refresh_old(self) -> float:
-        try:
-            self._refresh([source for source in self.entries() if self._is_old(source)], wait_seconds=0)
-        except Exception:  # the thread must survive
-            _log.exception("the sources cannot be refreshed; the next round tries again")
+        self._refresh([source for source in self.entries() if self._is_old(source)], wait_seconds=0)
         return _POLL_SECONDS
 
     def _is_old(self, source: SourceEntry) -> bool:

@@ -10,6 +10,7 @@ from search import integrity
 from search.lexical.disk_segment import DiskSegment, IndexWriteError
 from search.lexical.memory_segment import MemoryDocument, MemorySegment, memory_document
 from search.lexical.reader import DiskReader, LexicalReader
+from search.thread_health import ThreadHealth
 from search.types import DocumentGone, DocumentPut
 
 _log = logging.getLogger("search")
@@ -44,6 +45,7 @@ class LexicalIndex:
         self._flush_lock = threading.Lock()
         self._closing = threading.Event()
         self._flush_thread: threading.Thread | None = None
+        self._health = ThreadHealth("keyword index", _log, (IndexWriteError,))
 
     def apply(self, changes: Sequence[DocumentPut | DocumentGone], revision: int) -> None:
         """Apply `changes`. The index is then at `revision`, and a new `reader` finds them.
@@ -73,11 +75,9 @@ class LexicalIndex:
         self.reader = LexicalReader(revision, self._disk_reader, replaced, memory)
 
     def _flush_periodically(self) -> None:
-        while not self._closing.wait(FLUSH_SECONDS):
-            try:
+        while not self._closing.wait(max(FLUSH_SECONDS, self._health.seconds_left())):
+            with self._health.attempt(self._closing):  # meanwhile, searches find the latest changes in memory
                 self.flush()
-            except IndexWriteError as error:
-                _log.warning("%s; searches still find the latest changes; the write is retried", error)
             with self._lock:
                 if not self._unflushed:
                     self._flush_thread = None
@@ -116,6 +116,7 @@ class LexicalIndex:
     def close(self) -> None:
         """Flush and release the folder. Searches in progress still complete."""
         self._closing.set()
+        self._health.is_active = False
         if (thread := self._flush_thread) is not None:
             thread.join()
         with contextlib.suppress(IndexWriteError):  # the next start reads the changes from the catalog

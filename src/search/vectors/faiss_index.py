@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from embeddings.base import Matrix
 from search import integrity
 from search.fusion import MINILM, RANDOM_PAIRS, NullDistribution, null_distribution
+from search.thread_health import ThreadHealth
 from search.types import DocumentGone, Keys, Match, VectorPut
 from search.vectors.flat_segment import FlatSegment
 from search.vectors.ivf_segment import IvfSegment, Selection, build_ivf, open_ivf
@@ -97,6 +98,7 @@ class FaissVectors:
         self._max_flat = max_flat
         self._lock = threading.Lock()
         self._merge_thread: threading.Thread | None = None
+        self._health = ThreadHealth("vector merge", _log)
         self._changed_in_merge: list[Keys] = []
         self._null_distribution = (0, MINILM)
         self._saved_revision = 0
@@ -167,7 +169,7 @@ class FaissVectors:
             if changes:
                 self._state = self._with_changes(changes)
             self.revision = revision
-            if self._merge_thread is None and self._needs_merge():
+            if self._merge_thread is None and self._needs_merge() and self._health.is_due():
                 self._merge_thread = threading.Thread(target=self._merge, name="merge-vectors", daemon=True)
                 self._merge_thread.start()
 
@@ -199,7 +201,7 @@ class FaissVectors:
 
     def _merge(self) -> None:
         """Merge the segments into a new IVF segment until no merge is needed, then write the snapshot."""
-        try:
+        with self._health.attempt():  # if it fails, searches still find all vectors, but are slower
             needed = True
             while needed:
                 with self._lock:
@@ -210,10 +212,7 @@ class FaissVectors:
                     self._replace_ivf(open_ivf(self.path.with_name(file_name)) if file_name else None, file_name)
                     needed = self._needs_merge()
             self.save()
-        except Exception:  # the thread ends, but the index must go on serving searches, whatever went wrong
-            _log.exception("merging vectors failed: searches still find all vectors, but are slower")
-        finally:
-            self._merge_thread = None
+        self._merge_thread = None
 
     def _write_ivf(self, ivf: IvfSegment, revision: int) -> str:
         """Write the segment to a file of its own and return the file's name: searches read it from there."""

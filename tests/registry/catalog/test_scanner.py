@@ -199,9 +199,9 @@ def test_a_directory_that_cannot_be_listed_empties_no_catalog(
     skills.rename(skills.with_name("elsewhere"))
     skills.write_text("a file in its place")
     assert scan.reconcile_quietly() is None
-    assert scan.problem is not None
+    assert scan.health.problem is not None
     assert places(database) == {"first", "second", "third"}
     skills.unlink()
     skills.with_name("elsewhere").rename(skills)
     assert scan.reconcile_quietly() is not None
-    assert scan.problem is None
+    assert scan.health.problem is None

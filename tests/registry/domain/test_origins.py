@@ -37,7 +37,11 @@ HOSTILE_REFS = [
     [
         ("pdf", SourceOrigin(skill="pdf")),
         ("acme/pdf-forms", SourceOrigin(skill="acme/pdf-forms")),
+        ("corp/acme.pdf-forms", SourceOrigin(skill="corp/acme.pdf-forms")),
+        ("corp/acme.pdf@^1.2", SourceOrigin(skill="corp/acme.pdf", version="^1.2")),
+        ("downloads/pdf.zip", LocalOrigin(path="downloads/pdf.zip")),
         (" acme/pdf@1.10.0 ", SourceOrigin(skill="acme/pdf", version="1.10.0")),
+        ("./corp/acme.pdf", LocalOrigin(path="./corp/acme.pdf")),
         ("https://example.org/a/pdf.zip", ZipOrigin(url="https://example.org/a/pdf.zip")),
         ("HTTPS://example.org/PDF.ZIP?x=1", ZipOrigin(url="HTTPS://example.org/PDF.ZIP?x=1")),
         ("https://example.org/skills.git", GitOrigin(url="https://example.org/skills.git")),

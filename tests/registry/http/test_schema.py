@@ -53,7 +53,7 @@ def check(server: RunningServer, folder: Path, examples: int, *options: str) -> 
 def test_every_answer_is_one_the_document_declares(tmp_path: Path, provider: dict[str, Any]) -> None:
     write_skill(tmp_path / "skills", "pdf-forms", "Fill in pdf forms and read their fields.", tags="pdf, forms")
     with RunningServer(tmp_path, *provider["args"], env=provider["env"]) as server:
-        assert "Tested: 41" in check(server, tmp_path, 40)
+        assert "Tested: 51" in check(server, tmp_path, 40)
 
 
 def test_every_answer_of_registry_mode_is_one_the_document_declares(tmp_path: Path, provider: dict[str, Any]) -> None:

@@ -217,3 +217,16 @@ def test_the_credential_is_in_no_file_that_others_read(registry: ClosedRegistry,
     assert key not in done.out + done.error
     kept = [path for path in folder.rglob("*") if path.is_file() and key.encode() in path.read_bytes()]
     assert kept == []
+
+
+def test_a_login_opens_a_source_of_the_same_registry(registry: ClosedRegistry, tmp_path: Path) -> None:
+    registry.release("by-login")
+    developer = Developer(tmp_path / "developer", registry, None)
+    done = developer.run("login", "--api-key", stdin=registry.new_key())
+    assert done.code == 0, done.error
+    done = developer.run("sources", "add", "corp", registry.address, "--json")
+    (added,) = done.json["sources"]
+    assert (added["type"], added["error"]) == ("registry", None)
+    done = developer.run("install", f"corp/{registry.scope}.by-login")
+    assert done.code == 0, done.out + done.error
+    assert developer.lock()["origin"]["skill"] == f"{registry.scope}/by-login"

@@ -1,18 +1,8 @@
 """The metrics show the time of each publish step."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
-from prometheus_client.parser import text_string_to_metric_families
-from prometheus_client.samples import Sample
-
-from support.publishing import Registry, skill_package
-
-
-def metrics(registry: Registry, name: str) -> Iterator[Sample]:
-    text = registry.get("/metrics", registry.caller()).text
-    samples = (sample for family in text_string_to_metric_families(text) for sample in family.samples)
-    return (sample for sample in samples if sample.name == f"skill_registry_{name}")
+from support.publishing import Registry, metrics, skill_package
 
 
 def test_every_step_of_a_publish_is_in_the_metrics(tmp_path: Path) -> None:

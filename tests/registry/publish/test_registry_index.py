@@ -1,8 +1,12 @@
 """The git index: pushed on top of other pushes, completed after outages, cloned at the start."""
 
 import logging
+import sqlite3
 import subprocess
+import time
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +14,7 @@ from registry.outbound.git import GitError
 from registry.publish.git_index import GitIndex
 from registry.publish.index_lines import MAX_LINE_BYTES, MAX_LINES, merged, read_lines
 from support.git_server import _BLANK, GitServer
-from support.publishing import Registry, bare_repository, index_file, skill_package
+from support.publishing import Registry, bare_repository, index_file, metrics, skill_package
 
 
 def index(url: object, folder: Path) -> GitIndex:
@@ -204,3 +208,45 @@ def test_without_its_remote_a_registry_starts_only_with_a_clone(tmp_path: Path) 
         away.rename(registry.remote)
         registry.finished(answer, synced=True)
         assert len(index_file(registry.remote, "acme/late")) == 1
+
+
+def test_a_pusher_that_meets_a_damaged_row_is_shown_and_goes_on_when_the_row_is_repaired(tmp_path: Path) -> None:
+    with Registry(tmp_path) as registry:
+        registry.finished(registry.publish(skill_package("damaged")), synced=True)
+        (intact,) = run_sql(registry, "select record from published")
+        run_sql(registry, "update published set record = '{'")
+        run_sql(registry, "update index_files set wanted = wanted + 1")
+        other = registry.publish(skill_package("other"))
+        registry.wait_for(lambda: "index" in state(registry)["problems"])
+        assert state(registry)["status"] == "degraded"
+        assert thread_metric(registry, "failures_total") >= 1
+        assert registry.finished(other)["index_synced"] is False
+        run_sql(registry, "update published set record = ? where skill_id = 'acme/damaged'", *intact)
+        registry.finished(other, synced=True)
+        registry.wait_for(lambda: state(registry)["problems"] == {})
+        assert abs(thread_metric(registry, "last_success_timestamp_seconds") - time.time()) < 600
+
+
+def state(registry: Registry) -> dict[str, Any]:
+    data: dict[str, Any] = registry.get("/api/status").json()["data"]
+    return data
+
+
+def run_sql(registry: Registry, sql: str, *values: str) -> list[tuple[str, ...]]:
+    with closing(sqlite3.connect(registry.data_dir / "skill-registry.db", isolation_level=None)) as database:
+        return database.execute(sql, values).fetchall()
+
+
+def thread_metric(registry: Registry, name: str) -> float:
+    (value,) = [one.value for one in metrics(registry, f"thread_{name}") if one.labels["thread"] == "index"]
+    return value
+
+
+def test_a_remote_that_is_away_is_a_problem_until_it_is_back(tmp_path: Path) -> None:
+    with Registry(tmp_path) as registry:
+        away = registry.remote.rename(tmp_path / "away")
+        answer = registry.publish(skill_package("waiting"))
+        registry.wait_for(lambda: "index" in state(registry)["problems"])
+        away.rename(registry.remote)
+        registry.finished(answer, synced=True)
+        registry.wait_for(lambda: state(registry)["status"] == "ok")

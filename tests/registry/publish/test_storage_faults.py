@@ -133,7 +133,7 @@ def test_leftovers_of_a_database_outage_are_removed_after_it(tmp_path: Path) -> 
         late = registry.publish(skill_package("late"))
         registry.wait_for(lambda: "try 1" in registry.log.read_text())
         other.execute("begin immediate")  # what comes next cannot be written
-        registry.wait_for(lambda: "jobs cannot be processed" in registry.log.read_text())
+        registry.wait_for(lambda: "publish failed and is tried again" in registry.log.read_text())
         registry.blobs.unlink()
         other.execute("rollback")
         other.close()

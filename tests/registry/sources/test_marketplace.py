@@ -4,9 +4,10 @@ import json
 from typing import Any
 from urllib.parse import urljoin
 
+import msgspec
 import pytest
 
-from registry.domain.origins import GitOrigin, GitRef, ZipOrigin
+from registry.domain.origins import GitOrigin, GitRef, RegistryOrigin, ZipOrigin
 from registry.domain.source_entry import Listed, Listing
 from registry.sources.marketplace import UnreadableDocument, parse_document, remote_listing
 from registry.sources.marketplace_documents import claude_document
@@ -153,3 +154,12 @@ def test_no_skill_gets_the_plugin_name_of_another() -> None:
     assert names[2] == "acme-plain"
     assert len({*names, "acme-a-b"}) == 4
     assert names[:2] == [plugin["name"] for plugin in claude_document("s", skills[1::-1])["plugins"]][::-1]
+
+
+def test_the_plugin_form_names_the_package_of_a_skill_in_another_registry() -> None:
+    origin = RegistryOrigin(url="https://registry.example.org", skill="acme/hello")
+    urls = ["https://registry.example.org/packages/acme/hello/1.0.0.zip", "http://registry.example.org/a.zip", None]
+    hello = Listed(id="acme/hello", name="hello", description="Says hello.", origin=origin)
+    listed = [msgspec.structs.replace(hello, download_url=url) for url in urls]
+    sources = [plugin["source"] for skill in listed for plugin in claude_document("corp", [skill])["plugins"]]
+    assert sources == [{"source": "archive", "url": urls[0]}]

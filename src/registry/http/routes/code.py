@@ -70,13 +70,13 @@ def create_code_skill(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[NewSkill]
 ) -> Response[Ok[CreatedSkill]]:
     """Create a skill as a record. `source_url` and the like are provenance; nothing is fetched."""
-    skill = skills.create_record(services, data, request_state(request.scope).principal)
+    skill = skills.create_from_fields(services, data, request_state(request.scope).principal)
     created = msgspec.convert(skill, CreatedSkill, from_attributes=True)
     location = f"{request.url.path.rstrip('/')}/{skill.id}"
     return Response(Ok(created), status_code=201, headers={"Location": location, "ETag": skill.etag})
 
 
-@post(each("/skills/{id}/versions"), tags=_TAGS, responses=ERRORS, role="manager", of_scope=True)
+@post(each("/skills/{id}/versions"), tags=_TAGS, responses=ERRORS, role="manager")
 async def create_version(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[NewVersion]
 ) -> Response[Ok[SkillVersion]]:
@@ -110,7 +110,6 @@ async def get_version(
     tags=_TAGS,
     responses=ERRORS,
     role="manager",
-    of_scope=True,
 )
 async def delete_version(
     request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]
@@ -123,7 +122,4 @@ async def delete_version(
 
 
 VERSIONS = [create_version, list_versions, get_version, delete_version]
-SHARED = [get_skill, create_code_skill, delete_skill, *VERSIONS]
-"""The routes of both `/api/code/v1` and `/v1`."""
-
-CODE_V1 = [list_code_skills, *SHARED, update_skill]
+CODE_V1 = [list_code_skills, get_skill, create_code_skill, delete_skill, *VERSIONS, update_skill]

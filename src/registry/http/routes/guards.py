@@ -16,6 +16,7 @@ from registry.domain.hosts import is_loopback_host
 from registry.domain.roles import PUBLIC, Principal
 from registry.errors import forbidden
 from registry.http.admission import admit, client_address, connection_of
+from registry.http.request_body import is_upload
 from registry.http.request_id import request_id_of
 from registry.http.thread_pools import ADMINISTRATION_POOL
 from registry.publish.service import check_owner, check_scope
@@ -31,9 +32,12 @@ def changes(method: str, handler: BaseRouteHandler) -> bool:
     return bool(handler.opt.get("changes", method not in _READING))
 
 
-def rate_of(method: str, handler: BaseRouteHandler) -> Rate:
+def rate_of(connection: Connection, handler: BaseRouteHandler) -> Rate:
     """Return which rate limit of the caller a request counts against."""
-    rate: Rate = handler.opt.get("rate") or ("write" if changes(method, handler) else "read")
+    if is_upload(connection, handler):
+        return "publish"
+    scope: Any = connection.scope
+    rate: Rate = handler.opt.get("rate") or ("write" if changes(scope["method"], handler) else "read")
     return rate
 
 
@@ -44,7 +48,7 @@ async def require_role(connection: Connection, handler: BaseRouteHandler) -> Non
         return
     scope: Any = connection.scope
     services: Services = connection.app.state.services
-    principal = admit(services, scope, role, rate_of(scope["method"], handler))
+    principal = admit(services, scope, role, rate_of(connection, handler))
     if changes(scope["method"], handler):
         _refuse_if_read_only(services)
         _refuse_if_not_owner(services, principal, connection.path_params, handler)
@@ -61,12 +65,15 @@ async def require_role(connection: Connection, handler: BaseRouteHandler) -> Non
 def _refuse_if_not_owner(
     services: Services, principal: Principal, parameters: Mapping[str, Any], handler: BaseRouteHandler
 ) -> None:
-    """Refuse a change to a published skill or a record from another scope, except by administrators."""
+    """Refuse a change to a published skill or a record from another scope, except by administrators.
+
+    A handler whose `id` does not stand for a skill that it changes has `of_scope=False`.
+    """
     if "skill_scope" in parameters:
         skill_id = f"{parameters['skill_scope']}/{parameters['skill_name']}"
         if services.is_published(skill_id):
             check_owner(principal, skill_id)
-    elif handler.opt.get("of_scope"):
+    elif "id" in parameters and handler.opt.get("of_scope", True):
         skill_id = str(parameters["id"])
         scope = services.catalog.record_scope(skill_id)
         if scope is not None:

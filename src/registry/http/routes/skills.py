@@ -48,7 +48,7 @@ async def create_skill(
     return Response(Ok(skill), status_code=201, headers={"Location": location, "ETag": skill.etag})
 
 
-@put(each("/skills/{id}"), tags=["skills"], responses=ERRORS, role="manager", of_scope=True)
+@put(each("/skills/{id}"), tags=["skills"], responses=ERRORS, role="manager")
 async def update_skill(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[SkillChanges]
 ) -> Response[Ok[dict[str, Any]]]:
@@ -61,7 +61,7 @@ async def update_skill(
     return Response(Ok(changed), headers={"ETag": skill.etag})
 
 
-@delete(each("/skills/{id}"), status_code=200, tags=["skills"], responses=ERRORS, role="manager", of_scope=True)
+@delete(each("/skills/{id}"), status_code=200, tags=["skills"], responses=ERRORS, role="manager")
 async def delete_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[Deleted]:
     """Delete a skill with its folder and versions, in the local profile also from the manifest and the lock file."""
     one = skill_id(request)

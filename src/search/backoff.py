@@ -3,13 +3,16 @@
 import time
 
 _FIRST_SECONDS = 1.0
-_LONGEST_SECONDS = 60.0
 
 
 class Backoff:
-    """Says when a retry is due. `problem` is the reason of the last failure, None after a success."""
+    """Says when a retry is due, at the latest `longest` seconds after a failure.
 
-    def __init__(self) -> None:
+    `problem` is the reason of the last failure, None after a success.
+    """
+
+    def __init__(self, longest: float = 60.0) -> None:
+        self._longest = longest
         self.problem: str | None = None
         self._pause = _FIRST_SECONDS
         self._due = 0.0
@@ -23,10 +26,10 @@ class Backoff:
         return max(0.0, self._due - time.monotonic())
 
     def failed(self, problem: str) -> None:
-        """Record a failure. Each pause is twice the one before, from 1 to 60 seconds."""
+        """Record a failure. Each pause is twice the one before, from 1 second to the longest."""
         self.problem = problem
         self._due = time.monotonic() + self._pause
-        self._pause = min(2 * self._pause, _LONGEST_SECONDS)
+        self._pause = min(2 * self._pause, self._longest)
 
     def succeeded(self) -> None:
         """Reset after a success."""

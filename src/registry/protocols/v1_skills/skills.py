@@ -1,0 +1,106 @@
+"""The skills of `/v1/skills`: list, read, create, delete."""
+
+from typing import Any
+
+import msgspec
+from litestar import Request, Response, delete, get, post
+
+from registry.catalog.listing import list_cards
+from registry.domain.models import NewSkill, Skill
+from registry.errors import FieldError, validation_error
+from registry.http.conditional_requests import if_match, not_modified
+from registry.http.envelope import Pagination
+from registry.http.request_body import StrictRequest, is_upload
+from registry.http.request_state import request_state
+from registry.http.routes.code import SkillItem
+from registry.http.routes.parameters import ERRORS, Deleted, ListPage, ReadyServices, each, skill_id
+from registry.http.routes.skills import Enabled
+from registry.http.thread_pools import ORDINARY_POOL
+from registry.protocols.publication import take_package
+from registry.protocols.v1_skills.requests import After, FilesOrJson, Order, PageToken, cursor
+from registry.protocols.v1_skills.shapes import (
+    CreatedSkillObject,
+    DeletedSkillObject,
+    ListedSkill,
+    ListObject,
+    SkillObject,
+    created_object,
+    list_object,
+    listed_skill,
+    skill_object,
+)
+from registry.publish.service import JobData
+from registry.services import skills
+
+TAGS = ["v1 skills"]
+
+
+class PendingPublication(msgspec.Struct, kw_only=True):
+    """A publication that goes on. `data` is its job, which `GET /api/registry/publish/{job_id}/status` returns too."""
+
+    success: bool = True
+    data: JobData
+    id: str
+    object: str
+
+
+@get("/skills", sync_to_thread=False, tags=TAGS, responses=ERRORS, role="user")
+def list_v1_skills(
+    request: Request[Any, Any, Any],
+    services: ReadyServices,
+    page: ListPage,
+    enabled: Enabled = None,
+    after: After = "",
+    page_token: PageToken = "",
+    order: Order = "asc",
+) -> Response[ListObject[ListedSkill]]:
+    """List skills in the order of their creation, from an offset or behind a skill."""
+    start = cursor(page, after, page_token)
+    if page.offset and order == "desc":
+        raise validation_error(FieldError("offset", "cannot be combined with order=desc"))
+    newest_first = order == "desc"
+    found = list_cards(services.database, page.limit, page.offset, enabled, after=start, newest_first=newest_first)
+    items = [listed_skill(msgspec.json.decode(card, type=SkillItem)) for card in found.cards]
+    pagination = Pagination(found.total, page.limit, page.offset)
+    answer = list_object(items, [item.id for item in items], pagination, has_more=found.has_more)
+    return not_modified(request, answer, f'"{services.documents.revision():x}"')
+
+
+@get(each("/skills/{id}"), sync_to_thread=False, tags=TAGS, responses=ERRORS, role="user")
+def get_v1_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Response[SkillObject]:
+    """Return a skill in full."""
+    skill = skills.read_skill(services, skill_id(request))
+    return not_modified(request, skill_object(skill), skill.etag)
+
+
+@post("/skills", tags=TAGS, responses=ERRORS, operation_class=FilesOrJson, role="manager", uploads=True)
+async def create_v1_skill(
+    request: StrictRequest, services: ReadyServices
+) -> Response[CreatedSkillObject] | Response[PendingPublication]:
+    """Publish the files of a skill and wait for the result, or create a skill from JSON as below `/api/code/v1`.
+
+    In the local profile, the files become a folder. A publication that takes longer than 30 s is answered with 202.
+    """
+    if is_upload(request, request.route_handler):
+        taken = await take_package(request, services)
+        if isinstance(taken, JobData) and taken.status != "accepted":
+            return Response(PendingPublication(data=taken, id=taken.skill_id, object="skill"), status_code=202)
+        skill = taken if isinstance(taken, Skill) else skills.read_skill(services, taken.skill_id)
+    else:
+        new = await request.decoded(NewSkill)
+        skill = await ORDINARY_POOL.run(
+            skills.create_from_fields, services, new, request_state(request.scope).principal
+        )
+    headers = {"Location": f"/v1/skills/{skill.id}", "ETag": skill.etag}
+    return Response(created_object(skill), status_code=201, headers=headers)
+
+
+@delete(each("/skills/{id}"), status_code=200, tags=TAGS, responses=ERRORS, role="manager")
+async def delete_v1_skill(request: Request[Any, Any, Any], services: ReadyServices) -> DeletedSkillObject:
+    """Delete a skill with its folder and versions. If it is published, yank every version."""
+    one = skill_id(request)
+    await ORDINARY_POOL.run(skills.uninstall_skill, services, one, if_match(request))
+    return DeletedSkillObject(data=Deleted(id=one, message=f"Skill '{one}' deleted"), id=one)
+
+
+SKILLS = [list_v1_skills, get_v1_skill, create_v1_skill, delete_v1_skill]

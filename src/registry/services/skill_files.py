@@ -1,0 +1,166 @@
+"""The files of a skill: of its folder, or of a published package of any version."""
+
+import hashlib
+import io
+import stat
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from registry.catalog.local_skills import LocalSkills
+from registry.catalog.store import Catalog
+from registry.domain.models import Skill
+from registry.errors import conflict, not_found
+from registry.packages.limits import DEFAULT_LIMITS, PackageLimits
+from registry.packages.package import read_files
+from registry.packages.packing import pack_files
+from registry.packages.paths import path_faults
+from registry.packages.refusal import PackageRefused
+from registry.packages.tree import PackageEntry
+from registry.publish.published import PublishedVersion, PublishedVersions
+from registry.publish.stored_packages import StoredPackages
+from registry.skill_folder import fingerprint, list_files, open_file
+from registry.skill_folder.tree import SKILL_FILE
+from search.lru_cache import LruCache
+
+_KEPT_BYTES = 64 << 20
+_LARGEST_KEPT_BYTES = 16 << 20
+_LOADED_AT_ONCE = 4
+"""Packages that are read at the same time, because each takes up to 100 MB while it is read."""
+
+
+class PackagedFile(NamedTuple):
+    """A file of a skill. `sha256` is in hexadecimal."""
+
+    path: str
+    data: bytes
+    executable: bool
+    sha256: str
+
+
+@dataclass(frozen=True)
+class SkillPackage:
+    """The files of one version of a skill, by path, in order. `fixed` says that this version never changes."""
+
+    skill_id: str
+    version: str
+    files: Mapping[str, PackagedFile]
+    fixed: bool
+
+    @cached_property
+    def archive(self) -> bytes:
+        """The files as a zip. The same files give the same bytes."""
+        zipped = io.BytesIO()
+        pack_files(((_entry(file), file.data) for file in self.files.values()), zipped)
+        return zipped.getvalue()
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 of the zip, in hexadecimal."""
+        return hashlib.sha256(self.archive).hexdigest()
+
+    @property
+    def weight(self) -> int:
+        """The bytes that the package takes in memory."""
+        return sum(2 * len(file.data) + 1024 for file in self.files.values())
+
+
+class SkillFiles:
+    """Reads the files of skills, and keeps up to 64 MiB of those that were read last.
+
+    `packages` has the zips of published versions. It is None in a service that does not publish.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        local: LocalSkills,
+        published: PublishedVersions,
+        packages: StoredPackages | None,
+    ) -> None:
+        self._catalog = catalog
+        self._local = local
+        self._published = published
+        self._packages = packages
+        self._kept: LruCache[tuple[str, str], SkillPackage] = LruCache(_KEPT_BYTES, lambda key, package: package.weight)
+        self._loading = threading.BoundedSemaphore(_LOADED_AT_ONCE)
+
+    def get(self, skill_id: str, version: str | None = None) -> SkillPackage:
+        """Return the files of a skill: of its current version, or of the version that is named.
+
+        Files whose names packages may not have are left out. Raises SKILL_NOT_FOUND; NOT_FOUND for a skill without
+        files and for an older state of a folder; CONFLICT for a revoked version and for a folder that is too large;
+        SERVICE_UNAVAILABLE.
+        """
+        if self._packages is not None and self._published.is_published(skill_id):
+            number = version or self._catalog.get(skill_id).version
+            return self._of_published(self._published.find(skill_id, number), self._packages)
+        skill = self._catalog.get(skill_id)
+        if not skill.installed or skill.skill_file is None:
+            raise not_found(f"Package of skill '{skill_id}'")
+        if version not in (None, skill.version):
+            self._catalog.version(skill_id, str(version))
+            raise not_found(f"Package of version {version} of skill '{skill_id}'")
+        return self._of_folder(skill, (self._local.root / skill.skill_file).parent)
+
+    def _of_published(self, version: PublishedVersion, packages: StoredPackages) -> SkillPackage:
+        key = (version.skill_id, version.checksum)
+        kept = self._kept.get(key)
+        if kept is not None and version.state != "revoked":
+            return kept
+        limits = PackageLimits(archive_bytes=version.size)
+        with self._loading, packages.open(version) as zipped:
+            try:
+                files = [_file(entry.name, data, entry.executable) for entry, data in read_files(zipped, limits)]
+            except PackageRefused:  # by the rules of this release
+                raise conflict(
+                    f"The package of version {version.version} of skill '{version.skill_id}' breaks a rule of packages"
+                ) from None
+        return self._keep(key, SkillPackage(version.skill_id, version.version, _by_path(files), fixed=True))
+
+    def _of_folder(self, skill: Skill, folder: Path) -> SkillPackage:
+        try:
+            key = (str(folder), f"{skill.version} {fingerprint(folder)}")
+            kept = self._kept.get(key)
+            if kept is not None:
+                return kept
+            with self._loading:
+                files = _by_path(list(_read_folder(folder, skill.id)))
+        except (OSError, ValueError):  # changed or removed meanwhile
+            raise not_found(f"Folder of skill '{skill.id}'") from None
+        return self._keep(key, SkillPackage(skill.id, skill.version, files, fixed=False))
+
+    def _keep(self, key: tuple[str, str], package: SkillPackage) -> SkillPackage:
+        if package.weight <= _LARGEST_KEPT_BYTES:
+            self._kept.put(key, package)
+        return package
+
+
+def _read_folder(folder: Path, skill_id: str) -> Iterator[PackagedFile]:
+    """Yield the files of a folder. Raises OSError, and CONFLICT if they are too large for a package."""
+    left = DEFAULT_LIMITS.total_bytes
+    for path in sorted({SKILL_FILE, *(file.path for file in list_files(folder))}):
+        if any(path_faults(path)):
+            continue
+        with open_file(folder, path).open("rb") as file:
+            mode = Path(file.name).stat().st_mode
+            data = file.read(min(left, DEFAULT_LIMITS.file_bytes) + 1)
+        left -= len(data)
+        if len(data) > DEFAULT_LIMITS.file_bytes or left < 0:
+            raise conflict(f"The files of skill '{skill_id}' are too large for a package")
+        yield _file(path, data, bool(mode & 0o111))
+
+
+def _file(path: str, data: bytes, executable: bool) -> PackagedFile:
+    return PackagedFile(path, data, executable, hashlib.sha256(data).hexdigest())
+
+
+def _by_path(files: list[PackagedFile]) -> dict[str, PackagedFile]:
+    return {file.path: file for file in files}
+
+
+def _entry(file: PackagedFile) -> PackageEntry:
+    return PackageEntry(file.path, stat.S_IFREG | (0o755 if file.executable else 0o644), len(file.data))

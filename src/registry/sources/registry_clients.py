@@ -1,0 +1,34 @@
+"""Makes the clients of other registries, with the right credential and the hosts that may be reached."""
+
+from registry.config.settings import Settings
+from registry.outbound import AddressPolicy, Interruption, OutboundClient
+from registry.sources.access import RegistryAccess
+from registry.sources.remote_registry import RemoteRegistry
+
+
+class RegistryClients:
+    """Makes clients of registries.
+
+    Args:
+        settings: The limits and the allowed hosts.
+        access: The registries and credentials of the person whose command uses them.
+    """
+
+    def __init__(self, settings: Settings, access: RegistryAccess) -> None:
+        self._access = access
+        self._limits = settings.limits
+        self._outbound = OutboundClient(AddressPolicy((*settings.outbound.allowed_hosts, *access.hosts())))
+
+    def open(self, url: str, api_key: str | None = None, interruption: Interruption | None = None) -> RemoteRegistry:
+        """Return a client of the registry at a URL, with the key, else with the person's credential.
+
+        Raises OutboundError for an invalid URL or an expired login.
+        """
+        return RemoteRegistry(
+            self._outbound,
+            url,
+            api_key or self._access.credential(url),
+            download_bytes=self._limits.download_bytes,
+            seconds=self._limits.download_seconds,
+            interruption=interruption,
+        )
