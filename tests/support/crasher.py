@@ -13,12 +13,14 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from support.killing import freeze, kill_all, thaw
 from support.mixed_load import MixedLoad
 from support.postgres_server import PostgresServer
 from support.publish_kills import SETTLE_SECONDS
 from support.registry_stores import RegistryStores
+from support.torn_pages import tear
 from support.waiting import PATIENCE_SECONDS
 
 _LONGEST_PAUSE = 0.8
@@ -30,7 +32,7 @@ class Crasher:
     """A registry with one server, callers, and faults.
 
     `postgres` is the server of its database, if it has one; `disk` is the small file system that it writes to, if there
-    is one. `seen` counts the faults.
+    is one. `seen` counts the faults, `torn` the pages among them whose rows changed.
     """
 
     def __init__(
@@ -44,8 +46,11 @@ class Crasher:
         (self._server,) = stores.servers
         self._checkpoints: dict[int, str] = {}
         self.seen: Counter[str] = Counter()
+        self.torn = 0
         self._faults = {"kill": self._kill, "hang": self._hang, "hang and kill": self._hang_and_kill}
         self._faults["memory"] = self._take_memory
+        if postgres is None:
+            self._faults["page"] = self._tear_page
         if disk is not None:
             self._faults["disk"] = self._fill_disk
         if postgres is not None:
@@ -110,6 +115,11 @@ class Crasher:
             kill_all(self._server.process.pid)
         filler.unlink()
 
+    def _tear_page(self) -> None:
+        """Overwrite a page of a copy of the database, not of the database itself: nothing could repair that."""
+        with TemporaryDirectory() as folder:
+            self.torn += tear(self._stores, self._server, Path(folder), self._drawn)
+
     def _crash_database(self) -> None:
         assert self._postgres is not None
         self._postgres.crash()
@@ -135,7 +145,10 @@ class Crasher:
         assert self._checkpoints.setdefault(int(size), root) == root, "the log has signed two states of one size"
 
     def check(self) -> tuple[int, Counter[str]]:
-        """Assert that nothing acknowledged is lost, nothing is there twice, and that `fsck` finds no difference."""
+        """Assert that nothing acknowledged is lost, nothing is there twice, and that `fsck` finds no difference.
+
+        Returns how many skills and versions were compared, and how the publish jobs have ended.
+        """
         return self._load.check()
 
 

@@ -55,7 +55,7 @@ class RegistryStores:
         file = folder / "server-0" / "data" / "skill-registry.db"
         self._url = DatabaseUrl(postgres.new_database() if postgres else f"sqlite:///{file}")
         database = {} if self._url.file else {"SKILL_REGISTRY_DATABASE_URL": self._url.reveal()}
-        self._environment = database | (KEYS if bucket else {})
+        self.environment = database | (KEYS if bucket else {})
         self.scope = f"s{secrets.token_hex(4)}"
         """Whose packages are published, so that several tests can share a bucket."""
 
@@ -75,7 +75,7 @@ class RegistryStores:
             (folder / "data").mkdir(parents=True)
             shutil.copy(self.servers[0].data_dir / "log.key", folder / "data" / "log.key")
         store = self._bucket.flags() if self._bucket else ()
-        made = Registry(folder, *store, *self._index, *args, env=self._environment)
+        made = Registry(folder, *store, *self._index, *args, env=self.environment)
         self.servers.append(made.start())
         if len(self.servers) == 1:
             self._watch_ends()
@@ -119,13 +119,17 @@ class RegistryStores:
 
         Packages in the bucket that another test has published do not count.
         """
-        folders = ("--data-dir", str(server.data_dir), "--skills-dir", str(server.skills_dir))
-        store = self._bucket.flags() if self._bucket else ("--blobs-dir", str(server.blobs))
-        done = Done(self._folder, "fsck", "--json", *folders, *store, *self._index, **self._environment)
+        done = Done(self._folder, "fsck", "--json", *self.fsck_flags(server, server.data_dir), **self.environment)
         assert done.code in (0, 1), done.error
         ours = f"skills/{self.scope}/"
         drift = [one for one in done.json["drift"] if one["area"] != "blobs" or one["thing"].startswith(ours)]
         assert (drift, done.json["unchecked"]) == ([], {})
+
+    def fsck_flags(self, server: Registry, data_dir: Path) -> list[str]:
+        """Return the flags that lead `fsck` to these stores, with the data directory of a server or a copy of it."""
+        folders = ("--data-dir", str(data_dir), "--skills-dir", str(server.skills_dir))
+        store = self._bucket.flags() if self._bucket else ("--blobs-dir", str(server.blobs))
+        return [*folders, *store, *self._index]
 
     def check_published(self, acknowledged: set[str]) -> Counter[str]:
         """Do the same without the catalog, which may hold more and less than what was published."""
