@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -70,6 +71,14 @@ class Connection:
     def rest(self) -> bytes:
         """Return everything that comes until the other side closes."""
         return self._file.read()
+
+    def rest_slowly(self, *, pieces: int, pause_seconds: float) -> bytes:
+        """Return what `rest` returns, and pause before each of the first pieces, which have 256 KiB."""
+        data = b""
+        for _ in range(pieces):
+            time.sleep(pause_seconds)
+            data += self._file.read(256 << 10)
+        return data + self.rest()
 
     def is_closed(self) -> bool:
         """Wait for the other side to say something; return whether it was that it closes."""

@@ -114,6 +114,12 @@ async def stuck(how: FromPath[str], gate: FromQuery[str]) -> Ok[str]:
                 raise
 
 
+@get("/large", sync_to_thread=False)
+def large() -> Response[bytes]:
+    """Return more than the buffers of a connection hold."""
+    return Response(bytes(8 << 20), media_type="application/octet-stream")
+
+
 @get("/fail/{how:str}", sync_to_thread=False)
 def fail(how: FromPath[str]) -> Ok[None]:
     if how == "full":
@@ -163,7 +169,7 @@ def make_site(
     def on_drain() -> None:
         state.draining = True
 
-    api: list[Any] = [create, options, find, missing, held, stuck, fail, pid, die]
+    api: list[Any] = [create, options, find, missing, held, stuck, large, fail, pid, die]
     return Site(RequestLog(HostGuard(make_app([*api, healthz, readyz], limits), bind, (), origins)), on_drain)
 
 

@@ -1,10 +1,10 @@
 """A blob store in a bucket of any S3-compatible service."""
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from registry.blobs.store import BlobConflict, BlobMissing, BlobReader, BlobUnavailable
 from registry.config.groups import LimitsSettings, S3Settings
@@ -13,6 +13,9 @@ _NOT_FOUND = frozenset({"404", "NoSuchKey", "NotFound"})
 _EXISTS = frozenset({"PreconditionFailed", "412", "ConditionalRequestConflict", "409"})
 _MAX_ATTEMPTS = 2
 """Attempts of one call. After that the publisher waits and tries again."""
+
+_MAX_CONNECTIONS = 100
+"""Connections that are kept for reuse. Downloads in progress have one each."""
 
 
 class S3Store:
@@ -36,6 +39,7 @@ class S3Store:
             config=Config(
                 connect_timeout=limits.s3_connect_seconds,
                 read_timeout=limits.s3_read_seconds,
+                max_pool_connections=_MAX_CONNECTIONS,
                 retries={"total_max_attempts": _MAX_ATTEMPTS, "mode": "standard"},
                 # Not all S3-compatible services know the newer checksums. `put_checked` reads the bytes back anyway.
                 request_checksum_calculation="when_required",
@@ -61,12 +65,12 @@ class S3Store:
         """Open a blob for reading. Raises BlobMissing, BlobUnavailable."""
         try:
             response = self._client.get_object(Bucket=self._bucket, Key=key)
-            with closing(response["Body"]) as body:
-                yield cast(BinaryIO, body)
         except self._errors as error:
             if self._code(error) in _NOT_FOUND:
                 raise BlobMissing(key) from None
             raise self._unavailable(error) from None
+        with closing(response["Body"]) as body:
+            yield _Body(body, self._errors, self._unavailable)
 
     def exists(self, key: str) -> bool:
         """Return whether the key exists. Raises BlobUnavailable."""
@@ -113,3 +117,20 @@ class S3Store:
     def _unavailable(self, error: Exception) -> BlobUnavailable:
         reason = self._code(error) or type(error).__name__
         return BlobUnavailable(f"the package bucket (s3.bucket) cannot be used: {reason}")
+
+
+class _Body:
+    """Reads a blob, and raises BlobUnavailable where that fails."""
+
+    def __init__(
+        self, body: BinaryIO, errors: tuple[type[Exception], ...], unavailable: Callable[[Exception], BlobUnavailable]
+    ) -> None:
+        self._body = body
+        self._errors = errors
+        self._unavailable = unavailable
+
+    def read(self, size: int, /) -> bytes:
+        try:
+            return self._body.read(size)
+        except self._errors as error:
+            raise self._unavailable(error) from None

@@ -30,6 +30,7 @@ COMMANDS = {
         ("publish", "yank", "Hide a published version from lists and search."),
         ("publish", "unyank", "Undo a yank."),
         ("jobs", "jobs", "List and retry publish jobs that are set aside."),
+        ("log", "log", "Administer the transparency log."),
         ("accounts", "keys", "Create, list and revoke API keys."),
         ("accounts", "users", "Add, list, change and remove users."),
         ("accounts", "token", "Sign a token with the secret of this registry."),

@@ -45,6 +45,7 @@ class RequestLog:
                 raise
             await send_answer(answered.send, error_answer(errors.internal_error(answered.request_id)))
         finally:
+            request_state(scope).end()
             answered.log()
             if self._on_answer is not None:
                 self._on_answer(scope, answered.status, answered.seconds())

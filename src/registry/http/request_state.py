@@ -1,6 +1,7 @@
 """What the layers of the application know of one request, in one typed object."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from registry.domain.roles import Principal
@@ -21,7 +22,7 @@ class RequestState:
         is_head: Whether only the head of the response is wanted (`HEAD`); handlers see such a request as a `GET`.
     """
 
-    __slots__ = ("is_head", "principal", "request_id", "response_headers", "valid_at")
+    __slots__ = ("_resources", "is_head", "principal", "request_id", "response_headers", "valid_at")
 
     def __init__(self) -> None:
         self.request_id = ""
@@ -29,6 +30,17 @@ class RequestState:
         self.response_headers: _Headers = ()
         self.valid_at: int | None = None
         self.is_head = False
+        self._resources: ExitStack | None = None
+
+    def at_end(self, close: Callable[[], object]) -> None:
+        """Call a function when the request ends, however it ends; the last one first."""
+        self._resources = self._resources or ExitStack()
+        self._resources.callback(close)
+
+    def end(self) -> None:
+        """Call the functions of `at_end`. For the outermost layer."""
+        if self._resources is not None:
+            self._resources.close()
 
 
 def request_state(scope: Any) -> RequestState:

@@ -5,17 +5,22 @@ from email.utils import formatdate
 from typing import Any, BinaryIO
 from urllib.parse import quote
 
-from litestar import Response
+from litestar import Request, Response
 from litestar.response import Stream
 
 from registry.catalog.skill_backend import SkillFile
-from registry.http.thread_pools import ORDINARY_POOL
+from registry.http.request_state import request_state
+from registry.http.thread_pools import ORDINARY_POOL, ThreadPool
 
 _CHUNK_BYTES = 64 * 1024
 
 
-async def skill_file_response(file: SkillFile, *, is_text: bool) -> Response[Any]:
-    """Return a response with a file of a skill: text to be shown as plain text, anything else to be saved."""
+async def skill_file_response(request: Request[Any, Any, Any], file: SkillFile, *, is_text: bool) -> Response[Any]:
+    """Return a response with a file of a skill: text to be shown as plain text, anything else to be saved.
+
+    Raises RATE_LIMITED and SERVICE_UNAVAILABLE if the file is large and too many downloads are in progress.
+    """
+    request_state(request.scope).at_end(file.content.close)
     media_type = "text/plain" if is_text else "application/octet-stream"
     headers = {
         "Content-Disposition": _disposition("inline" if is_text else "attachment", file.name),
@@ -24,10 +29,11 @@ async def skill_file_response(file: SkillFile, *, is_text: bool) -> Response[Any
         "X-Content-Type-Options": "nosniff",
     }
     if file.size > _CHUNK_BYTES:
+        request.app.state.downloads.begin(request.scope)
         headers["Content-Length"] = str(file.size)
-        return Stream(sent(file.content, file.size), media_type=media_type, headers=headers)
-    with file.content:
-        content = await ORDINARY_POOL.run(file.content.read, file.size)
+        body = sent(file.content, file.size, ORDINARY_POOL)
+        return Stream(body, media_type=media_type, headers=headers)
+    content = await ORDINARY_POOL.run(file.content.read, file.size)
     return Response(content, media_type=media_type, headers=headers)
 
 
@@ -36,9 +42,8 @@ def _disposition(kind: str, name: str) -> str:
     return f'{kind}; filename="{name}"' if quoted == name else f"{kind}; filename*=utf-8''{quoted}"
 
 
-async def sent(content: BinaryIO, size: int) -> AsyncIterator[bytes]:
-    """Yield the first `size` bytes of a file, and close it. A file that grows meanwhile has more."""
-    with content:
-        while size and (chunk := await ORDINARY_POOL.run(content.read, min(size, _CHUNK_BYTES))):
-            size -= len(chunk)
-            yield chunk
+async def sent(content: BinaryIO, size: int, pool: ThreadPool) -> AsyncIterator[bytes]:
+    """Yield the first `size` bytes of a file, read in threads of `pool`. A file that grows meanwhile has more."""
+    while size and (chunk := await pool.run(content.read, min(size, _CHUNK_BYTES))):
+        size -= len(chunk)
+        yield chunk

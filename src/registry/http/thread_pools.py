@@ -24,13 +24,13 @@ class ThreadPool:
     Args:
         name: What the work is, for the message to callers who must wait.
         threads: How many run at a time.
-        queue: How many may wait for a thread.
+        queue: How many may wait for a thread, an attribute too.
     """
 
     def __init__(self, name: str, *, threads: int, queue: int) -> None:
         self._name = name
         self._threads = threads
-        self._queue = queue
+        self.queue = queue
         self._limiter: RunVar[CapacityLimiter] = RunVar(f"threads for {name}")
 
     async def run(
@@ -38,7 +38,7 @@ class ThreadPool:
     ) -> _Result:
         """Run a function in a thread of the pool and return its result. Raises SERVICE_UNAVAILABLE."""
         limiter = self._limiter.get(None) or self._new_limiter()
-        if limiter.statistics().tasks_waiting >= self._queue:
+        if limiter.statistics().tasks_waiting >= self.queue:
             raise service_unavailable(f"Too many requests wait for {self._name}: try again later", _RETRY_SECONDS)
         return await to_thread.run_sync(functools.partial(function, *args, **kwargs), limiter=limiter)
 

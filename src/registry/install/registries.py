@@ -73,7 +73,7 @@ class OwnRegistry:
     def download(self, release: Release, into: Path) -> None:
         """Copy the zip of a version. Raises CONFLICT if it is revoked, SERVICE_UNAVAILABLE."""
         version = self._publishing.published.find(release.skill_id, release.version)
-        with self._publishing.packages.open(version) as package, into.open("xb") as copy:
+        with self._publishing.packages.stream(version) as package, into.open("xb") as copy:
             shutil.copyfileobj(package, copy)
 
     def proof(self, release: Release, package: Package, known: PinnedProof | None) -> PinnedProof | None:

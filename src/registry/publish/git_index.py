@@ -41,9 +41,14 @@ _COMMITTER = "skill-registry <skill-registry@localhost>"
 
 
 class AttachedFile(NamedTuple):
-    """A file that is written with a change. `content` returns its bytes at that time."""
+    """A file that is written with a change.
+
+    `check` gets its bytes on the remote branch, empty if it is not there, and raises to keep it from being replaced.
+    `content` returns its new bytes.
+    """
 
     path: str
+    check: Callable[[bytes], None]
     content: Callable[[], bytes]
 
 
@@ -194,7 +199,7 @@ class GitIndex:
 
         `files` maps paths to the commit message and our lines. The last commit, if any, includes `attached`. If another
         push comes first, the commits are repeated on top of it, at most five times. A push is never forced. Raises
-        GitError, OSError.
+        GitError, OSError, and what `attached` raises.
         """
         run = self._run(self._folder)
         self._pushed = self._push_directly(run, files, attached) or self._fetch_and_push(run, files, attached)
@@ -243,16 +248,18 @@ class GitIndex:
         """Return a commit for each file that differs from the remote branch."""
         commits = []
         for path, (message, lines) in files.items():
-            before = self._content(path)
+            before = self.file(path)
             after, skipped = merged(path, lines, before)
             _warn(path, skipped)
             if after != before:
                 commits.append(_Commit(message, {path: after}))
         if commits and attached:
+            attached.check(self.file(attached.path))
             commits[-1].files[attached.path] = attached.content()
         return commits
 
-    def _content(self, path: str) -> bytes:
+    def file(self, path: str) -> bytes:
+        """Return the bytes of a file of the clone, empty if it is not there. Raises OSError."""
         file = self._folder / path
         if not file.is_file():
             return b""

@@ -9,6 +9,7 @@ from registry.outbound.git import GitError
 from registry.publish.git_index import AttachedFile, GitIndex
 from registry.runtime.metrics import Metrics
 from registry.runtime.periodic_worker import STOP_SECONDS, PeriodicWorker
+from registry.transparency.fork import LogForked
 
 _log = logging.getLogger("registry.publish")
 
@@ -39,7 +40,7 @@ class IndexPusher:
         self._lines = lines
         self._checkpoint = checkpoint
         self._metrics = metrics
-        self._thread = PeriodicWorker("index", self._round, _log, (GitError, OSError, DatabaseError))
+        self._thread = PeriodicWorker("index", self._round, _log, (GitError, OSError, DatabaseError, LogForked))
         self._check_at = 0.0
 
     def start(self) -> None:
@@ -77,7 +78,7 @@ class IndexPusher:
         return _POLL_SECONDS
 
     def push(self) -> None:
-        """Push the files that have changed since the last push. Raises GitError, OSError."""
+        """Push the files that have changed since the last push. Raises GitError, OSError, LogForked."""
         rows = self._database.read("select skill_id, wanted from index_files where pushed < wanted")
         revisions: dict[str, int] = dict(rows)
         if not revisions:
@@ -100,9 +101,17 @@ class IndexPusher:
         self._restore_if_lost(before)
 
     def check(self) -> None:
-        """Check that the remote branch contains the last push, else push all files again. Raises GitError."""
+        """Check that the remote branch contains the last push, else push all files again.
+
+        Raises GitError, OSError, LogForked if the log contradicts its checkpoint there.
+        """
         self._index.read()
+        self.check_clone()
         self._restore_if_lost(self._pushed_head())
+
+    def check_clone(self) -> None:
+        """Compare the log with its checkpoint in the clone. Raises LogForked, OSError."""
+        self._checkpoint.check(self._index.file(self._checkpoint.path))
 
     def _pushed_head(self) -> str | None:
         return read_fact(self._database, _HEAD)

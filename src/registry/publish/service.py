@@ -1,5 +1,6 @@
 """The publish service: its components and their lifecycle, uploads, jobs, versions and downloads."""
 
+import contextlib
 import logging
 import tempfile
 from collections.abc import Callable
@@ -27,6 +28,7 @@ from registry.publish.stored_packages import FOLDER, StoredPackages
 from registry.publish.submission import Submitter, Upload, UploadReceiver
 from registry.publish.worker import PublishWorker
 from registry.runtime.metrics import Metrics
+from registry.transparency.fork import LogForked, refuse_if_forked
 from search.engine import Engine
 
 _log = logging.getLogger("registry.publish")
@@ -105,6 +107,8 @@ class Publishing:
             engine.search.in_flight.yield_to_foreground,
         )
         self._pusher = IndexPusher(database, git_index(settings), self._files.file, checkpoint, metrics)
+        with contextlib.suppress(LogForked):  # the remote is compared later; it may be unavailable
+            self._pusher.check_clone()
         database.hooks.after_change(self._pusher.wake)
 
     def start(self) -> None:
@@ -144,8 +148,9 @@ class Publishing:
     ) -> Job:
         """Create a job for an upload, of the skill `skill_id` if that is given.
 
-        Raises VALIDATION_ERROR, FORBIDDEN, CONFLICT.
+        Raises VALIDATION_ERROR, FORBIDDEN, CONFLICT, LogForked.
         """
+        refuse_if_forked(self.jobs.database)
         with self._metrics.publish_step("submit"):
             job = self._submitter.submit(upload, caller, idempotency_key, skill_id)
         self._worker.wake()
@@ -188,7 +193,7 @@ class Publishing:
         return skills
 
     def set_state(self, caller: Principal, skill_id: str, version: str, state: VersionState) -> None:
-        """Yank, unyank or revoke a version. Raises FORBIDDEN, SKILL_NOT_FOUND."""
+        """Yank, unyank or revoke a version. Raises FORBIDDEN, SKILL_NOT_FOUND, LogForked."""
         check_owner(caller, skill_id)
         self.published.set_state(skill_id, [version], state)
         self._pusher.wake()

@@ -1,24 +1,30 @@
-"""Reads published packages from the store. Nothing leaves it before the digest of the package is verified."""
+"""Reads published packages from the store, where they are. Nobody gets a whole package with a wrong digest."""
 
-import hashlib
+import io
 import logging
+import shutil
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
-from registry.blobs import BlobMissing, BlobStore, BlobUnavailable, configured_store
+from registry.blobs import BlobStore, configured_store
 from registry.blobs.store import chunks
 from registry.config.settings import Settings
-from registry.errors import RegistryError, conflict, service_unavailable
+from registry.errors import conflict, service_unavailable
 from registry.packages.limits import PackageLimits
 from registry.packages.package import copy_file
 from registry.packages.refusal import PackageRefused
+from registry.publish.package_stream import DAMAGED_SECONDS, PackageStream
 from registry.publish.published import PublishedVersion
 
 _log = logging.getLogger("registry.publish")
 
 FOLDER = "publish"
-"""The folder of the data directory for uploads until their jobs end, and for packages while they are read."""
+"""The folder of the data directory for uploads until their jobs end, and for files of packages while they are read."""
+
+_BUFFERED_BYTES = 1 << 20
+"""Up to this size, a package is verified in memory before the first byte is sent."""
 
 
 class StoredPackages:
@@ -26,7 +32,7 @@ class StoredPackages:
 
     Args:
         store: Has the zips.
-        folder: Holds copies while they are read.
+        folder: Holds files of packages while they are read.
     """
 
     def __init__(self, store: BlobStore, folder: Path) -> None:
@@ -39,8 +45,12 @@ class StoredPackages:
         """Return the packages in the configured store. Raises BlobUnavailable if it cannot be opened."""
         return cls(configured_store(settings), settings.data_dir / FOLDER)
 
-    def open(self, version: PublishedVersion) -> BinaryIO:
-        """Return the zip of a version as a temporary file, with its digest verified.
+    def stream(self, version: PublishedVersion) -> BinaryIO:
+        """Return the zip of a version, to be read once. Nobody gets all of its bytes unless their digest is right.
+
+        A file of a folder, and a package of at most 1 MiB, is verified before this returns. A larger package of a
+        bucket is verified while it is read: the read that would return its last bytes raises SERVICE_UNAVAILABLE
+        instead.
 
         Raises CONFLICT if it is revoked, SERVICE_UNAVAILABLE if the store is unavailable or has other bytes.
         """
@@ -48,13 +58,27 @@ class StoredPackages:
             raise conflict(
                 f"Version {version.version} of skill '{version.skill_id}' is revoked and cannot be downloaded"
             )
-        copy = self._temporary()
-        try:
-            self.copy(version, copy)
-        except BaseException:
-            copy.close()
-            raise
-        copy.seek(0)
+        with ExitStack() as undo:
+            package = undo.enter_context(PackageStream(version, self.store))
+            if version.size <= _BUFFERED_BYTES:
+                return io.BytesIO(b"".join(chunks(package)))
+            package.verify_if_seekable()
+            undo.pop_all()
+        return cast(BinaryIO, package)
+
+    def open(self, version: PublishedVersion) -> BinaryIO:
+        """Return the zip of a version with its digest verified, to be read in any order.
+
+        It is a temporary file where the store can only be read from begin to end. Raises what `stream` raises.
+        """
+        package = self.stream(version)
+        if package.seekable():
+            return package
+        with package, ExitStack() as undo:
+            copy = undo.enter_context(self._temporary())
+            shutil.copyfileobj(package, copy)
+            copy.seek(0)
+            undo.pop_all()
         return copy
 
     def open_file(self, version: PublishedVersion, path: str) -> BinaryIO:
@@ -62,51 +86,23 @@ class StoredPackages:
 
         Raises what `open` raises, and SERVICE_UNAVAILABLE if this release refuses the package.
         """
-        copy = self._temporary()
-        try:
-            with self.open(version) as package:
-                copy_file(package, path, copy, PackageLimits(archive_bytes=version.size))
-        except PackageRefused as refused:
-            copy.close()
-            _log.warning("the package of %s %s cannot be read: %s", version.skill_id, version.version, refused)
-            raise service_unavailable("The files of the stored package cannot be read", _DAMAGED_SECONDS) from None
-        except BaseException:
-            copy.close()
-            raise
-        copy.seek(0)
+        with ExitStack() as undo:
+            copy = undo.enter_context(self._temporary())
+            try:
+                with self.open(version) as package:
+                    copy_file(package, path, copy, PackageLimits(archive_bytes=version.size))
+            except PackageRefused as refused:
+                _log.warning("the package of %s %s cannot be read: %s", version.skill_id, version.version, refused)
+                message = "The files of the stored package cannot be read"
+                raise service_unavailable(message, DAMAGED_SECONDS) from None
+            copy.seek(0)
+            undo.pop_all()
         return copy
 
     def _temporary(self) -> BinaryIO:
-        file: BinaryIO = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - the caller closes it
-        return file
+        return cast(BinaryIO, tempfile.SpooledTemporaryFile(_BUFFERED_BYTES, dir=str(self._folder)))
 
     def copy(self, version: PublishedVersion, into: BinaryIO) -> None:
-        """Write the zip of a version into a file and verify its digest. Raises SERVICE_UNAVAILABLE."""
-        digest = hashlib.sha256()
-        try:
-            with self.store.open(version.key) as stored:
-                for chunk in chunks(stored):
-                    digest.update(chunk)
-                    into.write(chunk)
-        except BlobMissing:
-            raise _damaged(version, "nothing") from None
-        except BlobUnavailable as error:
-            _log.warning("a package cannot be read: %s", error)
-            raise service_unavailable("Packages cannot be read at the moment") from None
-        if (checksum := f"sha256:{digest.hexdigest()}") != version.checksum:
-            raise _damaged(version, checksum)
-
-
-_DAMAGED_SECONDS = 3600
-
-
-def _damaged(version: PublishedVersion, actual: str) -> RegistryError:
-    _log.error(
-        "the package of %s %s is damaged: the store has %s instead of %s",
-        version.skill_id,
-        version.version,
-        actual,
-        version.checksum,
-    )
-    message = "The stored package differs from the published one and cannot be downloaded"
-    return service_unavailable(message, _DAMAGED_SECONDS)
+        """Write the zip of a version, whatever its state, into a file. Raises SERVICE_UNAVAILABLE."""
+        with PackageStream(version, self.store) as package:
+            shutil.copyfileobj(package, into)

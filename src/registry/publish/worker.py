@@ -24,6 +24,7 @@ from registry.publish.published import PublishedRecord, PublishedVersion, Publis
 from registry.publish.spool import UNPACKED_PREFIX, PackageLost, Spool
 from registry.runtime.metrics import Metrics, PublishStep
 from registry.runtime.periodic_worker import STOP_SECONDS, PeriodicWorker
+from registry.transparency.fork import LogForked, read_fork
 
 _log = logging.getLogger("registry.publish")
 
@@ -89,6 +90,8 @@ class PublishWorker:
             _log.warning("an interrupted publish job counts as one whose process died: %s", error)
 
     def _round(self) -> float:
+        if read_fork(self._database) is not None:
+            return _POLL_SECONDS  # nothing may be published; jobs wait
         try:
             if not self._is_cleaned_up:
                 self._clean_up()
@@ -143,6 +146,9 @@ class PublishWorker:
             self._publish(job, package)
         except InspectionStopped:
             pass  # the service stops; the next process repeats the attempt
+        except LogForked:
+            self._jobs.leave(job.id)  # it waits, as all jobs do now
+            self._begun.discard(job.id)
         except PackageRefused as refused:
             self._reject(job, *refused.findings)
         except BlobConflict as error:

@@ -13,6 +13,7 @@ from litestar.di import Provide
 from registry.domain.api import API
 from registry.errors import not_found
 from registry.http.envelope import COMPRESSED_FROM_BYTES, answer_exception
+from registry.http.open_downloads import OpenDownloads
 from registry.http.query_params import StrictQueryParams, page
 from registry.http.request_body import StrictRequest
 from registry.http.routes.admin import ADMINISTRATION
@@ -114,7 +115,14 @@ def create_app(services: Services) -> Litestar:
             "running": Provide(lambda: services, sync_to_thread=False),
             "page": Provide(page, sync_to_thread=False),
         },
-        state=State({"services": services, "limits": settings.limits}, deep_copy=False),
+        state=State(
+            {
+                "services": services,
+                "limits": settings.limits,
+                "downloads": OpenDownloads(settings.limits.downloads),
+            },
+            deep_copy=False,
+        ),
         exception_handlers={Exception: answer_exception},
         request_class=StrictRequest,
         before_request=StrictQueryParams(),

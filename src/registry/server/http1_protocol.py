@@ -1,11 +1,12 @@
-"""uvicorn's HTTP/1.1 protocol with what it lacks: limits on the head, time-outs for head and body, our error
-envelope.
+"""uvicorn's HTTP/1.1 protocol with what it lacks: limits on the head, time-outs for head, body and response,
+our error envelope.
 
 The parser (llhttp, strict) detects violations of the grammar: two lengths, a length beside a transfer coding, bad
 chunks. A request that is refused here never reaches the application, and its connection is closed.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
@@ -18,6 +19,9 @@ from registry.http.envelope import error_answer
 from registry.http.request_id import new_request_id, request_id_of
 from registry.http.request_log import log_request
 from registry.http.response_headers import identifying_headers
+from registry.server.reading_watch import ReadingWatch
+
+_log = logging.getLogger("registry.server")
 
 _LINGER_SECONDS = 2.0
 """How long the connection stays open after a refusal while the caller still sends, so that it can read the response."""
@@ -51,14 +55,17 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start the time-out of the first head."""
-        wrapped = _Transport(cast(asyncio.Transport, transport), self.loop, lambda: self._in_body)
-        super().connection_made(cast(asyncio.Transport, wrapped))
+        wrapped = cast(asyncio.Transport, transport)
+        self._reading = ReadingWatch(wrapped, self.loop, self._limits.response_seconds, self._not_read)
+        counted = _Transport(wrapped, self.loop, lambda: self._in_body, self._reading)
+        super().connection_made(cast(asyncio.Transport, counted))
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the time-out."""
         self._in_body = False
         self._stop_clock()
+        self._reading.stop()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -150,6 +157,10 @@ class LimitedProtocol(HttpToolsProtocol):
         else:
             self.transport.close()
 
+    def _not_read(self) -> None:
+        _log.warning("a connection of %s is closed: its response is not read", self.client[0] if self.client else "-")
+        self.transport.abort()
+
     def _refuse(self, error: RegistryError) -> None:
         """Send `error` and close the connection, unless a response has begun."""
         self._refused = True
@@ -192,8 +203,13 @@ class _Transport:
     """
 
     def __init__(
-        self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, is_unread: Callable[[], bool]
+        self,
+        transport: asyncio.Transport,
+        loop: asyncio.AbstractEventLoop,
+        is_unread: Callable[[], bool],
+        reading: ReadingWatch,
     ) -> None:
+        self._reading = reading
         self._transport = transport
         self._loop = loop
         self._is_unread = is_unread
@@ -207,16 +223,19 @@ class _Transport:
         if self._head:
             head, self._head = self._head, b""
             self._transport.writelines((head, data))
+            self._reading.wrote(len(head) + len(data))
         elif data.startswith(_STATUS_LINE):
             self._head = data
             self._loop.call_soon(self._send_head)
         else:
             self._transport.write(data)
+            self._reading.wrote(len(data))
 
     def _send_head(self) -> None:
         if self._head:
             head, self._head = self._head, b""
             self._transport.write(head)
+            self._reading.wrote(len(head))
 
     def is_closing(self) -> bool:
         return self._closing or self._transport.is_closing()

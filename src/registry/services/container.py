@@ -234,7 +234,8 @@ class Services:
     def problems(self) -> dict[str, str]:
         """Return the parts and threads of this process that do not work, with the reason. Each is retried."""
         failing = {name: state.problem for name, state in thread_states().items() if state.problem}
-        return failing | self._starting.problems() | self._led.problems()
+        registry = self._registry.problems() if self._registry is not None else {}
+        return registry | failing | self._starting.problems() | self._led.problems()
 
     def state(self) -> State:
         """Return the state of this process."""

@@ -15,6 +15,8 @@ from registry.errors import skill_not_found
 from registry.publish.git_index import AttachedFile
 from registry.runtime.metrics import Metrics
 from registry.transparency.checkpoint import Signer, checkpoint_file
+from registry.transparency.fork import refuse_if_forked
+from registry.transparency.fork_guard import ForkGuard
 from registry.transparency.log import TransparencyLog
 from registry.transparency.release_proof import encode_hashes
 
@@ -33,7 +35,9 @@ class RegistryProfile:
     ) -> None:
         self.metrics = metrics
         self.signer = log_signer(settings)
+        self._database = database
         self.log = TransparencyLog(database, clock)
+        self._guard = ForkGuard(database, self.log)
         if not database.is_read_only:
             self.log.record_key(self.signer.verifier_key)
         counts = None
@@ -51,18 +55,28 @@ class RegistryProfile:
             self._sharing.start()
 
     def checkpoint(self) -> str:
-        """Return the signed checkpoint of the log."""
+        """Return the signed checkpoint of the log. Raises LogForked."""
         return self._signed(self.log.size())
 
     def _signed(self, size: int) -> str:
+        refuse_if_forked(self._database)
         return self.signer.sign(size, self.log.root(size))
 
     def index_attachment(self) -> AttachedFile:
         """Return the file of the index that has the checkpoint as of each push."""
-        return AttachedFile(checkpoint_file(self.signer.name), lambda: self.checkpoint().encode())
+        return AttachedFile(
+            checkpoint_file(self.signer.name),
+            lambda seen: self._guard.check(seen, "the index repository"),
+            lambda: self.checkpoint().encode(),
+        )
+
+    def problems(self) -> dict[str, str]:
+        """Return what keeps the registry from publishing."""
+        fork = self.log.fork()
+        return {} if fork is None else {"log": fork.message}
 
     def publish_proof(self, skill_id: str, version: str) -> PublishProof:
-        """Return the log entry of a published version and its proof. Raises SKILL_NOT_FOUND."""
+        """Return the log entry of a published version and its proof. Raises SKILL_NOT_FOUND, LogForked."""
         found = self.log.publish_entry(skill_id, version)
         if found is None:
             raise skill_not_found(skill_id, version)

@@ -7,17 +7,24 @@ from typing import Literal
 
 import msgspec
 
-from registry.db import Database, Transaction, read_fact
+from registry.db import Database, Reader, Transaction, read_fact
 from registry.domain.models import timestamp
+from registry.transparency.fork import Fork, forget_fork, read_fork, refuse_if_forked
 from registry.transparency.merkle import Hash, consistency_proof, inclusion_proof, leaf_hash, node_hash, root
 
 Kind = Literal["key", "publish", "yank", "unyank", "revoke"]
 
+_KEY = "log_key"
+_KEYS = "log_keys"
 _SIZE = "select coalesce(max(number) + 1, 0) from log_entries"
 
 
 class LogEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """One entry of the log. `sha256` is the hash of the zip, `digest` the tree digest of its files."""
+    """One entry of the log. `sha256` is the hash of the zip, `digest` the tree digest of its files.
+
+    `contradicts` is in the entry of a key that starts a new identity: size and root of the checkpoint that the log
+    contradicts, or an empty text.
+    """
 
     kind: Kind
     at: str = ""
@@ -26,6 +33,7 @@ class LogEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     sha256: str | None = None
     digest: str | None = None
     key: str | None = None
+    contradicts: str | None = None
 
 
 def canonical(entry: LogEntry) -> bytes:
@@ -41,7 +49,8 @@ class TransparencyLog:
         self._clock = clock
 
     def append(self, transaction: Transaction, entry: LogEntry) -> int:
-        """Append an entry with the current time, and return its number, from 0 on."""
+        """Append an entry with the current time, and return its number, from 0 on. Raises LogForked."""
+        refuse_if_forked(transaction)
         entry = msgspec.structs.replace(entry, at=timestamp(self._clock()))
         number = int(transaction.read(_SIZE)[0][0])
         text = canonical(entry)
@@ -58,12 +67,35 @@ class TransparencyLog:
         return number
 
     def record_key(self, key: str) -> None:
-        """Append an entry for the key that signs from now on, unless it is the current one already."""
+        """Append an entry for the key that signs from now on, unless it is the current one already.
+
+        A forked log keeps its key: `start_new_identity` replaces it.
+        """
         with self._database.write() as transaction:
-            if read_fact(transaction, "log_key") == key:
+            if read_fact(transaction, _KEY) == key or read_fork(transaction) is not None:
                 return
-            transaction.put_fact("log_key", key)
+            transaction.put_fact(_KEYS, json.dumps([*_keys(transaction), key]))
+            transaction.put_fact(_KEY, key)
             self.append(transaction, LogEntry(kind="key", key=key))
+
+    def identity_keys(self) -> list[str]:
+        """Return the keys of this identity of the log, the current one last."""
+        return _keys(self._database)
+
+    def start_new_identity(self, key: str) -> None:
+        """Sign with another key from now on, and forget the checkpoints that earlier ones have signed."""
+        with self._database.write() as transaction:
+            fork = read_fork(transaction)
+            forget_fork(transaction)
+            transaction.put_fact(_KEYS, json.dumps([key]))
+            transaction.put_fact(_KEY, key)
+            contradicts = f"{fork.seen_size} {fork.seen_root}" if fork else ""
+            self.append(transaction, LogEntry(kind="key", key=key, contradicts=contradicts))
+            transaction.touched.append(key)
+
+    def fork(self) -> Fork | None:
+        """Return the checkpoint that the log contradicts, None if it contradicts none."""
+        return read_fork(self._database)
 
     def size(self) -> int:
         """Return the number of entries."""
@@ -96,6 +128,13 @@ class TransparencyLog:
         rows = self._database.read("select hash from log_nodes where level = ? and position = ?", (level, position))
         node: Hash = rows[0][0]
         return node
+
+
+def _keys(reader: Reader) -> list[str]:
+    stored, current = read_fact(reader, _KEYS), read_fact(reader, _KEY)
+    if stored is not None:
+        return list(json.loads(stored))
+    return [] if current is None else [current]
 
 
 def _name(skill_id: str | None, version: str | None) -> str:

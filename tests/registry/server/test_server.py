@@ -128,6 +128,22 @@ def test_many_half_requests_do_not_slow_a_healthy_one(impatient: TinyServer) -> 
             assert connection.rest()[:12] in {b"", b"HTTP/1.1 408"}
 
 
+def test_responses_that_are_not_read_are_cut_off() -> None:
+    with tiny_server(limits={"response_seconds": 1.0}) as server:
+        with server.connect() as connection:
+            connection.send(request("GET", "/api/v1/large"))
+            server.wait_for_line("its response is not read")
+            with suppress(ConnectionResetError):
+                assert len(connection.rest()) < 8 << 20
+        assert server.get("/healthz").status == 200
+
+
+def test_a_slow_reader_that_reads_enough_is_served() -> None:
+    with tiny_server(limits={"response_seconds": 1.5}) as server, server.connect() as connection:
+        connection.send(request("GET", "/api/v1/large", "Connection: close"))
+        assert len(connection.rest_slowly(pieces=16, pause_seconds=0.25)) > 8 << 20
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[TinyServer]:
     with tiny_server() as server:

@@ -48,6 +48,12 @@ class LimitsSettings(msgspec.Struct, frozen=True, kw_only=True):
     git_bytes: Annotated[Positive, Meta(description="maximum size fetched, and written, of one repository")] = 100 << 20
     download_seconds: Annotated[Seconds, Meta(description="timeout of one download over HTTP")] = 30.0
     download_bytes: Annotated[Positive, Meta(description="maximum size of a download over HTTP")] = 25 << 20
+    downloads: Annotated[
+        Positive, Meta(description="packages and large files that one caller may download at a time")
+    ] = 20
+    response_seconds: Annotated[
+        Seconds, Meta(description="time in which a caller must read 64 KiB of a response, or what is left of it")
+    ] = 30.0
     upload_bytes: Annotated[Positive, Meta(description="maximum size of a published package")] = 25 << 20
     publish_tries: Annotated[
         int, Meta(ge=1, le=100, description="attempts to store a package, with back-off, before it is rejected")

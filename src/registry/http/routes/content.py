@@ -56,7 +56,7 @@ async def get_skill_file(request: Request[Any, Any, Any], services: ReadyService
     one = skill_id(request)
     file = await PACKAGE_POOL.run(services.skill_backends.of(one).file, one, name)
     kind, _ = mimetypes.guess_type(file.name)
-    return await skill_file_response(file, is_text=kind in _TEXT_TYPES or str(kind).startswith("text/"))
+    return await skill_file_response(request, file, is_text=kind in _TEXT_TYPES or str(kind).startswith("text/"))
 
 
 CONTENT = [get_content, list_skill_files, get_skill_file]

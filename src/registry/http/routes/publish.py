@@ -15,6 +15,7 @@ from registry.errors import not_found
 from registry.http.admission import principal_of
 from registry.http.conditional_requests import not_modified
 from registry.http.envelope import Ok
+from registry.http.request_state import request_state
 from registry.http.routes.parameters import ERRORS, ReadyServices, RunningServices
 from registry.http.sent_files import sent
 from registry.http.thread_pools import ORDINARY_POOL, PACKAGE_POOL
@@ -156,7 +157,7 @@ async def download(
     skill_name: FromPath[str],
     file: FromPath[str],
 ) -> Response[Any]:
-    """Return the package of a version, `<version>.zip`. Its digest is checked before the first byte is sent."""
+    """Return the package of a version, `<version>.zip`. With a wrong digest, it is never sent whole."""
     version = file.removesuffix(".zip")
     if version == file:
         raise not_found("Package")
@@ -165,7 +166,8 @@ async def download(
     etag = f'"{found.checksum}"'
     if found.state != "revoked" and not_modified(request, None, etag).status_code == 304:
         return Response(b"", status_code=304, media_type="application/zip", headers={"ETag": etag})
-    package = await PACKAGE_POOL.run(running.publishing.packages.open, found)
+    request.app.state.downloads.begin(request.scope)
+    package = await PACKAGE_POOL.run(running.publishing.packages.stream, found)
     headers = {
         "ETag": etag,
         "Content-Length": str(found.size),
@@ -173,7 +175,9 @@ async def download(
         "Content-Disposition": f'attachment; filename="{skill_name}-{version}.zip"',
         "X-Content-Type-Options": "nosniff",
     }
-    return Stream(sent(package, found.size), media_type="application/zip", headers=headers)
+    request_state(request.scope).at_end(package.close)
+    body = sent(package, found.size, PACKAGE_POOL)
+    return Stream(body, media_type="application/zip", headers=headers)
 
 
 PUBLISH = [publish, publish_status, list_index, yank, unyank, revoke]

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from registry.ops.fsck.drift import EVIDENCE, CannotCheck, Discrepancy, derived, lost
+from registry.ops.fsck.drift import FORKED, CannotCheck, Discrepancy, derived, lost
 from registry.ops.fsck.parts import Parts
 from registry.outbound.git import GitError
 from registry.publish.git_index import GitIndex
@@ -110,9 +110,9 @@ def _checkpoint(parts: Parts, remote: GitIndex) -> Iterator[Discrepancy]:
         problem = (
             f"the log had {signed.size} entries when it was signed and has {size} now: was an older database restored?"
         )
-        yield lost("log", path, problem, EVIDENCE)
+        yield lost("log", path, problem, FORKED)
     elif signed.root != parts.log.root(signed.size):
-        yield lost("log", path, f"the first {signed.size} entries differ from the signed ones", EVIDENCE)
+        yield lost("log", path, f"the first {signed.size} entries differ from the signed ones", FORKED)
 
 
 def _problem(skill_id: str, remote: GitIndex, expected: bytes, object_name: str | None) -> str | None:

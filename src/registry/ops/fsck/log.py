@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from registry.ops.fsck.drift import BACKUP, EVIDENCE, Discrepancy, lost
+from registry.ops.fsck.drift import BACKUP, EVIDENCE, FORKED, Discrepancy, lost
 from registry.ops.fsck.parts import Parts
 from registry.transparency.log import LogEntry
 from registry.transparency.merkle import Hash, Tree, leaf_hash
@@ -45,6 +45,8 @@ def check(parts: Parts) -> Iterator[Discrepancy]:
         except msgspec.DecodeError as error:
             yield lost("log", f"entry {number}", f"it cannot be read: {error}", EVIDENCE)
     yield from _tree(parts, tree.nodes)
+    if (fork := parts.log.fork()) is not None:
+        yield lost("log", "checkpoint", fork.message, FORKED)
     if last_key and (not key or key[-1] != last_key[0][0]):
         yield lost("log", "key", "the last key in the log is not the one in use", EVIDENCE)
     yield from _versions(published, logged)
