@@ -314,7 +314,8 @@ class MixedLoad:
         """
         stores = self._stores
         stores.servers[0].wait_for(stores.is_settled, SETTLE_SECONDS)
-        ends = stores.check_published(set().union(*(one.jobs for one in self._publishers)))
+        jobs = set().union(*(one.jobs for one in self._publishers))
+        ends = stores.check_published(jobs, bears_faults=self.callers.bears_faults)
         versions = stores.read("select skill_id, version, state from published")
         compared = sum(one.check() for one in self._writers) + sum(one.check(versions) for one in self._publishers)
         self.callers.close()
