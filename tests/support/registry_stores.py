@@ -147,7 +147,7 @@ class RegistryStores:
         assert self._rows() == accepted
         rejected = {Version(*row[1:]) for row in jobs.values() if row[0] == "rejected"} if bears_faults else set()
         stored = self._blobs()
-        assert [version for version in stored if version not in rejected] == accepted
+        assert [version for version in stored if version not in rejected] == accepted, {*stored} ^ {*accepted}
         leftovers = {f"skills/{skill_id}-{version}.zip" for skill_id, version, _ in rejected & set(stored)}
         assert self._lines() == accepted
         assert self._logged() == accepted
@@ -166,7 +166,11 @@ class RegistryStores:
             opened = {key: self._bucket.client.get_object(Bucket="packages", Key=key)["Body"].read() for key in keys}
         else:
             root = self.servers[0].blobs
-            opened = {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+            opened = {
+                str(path.relative_to(root)): path.read_bytes()
+                for path in (root / "skills").rglob("*")
+                if path.is_file()
+            }
         found = []
         for key, data in opened.items():
             skill_id, _, version = key.removeprefix("skills/").removesuffix(".zip").rpartition("-")
