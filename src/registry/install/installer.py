@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -24,6 +25,8 @@ from registry.install.staged_packages import Staged
 from registry.packages.package import Package
 from registry.skill_folder import placing_skill_folder
 
+Step = Literal["finding", "fetching", "checking", "placing"]
+
 CheckNames = Callable[[Iterable[str], str | None], None]
 
 
@@ -37,6 +40,7 @@ class InstallOrder(msgspec.Struct, kw_only=True, frozen=True):
         package: The required SHA-256 of the zip of a registry, in hexadecimal.
         log: An earlier proof from the log of the registry, which the log must extend.
         save: Whether to add the skill to the project's manifest.
+        check_names: Refuses an id or a displayed name. It gets both, and the id under which the package was listed.
     """
 
     origin: Origin
@@ -45,6 +49,7 @@ class InstallOrder(msgspec.Struct, kw_only=True, frozen=True):
     package: str | None = None
     log: PinnedProof | None = None
     save: bool = True
+    check_names: CheckNames = lambda names, own: None
 
 
 class Installer:
@@ -60,23 +65,26 @@ class Installer:
         self._project = parts.project
         self._placing = threading.Lock()
 
-    def install(self, order: InstallOrder, check_names: CheckNames = lambda names, own: None) -> Skill:
+    def install(self, order: InstallOrder, progress: Callable[[Step], None] = lambda step: None) -> Skill:
         """Install a package and return the skill, which is searchable by then.
 
-        `check_names` refuses an id or a displayed name. It gets both, and the id under which the package was listed.
-
+        `progress` is called before each step; what it raises stops the installation, which then has changed nothing.
         `warnings` of the skill include failures to update the project's files. Raises VALIDATION_ERROR with every
         reason to refuse the package; SKILL_NOT_FOUND and NOT_FOUND if no source has it; CONFLICT if it is installed or
         ambiguous; FORBIDDEN for folders that may not be read.
         """
         self._project.check()
+        progress("finding")
         located = self._locator.locate(order.origin)
         wanted = located.chosen or pinned(self._offers.with_credentials(located.origin), order.commit)
         on_refused = partial(self._parts.notify_refused, located.listed)
-        with self._packages.staged(wanted, on_refused=on_refused) as staged:
+        progress("fetching")
+        checking = partial(progress, "checking")
+        with self._packages.staged(wanted, on_refused=on_refused, on_fetched=checking) as staged:
             _check_package(staged.package, located, order)
-            check_names((staged.package.name, staged.package.title), located.listed)
+            order.check_names((staged.package.name, staged.package.title), located.listed)
             proof = _proof(staged.package, located.chosen, order)
+            progress("placing")
             skill_id = self._place(staged, located, proof)
         problems = self._project.record_install(skill_id, _saved(order, located))
         skill = self._catalog.get(skill_id)

@@ -7,17 +7,20 @@ commit by the database's change hooks, so a change is searchable when these func
 from collections.abc import Collection, Iterable
 from functools import partial
 
+import msgspec
 from msgspec import UNSET
 
 from registry.catalog.installs import installed_as
 from registry.domain.models import NewSkill, NewVersion, Skill, SkillChanges, SkillVersion
 from registry.domain.roles import Principal, includes
 from registry.domain.source_entry import REGISTRY
-from registry.errors import conflict
+from registry.errors import FieldError, conflict, validation_error
+from registry.install.installer import InstallOrder
 from registry.install.request import install_order
 from registry.install.schemas import SkillRequest
 from registry.publish.lookalikes import refuse_lookalikes
 from registry.services.container import Services
+from registry.services.install_jobs import InstallJob
 
 
 def read_skill(services: Services, skill_id: str) -> Skill:
@@ -32,17 +35,35 @@ def create_skill(services: Services, request: SkillRequest, caller: Principal | 
     """Install a skill from where the request says, or create it: in the local profile as a folder, else as a record.
 
     Without a `caller`, the names of published skills are free. Raises VALIDATION_ERROR, CONFLICT, and what installing
-    raises (`install.installer.Installer.install`).
+    raises (`install_jobs.InstallJobs.install`).
     """
-    order = install_order(request, services.settings.profile)
+    order = _install_order(services, request, caller)
     if order is None:
         return create_from_fields(services, request, caller)
-    return services.installer.install(order, check_names=partial(check_names, services, caller))
+    return services.install_jobs.install(order)
+
+
+def _install_order(services: Services, request: SkillRequest, caller: Principal | None) -> InstallOrder | None:
+    order = install_order(request, services.settings.profile)
+    if order is None:
+        return None
+    return msgspec.structs.replace(order, check_names=partial(check_names, services, caller))
 
 
 def is_install(services: Services, request: SkillRequest) -> bool:
     """Return whether a request installs a skill, which may wait for other servers. Raises VALIDATION_ERROR."""
     return install_order(request, services.settings.profile) is not None
+
+
+def start_install(services: Services, request: SkillRequest, caller: Principal | None = None) -> InstallJob:
+    """Install a skill in the background.
+
+    Raises VALIDATION_ERROR, also if the request creates a skill; SERVICE_UNAVAILABLE if too many installations run.
+    """
+    order = _install_order(services, request, caller)
+    if order is None:
+        raise validation_error(FieldError("async", "applies to installations only"))
+    return services.install_jobs.start(order)
 
 
 def create_from_fields(services: Services, new: NewSkill, caller: Principal | None = None) -> Skill:
