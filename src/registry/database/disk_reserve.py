@@ -15,6 +15,9 @@ RESERVED_BYTES = 8 << 20
 _STEP_BYTES = 1 << 20
 """Given up at a time, so that whatever else fills the disk does not get all of it."""
 
+_PROBED_BYTES = 256 << 10
+"""More than an urgent write and the checkpoint after it take."""
+
 
 class DiskReserve:
     """A file that only takes space. Urgent writes give it up step by step; it grows again when there is space.
@@ -26,10 +29,10 @@ class DiskReserve:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def make_room(self) -> None:
-        """Give up a step for an urgent write if the disk is full."""
+    def make_room(self, *, is_full: bool = False) -> None:
+        """Give up a step for an urgent write if the disk is full, or if a write has shown that it is."""
         size = self._size()
-        if size and self._free() < _STEP_BYTES:
+        if size and (is_full or not self._has_room(size)):
             self._truncate(max(0, size - _STEP_BYTES))
             _log.warning("the disk is full: space that is reserved for tokens and keys is used")
 
@@ -46,11 +49,24 @@ class DiskReserve:
             return True
         if self._free() < RESERVED_BYTES - size + _STEP_BYTES:
             return False
-        block = os.urandom(_STEP_BYTES)  # a file system that compresses would store zeros in no space
+        return self._grow(size, RESERVED_BYTES)
+
+    def _has_room(self, size: int) -> bool:
+        """Return whether an urgent write finds space. `size` is the size of the file."""
+        if self._free() >= _STEP_BYTES:
+            return True
+        # The root user may write more than a file system says, so only a write can tell.
+        has_room = self._grow(size, size + _PROBED_BYTES)
+        self._truncate(size)
+        return has_room
+
+    def _grow(self, size: int, new_size: int) -> bool:
+        """Append to the file up to a new size; return whether there was space for all of it. If not, it stays."""
+        block = os.urandom(_PROBED_BYTES)  # a file system that compresses would store zeros in no space
         try:
             self._path.touch(mode=0o600)
             with self._path.open("ab") as file:
-                while (missing := RESERVED_BYTES - file.tell()) > 0:
+                while (missing := new_size - file.tell()) > 0:
                     file.write(block[:missing])
         except OSError:
             self._truncate(size)
@@ -69,6 +85,6 @@ class DiskReserve:
             os.truncate(self._path, size)
 
     def _free(self) -> int:
-        """Return the bytes that this process can still write. The root user may also use what a disk sets aside."""
+        """Return the bytes that anyone can still write. What a file system sets aside for itself does not count."""
         disk = os.statvfs(self._path.parent)
-        return (disk.f_bfree if os.geteuid() == 0 else disk.f_bavail) * disk.f_frsize
+        return disk.f_bavail * disk.f_frsize

@@ -126,6 +126,8 @@ class SqliteDatabase:
                 yield transaction
                 self.hooks.run_before(transaction)
         except sqlite3.DatabaseError as error:
+            if urgent and _code(error) == sqlite3.SQLITE_FULL:  # a quota, which the free space does not show
+                self._reserve.make_room(is_full=True)  # for the next attempt
             _translate_error(error)
             raise
         self.hooks.run_after(transaction)
@@ -196,14 +198,18 @@ def backup(path: Path, target: Path, on_snapshot: Callable[[], None] = lambda: N
 
 def _translate_error(error: sqlite3.DatabaseError) -> None:
     """Translate an error to those of `registry.db`; return if it is a programming error."""
-    # The low byte of an extended error code is the primary code.
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    code = _code(error)
     if code == sqlite3.SQLITE_FULL:
         raise DatabaseFull(str(error)) from error
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         raise DatabaseUnusable("the database file is damaged: restore it from a backup") from error
     if code in _UNAVAILABLE:
         raise DatabaseUnavailable(str(error)) from error
+
+
+def _code(error: sqlite3.DatabaseError) -> int:
+    """Return the primary code of an error: the low byte of the extended one."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 @contextmanager
