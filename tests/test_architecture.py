@@ -69,7 +69,7 @@ TABLES = {
     "facts": "db",
     "index_files": "publish",
     "installs": "catalog",
-    "jobs": "indexing",
+    "jobs": "runtime",
     "log_entries": "transparency",
     "log_nodes": "transparency",
     "publish_jobs": "publish",

@@ -107,6 +107,8 @@ GET     /api/v1/skills/{id}/files/{path}            user
 GET     /api/v1/search                              user
 POST    /api/v1/resolve                             user
 GET     /api/v1/reindex/{job_id}                    manager
+GET     /api/v1/installs/{job_id}                   manager
+DELETE  /api/v1/installs/{job_id}                   manager
 GET     /api/v1/registry/sources/{name}/marketplace user
 POST    /api/v1/registry/refresh                    manager
 POST    /api/v1/registry/sources                    admin
@@ -123,6 +125,21 @@ PUT     /api/v1/manifest/skills/{id}                manager
 DELETE  /api/v1/manifest/skills/{id}                manager
 POST    /api/v1/manifest/generate-mdc               manager
 """
+
+FOR_CLIENTS = """
+GET     /tree/index.json                            user
+GET     /tree/{path}                                user
+GET     /s/{id}/.well-known/agent-skills/index.json user
+GET     /s/{id}/.well-known/agent-skills/{path}     user
+GET     /s/{id}/.well-known/skills/index.json       user
+GET     /s/{id}/.well-known/skills/{path}           user
+GET     /.well-known/agent-skills/index.json        user
+GET     /.well-known/agent-skills/{path}            user
+GET     /.well-known/skills/index.json              user
+GET     /.well-known/skills/{path}                  user
+GET     /find/api/search                            user
+"""
+"""The protocols of other clients, in both profiles."""
 
 FOR_SDKS = """
 GET     /v1/skills/{id}/content                     user
@@ -202,11 +219,13 @@ def tables_of(name: str) -> tuple[dict[str, str], dict[str, str]]:
     """Return what the specification has for a profile, and what we serve beyond it."""
     pages = "GET / public\nGET /dashboard public"  # the specification names them as the web UI's, in neither table of B
     if name == "local":
-        return rows(LOCAL_PROFILE), rows(BEYOND_BOTH, BEYOND_LOCAL, FOR_SDKS, V1_OPERATIONS, REDIRECTS, pages)
+        return rows(LOCAL_PROFILE), rows(
+            BEYOND_BOTH, BEYOND_LOCAL, FOR_SDKS, FOR_CLIENTS, V1_OPERATIONS, REDIRECTS, pages
+        )
     if name == REGISTRY_MODE:
-        more = rows(BEYOND_BOTH, BEYOND_LOCAL, FOR_SDKS, BEYOND_REGISTRY, BEYOND_REGISTRY_MODE)
+        more = rows(BEYOND_BOTH, BEYOND_LOCAL, FOR_SDKS, FOR_CLIENTS, BEYOND_REGISTRY, BEYOND_REGISTRY_MODE)
         return rows(REGISTRY_PROFILE, LOCAL_PROFILE), more
-    return rows(REGISTRY_PROFILE, LOCAL_PROFILE), rows(BEYOND_BOTH, FOR_SDKS, BEYOND_REGISTRY)
+    return rows(REGISTRY_PROFILE, LOCAL_PROFILE), rows(BEYOND_BOTH, FOR_SDKS, FOR_CLIENTS, BEYOND_REGISTRY)
 
 
 def test_what_the_specification_lists_is_served_or_named_as_still_to_come(profile: tuple[str, list[Served]]) -> None:

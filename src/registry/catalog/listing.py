@@ -42,3 +42,9 @@ def list_cards(
         (*start, limit + 1, offset),
     )
     return CardPage([row[0].encode() for row in rows[:limit]], total, len(rows) > limit)
+
+
+def enabled_ids(database: Database) -> list[tuple[str, bool]]:
+    """Return the ids of the catalog's own skills that are enabled, in order, and whether each is a folder."""
+    sql = "select id, folder is not null from skills where advertised = 0 and enabled = 1 order by id"
+    return [(skill_id, bool(is_folder)) for skill_id, is_folder in database.read(sql)]

@@ -33,6 +33,7 @@ from registry.config.groups import (
     LogSettings,
     OutboundSettings,
     ProjectSettings,
+    ProtocolsSettings,
     RegistryIndexSettings,
     RegistryMode,
     S3Settings,
@@ -80,6 +81,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     data_dir: Annotated[Path, Meta(description="folder of the database and index files")] = Path(".skill-registry")
     server: ServerSettings = ServerSettings()
     registry: RegistryMode = RegistryMode()
+    protocols: ProtocolsSettings = ProtocolsSettings()
     database: DatabaseSettings = DatabaseSettings()
     search: SearchSettings = SearchSettings()
     auth: AuthSettings = AuthSettings()

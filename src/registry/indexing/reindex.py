@@ -11,8 +11,8 @@ from typing import Literal
 import msgspec
 
 from registry.catalog.store import Catalog, Clock
-from registry.domain.models import timestamp
 from registry.errors import not_found, skill_not_found
+from registry.runtime.stored_jobs import StoredJobs
 from search.engine import Engine, Progress
 from search.reports import Reindexed
 
@@ -47,7 +47,7 @@ class Reindexing:
         self._catalog = catalog
         self._database = catalog.database
         self._engine = engine
-        self._clock = clock
+        self._jobs = StoredJobs(catalog.database, "reindex", clock)
 
     def run(self, skill_ids: Sequence[str] | None, *, force: bool, progress: Progress | None = None) -> Reindexed:
         """Reindex now. Raises SKILL_NOT_FOUND."""
@@ -67,24 +67,19 @@ class Reindexing:
         return self._task(job_id).job
 
     def _task(self, job_id: str) -> _Task:
-        rows = self._database.read("select progress from jobs where id = ? and kind = 'reindex'", (job_id,))
-        if not rows:
+        stored = self._jobs.find(job_id)
+        if stored is None:
             raise not_found(f"Job '{job_id[:64]}'")
-        return msgspec.json.decode(rows[0][0], type=_Task)
+        return msgspec.json.decode(stored[1], type=_Task)
 
     def resume(self) -> None:
         """Resume the jobs that a stop or crash of any process has interrupted. Finished embeddings are kept."""
-        for (job_id,) in self._database.read("select id from jobs where kind = 'reindex' and state = 'running'"):
+        for job_id in self._jobs.in_state("running"):
             with contextlib.ExitStack() as claim:
                 is_claimed = claim.enter_context(self._claim(job_id))
                 if is_claimed and (task := self._task(job_id)).job.status == "running":
                     task.force = False  # the first run has already marked the vectors as stale
                     self._launch(task, claim.pop_all())
-
-    def count_jobs(self) -> dict[tuple[str, str], int]:
-        """Return the number of jobs by kind and state."""
-        rows = self._database.read("select kind, state, count(*) from jobs group by kind, state")
-        return {(kind, state): count for kind, state, count in rows}
 
     def _claim(self, job_id: str) -> contextlib.AbstractContextManager[bool]:
         return self._database.claim(f"reindex {job_id}")
@@ -129,15 +124,4 @@ class Reindexing:
         self._save(task)
 
     def _save(self, task: _Task) -> None:
-        with self._database.write() as transaction:
-            transaction.execute(
-                "insert into jobs (id, kind, state, progress, created_at)"
-                " values (?, 'reindex', ?, ?, ?) on conflict (id) do update set"
-                " state = excluded.state, progress = excluded.progress",
-                (
-                    task.job.job_id,
-                    task.job.status,
-                    msgspec.json.encode(task).decode(),
-                    timestamp(self._clock()),
-                ),
-            )
+        self._jobs.put(task.job.job_id, task.job.status, msgspec.json.encode(task))

@@ -2,9 +2,11 @@
 
 import os
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -22,6 +24,8 @@ from registry.install.registries import ChosenRelease
 from registry.install.staged_packages import Staged
 from registry.packages.package import Package
 from registry.skill_folder import placing_skill_folder
+
+Step = Literal["finding", "fetching", "checking", "placing"]
 
 
 class InstallOrder(msgspec.Struct, kw_only=True, frozen=True):
@@ -57,20 +61,25 @@ class Installer:
         self._project = parts.project
         self._placing = threading.Lock()
 
-    def install(self, order: InstallOrder) -> Skill:
+    def install(self, order: InstallOrder, progress: Callable[[Step], None] = lambda step: None) -> Skill:
         """Install a package and return the skill, which is searchable by then.
 
+        `progress` is called before each step; what it raises stops the installation, which then has changed nothing.
         `warnings` of the skill include failures to update the project's files. Raises VALIDATION_ERROR with every
         reason to refuse the package; SKILL_NOT_FOUND and NOT_FOUND if no source has it; CONFLICT if it is installed or
         ambiguous; FORBIDDEN for folders that may not be read.
         """
         self._project.check()
+        progress("finding")
         located = self._locator.locate(order.origin)
         wanted = located.chosen or pinned(self._offers.with_credentials(located.origin), order.commit)
         on_refused = partial(self._parts.notify_refused, located.listed)
-        with self._packages.staged(wanted, on_refused=on_refused) as staged:
+        progress("fetching")
+        checking = partial(progress, "checking")
+        with self._packages.staged(wanted, on_refused=on_refused, on_fetched=checking) as staged:
             _check_package(staged.package, located, order)
             proof = _proof(staged.package, located.chosen, order)
+            progress("placing")
             skill_id = self._place(staged, located, proof)
         problems = self._project.record_install(skill_id, _saved(order, located))
         skill = self._catalog.get(skill_id)

@@ -48,17 +48,22 @@ class StagedPackages:
 
     @contextmanager
     def staged(
-        self, wanted: Origin | ChosenRelease | Path, *, on_refused: Callable[[PackageRefused], None] | None = None
+        self,
+        wanted: Origin | ChosenRelease | Path,
+        *,
+        on_refused: Callable[[PackageRefused], None] | None = None,
+        on_fetched: Callable[[], None] = lambda: None,
     ) -> Iterator[Staged]:
         """Yield the staged package of an origin, a release or an uploaded zip.
 
         Raises VALIDATION_ERROR with every fault of the package, OSError, and what the registry of a release raises.
-        `on_refused` is called before the error is raised.
+        `on_refused` is called before the error is raised, `on_fetched` before the package is checked.
         """
         folder = temporary_path(self._root, "install-")
         folder.mkdir()
         try:
             with self._fetched(wanted, folder) as fetched:
+                on_fetched()
                 try:
                     package, _ = self._inspector.read_package(fetched.path, folder / "package")
                 except PackageRefused as refusal:

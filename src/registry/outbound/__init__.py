@@ -2,8 +2,8 @@
 
 from registry.domain.addresses import AddressPolicy, Endpoint, OutboundError, StatusError, parse_url, redact_url
 from registry.outbound.client import FetchedResponse, OutboundClient, Validators, basic_authorization
-from registry.outbound.connection import Interruption
 from registry.outbound.credential import Credential
+from registry.outbound.interruption import Interruption, interruptible
 
 __all__ = [
     "AddressPolicy",
@@ -16,6 +16,7 @@ __all__ = [
     "StatusError",
     "Validators",
     "basic_authorization",
+    "interruptible",
     "parse_url",
     "redact_url",
 ]

@@ -12,8 +12,9 @@ import httpx
 
 from registry import __version__
 from registry.domain.addresses import AddressPolicy, Endpoint, OutboundError, StatusError, parse_url, redact_url
-from registry.outbound.connection import CheckedBackend, Deadline, Interruption
+from registry.outbound.connection import CheckedBackend, Deadline
 from registry.outbound.credential import Credential
+from registry.outbound.interruption import Interruption
 
 MAX_REDIRECTS = 5
 

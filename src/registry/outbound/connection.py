@@ -1,9 +1,6 @@
 """Connections of the outgoing client: only to checked addresses, and only until a deadline."""
 
-import contextlib
-import socket
 import ssl
-import threading
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -11,6 +8,7 @@ from typing import Any
 import httpcore
 
 from registry.domain.addresses import AddressPolicy
+from registry.outbound.interruption import Interruption, current_interruption
 
 _CONNECT_SECONDS = 5.0
 
@@ -29,40 +27,13 @@ class Deadline:
         return left
 
 
-class Interruption:
-    """Lets another thread end a request at once: it shuts down the connection. It stays set."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._socket: socket.socket | None = None
-        self.is_set = False
-
-    def set(self) -> None:
-        """End the request that waits now, and every later one."""
-        with self._lock:
-            self.is_set = True
-            self._shut_down()
-
-    def watch(self, stream: httpcore.NetworkStream) -> None:
-        """Make `set` end the connection of a stream. TLS replaces the socket, so watch its stream too."""
-        with self._lock:
-            self._socket = stream.get_extra_info("socket")
-            if self.is_set:
-                self._shut_down()
-
-    def _shut_down(self) -> None:
-        if self._socket is not None:
-            with contextlib.suppress(OSError):  # it is closed already
-                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)  # that of TLS would first change its state
-
-
 class CheckedBackend(httpcore.NetworkBackend):
     """Resolves a name once, checks all its addresses and connects to one of them, so DNS rebinding has no effect."""
 
     def __init__(self, policy: AddressPolicy, deadline: Deadline, interruption: Interruption | None = None) -> None:
         self._policy = policy
         self._deadline = deadline
-        self._interruption = interruption or Interruption()
+        self._interruption = interruption or current_interruption() or Interruption()
         self._plain = httpcore.SyncBackend()
 
     def connect_tcp(

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from registry.domain.origins import GitOrigin, GitRef
 from registry.outbound import AddressPolicy, Endpoint, OutboundError, basic_authorization, parse_url, redact_url
+from registry.outbound.interruption import current_interruption
 
 _MIN_VERSION = (2, 37)
 """The first release with `http.curloptResolve`, which pins the address."""
@@ -210,6 +211,8 @@ class GitRun:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_POLL_SECONDS)
                 return
+            if (interruption := current_interruption()) is not None and interruption.is_set:
+                raise GitError(f"reading {self._name} was cancelled")
             if time.monotonic() > self._deadline:
                 raise GitError(f"{self._name} did not answer in time")
             if _size(self._folder / ".git") + os.fstat(output).st_size > self._limit:

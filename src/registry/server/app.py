@@ -1,7 +1,8 @@
 """The application: the routes of each profile, and the middleware around them."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from types import MappingProxyType
 from typing import Any
 
 from anyio import to_thread
@@ -10,6 +11,7 @@ from litestar.config.compression import CompressionConfig
 from litestar.datastructures import State
 from litestar.di import Provide
 
+from registry.config.groups.protocols import ProtocolName
 from registry.domain.api import API
 from registry.errors import not_found
 from registry.http.envelope import COMPRESSED_FROM_BYTES, answer_exception
@@ -32,9 +34,11 @@ from registry.http.routes.publish import PACKAGES, PUBLISH
 from registry.http.routes.reindex import REINDEX
 from registry.http.routes.search import SEARCH, search
 from registry.http.routes.service import PROBES, SERVICE
-from registry.http.routes.skills import SKILLS, upgrade_skills
+from registry.http.routes.skills import INSTALLS, SKILLS, upgrade_skills
 from registry.http.routes.sources import SOURCES
+from registry.protocols.tree import TREE
 from registry.protocols.v1_skills import V1_SKILLS
+from registry.protocols.well_known import WELL_KNOWN
 from registry.services.container import Services
 
 
@@ -55,7 +59,7 @@ def to_version_1(request: Request[Any, Any, Any]) -> Response[bytes]:
     return Response(b"", status_code=308, media_type="text/plain", headers={"Location": location})
 
 
-_SKILL_ROUTES = [*SKILLS, upgrade_skills, *CONTENT, *SEARCH, *REINDEX]
+_SKILL_ROUTES = [*SKILLS, *INSTALLS, upgrade_skills, *CONTENT, *SEARCH, *REINDEX]
 
 PROFILE_B: Sequence[Any] = [
     *PROBES,
@@ -90,13 +94,19 @@ REGISTRY_MODE: Sequence[Any] = [
 """What registry mode adds to the registry profile: sources, the manifest, publishing, discovery; behind the guard."""
 
 
+PROTOCOLS: Mapping[ProtocolName, Sequence[Any]] = MappingProxyType({"tree": TREE, "well_known": WELL_KNOWN})
+"""What `protocols.enabled` adds to both profiles, behind the guard in the registry profile."""
+
+
 def create_app(services: Services) -> Litestar:
     """Return the application over built services. Its lifespan starts and closes them."""
     settings = services.settings
+    protocols = [handler for name in settings.protocols.enabled for handler in PROTOCOLS[name]]
     handlers = [*PROFILE_A, *(REGISTRY_MODE if settings.registry.enabled else ())]
+    handlers.append(Router("/", route_handlers=protocols, **_GUARDED))
     guards: list[Any] = []
     if settings.profile == "local":
-        handlers = [*PROFILE_B]
+        handlers = [*PROFILE_B, *protocols]
         guards = local_guards(settings.server)
 
     @asynccontextmanager

@@ -5,6 +5,7 @@ import gc
 import logging
 import threading
 import time
+from functools import partial
 
 from registry.catalog.documents import CatalogDocuments
 from registry.catalog.local_skills import LocalSkills
@@ -32,6 +33,7 @@ from registry.runtime.commit_listener import CommitListener
 from registry.runtime.leader_election import LeaderElection
 from registry.runtime.metrics import Metrics
 from registry.runtime.startup import Part, Startup
+from registry.runtime.stored_jobs import count_jobs
 from registry.services.installing import build_installing
 from registry.services.registry_profile import RegistryProfile
 from registry.services.rescan import Rescan
@@ -99,7 +101,7 @@ class Services:
         self.reindexing = Reindexing(self.catalog, self.engine, clock)
         self._registry: RegistryProfile | None = None
         if settings.profile == "registry":
-            metrics = Metrics(self.engine, self.documents, self.reindexing.count_jobs)
+            metrics = Metrics(self.engine, self.documents, partial(count_jobs, self.database))
             self._registry = RegistryProfile(settings, self.database, metrics, clock, worker)
         self.scanner = Scanner(self.local, self.catalog, self._background_inspector)
         self.sources = Sources(settings, self.database, self.catalog, clock, access)
@@ -108,7 +110,7 @@ class Services:
         self._publishing = self._make_publishing(self._packages) if self._packages else None
         self.skill_files = SkillFiles(self.catalog, self.local, self.published, self._packages)
         self.project = ProjectFiles(settings, self.manifest, self.catalog)
-        self.installer, self.upgrader = build_installing(self, self._inspector)
+        self.installer, self.upgrader, self.install_jobs = build_installing(self, self._inspector)
         self._led = Startup(self._work_of_one())
         self._leading = self._make_leading(may_lead=worker == 0)
         self._waking = CommitListener(self.database, self._look)
@@ -275,6 +277,7 @@ class Services:
         self._background_inspector.close()  # first, because a slow scan would delay the stop
         if self._start_thread is not None:
             self._start_thread.join()
+        self.install_jobs.stop()
         self._leading.stop()
         self._waking.stop()
         self._led.end()

@@ -8,13 +8,14 @@ from registry.install.parts import InstallParts
 from registry.install.registries import OwnRegistry, Registries
 from registry.install.staged_packages import StagedPackages
 from registry.install.upgrade import Upgrader
+from registry.services.install_jobs import InstallJobs
 
 if TYPE_CHECKING:  # the container imports this module
     from registry.services.container import Services
 
 
-def build_installing(services: "Services", inspector: Inspector) -> tuple[Installer, Upgrader]:
-    """Return the installer and the upgrader."""
+def build_installing(services: "Services", inspector: Inspector) -> tuple[Installer, Upgrader, InstallJobs]:
+    """Return the installer, the upgrader, and the installations in the background."""
     sources = services.sources
     own = OwnRegistry(services.publishing) if services.settings.registry.enabled else None
     parts = InstallParts(
@@ -27,4 +28,7 @@ def build_installing(services: "Services", inspector: Inspector) -> tuple[Instal
         clock=services.clock,
         enqueue=services.webhooks.enqueue,
     )
-    return Installer(parts), Upgrader(parts, sources.fetcher)
+    installer = Installer(parts)
+    seconds = services.settings.limits.install_seconds
+    jobs = InstallJobs(services.database, installer, services.clock, seconds=seconds)
+    return installer, Upgrader(parts, sources.fetcher), jobs

@@ -10,10 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from registry.catalog.listing import enabled_ids
 from registry.catalog.local_skills import LocalSkills
 from registry.catalog.store import Catalog
 from registry.domain.models import Skill
-from registry.errors import conflict, not_found
+from registry.errors import conflict, not_found, skill_not_found
 from registry.packages.limits import DEFAULT_LIMITS, PackageLimits
 from registry.packages.package import read_files
 from registry.packages.packing import pack_files
@@ -105,6 +106,18 @@ class SkillFiles:
             self._catalog.version(skill_id, str(version))
             raise not_found(f"Package of version {version} of skill '{skill_id}'")
         return self._of_folder(skill, (self._local.root / skill.skill_file).parent)
+
+    def listed(self, skill_id: str) -> SkillPackage:
+        """Return the files of the current version of an enabled skill. Raises as `get`, and SKILL_NOT_FOUND."""
+        if not self._catalog.get(skill_id).enabled:
+            raise skill_not_found(skill_id)
+        return self.get(skill_id)
+
+    def listed_ids(self) -> list[str]:
+        """Return the ids of the enabled skills that have files, in order."""
+        published = set(self._published.skill_ids()) if self._packages is not None else set()
+        ids = enabled_ids(self._catalog.database)
+        return [skill_id for skill_id, is_folder in ids if is_folder or skill_id in published]
 
     def _of_published(self, version: PublishedVersion, packages: StoredPackages) -> SkillPackage:
         key = (version.skill_id, version.checksum)

@@ -10,10 +10,11 @@ from registry.catalog.installs import installed_as
 from registry.domain.models import NewSkill, NewVersion, Skill, SkillChanges, SkillVersion
 from registry.domain.roles import Principal
 from registry.domain.source_entry import REGISTRY
-from registry.errors import conflict
+from registry.errors import FieldError, conflict, validation_error
 from registry.install.request import install_order
 from registry.install.schemas import SkillRequest
 from registry.services.container import Services
+from registry.services.install_jobs import InstallJob
 
 
 def read_skill(services: Services, skill_id: str) -> Skill:
@@ -27,17 +28,28 @@ def read_skill(services: Services, skill_id: str) -> Skill:
 def create_skill(services: Services, request: SkillRequest) -> Skill:
     """Install a skill from where the request says, or create it: in the local profile as a folder, else as a record.
 
-    Raises VALIDATION_ERROR, CONFLICT, and what installing raises (`install.installer.Installer.install`).
+    Raises VALIDATION_ERROR, CONFLICT, and what installing raises (`install_jobs.InstallJobs.install`).
     """
     order = install_order(request, services.settings.profile)
     if order is None:
         return create_from_fields(services, request)
-    return services.installer.install(order)
+    return services.install_jobs.install(order)
 
 
 def is_install(services: Services, request: SkillRequest) -> bool:
     """Return whether a request installs a skill, which may wait for other servers. Raises VALIDATION_ERROR."""
     return install_order(request, services.settings.profile) is not None
+
+
+def start_install(services: Services, request: SkillRequest) -> InstallJob:
+    """Install a skill in the background.
+
+    Raises VALIDATION_ERROR, also if the request creates a skill; SERVICE_UNAVAILABLE if too many installations run.
+    """
+    order = install_order(request, services.settings.profile)
+    if order is None:
+        raise validation_error(FieldError("async", "applies to installations only"))
+    return services.install_jobs.start(order)
 
 
 def create_from_fields(services: Services, new: NewSkill) -> Skill:

@@ -39,6 +39,9 @@ def provider() -> Iterator[dict[str, Any]]:
         }
 
 
+METHODS = {"get", "post", "put", "delete"}
+
+
 def check(server: RunningServer, folder: Path, examples: int, *options: str) -> str:
     """Send what the document allows, and what it does not; return the report of a run that found nothing."""
     command = [str(Path(sys.executable).with_name("schemathesis")), "run", f"{server.url}/schema/openapi.json"]
@@ -53,7 +56,8 @@ def check(server: RunningServer, folder: Path, examples: int, *options: str) -> 
 def test_every_answer_is_one_the_document_declares(tmp_path: Path, provider: dict[str, Any]) -> None:
     write_skill(tmp_path / "skills", "pdf-forms", "Fill in pdf forms and read their fields.", tags="pdf, forms")
     with RunningServer(tmp_path, *provider["args"], env=provider["env"]) as server:
-        assert "Tested: 51" in check(server, tmp_path, 40)
+        paths = server.http.get("/schema/openapi.json").json()["paths"]
+        assert f"Tested: {sum(len(METHODS & set(path)) for path in paths.values())}" in check(server, tmp_path, 40)
 
 
 def test_every_answer_of_registry_mode_is_one_the_document_declares(tmp_path: Path, provider: dict[str, Any]) -> None:

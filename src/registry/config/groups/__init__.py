@@ -7,6 +7,7 @@ The type of a field defines the accepted values. Its `Meta.description` is the d
 from registry.config.groups.access import AuthSettings, InstallSettings, OutboundSettings, TransparencySettings
 from registry.config.groups.commands import ClientSettings, ProjectSettings
 from registry.config.groups.limits import LimitsSettings
+from registry.config.groups.protocols import ProtocolsSettings
 from registry.config.groups.search import EmbeddingSettings, SearchSettings
 from registry.config.groups.server import LogSettings, RegistryMode, ServerSettings
 from registry.config.groups.storage import BlobsSettings, DatabaseSettings, RegistryIndexSettings, S3Settings
@@ -24,6 +25,7 @@ __all__ = [
     "OutboundSettings",
     "PassedWebhookSettings",
     "ProjectSettings",
+    "ProtocolsSettings",
     "RegistryIndexSettings",
     "RegistryMode",
     "S3Settings",

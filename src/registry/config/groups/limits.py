@@ -48,6 +48,9 @@ class LimitsSettings(msgspec.Struct, frozen=True, kw_only=True):
     git_bytes: Annotated[Positive, Meta(description="maximum size fetched, and written, of one repository")] = 100 << 20
     download_seconds: Annotated[Seconds, Meta(description="timeout of one download over HTTP")] = 30.0
     download_bytes: Annotated[Positive, Meta(description="maximum size of a download over HTTP")] = 25 << 20
+    install_seconds: Annotated[
+        Seconds, Meta(description="time limit of an installation that a request waits for; jobs have none")
+    ] = 120.0
     downloads: Annotated[
         Positive, Meta(description="packages and large files that one caller may download at a time")
     ] = 20

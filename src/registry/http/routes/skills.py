@@ -4,9 +4,11 @@ from typing import Annotated, Any, cast
 
 import msgspec
 from litestar import Request, Response, delete, get, post, put
-from litestar.params import JSONBody, QueryParameter
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.params import FromPath, JSONBody, QueryParameter
 
 from registry.catalog.listing import list_cards
+from registry.domain.api import API
 from registry.domain.models import Card, Skill, SkillChanges
 from registry.http.conditional_requests import if_match, not_modified
 from registry.http.envelope import Ok, Pagination
@@ -14,6 +16,7 @@ from registry.http.routes.parameters import ERRORS, Deleted, ListPage, OptionalB
 from registry.http.thread_pools import ORDINARY_POOL, OUTGOING_POOL
 from registry.install.schemas import SkillRequest, UpgradeBody, UpgradeData
 from registry.services import skills
+from registry.services.install_jobs import InstallJob
 
 Enabled = Annotated[bool | None, QueryParameter(description="Only skills that are, or are not, enabled")]
 
@@ -36,15 +39,46 @@ def get_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Respo
     return not_modified(request, Ok(skill), skill.etag)
 
 
-@post("/skills", tags=["skills"], responses=ERRORS, role="manager")
+InBackground = Annotated[
+    bool,
+    QueryParameter(name="async", description="Answer an installation at once with a job that reports its progress"),
+]
+
+
+@post(
+    "/skills",
+    tags=["skills"],
+    responses={**ERRORS, 202: ResponseSpec(Ok[InstallJob], generate_examples=False, description="The job has started")},
+    role="manager",
+)
 async def create_skill(
-    request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[SkillRequest]
-) -> Response[Ok[Skill]]:
+    request: Request[Any, Any, Any],
+    services: ReadyServices,
+    data: JSONBody[SkillRequest],
+    in_background: InBackground = False,
+) -> Response[Ok[Skill]] | Response[Ok[InstallJob]]:
     """Install a skill from the origin in the body, or create it: in the local profile as a folder, else as a record."""
+    if in_background:
+        job = await ORDINARY_POOL.run(skills.start_install, services, data)
+        return Response(Ok(job), status_code=202, headers={"Location": f"{API}/installs/{job.job_id}"})
     pool = OUTGOING_POOL if skills.is_install(services, data) else ORDINARY_POOL
     skill = await pool.run(skills.create_skill, services, data)
     location = f"{request.url.path.rstrip('/')}/{skill.id}"
     return Response(Ok(skill), status_code=201, headers={"Location": location, "ETag": skill.etag})
+
+
+@get("/installs/{job_id:str}", tags=["skills"], responses=ERRORS, role="manager")
+@ORDINARY_POOL.handler
+def get_install(services: ReadyServices, job_id: FromPath[str]) -> Ok[InstallJob]:
+    """Return an installation in the background: its step, and at the end the skill or the error."""
+    return Ok(services.install_jobs.get(job_id))
+
+
+@delete("/installs/{job_id:str}", status_code=202, tags=["skills"], responses=ERRORS, role="manager")
+@ORDINARY_POOL.handler
+def cancel_install(services: ReadyServices, job_id: FromPath[str]) -> Ok[InstallJob]:
+    """Cancel an installation in the background."""
+    return Ok(services.install_jobs.cancel(job_id))
 
 
 @put(each("/skills/{id}"), tags=["skills"], responses=ERRORS, role="manager")
@@ -83,3 +117,4 @@ def upgrade_skills(services: ReadyServices, data: JSONBody[UpgradeBody]) -> Ok[U
 
 
 SKILLS = [list_skills, get_skill, create_skill, update_skill, delete_skill]
+INSTALLS = [get_install, cancel_install]

@@ -58,5 +58,6 @@ def _family(path: str) -> int:
         "/v1",
         API,
         "/api",
+        "/",
     )
     return next(place for place, prefix in enumerate(prefixes) if path.startswith(prefix))

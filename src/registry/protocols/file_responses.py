@@ -1,0 +1,46 @@
+"""Responses with a file of a skill, with its zip, or with a generated document."""
+
+import mimetypes
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from litestar import Request, Response
+
+from registry.http.conditional_requests import not_modified
+from registry.services.skill_files import PackagedFile, SkillPackage
+
+_Content = TypeVar("_Content")
+
+ZIP = "application/zip"
+JSON = "application/json"
+
+_TEXT_TYPES = frozenset({"application/json", "application/xml", "application/javascript", "application/x-sh", None})
+
+
+def file_response(request: Request[Any, Any, Any], file: PackagedFile) -> Response[bytes]:
+    """Return a file. No browser shows it as a page: text is plain text or Markdown, anything else is saved."""
+    kind, _ = mimetypes.guess_type(file.path)
+    is_text = kind in _TEXT_TYPES or str(kind).startswith("text/")
+    media_type = "text/markdown" if file.path.endswith(".md") else "text/plain"
+    return _response(request, file.data, file.sha256, media_type if is_text else "application/octet-stream", {})
+
+
+def zip_response(request: Request[Any, Any, Any], package: SkillPackage) -> Response[bytes]:
+    """Return the files of a skill as a zip."""
+    name = f"{package.skill_id.rpartition('/')[2]}-{package.version}.zip"
+    disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return _response(request, package.archive, package.digest, ZIP, disposition)
+
+
+def document_response(request: Request[Any, Any, Any], document: _Content, etag: str) -> Response[_Content]:
+    """Return a document as JSON."""
+    return _response(request, document, etag, JSON, {})
+
+
+def _response(
+    request: Request[Any, Any, Any], content: _Content, etag: str, media_type: str, headers: Mapping[str, str]
+) -> Response[_Content]:
+    answer = not_modified(request, content, f'"{etag}"')
+    answer.media_type = media_type
+    answer.headers.update({"Cache-Control": "private, max-age=60", "X-Content-Type-Options": "nosniff", **headers})
+    return answer

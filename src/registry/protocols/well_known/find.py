@@ -1,0 +1,61 @@
+"""The search of `npx skills find`, which asks `SKILLS_API_URL`."""
+
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Request, get
+from litestar.params import QueryParameter
+
+from registry.domain.origins import GitOrigin
+from registry.http.links import base_url
+from registry.http.routes.parameters import ERRORS, ReadyServices
+from registry.http.thread_pools import ORDINARY_POOL
+from registry.protocols.well_known.documents import name_of
+from registry.services.container import Services
+from registry.services.schemas import ResolveBody, ResolvedSkill
+from registry.services.search import resolve_skills
+
+SearchText = Annotated[str, QueryParameter(name="q", max_length=500, description="What to look for")]
+Most = Annotated[int, QueryParameter(ge=1, le=100, description="How many to answer")]
+
+
+class FoundEntry(msgspec.Struct, kw_only=True):
+    """A hit. `source` is what `npx skills add` takes. The client sorts by `installs`, so that 0 keeps the order."""
+
+    id: str
+    name: str
+    source: str
+    installs: int = 0
+
+
+class FoundEntries(msgspec.Struct, kw_only=True):
+    """The hits of a search, best first."""
+
+    skills: list[FoundEntry]
+
+
+@get("/find/api/search", tags=["well-known discovery"], responses=ERRORS, role="user")
+async def find(
+    request: Request[Any, Any, Any], services: ReadyServices, text: SearchText = "", limit: Most = 20
+) -> FoundEntries:
+    """Search skills that `npx skills add` can install."""
+    if not text.strip():
+        return FoundEntries(skills=[])
+    found = await ORDINARY_POOL.run(resolve_skills, services, ResolveBody(prompt=text, limit=limit))
+    base = base_url(request, services)
+    entries = (_entry(services, base, skill) for skill in found.results)
+    return FoundEntries(skills=[entry for entry in entries if entry is not None])
+
+
+def _entry(services: Services, base: str, skill: ResolvedSkill) -> FoundEntry | None:
+    name = name_of(skill.skill_id)
+    if name is None:
+        return None
+    if skill.skill_md_path is not None or services.is_published(skill.skill_id):
+        return FoundEntry(id=skill.skill_id, name=name, source=f"{base}/s/{skill.skill_id}")
+    if isinstance(skill.origin, GitOrigin):
+        return FoundEntry(id=skill.skill_id, name=name, source=skill.origin.url)
+    return None
+
+
+FIND = [find]
