@@ -14,14 +14,13 @@ from search.lexical.disk_segment import IndexWriteError
 from search.reports import EngineStatus, Reindexed
 from search.service import SearchService, Semantic
 from search.text import RECIPE
-from search.types import Documents
+from search.types import Documents, Filter
 from search.vectors.base import OpenVectors
 from search.vectors.faiss_index import FaissVectors
 
 _log = logging.getLogger("search")
 
 _STALLED_SECONDS = 60.0
-
 Progress = Callable[[int, int], None]
 """A progress callback. Parameters: the number of documents done, and the number to do."""
 
@@ -37,7 +36,7 @@ class Engine:
     `previous` is the embedder used before the settings changed, with its space. It serves until the new space is
     complete; then `on_complete` is called. A search waits `fallback_seconds` for the vector of its query. `indexing`
     is false in processes that leave the embedding to another one, `embedding_rate` is the maximum number of documents
-    embedded per second. `open_vectors` opens the vector index of a space.
+    embedded per second. `open_vectors` opens the vector index of a space; `verified` is that of `SearchService`.
     """
 
     def __init__(  # noqa: PLR0913 - the optional parameters are keywords
@@ -52,6 +51,7 @@ class Engine:
         embedding_rate: float | None = None,
         on_complete: Callable[[], None] = lambda: None,
         open_vectors: OpenVectors = FaissVectors,
+        verified: Filter | None = None,
     ) -> None:
         self._documents = documents
         self._folder = folder
@@ -67,7 +67,7 @@ class Engine:
         if previous and self._target and self._has_more_vectors(previous[1], self._target.space):
             self._serving = self._open_semantic(*previous)
         self._sync_vector_indexes()
-        self.search = SearchService(documents, self.index_sync, self._current_semantic, fallback_seconds)
+        self.search = SearchService(documents, self.index_sync, self._current_semantic, fallback_seconds, verified)
         self.indexer = self._make_indexer(self._target, embedding_rate) if self._target and indexing else None
 
     def _open_semantic(self, embedder: Embedder, space: str) -> Semantic:

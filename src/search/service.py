@@ -12,6 +12,7 @@ from search.index_sync import IndexSync
 from search.lexical.concurrent_query import LARGE, ConcurrentLexicalQuery, LexicalQuery
 from search.lexical.disk_segment import IndexWriteError
 from search.modes import MatchedBy, Mode, RanMode, Relevance
+from search.text import fold
 from search.types import Documents, Filter, Keys, Match
 from search.vectors.base import VectorIndex, VectorsUnavailable
 from search.vectors.filtered import FilteredNeighbours
@@ -74,7 +75,8 @@ class SearchService:
     """Searches the indexes that `index_sync` keeps current.
 
     `semantic` returns the semantic search to use now, or None for keyword search only. If embedding the query fails or
-    takes longer than `fallback_seconds`, keyword search answers with a warning.
+    takes longer than `fallback_seconds`, keyword search answers with a warning. Documents that pass `verified` and have
+    a scope in their id own their names: they come before others of the same name.
     """
 
     def __init__(
@@ -83,8 +85,10 @@ class SearchService:
         index_sync: IndexSync,
         semantic: Callable[[], Semantic | None],
         fallback_seconds: float,
+        verified: Filter | None = None,
     ) -> None:
         self._documents = documents
+        self._verified = verified
         self._index_sync = index_sync
         self.in_flight = InFlight()
         self._semantic = semantic
@@ -143,10 +147,10 @@ class SearchService:
         mode: RanMode = "keyword" if vectors is None else "semantic" if request.mode == "semantic" else "hybrid"
         index = semantic.vectors if semantic and vectors is not None else None
         try:
-            signals = self._signals(lexical_query, keyword_match, index, vectors)
+            signals = self._signals(lexical_query, keyword_match, index, vectors, revision)
         except VectorsUnavailable as error:
             _fall_back_to_keywords(request.mode, error, warnings)
-            mode, signals = "keyword", self._signals(lexical_query, keyword_match, None, None)
+            mode, signals = "keyword", self._signals(lexical_query, keyword_match, None, None, revision)
         ranking = fuse(signals, mode)
         return Results(request.query, mode, self._page(ranking, request, revision), warnings, revision)
 
@@ -167,12 +171,19 @@ class SearchService:
             return None
 
     def _signals(
-        self, query: LexicalQuery, keyword_match: Callable[[], Match], index: VectorIndex | None, vectors: Matrix | None
+        self,
+        query: LexicalQuery,
+        keyword_match: Callable[[], Match],
+        index: VectorIndex | None,
+        vectors: Matrix | None,
+        revision: int,
     ) -> Signals:
         near = Match.empty()
         if index is not None and vectors is not None:
             near = self._neighbours.nearest(index, vectors, query.limit, query.reader, query.allowed)
         exact, prefixed = query.match_names()
+        if len(exact) > 1:
+            exact = self._best_named(query, exact, revision)
         matched = keyword_match()
         matched_keys = set(matched.keys.tolist())
         others = [key for key in dict.fromkeys((*near.keys.tolist(), *exact, *prefixed)) if key not in matched_keys]
@@ -187,6 +198,20 @@ class SearchService:
             null=index.null_distribution() if index is not None else MINILM,
             documents=len(query.reader),
         )
+
+    def _best_named(self, query: LexicalQuery, keys: Sequence[int], revision: int) -> list[int]:
+        """Return those of the documents with the query as their name that have the best claim to it.
+
+        Verified documents come before others, a full id before an id without its scope, and that before a displayed
+        name, which anybody may choose.
+        """
+        verified = set[int]()
+        if self._verified is not None:
+            verified.update(query.reader.filter_keys(np.array(keys, np.int64), self._verified).tolist())
+        name, cards = fold(query.query), self._cards(keys, revision)
+        ranks = {key: _claim(cards[key][0], name, verified=key in verified) for key in keys if key in cards}
+        best = min(ranks.values(), default=None)
+        return [key for key in keys if ranks.get(key) == best]
 
     def _page(self, ranking: Ranking, request: SearchRequest, revision: int) -> list[Hit]:
         """Return the hits of the requested page. Hits with equal scores are ordered by id, also across pages."""
@@ -223,6 +248,13 @@ class SearchService:
         """Stop the threads that embed queries and search keywords."""
         self._query_vectors.close()
         self._lexical_queries.close()
+
+
+def _claim(skill_id: str, name: str, *, verified: bool) -> tuple[bool, int]:
+    """Return the rank of a document's claim to a folded name; lower is better."""
+    scope, _, bare = skill_id.rpartition("/")
+    kind = 0 if fold(skill_id) == name else 1 if fold(bare) == name else 2
+    return not (verified and scope), kind
 
 
 def _fall_back_to_keywords(mode: Mode, error: Exception, warnings: list[str]) -> None:

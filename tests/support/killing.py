@@ -11,7 +11,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -111,17 +111,31 @@ def _step(line: str) -> str:
     return "write indexes" if "/indexes/" in target else f"{call.strip()} {target}"
 
 
-def kill_all(pid: int) -> None:
-    """End a process and all it has started, as a power cut or the end of a container does."""
+def freeze(pid: int) -> list[int]:
+    """Stop a process and all it has started, as a machine that is paused does; return their ids."""
     family = [pid]
     for one in family:
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             os.kill(one, signal.SIGSTOP)
             for path in Path(f"/proc/{one}/task").glob("*/children"):
                 family += [int(child) for child in path.read_text().split()]
+    return family
+
+
+def thaw(family: Iterable[int]) -> None:
+    """Let stopped processes go on."""
+    _send(family, signal.SIGCONT)
+
+
+def kill_all(pid: int) -> None:
+    """End a process and all it has started, as a power cut or the end of a container does."""
+    _send(freeze(pid), signal.SIGKILL)
+
+
+def _send(family: Iterable[int], number: int) -> None:
     for one in family:
         with contextlib.suppress(ProcessLookupError):
-            os.kill(one, signal.SIGKILL)
+            os.kill(one, number)
 
 
 def waiting(command: Sequence[str], env: Mapping[str, str]) -> "subprocess.Popen[bytes]":

@@ -5,8 +5,9 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
@@ -25,12 +26,14 @@ Answer = httpx.Response | None
 class Callers:
     """What all callers share: the replicas, a credential, when to stop, and what they saw.
 
-    `outcomes` counts answers by method and status, with 0 for none. `found_ms` are how long after its acknowledgement a
-    write was found through each replica, `searches` how many searches each of them took.
+    With `bears_faults`, a request may fail in any way, and a package may be rejected, because a machine has no memory
+    or no space left. `outcomes` counts answers by method and status, with 0 for none. `found_ms` are how long after its
+    acknowledgement a write was found through each replica, `searches` how many searches each of them took.
     """
 
-    def __init__(self, stores: RegistryStores, seed: int = 1) -> None:
+    def __init__(self, stores: RegistryStores, seed: int = 1, *, bears_faults: bool = False) -> None:
         self.replicas = stores.servers
+        self.bears_faults = bears_faults
         self.scope = stores.scope
         self.headers = stores.caller()
         self.drawn = random.Random(seed)
@@ -54,6 +57,8 @@ class Callers:
             self.outcomes[method, 0] += 1
             return None
         self.outcomes[method, answer.status_code] += 1
+        if self.bears_faults and answer.is_server_error:
+            return None
         assert answer.status_code < 500 or answer.status_code == 503, f"{method} {path}: {answer.text}"
         return answer
 
@@ -205,9 +210,12 @@ class Publisher:
         while not self._callers.over.wait(0.1):
             answer = self._callers.send("GET", f"/api/registry/publish/{job}/status")
             if answer is not None and answer.is_success:
-                status = answer.json()["data"]["status"]
-                assert status != "rejected", answer.text
-                if status == "accepted":
+                data = answer.json()["data"]
+                if data["status"] == "rejected":
+                    assert self._callers.bears_faults, answer.text
+                    self.ledger.possible[data["version"]] = {None}
+                    return False
+                if data["status"] == "accepted":
                     return True
         return False
 
@@ -239,11 +247,21 @@ class Reader:
 class MixedLoad:
     """Replicas with writers, publishers and readers, and what those were promised."""
 
-    def __init__(self, stores: RegistryStores, replicas: int, *, writers: int, publishers: int, readers: int) -> None:
+    def __init__(
+        self,
+        stores: RegistryStores,
+        replicas: int,
+        *,
+        writers: int,
+        publishers: int,
+        readers: int,
+        seed: int = 1,
+        bears_faults: bool = False,
+    ) -> None:
         for _ in range(replicas):
             stores.server()
         self._stores = stores
-        self.callers = Callers(stores)
+        self.callers = Callers(stores, seed, bears_faults=bears_faults)
         self._writers = [Writer(self.callers, number) for number in range(writers)]
         self._publishers = [Publisher(self.callers, number) for number in range(publishers)]
         self._readers = [Reader(self.callers) for _ in range(readers)]
@@ -253,16 +271,21 @@ class MixedLoad:
 
         Raises AssertionError where a caller was told what cannot be.
         """
+        with self.calling():
+            return self._disturb(postgres, seconds, every)
+
+    @contextmanager
+    def calling(self) -> Iterator[None]:
+        """Call during the block. Raises AssertionError where a caller was told what cannot be."""
         everybody = [*self._writers, *self._publishers, *self._readers]
         with ThreadPoolExecutor(len(everybody)) as pool:
             running = [pool.submit(one.run) for one in everybody]
             try:
-                kills = self._disturb(postgres, seconds, every)
+                yield
             finally:
                 self.callers.over.set()
             for one in running:
                 one.result()
-        return kills
 
     def _disturb(self, postgres: PostgresServer, seconds: float, every: float) -> int:
         started, kills, is_whole = time.monotonic(), 0, True
@@ -291,7 +314,8 @@ class MixedLoad:
         """
         stores = self._stores
         stores.servers[0].wait_for(stores.is_settled, SETTLE_SECONDS)
-        ends = stores.check_published(set().union(*(one.jobs for one in self._publishers)))
+        jobs = set().union(*(one.jobs for one in self._publishers))
+        ends = stores.check_published(jobs, bears_faults=self.callers.bears_faults)
         versions = stores.read("select skill_id, version, state from published")
         compared = sum(one.check() for one in self._writers) + sum(one.check(versions) for one in self._publishers)
         self.callers.close()

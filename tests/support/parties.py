@@ -28,14 +28,19 @@ class ClosedRegistry(Registry):
         super().__init__(folder, "--port", str(self.port), *store, env={**KEYS, **database})
 
     def back_up(self, folder: Path, postgres: PostgresServer) -> Callable[[], None]:
-        """Copy the state of the stopped registry, and return what restores it."""
-        shutil.copytree(self.data_dir, folder)
+        """Copy the state of the stopped registry and its index, and return what restores them.
+
+        With an index that knows better, the registry itself would notice that its log was rolled back.
+        """
+        shutil.copytree(self.data_dir, folder / "data")
+        shutil.copytree(self.remote, folder / "index")
         database = self._env.get("SKILL_REGISTRY_DATABASE_URL")
         copied = postgres.copy_of(database) if database else None
 
         def restore() -> None:
-            shutil.rmtree(self.data_dir)
-            shutil.copytree(folder, self.data_dir)
+            for name, place in (("data", self.data_dir), ("index", self.remote)):
+                shutil.rmtree(place)
+                shutil.copytree(folder / name, place)
             if copied is not None:
                 self._env = {**self._env, "SKILL_REGISTRY_DATABASE_URL": copied}
 

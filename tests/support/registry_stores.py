@@ -22,6 +22,7 @@ from support.s3 import KEYS, SeaweedFS
 
 _ENDS = "new.state in ('accepted', 'rejected')"
 _NOTE = "insert into job_ends values (new.id, new.state)"
+_LEFT_OVER = "it is left over from a rejected job"
 _WATCH_SQLITE = (f"create trigger watch_ends after update of state on publish_jobs when {_ENDS} begin {_NOTE}; end",)
 _WATCH_POSTGRESQL = (
     f"create function note_end() returns trigger as $$ begin {_NOTE}; return new; end $$ language plpgsql",
@@ -55,7 +56,7 @@ class RegistryStores:
         file = folder / "server-0" / "data" / "skill-registry.db"
         self._url = DatabaseUrl(postgres.new_database() if postgres else f"sqlite:///{file}")
         database = {} if self._url.file else {"SKILL_REGISTRY_DATABASE_URL": self._url.reveal()}
-        self._environment = database | (KEYS if bucket else {})
+        self.environment = database | (KEYS if bucket else {})
         self.scope = f"s{secrets.token_hex(4)}"
         """Whose packages are published, so that several tests can share a bucket."""
 
@@ -75,7 +76,7 @@ class RegistryStores:
             (folder / "data").mkdir(parents=True)
             shutil.copy(self.servers[0].data_dir / "log.key", folder / "data" / "log.key")
         store = self._bucket.flags() if self._bucket else ()
-        made = Registry(folder, *store, *self._index, *args, env=self._environment)
+        made = Registry(folder, *store, *self._index, *args, env=self.environment)
         self.servers.append(made.start())
         if len(self.servers) == 1:
             self._watch_ends()
@@ -114,34 +115,46 @@ class RegistryStores:
                 assert server.get(f"/api/v1/skills/{skill_id}").status_code == 200
         return ends
 
-    def _fsck(self, server: Registry) -> None:
+    def _fsck(self, server: Registry, leftovers: set[str]) -> None:
         """Assert that `skill-registry fsck` finds nothing amiss with what all share, and what this server derives.
 
-        Packages in the bucket that another test has published do not count.
+        Packages in the bucket that another test has published do not count. `leftovers` are those it may find left.
         """
-        folders = ("--data-dir", str(server.data_dir), "--skills-dir", str(server.skills_dir))
-        store = self._bucket.flags() if self._bucket else ("--blobs-dir", str(server.blobs))
-        done = Done(self._folder, "fsck", "--json", *folders, *store, *self._index, **self._environment)
+        done = Done(self._folder, "fsck", "--json", *self.fsck_flags(server, server.data_dir), **self.environment)
         assert done.code in (0, 1), done.error
         ours = f"skills/{self.scope}/"
         drift = [one for one in done.json["drift"] if one["area"] != "blobs" or one["thing"].startswith(ours)]
+        assert {one["thing"] for one in drift if one["problem"] == _LEFT_OVER} == leftovers
+        drift = [one for one in drift if one["problem"] != _LEFT_OVER]
         assert (drift, done.json["unchecked"]) == ([], {})
 
-    def check_published(self, acknowledged: set[str]) -> Counter[str]:
-        """Do the same without the catalog, which may hold more and less than what was published."""
+    def fsck_flags(self, server: Registry, data_dir: Path) -> list[str]:
+        """Return the flags that lead `fsck` to these stores, with the data directory of a server or a copy of it."""
+        folders = ("--data-dir", str(data_dir), "--skills-dir", str(server.skills_dir))
+        store = self._bucket.flags() if self._bucket else ("--blobs-dir", str(server.blobs))
+        return [*folders, *store, *self._index]
+
+    def check_published(self, acknowledged: set[str], *, bears_faults: bool = False) -> Counter[str]:
+        """Do the same without the catalog, which may hold more and less than what was published.
+
+        With `bears_faults`, a package may have been rejected after it was stored: `fsck` must find it then.
+        """
         jobs = {row[0]: row[1:] for row in self.read("select id, state, skill_id, version, checksum from publish_jobs")}
         ends = self.read("select id, state from job_ends")
         assert sorted(ends) == sorted((job, row[0]) for job, row in jobs.items())
         assert acknowledged <= jobs.keys()
         accepted = sorted(Version(*row[1:]) for row in jobs.values() if row[0] == "accepted")
         assert self._rows() == accepted
-        assert self._blobs() == accepted
+        rejected = {Version(*row[1:]) for row in jobs.values() if row[0] == "rejected"} if bears_faults else set()
+        stored = self._blobs()
+        assert [version for version in stored if version not in rejected] == accepted, {*stored} ^ {*accepted}
+        leftovers = {f"skills/{skill_id}-{version}.zip" for skill_id, version, _ in rejected & set(stored)}
         assert self._lines() == accepted
         assert self._logged() == accepted
         self._check_indexes()
         self._check_leftovers()
         for server in self.servers:
-            self._fsck(server)
+            self._fsck(server, leftovers)
         return Counter(state for _, state in ends)
 
     def _rows(self) -> list[Version]:
@@ -153,7 +166,11 @@ class RegistryStores:
             opened = {key: self._bucket.client.get_object(Bucket="packages", Key=key)["Body"].read() for key in keys}
         else:
             root = self.servers[0].blobs
-            opened = {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+            opened = {
+                str(path.relative_to(root)): path.read_bytes()
+                for path in (root / "skills").rglob("*")
+                if path.is_file()
+            }
         found = []
         for key, data in opened.items():
             skill_id, _, version = key.removeprefix("skills/").removesuffix(".zip").rpartition("-")

@@ -42,12 +42,12 @@ class RecordSkills:
         self._catalog = catalog
         self._inspector = inspector
 
-    def create(self, new: NewSkill) -> Skill:
-        """Create a record. Raises VALIDATION_ERROR, and CONFLICT if the id exists."""
+    def create(self, new: NewSkill, scope: str | None = None) -> Skill:
+        """Create a record of a scope, if any. Raises VALIDATION_ERROR, and CONFLICT if the id exists."""
         sent = checked_fields(new) | {name: getattr(new, name) for name in _OPTIONAL_FIELDS}
         body = new.content or self._file_text(sent) or default_body(new)
         blank = Skill(id=new.id, name=new.name, description=new.description, version=new.version)
-        blank.source, blank.installed = SOURCE, False
+        blank.source, blank.installed, blank.scope = SOURCE, False, scope
         skill = with_fields(blank, sent)
         skill.findings = self._inspector.scan_record(skill.name, skill.description, body)
         with self._catalog.database.write() as transaction:

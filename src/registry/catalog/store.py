@@ -100,6 +100,12 @@ class Catalog:
             raise skill_not_found(skill_id)
         return bool(rows[0][0])
 
+    def record_scope(self, skill_id: str) -> str | None:
+        """Return the scope of a record; None if it has none, or if no record has this id."""
+        sql = "select detail from skills where id = ? and folder is null and advertised = 0"
+        rows = self.database.read(sql, (skill_id,))
+        return msgspec.json.decode(rows[0][0], type=Skill).scope if rows else None
+
     def installed(self) -> list[StoredSkill]:
         """Return all skills with a folder in the skills directory, in order of id."""
         rows = self.database.read(f"{_STORED} where s.folder is not null order by s.id")

@@ -115,6 +115,17 @@ Network = Annotated[
     str,
     Meta(pattern=r"\A[0-9A-Fa-f.:]+(/[0-9]{1,3})?\Z", title="an address or network such as 10.1.0.0/16"),
 ]
+CopyUrl = Annotated[
+    str,
+    Meta(pattern=r"\Ahttps?://[^\s,@/]+(/[^\s,]*)?\Z", title="an http:// or https:// URL without a user"),
+]
+Witness = Annotated[
+    str,
+    Meta(
+        pattern=r"\A[^\s+,]+\+[0-9a-f]{8}\+[A-Za-z0-9+/]+=* https?://[^\s,@/]+(/[^\s,]*)?\Z",
+        title="a verifier key, a space and an http:// or https:// URL",
+    ),
+]
 Dimension = Annotated[int, Meta(ge=1, le=65_536)]
 Positive = Annotated[int, Meta(ge=1, le=1 << 30)]
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]

@@ -9,8 +9,10 @@ from registry.config.settings import Settings
 from registry.database import open_hnsw_indexes
 from registry.database.pg_vectors import PgVectors
 from registry.db import Database
+from registry.domain.source_entry import REGISTRY
 from registry.indexing.active_space import ActiveSpace
 from search.engine import Engine
+from search.types import Filter
 
 
 def create_engine(
@@ -38,6 +40,7 @@ def create_engine(
         indexing=indexing,
         embedding_rate=settings.embedding.rate,
         on_complete=spaces.activate,
+        verified=Filter(((f"source:{REGISTRY}",),)),
         **options,
     )
 

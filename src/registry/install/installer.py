@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,8 @@ from registry.skill_folder import placing_skill_folder
 
 Step = Literal["finding", "fetching", "checking", "placing"]
 
+CheckNames = Callable[[Iterable[str], str | None], None]
+
 
 class InstallOrder(msgspec.Struct, kw_only=True, frozen=True):
     """The request to install a skill.
@@ -38,6 +40,7 @@ class InstallOrder(msgspec.Struct, kw_only=True, frozen=True):
         package: The required SHA-256 of the zip of a registry, in hexadecimal.
         log: An earlier proof from the log of the registry, which the log must extend.
         save: Whether to add the skill to the project's manifest.
+        check_names: Refuses an id or a displayed name. It gets both, and the id under which the package was listed.
     """
 
     origin: Origin
@@ -46,6 +49,7 @@ class InstallOrder(msgspec.Struct, kw_only=True, frozen=True):
     package: str | None = None
     log: PinnedProof | None = None
     save: bool = True
+    check_names: CheckNames = lambda names, own: None
 
 
 class Installer:
@@ -78,6 +82,7 @@ class Installer:
         checking = partial(progress, "checking")
         with self._packages.staged(wanted, on_refused=on_refused, on_fetched=checking) as staged:
             _check_package(staged.package, located, order)
+            order.check_names((staged.package.name, staged.package.title), located.listed)
             proof = _proof(staged.package, located.chosen, order)
             progress("placing")
             skill_id = self._place(staged, located, proof)

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+import msgspec
+
 from registry.domain.release_proofs import LoggedRelease, PinnedProof
 from registry.domain.version_requirement import highest, is_exact
 from registry.errors import FieldError, conflict, skill_not_found, validation_error
@@ -103,13 +105,7 @@ class LoggedRegistry:
             answer = self._remote.log_proof(release.skill_id, release.version)
             earlier = None if known is None else SeenLog(key=known.key, checkpoint=known.checkpoint)
             verifier = self._monitor.verify(self._remote, answer.checkpoint, earlier=earlier)
-            proof = PinnedProof(
-                checkpoint=answer.checkpoint,
-                number=answer.number,
-                entry=answer.entry,
-                proof=answer.proof,
-                key=verifier.text,
-            )
+            proof = PinnedProof(**msgspec.structs.asdict(answer), key=verifier.text)
             check_release(proof, verifier, logged)
         except (LogRefused, ProofInvalid) as refused:
             raise conflict(f"'{release.skill_id}' {release.version} is refused: {refused}") from None

@@ -115,6 +115,21 @@ class OutboundClient:
         with self._request("POST", target, all_headers, _Conditions(Deadline(seconds)), body) as response:
             return response.status
 
+    def exchange(self, url: str, body: bytes, *, limit: int, seconds: float) -> tuple[int, bytes]:
+        """Send a text to `url` and return the status and the body of the response, at most `limit` bytes of it.
+
+        It follows no redirects. Raises OutboundError.
+        """
+        target = parse_url(url)
+        headers = _headers(target.credentials, Validators()) | {"Content-Type": "text/plain; charset=utf-8"}
+        with self._request("POST", target, headers, _Conditions(Deadline(seconds)), body) as response:
+            received = b""
+            for chunk in response.iter_stream():
+                received += chunk
+                if len(received) > limit:
+                    raise OutboundError(f"{redact_url(url)} answers with more than {limit:,} bytes")
+            return response.status, received
+
     @contextmanager
     def _open(self, url: str, conditions: _Conditions) -> Iterator[_Opened]:
         """Yield the response after all redirects."""

@@ -1,18 +1,40 @@
 """Detects look-alike names: `pdf-too1s` and `pdftools` of one scope look like `pdf-tools` of another."""
 
-from registry.db import Transaction
+import unicodedata
+from collections.abc import Iterable
+
+from registry.db import Database, Transaction
 from registry.domain.findings import Finding
+from registry.errors import conflict
 
-_CONFUSABLE = str.maketrans({"-": None, "_": None, ".": None, "l": "1", "i": "1", "o": "0"})
+_CONFUSABLE = str.maketrans({"l": "1", "i": "1", "|": "1", "o": "0"})
+_LIKE_LATIN = str.maketrans(
+    "аеорсухіјѕһӏԁԛԝґкмнтвгαεοριυντκχγβηѵıɡɑо",
+    "aeopcyxijshldqwrkmhtbraeopiuvtkxybnviga0",
+)
+"""Letters of other scripts that look like a Latin letter: the common ones of UTS 39, in lower case."""
 
 
-def skeleton(skill_id: str) -> str:
-    """Return the skeleton of a name: names that look alike have equal skeletons, whatever their scope.
+def skeleton(name: str) -> str:
+    """Return the skeleton of an id or a displayed name: names that look alike have equal ones, whatever their scope.
 
-    It follows the skeletons of UTS 39 for the letters allowed in names: separators are removed, `l` and `i` count as
-    `1`, and `o` counts as `0`.
+    It follows the skeletons of UTS 39: accents and everything but letters and digits are removed, letters of other
+    scripts count as the Latin ones that they look like, `l` and `i` count as `1`, and `o` counts as `0`.
     """
-    return skill_id.rpartition("/")[2].casefold().translate(_CONFUSABLE)
+    plain = unicodedata.normalize("NFKD", name.rpartition("/")[2]).casefold().translate(_LIKE_LATIN)
+    return "".join(letter for letter in plain.translate(_CONFUSABLE) if letter.isalnum())
+
+
+def refuse_lookalikes(database: Database, names: Iterable[str], scope: str | None, own: str | None = None) -> None:
+    """Raise CONFLICT if a name looks like, or is, that of a skill that another scope than `scope` has published.
+
+    `own` is the id of a published skill that may have the name, because it is the one.
+    """
+    for name in names:
+        sql = "select distinct skill_id from published where skeleton = ? order by skill_id"
+        for (skill_id,) in database.read(sql, (skeleton(name),)):
+            if skill_id != own and skill_id.partition("/")[0] != scope:
+                raise conflict(f"The name '{name}' is taken: it looks like '{skill_id}', which another scope published")
 
 
 def lookalike(transaction: Transaction, skill_id: str) -> Finding | None:

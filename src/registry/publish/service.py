@@ -226,7 +226,11 @@ def git_index(settings: Settings) -> GitIndex:
 
 def check_owner(caller: Principal, skill_id: str) -> None:
     """Refuse changes to published skills of another scope (*Authentication*, rule 7). Raises FORBIDDEN."""
-    scope = skill_id.partition("/")[0]
+    check_scope(caller, skill_id, skill_id.partition("/")[0])
+
+
+def check_scope(caller: Principal, skill_id: str, scope: str) -> None:
+    """Refuse changes to a skill of another scope, except by administrators. Raises FORBIDDEN."""
     if caller.scope != scope and not includes(caller.role, "admin"):
         raise forbidden(f"Skill '{skill_id}' belongs to the scope '{scope}', not to yours")
 

@@ -1,5 +1,6 @@
 """Handles an upload before its response: stores the package, checks its metadata, and creates a job."""
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -57,7 +58,8 @@ class UploadReceiver:
 
     def discard(self) -> None:
         """Remove the file, unless a job has taken ownership of it."""
-        self._file.close()
+        with contextlib.suppress(OSError):  # to close it is to write what is left, which fails on a full disk
+            self._file.close()
         self.path.unlink(missing_ok=True)
 
 

@@ -38,7 +38,7 @@ from registry.server.http_server import STOP_SIGNALS, Site, serve
 from registry.server.sockets import ListenError, listen
 from registry.server.workers import serve_workers
 from registry.services.container import Services
-from registry.services.registry_profile import log_signer
+from registry.services.registry_profile import configured_witnesses, log_signer
 from registry.skill_folder import remove_leftovers
 from registry.sources.fetching import remove_fetched
 from registry.transparency.checkpoint import KeyUnusable
@@ -120,6 +120,7 @@ def _check_secret(settings: Settings) -> None:
     if settings.profile == "registry":
         try:
             signing, verifier_key = signing_keys(settings), log_signer(settings).verifier_key
+            configured_witnesses(settings)
             if settings.is_replicated:
                 with closing(open_database(settings)) as database:
                     check_secrets(database, settings, signing, verifier_key)

@@ -120,6 +120,7 @@ class Services:
         """Take up what any process has committed."""
         if self._registry is not None:
             self._registry.access.revocations.refresh()
+            self._registry.witnesses.wake()
         if self._publishing is not None:
             self._publishing.poll()
         self.webhooks.wake()
@@ -160,6 +161,8 @@ class Services:
             Part("findings", findings.start, findings.stop),
             Part("snapshots", snapshots.start, snapshots.stop),
         ]
+        if self._registry is not None and not self.database.is_read_only:
+            work.append(Part("witnesses", self._registry.witnesses.start, self._registry.witnesses.stop))
         if self._publishing is not None:
             work.append(Part("index pushes", self._publishing.start_leading, self._publishing.stop_leading))
         return work

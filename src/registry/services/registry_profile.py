@@ -14,11 +14,12 @@ from registry.domain.release_proofs import ReleaseProof
 from registry.errors import skill_not_found
 from registry.publish.git_index import AttachedFile
 from registry.runtime.metrics import Metrics
-from registry.transparency.checkpoint import Signer, checkpoint_file
+from registry.transparency.checkpoint import LogCheckpoint, Signer, checkpoint_file
 from registry.transparency.fork import refuse_if_forked
 from registry.transparency.fork_guard import ForkGuard
 from registry.transparency.log import TransparencyLog
 from registry.transparency.release_proof import encode_hashes
+from registry.transparency.witnesses import Cosignatures, Witness, WitnessWorker
 
 
 class PublishProof(ReleaseProof, kw_only=True, frozen=True):
@@ -38,6 +39,8 @@ class RegistryProfile:
         self._database = database
         self.log = TransparencyLog(database, clock)
         self._guard = ForkGuard(database, self.log)
+        self._cosignatures = Cosignatures(database, configured_witnesses(settings))
+        self.witnesses = WitnessWorker(settings, self.log, self._guard, self._cosignatures, self._sign)
         if not database.is_read_only:
             self.log.record_key(self.signer.verifier_key)
         counts = None
@@ -55,10 +58,14 @@ class RegistryProfile:
             self._sharing.start()
 
     def checkpoint(self) -> str:
-        """Return the signed checkpoint of the log. Raises LogForked."""
+        """Return the signed checkpoint of the log, with the cosignatures of witnesses. Raises LogForked."""
         return self._signed(self.log.size())
 
     def _signed(self, size: int) -> str:
+        checkpoint = LogCheckpoint(self.signer.name, size, self.log.root(size))
+        return self._sign(size) + self._cosignatures.lines(checkpoint)
+
+    def _sign(self, size: int) -> str:
         refuse_if_forked(self._database)
         return self.signer.sign(size, self.log.root(size))
 
@@ -90,6 +97,11 @@ class RegistryProfile:
         if self._sharing is not None:
             self._sharing.stop()
         self.access.close()
+
+
+def configured_witnesses(settings: Settings) -> list[Witness]:
+    """Return the witnesses of the settings. Raises KeyUnusable."""
+    return [Witness(setting) for setting in settings.transparency.witnesses]
 
 
 def log_signer(settings: Settings) -> Signer:

@@ -4,6 +4,7 @@ from registry.catalog.local_skills import LocalSkills
 from registry.catalog.record_skills import RecordSkills
 from registry.catalog.skill_backend import SkillBackend
 from registry.catalog.store import Catalog
+from registry.domain.models import NewSkill, Skill
 from registry.publish.published import PublishedVersions
 from registry.publish.skills import PublishedSkills
 from registry.publish.stored_packages import StoredPackages
@@ -38,9 +39,9 @@ class SkillBackends:
         self._published_skills = PublishedSkills(catalog, published, packages)
         self._makes_folders = makes_folders
 
-    def for_new(self) -> LocalSkills | RecordSkills:
-        """Return the backend in which skills are created."""
-        return self._local if self._makes_folders else self._records
+    def create(self, new: NewSkill, scope: str | None) -> Skill:
+        """Create a skill: a folder, or a record of a scope, if any. Raises VALIDATION_ERROR, CONFLICT."""
+        return self._local.create(new) if self._makes_folders else self._records.create(new, scope)
 
     def of(self, skill_id: str) -> SkillBackend:
         """Return the backend of this skill. Raises SKILL_NOT_FOUND."""

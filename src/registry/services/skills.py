@@ -4,15 +4,21 @@ Each is implemented here once. Routes, commands and protocol adapters translate 
 commit by the database's change hooks, so a change is searchable when these functions return.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from functools import partial
+
+import msgspec
+from msgspec import UNSET
 
 from registry.catalog.installs import installed_as
 from registry.domain.models import NewSkill, NewVersion, Skill, SkillChanges, SkillVersion
-from registry.domain.roles import Principal
+from registry.domain.roles import Principal, includes
 from registry.domain.source_entry import REGISTRY
 from registry.errors import FieldError, conflict, validation_error
+from registry.install.installer import InstallOrder
 from registry.install.request import install_order
 from registry.install.schemas import SkillRequest
+from registry.publish.lookalikes import refuse_lookalikes
 from registry.services.container import Services
 from registry.services.install_jobs import InstallJob
 
@@ -25,15 +31,23 @@ def read_skill(services: Services, skill_id: str) -> Skill:
     return skill
 
 
-def create_skill(services: Services, request: SkillRequest) -> Skill:
+def create_skill(services: Services, request: SkillRequest, caller: Principal | None = None) -> Skill:
     """Install a skill from where the request says, or create it: in the local profile as a folder, else as a record.
 
-    Raises VALIDATION_ERROR, CONFLICT, and what installing raises (`install_jobs.InstallJobs.install`).
+    Without a `caller`, the names of published skills are free. Raises VALIDATION_ERROR, CONFLICT, and what installing
+    raises (`install_jobs.InstallJobs.install`).
     """
+    order = _install_order(services, request, caller)
+    if order is None:
+        return create_from_fields(services, request, caller)
+    return services.install_jobs.install(order)
+
+
+def _install_order(services: Services, request: SkillRequest, caller: Principal | None) -> InstallOrder | None:
     order = install_order(request, services.settings.profile)
     if order is None:
-        return create_from_fields(services, request)
-    return services.install_jobs.install(order)
+        return None
+    return msgspec.structs.replace(order, check_names=partial(check_names, services, caller))
 
 
 def is_install(services: Services, request: SkillRequest) -> bool:
@@ -41,30 +55,45 @@ def is_install(services: Services, request: SkillRequest) -> bool:
     return install_order(request, services.settings.profile) is not None
 
 
-def start_install(services: Services, request: SkillRequest) -> InstallJob:
+def start_install(services: Services, request: SkillRequest, caller: Principal | None = None) -> InstallJob:
     """Install a skill in the background.
 
     Raises VALIDATION_ERROR, also if the request creates a skill; SERVICE_UNAVAILABLE if too many installations run.
     """
-    order = install_order(request, services.settings.profile)
+    order = _install_order(services, request, caller)
     if order is None:
         raise validation_error(FieldError("async", "applies to installations only"))
     return services.install_jobs.start(order)
 
 
-def create_from_fields(services: Services, new: NewSkill) -> Skill:
-    """Create a skill, in the local profile as a folder, else as a record; nothing is fetched.
+def create_from_fields(services: Services, new: NewSkill, caller: Principal | None = None) -> Skill:
+    """Create a skill, in the local profile as a folder, else as a record of the caller's scope; nothing is fetched.
 
     Raises VALIDATION_ERROR, CONFLICT.
     """
-    return services.skill_backends.for_new().create(new)
+    check_names(services, caller, (new.id, new.name))
+    return services.skill_backends.create(new, caller.scope if caller else None)
 
 
-def update_skill(services: Services, skill_id: str, changes: SkillChanges, etags: Collection[str] | None) -> Skill:
+def check_names(services: Services, caller: Principal | None, names: Iterable[str], own: str | None = None) -> None:
+    """Refuse names that look like those another scope has published, except from administrators. Raises CONFLICT."""
+    if caller is not None and not includes(caller.role, "admin"):
+        refuse_lookalikes(services.database, names, caller.scope, own)
+
+
+def update_skill(
+    services: Services,
+    skill_id: str,
+    changes: SkillChanges,
+    etags: Collection[str] | None,
+    caller: Principal | None = None,
+) -> Skill:
     """Change the fields that were sent.
 
     Raises SKILL_NOT_FOUND, PRECONDITION_FAILED where `etags` lack the skill's own, VALIDATION_ERROR, CONFLICT.
     """
+    if changes.name is not UNSET:
+        check_names(services, caller, [changes.name])
     return services.skill_backends.of(skill_id).update(skill_id, changes, etags)
 
 

@@ -15,6 +15,7 @@ from msgspec import Meta
 
 from registry.domain.models import SkillId, Version
 from registry.domain.origins import RegistryOrigin, WebUrl
+from registry.domain.release_proofs import ReleaseProof
 from registry.domain.source_entry import Listed
 from registry.errors import FieldError, RegistryError, validation_error
 from registry.outbound import OutboundError, Validators, parse_url, redact_url
@@ -41,7 +42,6 @@ _Kind = TypeVar("_Kind")
 Number = Annotated[int, Meta(ge=0, le=MAX_INTEGER)]
 Checksum = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}$(?!\n)", extra={"rule": "must be sha256: and 64 digits"})]
 CatalogId = Annotated[str, Meta(pattern=r"^[\x21-\x7e]{1,200}$(?!\n)")]
-Text = Annotated[str, Meta(max_length=10_000, extra={"multiline": True})]
 
 
 class LogKey(msgspec.Struct, kw_only=True):
@@ -91,16 +91,6 @@ class Release(msgspec.Struct, kw_only=True, frozen=True):
     yanked: bool
     download_url: str | None
     size: int
-
-
-class LogProof(msgspec.Struct, kw_only=True):
-    """The entry of a published version in the log, with its inclusion proof, for one signed checkpoint."""
-
-    checkpoint: Text
-    size: Number
-    number: Number
-    entry: Text
-    proof: Annotated[list[Annotated[str, Meta(max_length=100)]], Meta(max_length=64)]
 
 
 class _Skill(msgspec.Struct, kw_only=True):
@@ -153,7 +143,7 @@ class _ConsistencyAnswer(msgspec.Struct, kw_only=True):
 
 
 class _LogProofAnswer(msgspec.Struct, kw_only=True):
-    data: LogProof
+    data: ReleaseProof
 
 
 def read_description(base: str, body: bytes) -> RegistryDescription:
@@ -253,7 +243,7 @@ def _release(base: str, skill_id: str, raw: bytes) -> Release:
     )
 
 
-def read_log_proof(base: str, body: bytes) -> LogProof:
+def read_log_proof(base: str, body: bytes) -> ReleaseProof:
     """Return the proof of a version. Raises OutboundError."""
     return _strict(base, body, _LogProofAnswer).data
 

@@ -8,6 +8,7 @@ from urllib.parse import quote, urlsplit
 
 from registry.domain.addresses import parse_url
 from registry.domain.api import API
+from registry.domain.release_proofs import ReleaseProof
 from registry.errors import skill_not_found
 from registry.outbound import (
     Credential,
@@ -27,7 +28,6 @@ from registry.sources.registry_documents import (
     PAGE_ENTRIES,
     PROOF_BYTES,
     ChangePage,
-    LogProof,
     RegistryDescription,
     Release,
     read_consistency,
@@ -38,7 +38,7 @@ from registry.sources.registry_documents import (
 )
 from registry.transparency.merkle import Hash
 
-__all__ = ["ChangePage", "LogProof", "NotARegistry", "RegistryDescription", "Release", "RemoteRegistry"]
+__all__ = ["ChangePage", "NotARegistry", "RegistryDescription", "Release", "RemoteRegistry"]
 
 _log = logging.getLogger("registry.sources")
 
@@ -160,7 +160,7 @@ class RemoteRegistry:
         path = f"{API}/log/consistency?before={before}&size={size}"
         return read_consistency(self.url, self._get(path, PROOF_BYTES).body or b"")
 
-    def log_proof(self, skill_id: str, version: str) -> LogProof:
+    def log_proof(self, skill_id: str, version: str) -> ReleaseProof:
         """Return the log entry of a version with its proof, not verified. Raises SKILL_NOT_FOUND."""
         try:
             body = self._get(f"{API}/log/proof/{quote(skill_id)}/{quote(version)}", PROOF_BYTES).body

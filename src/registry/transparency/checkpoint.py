@@ -20,8 +20,9 @@ from registry.transparency.merkle import Hash
 KEY_FILE = "log.key"
 
 _ED25519 = b"\x01"
-_SIGNATURE_LINE = "\u2014 "
+SIGNATURE_LINE = "\u2014 "
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,15}")
+_NO_KEY = "this is not a verifier key: expected name+hash+base64"
 _NAME = re.compile(r"[^\s+]{1,200}")
 
 
@@ -51,8 +52,34 @@ class LogCheckpoint(NamedTuple):
         return f"{self.origin}\n{self.size}\n{base64.b64encode(self.root).decode()}\n"
 
 
+class PublicKey:
+    """A verifier key of signed notes, `name+hash+base64`. `kind` is the byte that names its type of signature.
+
+    Raises CheckpointInvalid.
+    """
+
+    def __init__(self, text: str, kind: bytes) -> None:
+        name, _, rest = text.partition("+")
+        key_hash, _, encoded = rest.partition("+")
+        try:
+            key = base64.b64decode(encoded, validate=True)
+            self._key = Ed25519PublicKey.from_public_bytes(key[1:])
+        except (binascii.Error, ValueError):
+            raise CheckpointInvalid(_NO_KEY) from None
+        if key[:1] != kind or not _NAME.fullmatch(name) or key_hash != _key_hash(name, key).hex():
+            raise CheckpointInvalid(_NO_KEY)
+        self.name = name
+        self._hash = _key_hash(name, key)
+
+    def verify(self, key_hash: bytes, signature: bytes, message: bytes) -> None:
+        """Raise InvalidSignature unless this key has made the signature of a message."""
+        if key_hash != self._hash:
+            raise InvalidSignature
+        self._key.verify(signature, message)
+
+
 class Verifier:
-    """Verifies checkpoints with a verifier key of signed notes: `name+hash+base64`. Raises CheckpointInvalid.
+    """Verifies checkpoints with the verifier key of a log: `name+hash+base64`. Raises CheckpointInvalid.
 
     Attributes:
         text: The verifier key.
@@ -61,17 +88,8 @@ class Verifier:
 
     def __init__(self, text: str) -> None:
         self.text = text.strip()
-        name, _, rest = self.text.partition("+")
-        key_hash, _, encoded = rest.partition("+")
-        try:
-            key = base64.b64decode(encoded, validate=True)
-            self._key = Ed25519PublicKey.from_public_bytes(key[1:])
-        except (binascii.Error, ValueError):
-            raise CheckpointInvalid("this is not a verifier key: expected name+hash+base64") from None
-        if key[:1] != _ED25519 or not _NAME.fullmatch(name) or key_hash != _key_hash(name, key).hex():
-            raise CheckpointInvalid("this is not a verifier key: expected name+hash+base64")
-        self.name = name
-        self._hash = _key_hash(name, key)
+        self._key = PublicKey(self.text, _ED25519)
+        self.name = self._key.name
 
     def read(self, note: str) -> LogCheckpoint:
         """Return the content of a signed checkpoint. Raises CheckpointInvalid if this key did not sign it."""
@@ -88,14 +106,12 @@ class Verifier:
         return LogCheckpoint(lines[0], int(lines[1]), root)
 
     def _is_signature(self, line: str, text: bytes) -> bool:
-        prefix = f"{_SIGNATURE_LINE}{self.name} "
+        prefix = f"{SIGNATURE_LINE}{self.name} "
         if not line.startswith(prefix):
             return False
         try:
             signature = base64.b64decode(line.removeprefix(prefix), validate=True)
-            if signature[:4] != self._hash:
-                return False
-            self._key.verify(signature[4:], text)
+            self._key.verify(signature[:4], signature[4:], text)
         except (binascii.Error, InvalidSignature, ValueError):
             return False
         return True
@@ -131,7 +147,7 @@ class Signer:
         """Return the signed checkpoint of a state of the log."""
         text = LogCheckpoint(self.name, size, root).text
         signature = base64.b64encode(self._hash + self._key.sign(text.encode())).decode()
-        return f"{text}\n{_SIGNATURE_LINE}{self.name} {signature}\n"
+        return f"{text}\n{SIGNATURE_LINE}{self.name} {signature}\n"
 
 
 def _key_hash(name: str, public: bytes) -> bytes:

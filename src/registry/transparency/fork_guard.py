@@ -49,6 +49,18 @@ class ForkGuard:
         if seen.size <= size and root == seen.root:
             return
         fork = Fork(source=source, seen_size=seen.size, seen_root=_encoded(seen.root), size=size, root=_encoded(root))
+        self._stop(fork)
+
+    def contradicted(self, source: str, seen_size: int) -> None:
+        """Stop the log, because a witness has seen `seen_size` entries that this log does not have.
+
+        The witness does not show the root. Raises LogForked.
+        """
+        size = self._log.size()
+        own = _encoded(self._log.root(min(seen_size, size)))
+        self._stop(Fork(source=source, seen_size=seen_size, seen_root="another one", size=size, root=own))
+
+    def _stop(self, fork: Fork) -> None:
         with self._database.write() as transaction:
             store_fork(transaction, fork)
         _log.error("%s", fork.message)

@@ -12,7 +12,7 @@ LARGE = 50_000
 """The number of documents from which a keyword query takes milliseconds. Below it, a thread costs what it saves."""
 
 _MAX_PREFIX_MATCHES = 5
-_MAX_NAME_MATCHES = 20
+_MAX_NAME_MATCHES = 100
 _MIN_PREFIX_LENGTH = 3
 _MAX_NAME_LENGTH = 100
 _THREADS = 4

@@ -112,14 +112,16 @@ class LexicalReader:
         return on_disk + self._memory.document_frequency(field, value) if self._memory else on_disk
 
     def keys_by_name(self, folded: str, limit: int, allowed: Filter) -> list[int]:
-        """Return the keys of documents with the folded name `folded`, ascending.
+        """Return the keys of documents with the folded full id or name `folded`, ascending.
 
-        The first kind of match that occurs wins: a full id, then a name, then a name with the spaces removed.
+        Without any, return those with the name when spaces are removed.
         """
-        for field, name in zip(NAME_FIELDS, (folded, folded, remove_spaces(folded)), strict=True):
-            if keys := self._keys_with_value(field, name, limit, allowed):
-                return keys
-        return []
+        by_id, by_name, joined = NAME_FIELDS
+        keys = {
+            *self._keys_with_value(by_id, folded, limit, allowed),
+            *self._keys_with_value(by_name, folded, limit, allowed),
+        }
+        return sorted(keys)[:limit] or self._keys_with_value(joined, remove_spaces(folded), limit, allowed)
 
     def _keys_with_value(self, field: str, name: str, limit: int, allowed: Filter) -> list[int]:
         if not self._document_frequency(field, name):

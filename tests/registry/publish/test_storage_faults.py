@@ -1,11 +1,15 @@
 """Publishing with faults of the store, the disk or the caller."""
 
+import contextlib
 import socket
 import sqlite3
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pytest
+
 from support.broken_bucket import broken_bucket
+from support.crasher import small_disk
 from support.publishing import Registry, skill_package
 from support.s3 import KEYS
 from support.waiting import PATIENCE_SECONDS
@@ -34,6 +38,21 @@ def test_a_store_that_comes_back_is_tried_again(tmp_path: Path) -> None:
         registry.wait_for(lambda: "try 1" in registry.log.read_text())
         registry.blobs.unlink()
         assert registry.finished(answer)["status"] == "accepted"
+
+
+def test_an_upload_to_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "data") as disk:
+        if disk is None:
+            pytest.skip("a file system can only be mounted by root")
+        with Registry(tmp_path) as registry:
+            caller = registry.caller()
+            with (disk / "filler").open("wb", buffering=0) as filler, contextlib.suppress(OSError):
+                while True:
+                    filler.write(bytes(1 << 16))
+            assert registry.publish(skill_package("large"), caller).status_code == 507
+            (disk / "filler").unlink()
+            assert list((registry.data_dir / "publish").iterdir()) == []
+            assert registry.finished(registry.publish(skill_package("large")))["status"] == "accepted"
 
 
 def test_a_version_with_other_stored_bytes_is_not_published(tmp_path: Path) -> None:

@@ -229,7 +229,7 @@ def test_proofs_of_the_log_are_read(web: WebServer) -> None:
     }
     web.answers["/api/v1/log/proof/a/b/1.0.0"] = reply(json.dumps({"data": bundle}).encode())
     proof = registry(web).log_proof("a/b", "1.0.0")
-    assert (proof.size, proof.entry, proof.proof) == (1, "{}", ["AA=="])
+    assert (proof.number, proof.entry, proof.proof) == (0, "{}", ["AA=="])
     web.answers["/api/v1/log/consistency?before=1&size=2"] = reply(b'{"data": {"size": 2, "proof": ["AA=="]}}')
     assert registry(web).consistency(1, 2) == [b"\x00"]
     for proof_body in (b'{"data": {"proof": ["no base64"]}}', b'{"data": {"proof": 7}}', b"[]"):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from registry.config.types import ReachableHost, Secret
+from registry.config.types import CopyUrl, ReachableHost, Secret, Witness
 
 
 class AuthSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +44,21 @@ class TransparencySettings(msgspec.Struct, frozen=True, kw_only=True):
         Secret | None,
         Meta(description="private key that signs the log, 64 hexadecimal digits; default: generated in data_dir"),
     ] = None
+    checkpoints: Annotated[
+        tuple[CopyUrl, ...],
+        Meta(
+            description="URLs of copies of the log's checkpoint, such as the file of the index; the log must not "
+            "contradict them",
+            extra={"flag": "--transparency-checkpoint"},
+        ),
+    ] = ()
+    witnesses: Annotated[
+        tuple[Witness, ...],
+        Meta(
+            description="witnesses that cosign checkpoints (C2SP tlog-witness): verifier key, space, URL",
+            extra={"flag": "--transparency-witness"},
+        ),
+    ] = ()
 
 
 class OutboundSettings(msgspec.Struct, frozen=True, kw_only=True):

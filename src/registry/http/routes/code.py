@@ -11,6 +11,7 @@ from registry.domain.models import NewSkill, NewVersion, SkillVersion, VersionIt
 from registry.http.admission import principal_of
 from registry.http.conditional_requests import not_modified
 from registry.http.envelope import Ok, Pagination
+from registry.http.request_state import request_state
 from registry.http.routes.parameters import ERRORS, ListPage, ReadyServices, each, skill_id
 from registry.http.routes.skills import Enabled, delete_skill, get_skill, update_skill
 from registry.http.thread_pools import ORDINARY_POOL
@@ -69,7 +70,7 @@ def create_code_skill(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[NewSkill]
 ) -> Response[Ok[CreatedSkill]]:
     """Create a skill as a record. `source_url` and the like are provenance; nothing is fetched."""
-    skill = skills.create_from_fields(services, data)
+    skill = skills.create_from_fields(services, data, request_state(request.scope).principal)
     created = msgspec.convert(skill, CreatedSkill, from_attributes=True)
     location = f"{request.url.path.rstrip('/')}/{skill.id}"
     return Response(Ok(created), status_code=201, headers={"Location": location, "ETag": skill.etag})
@@ -103,7 +104,13 @@ async def get_version(
     return Ok(services.catalog.version(skill_id(request), version))
 
 
-@delete(each("/skills/{id}/versions/{version:str}"), status_code=200, tags=_TAGS, responses=ERRORS, role="manager")
+@delete(
+    each("/skills/{id}/versions/{version:str}"),
+    status_code=200,
+    tags=_TAGS,
+    responses=ERRORS,
+    role="manager",
+)
 async def delete_version(
     request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]
 ) -> Ok[DeletedVersion]:

@@ -19,7 +19,7 @@ from registry.http.admission import admit, client_address, connection_of
 from registry.http.request_body import is_upload
 from registry.http.request_id import request_id_of
 from registry.http.thread_pools import ADMINISTRATION_POOL
-from registry.publish.service import check_owner
+from registry.publish.service import check_owner, check_scope
 from registry.services.container import Services
 
 Connection = ASGIConnection[Any, Any, Any, Any]
@@ -51,7 +51,7 @@ async def require_role(connection: Connection, handler: BaseRouteHandler) -> Non
     principal = admit(services, scope, role, rate_of(connection, handler))
     if changes(scope["method"], handler):
         _refuse_if_read_only(services)
-        _refuse_if_not_owner(services, principal, connection.path_params)
+        _refuse_if_not_owner(services, principal, connection.path_params, handler)
         services.registry.access.audit.begin(
             request_id=request_id_of(scope),
             actor=principal.name,
@@ -62,12 +62,22 @@ async def require_role(connection: Connection, handler: BaseRouteHandler) -> Non
         )
 
 
-def _refuse_if_not_owner(services: Services, principal: Principal, parameters: Mapping[str, Any]) -> None:
-    """Refuse a change to a published skill from another scope, except by administrators."""
+def _refuse_if_not_owner(
+    services: Services, principal: Principal, parameters: Mapping[str, Any], handler: BaseRouteHandler
+) -> None:
+    """Refuse a change to a published skill or a record from another scope, except by administrators.
+
+    A handler whose `id` does not stand for a skill that it changes has `of_scope=False`.
+    """
     if "skill_scope" in parameters:
         skill_id = f"{parameters['skill_scope']}/{parameters['skill_name']}"
         if services.is_published(skill_id):
             check_owner(principal, skill_id)
+    elif "id" in parameters and handler.opt.get("of_scope", True):
+        skill_id = str(parameters["id"])
+        scope = services.catalog.record_scope(skill_id)
+        if scope is not None:
+            check_scope(principal, skill_id, scope)
 
 
 def local_guards(server: ServerSettings) -> list[Any]:

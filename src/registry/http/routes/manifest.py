@@ -60,7 +60,7 @@ def add_manifest_skill(
     return Response(Ok(manifest_skill(data.skill_id, added)), status_code=201, headers={"Location": location})
 
 
-@put(each("/manifest/skills/{id}"), tags=["project"], responses=ERRORS, role="manager")
+@put(each("/manifest/skills/{id}"), tags=["project"], responses=ERRORS, role="manager", of_scope=False)
 async def change_manifest_skill(
     request: Request[Any, Any, Any], running: RunningServices, data: JSONBody[DependencyChanges]
 ) -> Ok[ManifestSkill]:
@@ -69,7 +69,9 @@ async def change_manifest_skill(
     return Ok(manifest_skill(one, await ORDINARY_POOL.run(running.manifest.change, one, data)))
 
 
-@delete(each("/manifest/skills/{id}"), status_code=200, tags=["project"], responses=ERRORS, role="manager")
+@delete(
+    each("/manifest/skills/{id}"), status_code=200, tags=["project"], responses=ERRORS, role="manager", of_scope=False
+)
 async def remove_manifest_skill(request: Request[Any, Any, Any], running: RunningServices) -> Ok[Deleted]:
     """Remove a skill from the manifest. It stays installed."""
     one = skill_id(request)

@@ -65,7 +65,7 @@ def reindex_all(
     return _reindex(services, data.skill_ids, data.force, in_background)
 
 
-@post(each("/reindex/{id}"), **_REINDEX)
+@post(each("/reindex/{id}"), of_scope=False, **_REINDEX)
 async def reindex_one(
     request: Request[Any, Any, Any],
     services: ReadyServices,

@@ -12,6 +12,7 @@ from registry.domain.api import API
 from registry.domain.models import Card, Skill, SkillChanges
 from registry.http.conditional_requests import if_match, not_modified
 from registry.http.envelope import Ok, Pagination
+from registry.http.request_state import request_state
 from registry.http.routes.parameters import ERRORS, Deleted, ListPage, OptionalBody, ReadyServices, each, skill_id
 from registry.http.thread_pools import ORDINARY_POOL, OUTGOING_POOL
 from registry.install.schemas import SkillRequest, UpgradeBody, UpgradeData
@@ -59,10 +60,10 @@ async def create_skill(
 ) -> Response[Ok[Skill]] | Response[Ok[InstallJob]]:
     """Install a skill from the origin in the body, or create it: in the local profile as a folder, else as a record."""
     if in_background:
-        job = await ORDINARY_POOL.run(skills.start_install, services, data)
+        job = await ORDINARY_POOL.run(skills.start_install, services, data, request_state(request.scope).principal)
         return Response(Ok(job), status_code=202, headers={"Location": f"{API}/installs/{job.job_id}"})
     pool = OUTGOING_POOL if skills.is_install(services, data) else ORDINARY_POOL
-    skill = await pool.run(skills.create_skill, services, data)
+    skill = await pool.run(skills.create_skill, services, data, request_state(request.scope).principal)
     location = f"{request.url.path.rstrip('/')}/{skill.id}"
     return Response(Ok(skill), status_code=201, headers={"Location": location, "ETag": skill.etag})
 
@@ -86,8 +87,8 @@ async def update_skill(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[SkillChanges]
 ) -> Response[Ok[dict[str, Any]]]:
     """Change the fields sent. Return the id, the changed fields and `updated_at`."""
-    one = skill_id(request)
-    skill = await ORDINARY_POOL.run(skills.update_skill, services, one, data, if_match(request))
+    one, caller = skill_id(request), request_state(request.scope).principal
+    skill = await ORDINARY_POOL.run(skills.update_skill, services, one, data, if_match(request), caller)
     sent = [name for name in data.__struct_fields__ if getattr(data, name) is not msgspec.UNSET]
     names = dict.fromkeys(("id", *sent, "updated_at"))
     changed = {name: getattr(skill, name) for name in names if hasattr(skill, name)}

@@ -11,6 +11,7 @@ from registry.errors import FieldError, validation_error
 from registry.http.conditional_requests import if_match, not_modified
 from registry.http.envelope import Pagination
 from registry.http.request_body import StrictRequest, is_upload
+from registry.http.request_state import request_state
 from registry.http.routes.code import SkillItem
 from registry.http.routes.parameters import ERRORS, Deleted, ListPage, ReadyServices, each, skill_id
 from registry.http.routes.skills import Enabled
@@ -87,7 +88,9 @@ async def create_v1_skill(
         skill = taken if isinstance(taken, Skill) else skills.read_skill(services, taken.skill_id)
     else:
         new = await request.decoded(NewSkill)
-        skill = await ORDINARY_POOL.run(skills.create_from_fields, services, new)
+        skill = await ORDINARY_POOL.run(
+            skills.create_from_fields, services, new, request_state(request.scope).principal
+        )
     headers = {"Location": f"/v1/skills/{skill.id}", "ETag": skill.etag}
     return Response(created_object(skill), status_code=201, headers=headers)
 
