@@ -36,7 +36,7 @@ from registry.http.routes.search import SEARCH, search
 from registry.http.routes.service import PROBES, SERVICE
 from registry.http.routes.skills import INSTALLS, SKILLS, upgrade_skills
 from registry.http.routes.sources import SOURCES
-from registry.protocols.mcp import MCP
+from registry.protocols.mcp.route import MCP
 from registry.protocols.tree import TREE
 from registry.protocols.v1_skills import V1_SKILLS
 from registry.protocols.well_known import WELL_KNOWN

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from litestar import Request, Response, post
 from litestar.enums import RequestEncodingType
+from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import OpenAPIMediaType, OpenAPIType, Operation, RequestBody, Schema
 from msgspec import UNSET, UnsetType
 
@@ -51,6 +52,12 @@ _STATUS: Mapping[int, int] = MappingProxyType(
 """The status of a response with an error, in the new dialect and where no request was understood."""
 
 
+_RESPONSES = ERRORS | {
+    status: ResponseSpec(dict[str, Any], generate_examples=False, description="An error of the protocol")
+    for status in (400, 404)
+}
+
+
 class _AnyMessage(Operation):
     """The body in the OpenAPI document: any object, because the protocol has a schema of its own."""
 
@@ -59,7 +66,9 @@ class _AnyMessage(Operation):
         self.request_body = RequestBody(content={RequestEncodingType.JSON.value: media}, required=True)
 
 
-@post("/mcp", status_code=200, tags=["mcp"], responses=ERRORS, operation_class=_AnyMessage, role="user", changes=False)
+@post(
+    "/mcp", status_code=200, tags=["mcp"], responses=_RESPONSES, operation_class=_AnyMessage, role="user", changes=False
+)
 async def mcp(request: Request[Any, Any, Any], services: ReadyServices) -> Response[Any]:
     """Answer a message of the Model Context Protocol, in the versions 2026-07-28, 2025-11-25 and 2025-06-18."""
     message: Message | None = None
