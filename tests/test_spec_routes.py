@@ -127,6 +127,7 @@ POST    /api/v1/manifest/generate-mdc               manager
 """
 
 FOR_CLIENTS = """
+POST    /mcp                                        user
 GET     /tree/index.json                            user
 GET     /tree/{path}                                user
 GET     /s/{id}/.well-known/agent-skills/index.json user

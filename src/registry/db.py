@@ -187,8 +187,12 @@ class Database(Protocol):
         """Return the rows of a query, as of the last commit."""
         ...
 
-    def write(self) -> AbstractContextManager[Transaction]:
-        """Run the block in a transaction, which commits durably at its end and rolls back if it raises."""
+    def write(self, *, urgent: bool = False) -> AbstractContextManager[Transaction]:
+        """Run the block in a transaction, which commits durably at its end and rolls back if it raises.
+
+        On a full disk, an urgent one may use the space that a SQLite database of the registry profile reserves. For
+        small changes that must never wait for an operator: issuing and revoking credentials.
+        """
         ...
 
     def changed(self, seconds: float) -> bool:

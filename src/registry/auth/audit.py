@@ -66,7 +66,7 @@ class Audit:
         """Write an entry for an event that changes nothing else, such as an issued token."""
         caller = {"request_id": request_id, "actor": actor, "role": role, "client": client}
         entry = AuditEntry(at=self._now(), action=action, target="", detail=detail[:_DETAIL_CHARACTERS], **caller)
-        with self._database.write() as transaction:
+        with self._database.write(urgent=True) as transaction:
             self._insert(transaction, entry)
 
     @staticmethod

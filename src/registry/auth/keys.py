@@ -124,7 +124,7 @@ class ApiKeys:
 
     def revoke(self, key_id: str) -> ApiKey:
         """Revoke a key permanently, with the tokens issued for it. Raises NOT_FOUND."""
-        with self._database.write() as transaction:
+        with self._database.write(urgent=True) as transaction:
             rows = transaction.read(
                 f"update api_keys set revoked_at = coalesce(revoked_at, ?) where id = ? returning {_COLUMNS}",
                 (timestamp(self._clock()), key_id),

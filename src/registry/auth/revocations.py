@@ -28,7 +28,7 @@ class Revocations:
 
     def revoke(self, token_id: str, expires_at: int) -> None:
         """Revoke one token; `expires_at` is in seconds since 1970. Prune revocations of expired tokens."""
-        with self._database.write() as transaction:
+        with self._database.write(urgent=True) as transaction:
             transaction.execute("delete from revoked_tokens where expires_at < ?", (self._now(),))
             sql = "insert into revoked_tokens (id, expires_at) values (?, ?) on conflict do nothing"
             transaction.execute(sql, (token_id, expires_at))

@@ -98,7 +98,7 @@ class Users:
     def change(self, name: str, changes: UserChanges) -> User:
         """Change a user. Raises NOT_FOUND."""
         hashed = self._hash(changes.password) if changes.password else None
-        with self._database.write() as transaction:
+        with self._database.write(urgent=True) as transaction:
             sql = (
                 "update users set role = coalesce(?, role), scope = coalesce(?, scope),"
                 " password_hash = coalesce(?, password_hash), updated_at = ? where name = ?"
@@ -114,7 +114,7 @@ class Users:
 
     def remove(self, name: str) -> None:
         """Remove a user. Raises NOT_FOUND."""
-        with self._database.write() as transaction:
+        with self._database.write(urgent=True) as transaction:
             if not transaction.execute("delete from users where name = ?", (name,)):
                 raise not_found(f"User '{name}'")
             self._revocations.revoke_all(transaction, name)

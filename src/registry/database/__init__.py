@@ -26,6 +26,8 @@ def open_database(settings: Settings) -> Database:
         raise DatabaseUnusable(
             "the database holds an incomplete copy of a catalog: run 'skill-registry migrate' again to complete it"
         )
+    if isinstance(database, SqliteDatabase) and settings.profile == "registry":
+        database.reserve_space()
     return database
 
 

@@ -4,7 +4,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from registry.db import DamagedTable
+from registry.db import DamagedTable, DatabaseUnusable
 
 _MESSAGES = 5
 """How many faults of a table are reported."""
@@ -20,6 +20,15 @@ def damaged_tables(path: Path) -> list[DamagedTable]:
             return [DamagedTable("sqlite_schema", str(error))]
         checked = ((name, _problem(connection, name)) for name in sorted(names))
         return [DamagedTable(name, problem) for name, problem in checked if problem is not None]
+
+
+def refuse_damaged(copy: Path) -> None:
+    """Raise DatabaseUnusable if a copy of a database is damaged: so is the database."""
+    if damaged := damaged_tables(copy):
+        names = ", ".join(table for table, _ in damaged)
+        raise DatabaseUnusable(
+            f"the database is damaged (tables: {names}), so there is no backup of it: 'skill-registry fsck' says more"
+        )
 
 
 def _problem(connection: sqlite3.Connection, table: str) -> str | None:

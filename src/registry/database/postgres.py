@@ -143,8 +143,11 @@ class PostgresDatabase:
             return _rows(connection, sql, parameters)
 
     @contextmanager
-    def write(self) -> Iterator[Transaction]:
-        """Run the block in a transaction, which commits durably at its end and rolls back if it raises."""
+    def write(self, *, urgent: bool = False) -> Iterator[Transaction]:
+        """Run the block in a transaction, which commits durably at its end and rolls back if it raises.
+
+        `urgent` changes nothing: the disk is that of the server.
+        """
         if self.is_read_only:
             raise DatabaseUnavailable("this service is read-only (server.read_only)")
         wait = self._wait_seconds()

@@ -13,7 +13,8 @@ from pathlib import Path
 import sqlite_utils
 
 from registry.database import file_claims
-from registry.database.integrity import damaged_tables
+from registry.database.disk_reserve import DiskReserve
+from registry.database.integrity import damaged_tables, refuse_damaged
 from registry.database.migrations import MIGRATIONS
 from registry.db import (
     CommitHooks,
@@ -82,6 +83,7 @@ class SqliteDatabase:
         self.hooks = CommitHooks()
         self.is_read_only = False
         self.is_damaged = False
+        self._reserve = DiskReserve(path.with_name(f"{path.name}-reserve"))
         self._local = threading.local()
         self._open: list[sqlite_utils.Database] = []
         self._lock = threading.Lock()
@@ -124,13 +126,19 @@ class SqliteDatabase:
             raise
 
     @contextmanager
-    def write(self) -> Iterator[Transaction]:
+    def write(self, *, urgent: bool = False) -> Iterator[Transaction]:
         """Run the block in a transaction, which commits durably at its end and rolls back if it raises."""
         try:
             with self._lock, _transaction(self._writer) as transaction:
+                if urgent:
+                    self._reserve.make_room()
+                else:
+                    self._reserve.check()
                 yield transaction
                 self.hooks.run_before(transaction)
         except sqlite3.DatabaseError as error:
+            if urgent and _code(error) == sqlite3.SQLITE_FULL:  # a quota, which the free space does not show
+                self._reserve.make_room(is_full=True)  # for the next attempt
             self._translate(error)
             raise
         self.hooks.run_after(transaction)
@@ -139,10 +147,13 @@ class SqliteDatabase:
         try:
             _translate_error(error)
         except DatabaseUnusable:
-            if not self.is_damaged:
-                _log.error("the database file is damaged: 'skill-registry fsck' names the tables; restore a backup")
             self.is_damaged = True
             raise
+
+    def reserve_space(self) -> None:
+        """Reserve space for urgent writes from now on, if the disk has it."""
+        if not self._reserve.fill():
+            _log.warning("the disk is almost full: no space can be reserved for tokens and keys")
 
     def changed(self, seconds: float) -> bool:
         """Wait at most `seconds` for a commit since the previous call; return whether there was one."""
@@ -205,23 +216,23 @@ def backup(path: Path, target: Path, on_snapshot: Callable[[], None] = lambda: N
         except sqlite3.OperationalError as error:
             _translate_error(error)
             raise
-    if damaged := damaged_tables(target):
-        names = ", ".join(table for table, _ in damaged)
-        raise DatabaseUnusable(
-            f"the database is damaged (tables: {names}), so there is no backup of it: 'skill-registry fsck' says more"
-        )
+    refuse_damaged(target)
 
 
 def _translate_error(error: sqlite3.DatabaseError) -> None:
     """Translate an error to those of `registry.db`; return if it is a programming error."""
-    # The low byte of an extended error code is the primary code.
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    code = _code(error)
     if code == sqlite3.SQLITE_FULL:
         raise DatabaseFull(str(error)) from error
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         raise DatabaseUnusable("the database file is damaged: restore it from a backup") from error
     if code in _UNAVAILABLE:
         raise DatabaseUnavailable(str(error)) from error
+
+
+def _code(error: sqlite3.DatabaseError) -> int:
+    """Return the primary code of an error: the low byte of the extended one."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 @contextmanager

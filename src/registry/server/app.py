@@ -36,6 +36,7 @@ from registry.http.routes.search import SEARCH, search
 from registry.http.routes.service import PROBES, SERVICE
 from registry.http.routes.skills import INSTALLS, SKILLS, upgrade_skills
 from registry.http.routes.sources import SOURCES
+from registry.protocols.mcp.route import MCP
 from registry.protocols.tree import TREE
 from registry.protocols.v1_skills import V1_SKILLS
 from registry.protocols.well_known import WELL_KNOWN
@@ -94,7 +95,7 @@ REGISTRY_MODE: Sequence[Any] = [
 """What registry mode adds to the registry profile: sources, the manifest, publishing, discovery; behind the guard."""
 
 
-PROTOCOLS: Mapping[ProtocolName, Sequence[Any]] = MappingProxyType({"tree": TREE, "well_known": WELL_KNOWN})
+PROTOCOLS: Mapping[ProtocolName, Sequence[Any]] = MappingProxyType({"mcp": MCP, "tree": TREE, "well_known": WELL_KNOWN})
 """What `protocols.enabled` adds to both profiles, behind the guard in the registry profile."""
 
 

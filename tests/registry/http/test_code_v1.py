@@ -11,7 +11,7 @@ from support.servers import RunningServer, new_skill
 
 EIGHT = {"id", "name", "description", "version", "author", "enabled", "created_at", "updated_at"}
 CREATED = EIGHT - {"author"}
-SDK_FIELDS = {"object", "type", "display_name", "default_version", "latest_version"}
+SDK_FIELDS = {"object", "type", "display_name", "default_version", "latest_version", "latest_version_id", "source"}
 DETAIL = EIGHT | {
     "tags", "capabilities", "skill_file", "source_url", "source_type", "source_branch", "editable",
     "execution_environment", "dependencies", "timeout",

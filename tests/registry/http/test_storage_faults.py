@@ -16,14 +16,18 @@ from pathlib import Path
 
 import pytest
 
+from registry.database.disk_reserve import RESERVED_BYTES
 from registry.database.sqlite import APPLICATION_ID, SqliteDatabase
+from registry.db import DatabaseFull
 from search.engine import Engine
 from search.service import SearchRequest
 from support.catalogs import SkillCatalog
 from support.endurance import times
+from support.publishing import Registry
 from support.servers import RunningServer, new_skill, write_skill
 
 KILLS = times(15)
+CREDENTIALS = 40
 OPEN_DATABASE = """
 import pathlib, sys
 from registry.database.sqlite import SqliteDatabase
@@ -83,6 +87,59 @@ def test_a_full_disk_refuses_writes_and_nothing_else(small_disk: Path) -> None:
             assert server.api("GET", f"/skills/{name}").status_code == (200 if status == 201 else 404)
             assert (server.skills_dir / name).exists() == (status == 201)
         assert server.status()["drift"] == 0
+
+
+@pytest.fixture
+def registry_disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder whose `data` folder is a file system of 40 MiB."""
+    data = tmp_path / "data"
+    data.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", str(data)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("a file system can only be mounted by root")
+    yield tmp_path
+    subprocess.run(["umount", "--lazy", str(data)], check=True)
+
+
+def test_credentials_are_issued_and_revoked_on_a_full_disk(registry_disk: Path) -> None:
+    with Registry(registry_disk) as registry:
+        admin = registry.caller("root", "admin")
+        keys = [
+            registry.http.post("/api/v1/auth/keys", json={"name": f"key-{number}", "role": "user"}, headers=admin)
+            for number in range(3)
+        ]
+        assert {answer.status_code for answer in keys} == {201}
+        filler = fill(registry.data_dir)
+        record = {"id": "while-full", "name": "While full", "description": "Is not stored.", "version": "1.0.0"}
+        for number in range(CREDENTIALS):
+            token = registry.caller(f"acme/user-{number}", "manager")
+            assert registry.http.get("/auth/verify", headers=token).status_code == 200
+            assert registry.http.post("/auth/logout", headers=token).status_code == 200
+            assert registry.http.get("/auth/verify", headers=token).status_code == 401
+            refused = registry.http.post("/api/v1/skills", json=record, headers=admin)
+            assert (refused.status_code, refused.json()["error"]["code"]) == (507, "INSUFFICIENT_STORAGE")
+        for answer in keys:
+            key = answer.json()["data"]
+            assert registry.http.delete(f"/api/v1/auth/keys/{key['id']}", headers=admin).status_code == 200
+            assert registry.http.get("/auth/verify", headers={"x-api-key": key["key"]}).status_code == 401
+        filler.unlink()
+        assert registry.http.post("/api/v1/skills", json=record, headers=admin).status_code == 201
+        assert (registry.data_dir / "skill-registry.db-reserve").stat().st_size == RESERVED_BYTES
+
+
+def test_ordinary_writes_do_not_take_what_is_reserved(registry_disk: Path) -> None:
+    with closing(SqliteDatabase(registry_disk / "data" / "skill-registry.db")) as database:
+        database.reserve_space()
+        filler = fill(registry_disk / "data")
+        for number in range(CREDENTIALS):
+            with database.write(urgent=True) as transaction:
+                transaction.put_fact(f"urgent-{number}", "x" * 500)
+            with pytest.raises(DatabaseFull), database.write() as transaction:
+                transaction.put_fact("ordinary", "x")
+        filler.unlink()
+        with database.write() as transaction:
+            transaction.put_fact("ordinary", "x")
+        assert database.read("select count(*) from facts where name like 'urgent-%'") == [(CREDENTIALS,)]
 
 
 @pytest.fixture

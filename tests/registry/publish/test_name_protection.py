@@ -85,6 +85,9 @@ def test_no_installation_takes_the_name_of_a_published_skill(registry: Registry)
     for name in ("another", "stripepayments"):
         origin = {"type": "local", "path": str(folder / name)}
         assert error(send(registry, "POST", "/api/v1/skills", origin=origin)) == (409, "CONFLICT")
+        job = send(registry, "POST", "/api/v1/skills?async=true", origin=origin).json()["data"]
+        path = f"/api/v1/installs/{job['job_id']}"
+        registry.wait_for(lambda path=path: "CONFLICT" in send(registry, "GET", path).text)
         assert not (registry.skills_dir / name).exists()
 
 

@@ -102,12 +102,25 @@ async def refuse_strangers(connection: Connection, handler: BaseRouteHandler) ->
     """
     scope: Any = connection.scope
     if changes(scope["method"], handler):
-        reason = await ADMINISTRATION_POOL.run(why_not_local, scope["headers"], connection_of(scope))
-        if reason is not None:
-            raise forbidden(
-                f"Only programs on this machine, of the user that runs the service, may change anything: {reason} "
-                "(server.trusted_proxies or server.allowed_hosts lifts this, for a proxy with authentication)"
-            )
+        await refuse_stranger(connection)
+
+
+async def check_local_change(connection: Connection, server: ServerSettings) -> None:
+    """Refuse a change in the local profile as its guards do, for a handler that may also only read."""
+    _refuse_if_read_only(connection.app.state.services)
+    if refuse_strangers in local_guards(server):
+        await refuse_stranger(connection)
+
+
+async def refuse_stranger(connection: Connection) -> None:
+    """Refuse a request that may come from elsewhere than this machine."""
+    scope: Any = connection.scope
+    reason = await ADMINISTRATION_POOL.run(why_not_local, scope["headers"], connection_of(scope))
+    if reason is not None:
+        raise forbidden(
+            f"Only programs on this machine, of the user that runs the service, may change anything: {reason} "
+            "(server.trusted_proxies or server.allowed_hosts lifts this, for a proxy with authentication)"
+        )
 
 
 def _refuse_if_read_only(services: Services) -> None:

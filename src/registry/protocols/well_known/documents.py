@@ -1,12 +1,11 @@
 """The discovery document of agentskills.io, version 0.2, with what clients of version 0.1 read besides."""
 
-import re
-
 import msgspec
 
 from registry.domain.models import Skill
-from registry.errors import RegistryError, not_found
+from registry.errors import RegistryError
 from registry.parsing.frontmatter import read
+from registry.protocols.agentskills import named_package
 from registry.protocols.well_known.own_skill import OWN_ID, own_package
 from registry.services.container import Services
 from registry.services.skill_files import SkillPackage
@@ -14,7 +13,6 @@ from registry.skill_folder.tree import SKILL_FILE
 
 SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 
-_NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 _MAX_DESCRIPTION = 1024
 
 
@@ -37,27 +35,17 @@ class DiscoveryDocument(msgspec.Struct, kw_only=True):
     skills: list[SkillEntry]
 
 
-def name_of(skill_id: str) -> str | None:
-    """Return the name of a skill for agentskills.io, None if it may not have that name."""
-    name = skill_id.rpartition("/")[2]
-    return name if _NAME.fullmatch(name) else None
-
-
 def discoverable(services: Services, skill_id: str, base_url: str) -> SkillPackage:
     """Return the files of an enabled skill whose name is one of agentskills.io; `base_url` is that of this service.
 
     Raises SKILL_NOT_FOUND, NOT_FOUND, CONFLICT, SERVICE_UNAVAILABLE.
     """
     try:
-        package = services.skill_files.listed(skill_id)
+        return named_package(services, skill_id)
     except RegistryError as error:
         if skill_id == OWN_ID and error.status == 404:
             return own_package(base_url)
         raise
-    declared = read(package.files[SKILL_FILE].data.decode("utf-8", "replace")).fields.get("name")
-    if name_of(skill_id) is None or declared != name_of(skill_id):
-        raise not_found(f"Skill '{skill_id}' under a name of agentskills.io")
-    return package
 
 
 def document(services: Services, packages: list[SkillPackage]) -> DiscoveryDocument:

@@ -1,0 +1,35 @@
+"""The names that the format of agentskills.io allows. Protocols that demand it leave out the other skills."""
+
+import re
+
+from registry.errors import not_found
+from registry.parsing.frontmatter import read
+from registry.parsing.yaml_text import Value
+from registry.services.container import Services
+from registry.services.skill_files import SkillPackage
+from registry.skill_folder.tree import SKILL_FILE
+
+_NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
+
+
+def name_of(skill_id: str) -> str | None:
+    """Return the name of a skill, which is the last part of its id, None if it is not one of agentskills.io."""
+    name = skill_id.rpartition("/")[2]
+    return name if _NAME.fullmatch(name) else None
+
+
+def front_matter(package: SkillPackage) -> dict[str, Value]:
+    """Return the front matter of a skill."""
+    return read(package.files[SKILL_FILE].data.decode("utf-8", "replace")).fields
+
+
+def named_package(services: Services, skill_id: str) -> SkillPackage:
+    """Return the files of an enabled skill whose id and `SKILL.md` have the same name of agentskills.io.
+
+    Raises SKILL_NOT_FOUND, NOT_FOUND, CONFLICT, SERVICE_UNAVAILABLE.
+    """
+    package = services.skill_files.listed(skill_id)
+    name = name_of(skill_id)
+    if name is None or front_matter(package).get("name") != name:
+        raise not_found(f"Skill '{skill_id}' under a name of agentskills.io")
+    return package

@@ -1,0 +1,1 @@
+"""The Model Context Protocol: tools that find, read and install skills, and the skills extension."""

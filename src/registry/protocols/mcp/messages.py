@@ -1,0 +1,108 @@
+"""JSON-RPC messages of the Model Context Protocol, in both of its dialects.
+
+Version 2026-07-28 has no handshake: each request carries its version in `params._meta`, and a result says that it is
+complete and how long it may be kept. The versions before begin with `initialize`.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from registry import __version__
+
+MODERN = "2026-07-28"
+HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26")
+"""The versions with a handshake, the newest first."""
+
+VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+_SERVER_KEY = "io.modelcontextprotocol/serverInfo"
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+HEADER_MISMATCH = -32020
+UNSUPPORTED_VERSION = -32022
+
+SERVER = {"name": "skill-registry", "version": __version__}
+
+_KEPT_MILLISECONDS = 60_000
+_KEPT_METHODS = frozenset(
+    {
+        "server/discover",
+        "tools/list",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+        "resources/read",
+        "skills/list",
+        "skills/get",
+    }
+)
+
+
+class McpError(Exception):
+    """A request that is answered with an error of the protocol."""
+
+    def __init__(self, code: int, message: str, data: object = UNSET) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+class Message(msgspec.Struct, kw_only=True):
+    """A request, or without an id a notification."""
+
+    jsonrpc: Literal["2.0"]
+    id: int | str | UnsetType = UNSET
+    method: str
+    params: dict[str, Any] = msgspec.field(default_factory=dict)
+
+    @property
+    def is_modern(self) -> bool:
+        """Whether the request says its version itself."""
+        meta = self.params.get("_meta")
+        return isinstance(meta, dict) and VERSION_KEY in meta
+
+
+def parse(body: bytes) -> Message:
+    """Return the message of a body. Raises McpError."""
+    try:
+        value = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        raise McpError(PARSE_ERROR, "The body is not JSON") from None
+    try:
+        return msgspec.convert(value, Message)
+    except msgspec.ValidationError as error:
+        raise McpError(INVALID_REQUEST, f"The body must be one JSON-RPC request or notification: {error}") from None
+
+
+def check_version(message: Message) -> None:
+    """Check what a request of the new dialect says of itself. Raises McpError."""
+    meta = message.params["_meta"]
+    if CAPABILITIES_KEY not in meta or not isinstance(meta[VERSION_KEY], str):
+        raise McpError(INVALID_PARAMS, f"params._meta must have '{VERSION_KEY}' and '{CAPABILITIES_KEY}'")
+    if meta[VERSION_KEY] != MODERN:
+        data = {"supported": [MODERN], "requested": meta[VERSION_KEY]}
+        raise McpError(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
+
+
+def response(message: Message, result: dict[str, Any]) -> dict[str, Any]:
+    """Return the response with a result, in the dialect of the request."""
+    if message.is_modern:
+        result = {**result, "resultType": "complete", "_meta": {_SERVER_KEY: SERVER}}
+        if message.method in _KEPT_METHODS:
+            result |= {"ttlMs": _KEPT_MILLISECONDS, "cacheScope": "private"}
+    return {"jsonrpc": "2.0", "id": message.id, "result": result}
+
+
+def error_response(identifier: int | str | None | UnsetType, error: McpError) -> dict[str, Any]:
+    """Return the response with an error."""
+    body: dict[str, Any] = {"code": error.code, "message": error.message}
+    if error.data is not UNSET:
+        body["data"] = error.data
+    return {"jsonrpc": "2.0", "id": None if identifier is UNSET else identifier, "error": body}

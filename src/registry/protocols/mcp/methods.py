@@ -1,0 +1,70 @@
+"""The methods of the protocol, whatever carries the messages."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from registry.protocols.mcp.messages import HANDSHAKE, METHOD_NOT_FOUND, MODERN, SERVER, McpError, Message
+from registry.protocols.mcp.resources import get_skill_entry, list_resources, list_skill_entries, read_resource
+from registry.protocols.mcp.tools import call_tool, list_tools
+from registry.services.container import Services
+
+SKILLS_EXTENSION = "io.modelcontextprotocol/skills"
+
+_CAPABILITIES: dict[str, Any] = {"tools": {}, "resources": {}, "extensions": {SKILLS_EXTENSION: {}}}
+_INSTRUCTIONS = (
+    "This registry has skills: instructions and files for kinds of tasks. Call search_skills before a task that "
+    "somebody may have done before, and read the best skill with get_skill. If none fits, do the task without one."
+)
+
+Method = Callable[[Services, dict[str, Any]], dict[str, Any]]
+
+
+def _initialize(services: Services, params: dict[str, Any]) -> dict[str, Any]:
+    asked = params.get("protocolVersion")
+    return {
+        "protocolVersion": asked if asked in HANDSHAKE else HANDSHAKE[0],
+        "capabilities": _CAPABILITIES,
+        "serverInfo": SERVER,
+        "instructions": _INSTRUCTIONS,
+    }
+
+
+def _discover(services: Services, params: dict[str, Any]) -> dict[str, Any]:
+    return {"supportedVersions": [MODERN], "capabilities": _CAPABILITIES, "instructions": _INSTRUCTIONS}
+
+
+def _nothing(services: Services, params: dict[str, Any]) -> dict[str, Any]:
+    return {}
+
+
+def _no_prompts(services: Services, params: dict[str, Any]) -> dict[str, Any]:
+    return {"prompts": []}  # some clients ask although the capabilities have none
+
+
+def _no_templates(services: Services, params: dict[str, Any]) -> dict[str, Any]:
+    return {"resourceTemplates": []}
+
+
+_OF_BOTH: Mapping[str, Method] = MappingProxyType(
+    {
+        "tools/list": list_tools,
+        "tools/call": call_tool,
+        "prompts/list": _no_prompts,
+        "resources/list": list_resources,
+        "resources/templates/list": _no_templates,
+        "resources/read": read_resource,
+        "skills/list": list_skill_entries,
+        "skills/get": get_skill_entry,
+    }
+)
+_OF_HANDSHAKE: Mapping[str, Method] = MappingProxyType({"initialize": _initialize, "ping": _nothing, **_OF_BOTH})
+_OF_MODERN: Mapping[str, Method] = MappingProxyType({"server/discover": _discover, **_OF_BOTH})
+
+
+def call(services: Services, message: Message) -> dict[str, Any]:
+    """Return the result of a request. Raises McpError, SERVICE_UNAVAILABLE."""
+    method = (_OF_MODERN if message.is_modern else _OF_HANDSHAKE).get(message.method)
+    if method is None:
+        raise McpError(METHOD_NOT_FOUND, "Method not found", message.method)
+    return method(services, message.params)

@@ -1,0 +1,131 @@
+"""The skills extension: skills with their files as resources, `skill://{id}/{path}`."""
+
+import base64
+import mimetypes
+from typing import Any
+from urllib.parse import quote
+
+from registry.errors import RegistryError
+from registry.protocols.agentskills import front_matter, name_of, named_package
+from registry.protocols.mcp.messages import INVALID_PARAMS, McpError
+from registry.services.container import Services
+from registry.services.skill_files import PackagedFile, SkillPackage
+from registry.skill_folder.tree import SKILL_FILE
+
+_SCHEME = "skill://"
+_PAGE = 50
+_MAX_FILES = 512
+_MAX_BYTES = 16 << 20
+
+
+def list_skill_entries(services: Services, params: dict[str, Any]) -> dict[str, Any]:
+    """Return a page of the skills with their front matter and the digests of their files."""
+    packages, cursor = _page(services, params)
+    return {"skills": [_entry(package) for package in packages], **cursor}
+
+
+def get_skill_entry(services: Services, params: dict[str, Any]) -> dict[str, Any]:
+    """Return one skill by the address of its SKILL.md. Raises McpError."""
+    uri = _uri(params)
+    package, file = _found(services, uri)
+    if file.path != SKILL_FILE:
+        raise _unknown(uri)
+    return {"skill": _entry(package)}
+
+
+def list_resources(services: Services, params: dict[str, Any]) -> dict[str, Any]:
+    """Return the files of a page of the skills."""
+    packages, cursor = _page(services, params)
+    resources = [_resource(package, file) for package in packages for file in package.files.values()]
+    return {"resources": resources, **cursor}
+
+
+def read_resource(services: Services, params: dict[str, Any]) -> dict[str, Any]:
+    """Return a file: text if it is UTF-8, else base64. Raises McpError."""
+    uri = _uri(params)
+    _, file = _found(services, uri)
+    contents: dict[str, Any] = {"uri": uri, "mimeType": _media_type(file)}
+    try:
+        contents["text"] = file.data.decode("utf-8")
+    except UnicodeDecodeError:
+        contents["blob"] = base64.b64encode(file.data).decode()
+    return {"contents": [contents]}
+
+
+def _page(services: Services, params: dict[str, Any]) -> tuple[list[SkillPackage], dict[str, str]]:
+    """Return the packages of a page, and the cursor to the next one. Raises McpError for an unknown cursor."""
+    after = params.get("cursor")
+    if after is not None and not isinstance(after, str):
+        raise McpError(INVALID_PARAMS, "params.cursor must be the nextCursor of the response before")
+    ids = [skill_id for skill_id in services.skill_files.listed_ids() if name_of(skill_id)]
+    if after is not None and after not in ids:
+        raise McpError(INVALID_PARAMS, "params.cursor must be the nextCursor of the response before")
+    start = ids.index(after) + 1 if after is not None else 0
+    page = ids[start : start + _PAGE]
+    packages = [package for skill_id in page if (package := _package(services, skill_id))]
+    return packages, {"nextCursor": page[-1]} if len(ids) > start + _PAGE else {}
+
+
+def _package(services: Services, skill_id: str) -> SkillPackage | None:
+    """Return the package of a skill, None if it may not be shown or cannot be read now."""
+    try:
+        package = named_package(services, skill_id)
+    except RegistryError:
+        return None
+    size = sum(len(file.data) for file in package.files.values())
+    return package if len(package.files) <= _MAX_FILES and size <= _MAX_BYTES else None
+
+
+def _uri(params: dict[str, Any]) -> str:
+    uri = params.get("uri")
+    if not isinstance(uri, str):
+        raise McpError(INVALID_PARAMS, "params.uri must be a text")
+    return uri
+
+
+def _found(services: Services, uri: str) -> tuple[SkillPackage, PackagedFile]:
+    """Return the file at an address, written as in the list. The longest id that exists is that of the skill."""
+    first, second, *_ = [*uri.removeprefix(_SCHEME).split("/"), "", ""]
+    for skill_id in (f"{first}/{second}", first):
+        package = _package(services, skill_id) if uri.startswith(_SCHEME) else None
+        if package is not None:
+            for file in package.files.values():
+                if _address(skill_id, file.path) == uri:
+                    return package, file
+    raise _unknown(uri)
+
+
+def _unknown(uri: str) -> McpError:
+    return McpError(INVALID_PARAMS, f"Unknown resource: {uri[:500]}", {"uri": uri[:500]})
+
+
+def _address(skill_id: str, path: str) -> str:
+    return f"{_SCHEME}{skill_id}/{quote(path)}"
+
+
+def _entry(package: SkillPackage) -> dict[str, Any]:
+    resources = [
+        {"uri": _address(package.skill_id, file.path), "digest": f"sha256:{file.sha256}", "size": len(file.data)}
+        for file in package.files.values()
+    ]
+    uri = _address(package.skill_id, SKILL_FILE)
+    return {"uri": uri, "frontmatter": front_matter(package), "resources": resources}
+
+
+def _resource(package: SkillPackage, file: PackagedFile) -> dict[str, Any]:
+    named: dict[str, Any] = {"name": file.path}
+    if file.path == SKILL_FILE:
+        fields = front_matter(package)
+        named = {"name": fields["name"], "description": str(fields.get("description", ""))}
+    return {
+        "uri": _address(package.skill_id, file.path),
+        **named,
+        "mimeType": _media_type(file),
+        "size": len(file.data),
+    }
+
+
+def _media_type(file: PackagedFile) -> str:
+    if file.path.endswith(".md"):
+        return "text/markdown"
+    return mimetypes.guess_type(file.path)[0] or "application/octet-stream"

@@ -1,0 +1,144 @@
+"""`POST /mcp`: one JSON-RPC message in, one JSON response out. There are no sessions and no streams."""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+from litestar import Request, Response, post
+from litestar.enums import RequestEncodingType
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.openapi.spec import OpenAPIMediaType, OpenAPIType, Operation, RequestBody, Schema
+from msgspec import UNSET, UnsetType
+
+from registry.errors import RegistryError
+from registry.http.routes.guards import check_local_change
+from registry.http.routes.parameters import ERRORS, ReadyServices
+from registry.http.thread_pools import ORDINARY_POOL, OUTGOING_POOL, PACKAGE_POOL, ThreadPool
+from registry.protocols.mcp.messages import (
+    HANDSHAKE,
+    HEADER_MISMATCH,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    MODERN,
+    PARSE_ERROR,
+    UNSUPPORTED_VERSION,
+    VERSION_KEY,
+    McpError,
+    Message,
+    check_version,
+    error_response,
+    parse,
+    response,
+)
+from registry.protocols.mcp.methods import call
+from registry.protocols.mcp.tools import INSTALL, may_install, tool_error
+from registry.services.container import Services
+
+_NAMED_BY: Mapping[str, str] = MappingProxyType({"tools/call": "name", "prompts/get": "name", "resources/read": "uri"})
+_STATUS: Mapping[int, int] = MappingProxyType(
+    {
+        PARSE_ERROR: 400,
+        INVALID_REQUEST: 400,
+        INVALID_PARAMS: 400,
+        HEADER_MISMATCH: 400,
+        UNSUPPORTED_VERSION: 400,
+        METHOD_NOT_FOUND: 404,
+    }
+)
+"""The status of a response with an error, in the new dialect and where no request was understood."""
+
+
+_RESPONSES = ERRORS | {
+    status: ResponseSpec(dict[str, Any], generate_examples=False, description="An error of the protocol")
+    for status in (400, 404)
+}
+
+
+class _AnyMessage(Operation):
+    """The body in the OpenAPI document: any object, because the protocol has a schema of its own."""
+
+    def __post_init__(self) -> None:
+        media = OpenAPIMediaType(schema=Schema(type=OpenAPIType.OBJECT))
+        self.request_body = RequestBody(content={RequestEncodingType.JSON.value: media}, required=True)
+
+
+@post(
+    "/mcp", status_code=200, tags=["mcp"], responses=_RESPONSES, operation_class=_AnyMessage, role="user", changes=False
+)
+async def mcp(request: Request[Any, Any, Any], services: ReadyServices) -> Response[Any]:
+    """Answer a message of the Model Context Protocol, in the versions 2026-07-28, 2025-11-25 and 2025-06-18."""
+    message: Message | None = None
+    try:
+        message = parse(await request.body())
+        if message.id is UNSET:
+            return Response(b"", status_code=202)
+        _check_headers(request, message)
+        return _json(response(message, await _result(request, services, message)), 200)
+    except McpError as error:
+        known = message is not None and not message.is_modern and error.code != UNSUPPORTED_VERSION
+        status = 200 if known else _STATUS.get(error.code, 200)
+        identifier: int | str | None | UnsetType = message.id if message is not None else None
+        return _json(error_response(identifier, error), status)
+
+
+def _json(content: dict[str, Any], status: int) -> Response[Any]:
+    return Response(msgspec.json.encode(content), status_code=status, media_type="application/json")
+
+
+async def _result(request: Request[Any, Any, Any], services: Services, message: Message) -> dict[str, Any]:
+    name = message.params.get("name")
+    if message.method == "tools/call" and name == INSTALL and may_install(services):
+        try:
+            await check_local_change(request, services.settings.server)
+        except RegistryError as error:
+            return tool_error(error)
+    return await _pool(message.method, name).run(call, services, message)
+
+
+def _pool(method: str, name: object) -> ThreadPool:
+    if method == "tools/call":
+        return OUTGOING_POOL if name == INSTALL else ORDINARY_POOL
+    return PACKAGE_POOL
+
+
+def _check_headers(request: Request[Any, Any, Any], message: Message) -> None:
+    """Check that the headers say what the body says. Raises McpError."""
+    version = request.headers.get("mcp-protocol-version")
+    if not message.is_modern and version in (None, *HANDSHAKE):
+        return
+    if not message.is_modern:
+        raise McpError(
+            UNSUPPORTED_VERSION if version != MODERN else INVALID_PARAMS,
+            "Unsupported protocol version" if version != MODERN else f"params._meta must have '{VERSION_KEY}'",
+            {"supported": [MODERN, *HANDSHAKE], "requested": version},
+        )
+    meta = message.params["_meta"]
+    expected = {"mcp-protocol-version": meta[VERSION_KEY], "mcp-method": message.method}
+    if (named := message.params.get(_NAMED_BY.get(message.method, ""))) is not None:
+        expected["mcp-name"] = named
+    for header, value in expected.items():
+        sent = request.headers.getall(header, [])
+        if len(sent) != 1 or _decoded(sent[0]) != value:
+            raise McpError(HEADER_MISMATCH, f"The header {header} must be sent once and say what the body says")
+    check_version(message)
+
+
+def _decoded(value: str) -> str | None:
+    """Return the text of a header, which is base64 between `=?base64?` and `?=` if it is not plain ASCII.
+
+    White space around it does not count (RFC 9110, section 5.5).
+    """
+    value = value.strip(" \t")
+    if not (value.startswith("=?base64?") and value.endswith("?=") and len(value) > 10):
+        return value
+    try:
+        return base64.b64decode(value[9:-2], validate=True).decode("utf-8")
+    except (binascii.Error, ValueError):
+        return None
+
+
+MCP = [mcp]

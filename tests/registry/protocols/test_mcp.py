@@ -1,0 +1,330 @@
+"""The Model Context Protocol with its Python SDK, in both dialects and both profiles."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import httpx
+import httpx2
+import mcp_types
+import pytest
+from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
+
+from support.install_world import install_world
+from support.publishing import Registry, skill_package
+from support.routes import REGISTRY_MODE
+from support.servers import RunningServer, new_skill, write_skill
+from support.waiting import PATIENCE_SECONDS
+
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+MODES = ["legacy", "2026-07-28", "auto"]
+
+
+class Host:
+    """A service with the skill `whittle` and a record, and a credential that may read."""
+
+    def __init__(self, server: RunningServer, skill_id: str, headers: dict[str, str]) -> None:
+        self.server = server
+        self.skill_id = skill_id
+        self.headers = headers
+
+    def run(self, mode: str, use: Callable[[Client], Awaitable[Any]]) -> Any:
+        async def connected() -> Any:
+            async with httpx2.AsyncClient(headers=self.headers, trust_env=False) as http:
+                transport = streamable_http_client(f"{self.server.url}/mcp", http_client=http)
+                async with Client(transport, mode=mode) as client:
+                    return await use(client)
+
+        return asyncio.run(connected())
+
+    def call(self, tool: str, mode: str = "auto", **arguments: Any) -> mcp_types.CallToolResult:
+        return self.run(mode, lambda client: client.call_tool(tool, arguments))
+
+    def text(self, tool: str, **arguments: Any) -> str:
+        result = self.call(tool, **arguments)
+        assert not result.is_error, result
+        return str(result.content[0].text)  # type: ignore[union-attr]
+
+    def post(self, body: Any, **headers: str) -> httpx.Response:
+        content = {"content": body} if isinstance(body, bytes) else {"json": body}
+        sent = {**self.headers, "Content-Type": "application/json", **headers}
+        return self.server.http.post("/mcp", headers=sent, **content)
+
+    def ask(self, method: str, **params: Any) -> Any:
+        """Send a request of the new dialect as its clients do."""
+        headers = {"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method}
+        if named := params.get("name") or (params.get("uri") if method == "resources/read" else None):
+            headers["Mcp-Name"] = named
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}}
+        return self.post(body, **headers).json()
+
+
+@pytest.fixture(scope="module", params=["local", REGISTRY_MODE])
+def host(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    folder: Path = tmp_path_factory.mktemp("mcp")
+    files = {"references/zebra wood.md": b"# Zebrawood\n", "assets/knot.png": b"\x89PNG\xff"}
+    if request.param == "local":
+        skill = write_skill(folder / "skills", "whittle", "Carves zebrawood spoons with great care.")
+        for path, data in files.items():
+            (skill / path).parent.mkdir()
+            (skill / path).write_bytes(data)
+        write_skill(folder / "skills", "Odd_Name", "Has a name that agentskills.io does not know.")
+        with RunningServer(folder) as server:
+            yield Host(server, "whittle", {})
+    else:
+        with Registry(folder) as registry:
+            package = skill_package("whittle", body="# Carves zebrawood spoons\n", **files)
+            assert registry.finished(registry.publish(package))["status"] == "accepted"
+            body = new_skill("plain-record", description="A record about chisels and gouges.")
+            registry.http.post("/v1/skills", json=body, headers=registry.caller())
+            yield Host(registry, "acme/whittle", registry.caller("reader", "user"))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_sdk_lists_and_calls_the_tools(host: Host, mode: str) -> None:
+    async def use(client: Client) -> None:
+        tools = [tool.name for tool in (await client.list_tools()).tools]
+        assert tools == ["search_skills", "get_skill", *(["install_skill"] if not host.headers else [])]
+        found = await client.call_tool("search_skills", {"query": "zebrawood spoons"})
+        assert found.structured_content is not None
+        assert [skill["id"] for skill in found.structured_content["skills"]] == [host.skill_id]
+        read = await client.call_tool("get_skill", {"id": host.skill_id})
+        assert "zebrawood spoons" in read.content[0].text  # type: ignore[union-attr]
+        assert "references/zebra wood.md" in read.content[0].text  # type: ignore[union-attr]
+
+    host.run(mode, use)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_sdk_lists_and_reads_the_files_as_resources(host: Host, mode: str) -> None:
+    async def use(client: Client) -> None:
+        uris = [str(resource.uri) for resource in (await client.list_resources()).resources]
+        base = f"skill://{host.skill_id}"
+        assert uris == [f"{base}/SKILL.md", f"{base}/assets/knot.png", f"{base}/references/zebra%20wood.md"]
+        (text,) = (await client.read_resource(uris[2])).contents
+        (image,) = (await client.read_resource(uris[1])).contents
+        assert (text.text, text.mime_type) == ("# Zebrawood\n", "text/markdown")  # type: ignore[union-attr]
+        assert (image.blob, image.mime_type) == ("iVBOR/8=", "image/png")  # type: ignore[union-attr]
+        with pytest.raises(MCPError) as raised:
+            await client.read_resource(f"{base}/absent")
+        assert raised.value.error.code == -32602
+
+    host.run(mode, use)
+
+
+def test_the_skills_extension_has_front_matter_digests_and_sizes(host: Host) -> None:
+    discovered = host.ask("server/discover")["result"]
+    assert discovered["capabilities"]["extensions"] == {"io.modelcontextprotocol/skills": {}}
+    listed = host.ask("skills/list")["result"]
+    (skill,) = listed["skills"]
+    assert (listed["resultType"], listed["cacheScope"], listed["ttlMs"] > 0) == ("complete", "private", True)
+    assert skill["uri"] == f"skill://{host.skill_id}/SKILL.md"
+    assert skill["frontmatter"]["name"] == "whittle"
+    assert host.ask("skills/get", uri=skill["uri"])["result"]["skill"] == skill
+    knot = next(one for one in skill["resources"] if one["uri"].endswith("knot.png"))
+    digest = hashlib.sha256(b"\x89PNG\xff").hexdigest()
+    assert (knot["digest"], knot["size"]) == (f"sha256:{digest}", 5)
+    for uri in (f"skill://{host.skill_id}/assets/knot.png", "skill://absent/SKILL.md"):
+        assert host.ask("skills/get", uri=uri)["error"]["code"] == -32602
+
+
+def test_skills_are_paged_by_cursor(tmp_path: Path) -> None:
+    names = [f"skill-{number:03}" for number in range(120)]
+    for name in names:
+        write_skill(tmp_path / "skills", name, f"Does the work of {name}.")
+    with RunningServer(tmp_path) as server:
+        host = Host(server, names[0], {})
+        for method, key in (("skills/list", "skills"), ("resources/list", "resources")):
+            seen, params = [], {}
+            while True:
+                page = host.ask(method, **params)["result"]
+                seen += [one["uri"] for one in page[key]]
+                if "nextCursor" not in page:
+                    break
+                params = {"cursor": page["nextCursor"]}
+            assert seen == [f"skill://{name}/SKILL.md" for name in names]
+            for cursor in ("nobody", 5, ["x"]):
+                assert host.ask(method, cursor=cursor)["error"]["code"] == -32602
+
+
+def test_a_search_stays_within_its_budget_and_says_what_it_left_out(tmp_path: Path) -> None:
+    for number in range(8):
+        write_skill(tmp_path / "skills", f"plane-{number}", f"Planes zebrawood boards. {'Very careful work. ' * 20}")
+    with RunningServer(tmp_path) as server:
+        host = Host(server, "plane-0", {})
+        everything = host.call("search_skills", query="zebrawood boards", limit=8)
+        assert len(everything.structured_content["skills"]) == 8  # type: ignore[index]
+        short = host.call("search_skills", query="zebrawood boards", limit=8, max_tokens=300)
+        text = short.content[0].text  # type: ignore[union-attr]
+        assert 1 <= len(short.structured_content["skills"]) < 8  # type: ignore[index]
+        assert "more did not fit into max_tokens" in text
+        assert len(text) <= 300 * 4 + 200
+        assert host.text("search_skills", query="quantum chromodynamics").startswith("No skill fits")
+
+
+def test_errors_of_tools_are_results_in_words(host: Host) -> None:
+    for tool, arguments, words in (
+        ("get_skill", {"id": "absent"}, "absent"),
+        ("get_skill", {"id": host.skill_id, "version": "9.9.9"}, "9.9.9"),
+        ("get_skill", {"id": "../etc"}, "must be an id"),
+        ("search_skills", {}, "required"),
+        ("search_skills", {"query": "x", "limit": 500}, "1 to 20"),
+        ("search_skills", {"query": " "}, "white space"),
+        ("erase_everything", {}, "no tool"),
+    ):
+        result = host.call(tool, **arguments)
+        assert result.is_error, (tool, arguments)
+        assert words in result.content[0].text  # type: ignore[union-attr]
+
+
+def test_files_are_read_by_name_only(host: Host) -> None:
+    assert host.text("get_skill", id=host.skill_id, file="references/zebra wood.md") == "# Zebrawood\n"
+    assert "binary file of 5 bytes" in host.text("get_skill", id=host.skill_id, file="assets/knot.png")
+    for path in ("../SKILL.md", "/etc/passwd", "%2e%2e/SKILL.md", "absent"):
+        assert "has no file" in host.text("get_skill", id=host.skill_id, file=path)
+    base = f"skill://{host.skill_id}"
+    for path in (
+        "../SKILL.md",
+        "%2e%2e/SKILL.md",
+        "references/zebra wood.md",
+        "references%2Fzebra%20wood.md",
+        "/SKILL.md",
+    ):
+        assert host.ask("resources/read", uri=f"{base}/{path}")["error"]["code"] == -32602
+    assert host.ask("resources/read", uri="file:///etc/passwd")["error"]["code"] == -32602
+
+
+def test_the_handshake_of_older_clients(host: Host) -> None:
+    for asked, answered in (("2025-06-18", "2025-06-18"), ("2025-11-25", "2025-11-25"), ("1999-01-01", "2025-11-25")):
+        body = {"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": {"protocolVersion": asked}}
+        answer = host.post(body).json()
+        assert (answer["id"], answer["result"]["protocolVersion"]) == (7, answered)
+        assert answer["result"]["serverInfo"]["name"] == "skill-registry"
+    assert host.post({"jsonrpc": "2.0", "id": "a", "method": "ping"}).json() == {
+        "jsonrpc": "2.0", "id": "a", "result": {},
+    }  # fmt: skip
+    notified = host.post({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    assert (notified.status_code, notified.content) == (202, b"")
+    listed = host.post({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).json()["result"]
+    assert "resultType" not in listed
+    refused = host.server.http.get("/mcp", headers=host.headers)
+    assert (refused.status_code, refused.headers["Allow"]) == (405, "OPTIONS, POST")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b"{", 400, -32700),
+        (b"", 400, -32700),
+        (b"[" * 5000, 400, -32700),
+        (b'"\\ud800"', 400, -32700),
+        ([], 400, -32600),
+        (5, 400, -32600),
+        ({"jsonrpc": "1.0", "id": 1, "method": "ping"}, 400, -32600),
+        ({"jsonrpc": "2.0", "id": {}, "method": "ping"}, 400, -32600),
+        ({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}, 400, -32600),
+        ({"jsonrpc": "2.0", "id": 1, "method": "nothing"}, 200, -32601),
+        ({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": 5}}, 200, -32602),
+        ({"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": []}}, 200, -32602),
+        ({"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "skill://"}}, 200, -32602),
+    ],
+    ids=str,
+)
+def test_faulty_messages_get_an_error_of_the_protocol(host: Host, body: Any, status: int, code: int) -> None:
+    answer = host.post(body)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+
+
+def test_headers_must_say_what_the_body_says(host: Host) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "get_skill", "_meta": META}}
+    good = {"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "get_skill"}
+    assert host.post(body, **good).status_code == 200
+    assert host.post(body, **{**good, "Mcp-Name": "=?base64?Z2V0X3NraWxs?="}).status_code == 200
+    for wrong in ({"Mcp-Name": "other"}, {"Mcp-Method": "tools/list"}, {"Mcp-Name": "=?base64?!?="}):
+        answer = host.post(body, **{**good, **wrong})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32020)
+    unknown = {**META, "io.modelcontextprotocol/protocolVersion": "2030-01-01"}
+    body["params"] = {"name": "get_skill", "_meta": unknown}
+    answer = host.post(body, **{**good, "Mcp-Protocol-Version": "2030-01-01"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32022)
+
+
+def test_white_space_around_a_header_does_not_count(host: Host) -> None:
+    """httpx would not send it."""
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "get_skill", "_meta": META}}
+    connection = HTTPConnection(host.server.url.removeprefix("http://"), timeout=PATIENCE_SECONDS)
+    headers = {"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "  get_skill  "}
+    with closing(connection):
+        connection.request("POST", "/mcp", json.dumps(body), {**headers, **host.headers})
+        assert connection.getresponse().status == 200
+
+
+def test_a_skill_of_a_source_is_found_and_installed(tmp_path: Path) -> None:
+    with install_world(tmp_path) as world:
+        world.publish("chisels", body="Sharpens zebrawood chisels.")
+        host = Host(world.server, "chisels", {})
+        (found,) = [
+            skill
+            for skill in host.call("search_skills", query="chisels").structured_content["skills"]  # type: ignore[index]
+            if skill["name"] == "chisels"
+        ]
+        assert (found["installed"], found["source"]) == (False, "hub")
+        assert "not installed here" in host.text("get_skill", id=found["id"])
+        installed = host.text("install_skill", id=found["id"])
+        assert installed.startswith("Installed chisels 1.0.0")
+        assert "zebrawood" in host.text("get_skill", id="chisels")
+        again = host.call("install_skill", id="chisels")
+        assert again.is_error
+        absent = host.call("install_skill", id="absent")
+        assert "absent" in absent.content[0].text  # type: ignore[union-attr]
+
+
+def test_a_read_only_service_installs_nothing(tmp_path: Path) -> None:
+    with RunningServer(tmp_path, "--read-only") as server:
+        host = Host(server, "", {})
+        tools = [tool["name"] for tool in host.ask("tools/list")["result"]["tools"]]
+        assert tools == ["search_skills", "get_skill"]
+        assert host.call("install_skill", id="chisels").is_error
+
+
+def test_a_stranger_reads_and_installs_nothing(host: Host) -> None:
+    """A proxy on this machine passes requests of others on, and says so."""
+    if host.headers:
+        pytest.skip("the registry profile installs nothing")
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    forwarded = {"X-Forwarded-For": "203.0.113.7"}
+    search = {"name": "search_skills", "arguments": {"query": "zebrawood"}}
+    assert not host.post({**call, "params": search}, **forwarded).json()["result"]["isError"]
+    install = {"name": "install_skill", "arguments": {"id": "absent"}}
+    refused = host.post({**call, "params": install}, **forwarded).json()["result"]
+    assert refused["isError"]
+    assert "Only programs on this machine" in refused["content"][0]["text"]
+
+
+def test_a_page_of_another_origin_is_refused(host: Host) -> None:
+    answer = host.post({"jsonrpc": "2.0", "id": 1, "method": "ping"}, Origin="http://evil.example")
+    assert answer.status_code == 403
+
+
+def test_without_a_credential_a_registry_answers_401(host: Host) -> None:
+    if not host.headers:
+        pytest.skip("the local profile asks for none")
+    answer = host.server.http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
+    assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
+
+
+def test_records_and_skills_of_other_names_are_read_but_no_resources(host: Host) -> None:
+    skill_id, words = ("plain-record", "plain record") if host.headers else ("odd_name", "agentskills.io does not know")
+    assert words in host.text("get_skill", id=skill_id)
+    uris = [one["uri"] for one in host.ask("resources/list")["result"]["resources"]]
+    assert uris
+    assert not any(skill_id in uri for uri in uris)
