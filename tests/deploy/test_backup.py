@@ -65,6 +65,9 @@ def test_what_was_acknowledged_before_the_backup_is_there_after_restoring_it(tmp
     assert told["packages"] >= 10
     shutil.copytree(old / "index.git", tmp_path / "new" / "index.git")
     restore(tmp_path / "copy", new)
+    # The index has what was published after the backup, so the restored log would contradict it.
+    ended = Done(new, "log", "new-identity", "--data-dir", str(new / "data"))
+    assert ended.code == 0, ended.error
     with Registry(new) as server:
         caller, admin = server.caller(), server.caller("root", "admin")
         for job_id, name in before:
