@@ -65,6 +65,10 @@ class CommandBackend(Protocol):
         """Upgrade one skill or all. The backend reports progress if it can."""
         ...
 
+    def mcp(self, message: bytes) -> bytes | None:
+        """Return the response to a message of the Model Context Protocol, None for a notification."""
+        ...
+
     def generate_mdc(self) -> Data:
         """Write the project's rule file for editors."""
         ...

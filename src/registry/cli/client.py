@@ -23,6 +23,8 @@ TIMEOUT_SECONDS = 30.0
 
 _MAX_REDIRECTS = 10
 
+_RELAYED = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND})
+
 
 class ConnectionFailed(CommandFailed):
     """No answer arrived: the request can be sent again."""
@@ -84,6 +86,11 @@ class RegistryClient:
         headers = {} if body is None else {"Content-Type": "application/json"}
         return self._send(method, path, content=content, headers=headers, timeout=seconds)
 
+    def relay(self, path: str, content: bytes, headers: dict[str, str], seconds: float) -> bytes:
+        """Send JSON to a path of the server and return the content of the answer, whose status may be 400 or 404."""
+        headers = {"Content-Type": "application/json", **headers}
+        return self._send("POST", path, relays=True, content=content, headers=headers, timeout=seconds)
+
     def upload(self, path: str, package: BinaryIO, headers: dict[str, str], seconds: float) -> Data:
         """Send a package to a path of the API in chunks, from the start of the file, and return `data`.
 
@@ -94,13 +101,13 @@ class RegistryClient:
         job: Data = self.data(self._send("POST", f"{API}{path}", files=files, headers=headers, timeout=seconds))
         return job
 
-    def _send(self, method: str, path: str, **parts: Any) -> bytes:
+    def _send(self, method: str, path: str, *, relays: bool = False, **parts: Any) -> bytes:
         try:
             response = self._follow(self._http.send(self._http.build_request(method, f"{self.base}{path}", **parts)))
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:  # a host name can be a ValueError
             reason = str(error) or type(error).__name__
             raise ConnectionFailed(f"{self.base} does not answer ({reason}): is it running?") from None
-        if response.is_success:
+        if response.is_success or (relays and response.status_code in _RELAYED):
             return response.content
         needs_login = response.status_code == HTTPStatus.UNAUTHORIZED and path.startswith(API)
         message, code = _error(response)

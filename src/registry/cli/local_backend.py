@@ -20,6 +20,7 @@ from registry.errors import RegistryError
 from registry.install.schemas import SkillRequest, UpgradeBody
 from registry.outbound import OutboundError
 from registry.project.overview import generate_mdc
+from registry.protocols.mcp.exchange import answered
 from registry.runtime.data_dir import DataDirInUse, DataDirLock
 from registry.services.container import Services
 from registry.services.schemas import SearchBody
@@ -93,6 +94,10 @@ class LocalBackend:
         with self._sending_webhooks():
             answer: Data = self._result(lambda: self.services.upgrader.run(body, progress))
         return answer
+
+    def mcp(self, message: bytes) -> bytes | None:
+        """Return the response to a message of the Model Context Protocol, None for a notification."""
+        return answered(self.services, message)
 
     def generate_mdc(self) -> Data:
         """Scan the skills directory and write the project's rule file for editors."""

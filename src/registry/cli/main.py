@@ -38,6 +38,7 @@ COMMANDS = {
         ("install", "install", "Install skills."),
         ("install", "uninstall", "Remove skills."),
         ("install", "upgrade", "Update the skill ID, or all installed skills, from their origin."),
+        ("mcp", "mcp", "Speak the Model Context Protocol over standard input and output."),
         ("project", "lock", "Write skills.lock: the installed skills, with a digest of each skill's files."),
         ("project", "verify", "Check the installed skills against skills.lock, offline."),
         ("catalog", "generate-mdc", "Write a rule file for editors that lists the installed skills."),

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from registry.cli.backend import CommandFailed, Data, Progress
 from registry.cli.client import RegistryClient
+from registry.protocols.mcp.messages import INTERNAL_ERROR, McpError, error_response, http_headers, parse
 
 if TYPE_CHECKING:
     from registry.domain.source_entry import NewSource
@@ -24,6 +26,7 @@ class RemoteBackend:
     """A catalog on a server."""
 
     def __init__(self, client: RegistryClient) -> None:
+        self._client = client
         self._call = client.call
 
     def search(self, body: "SearchBody") -> Data:
@@ -82,6 +85,20 @@ class RemoteBackend:
         """Upgrade one skill or all. A server does not report progress."""
         answer: Data = self._call("POST", "/skills/upgrade", msgspec.to_builtins(body), _FETCH_SECONDS)
         return answer
+
+    def mcp(self, message: bytes) -> bytes | None:
+        """Return the server's response to a message of the Model Context Protocol, None for a notification."""
+        identifier: int | str | UnsetType = UNSET
+        try:
+            parsed = parse(message)
+            identifier = parsed.id
+            return self._client.relay("/mcp", message, http_headers(parsed), _FETCH_SECONDS) or None
+        except McpError as error:
+            return msgspec.json.encode(error_response(identifier, error))
+        except CommandFailed as error:
+            if identifier is UNSET:
+                return None
+            return msgspec.json.encode(error_response(identifier, McpError(INTERNAL_ERROR, str(error))))
 
     def generate_mdc(self) -> Data:
         """Write the rule file of the server's project."""

@@ -4,6 +4,11 @@ Version 2026-07-28 has no handshake: each request carries its version in `params
 complete and how long it may be kept. The versions before begin with `initialize`.
 """
 
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Literal
 
 import msgspec
@@ -42,6 +47,11 @@ _KEPT_METHODS = frozenset(
         "skills/get",
     }
 )
+
+
+_NAMED_BY: Mapping[str, str] = MappingProxyType({"tools/call": "name", "prompts/get": "name", "resources/read": "uri"})
+_BASE64 = "=?base64?"
+_PLAIN = re.compile(r"[\x21-\x7e]+(?: +[\x21-\x7e]+)*")
 
 
 class McpError(Exception):
@@ -89,6 +99,40 @@ def check_version(message: Message) -> None:
     if meta[VERSION_KEY] != MODERN:
         data = {"supported": [MODERN], "requested": meta[VERSION_KEY]}
         raise McpError(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
+
+
+def header_values(message: Message) -> dict[str, Any]:
+    """Return what the HTTP headers of a request in the new dialect repeat of its body, by header."""
+    values = {"mcp-protocol-version": message.params["_meta"][VERSION_KEY], "mcp-method": message.method}
+    if (named := message.params.get(_NAMED_BY.get(message.method, ""))) is not None:
+        values["mcp-name"] = named
+    return values
+
+
+def http_headers(message: Message) -> dict[str, str]:
+    """Return the HTTP headers of a request; none in the old dialect."""
+    values = header_values(message) if message.is_modern else {}
+    return {name: _encoded(value) for name, value in values.items() if isinstance(value, str)}
+
+
+def _encoded(value: str) -> str:
+    if _PLAIN.fullmatch(value) and not value.startswith(_BASE64):
+        return value
+    return f"{_BASE64}{base64.b64encode(value.encode()).decode()}?="
+
+
+def decoded_header(value: str) -> str | None:
+    """Return the text of a header, which is base64 between `=?base64?` and `?=` if it is not plain ASCII.
+
+    White space around it does not count (RFC 9110, section 5.5). None stands for broken base64.
+    """
+    value = value.strip(" \t")
+    if not (value.startswith(_BASE64) and value.endswith("?=") and len(value) > len(_BASE64)):
+        return value
+    try:
+        return base64.b64decode(value[len(_BASE64) : -2], validate=True).decode("utf-8")
+    except (binascii.Error, ValueError):
+        return None
 
 
 def response(message: Message, result: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """`POST /mcp`: one JSON-RPC message in, one JSON response out. There are no sessions and no streams."""
 
-import base64
-import binascii
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -30,7 +28,9 @@ from registry.protocols.mcp.messages import (
     McpError,
     Message,
     check_version,
+    decoded_header,
     error_response,
+    header_values,
     parse,
     response,
 )
@@ -38,7 +38,6 @@ from registry.protocols.mcp.methods import call
 from registry.protocols.mcp.tools import INSTALL, may_install, tool_error
 from registry.services.container import Services
 
-_NAMED_BY: Mapping[str, str] = MappingProxyType({"tools/call": "name", "prompts/get": "name", "resources/read": "uri"})
 _STATUS: Mapping[int, int] = MappingProxyType(
     {
         PARSE_ERROR: 400,
@@ -116,29 +115,12 @@ def _check_headers(request: Request[Any, Any, Any], message: Message) -> None:
             "Unsupported protocol version" if version != MODERN else f"params._meta must have '{VERSION_KEY}'",
             {"supported": [MODERN, *HANDSHAKE], "requested": version},
         )
-    meta = message.params["_meta"]
-    expected = {"mcp-protocol-version": meta[VERSION_KEY], "mcp-method": message.method}
-    if (named := message.params.get(_NAMED_BY.get(message.method, ""))) is not None:
-        expected["mcp-name"] = named
+    expected = header_values(message)
     for header, value in expected.items():
         sent = request.headers.getall(header, [])
-        if len(sent) != 1 or _decoded(sent[0]) != value:
+        if len(sent) != 1 or decoded_header(sent[0]) != value:
             raise McpError(HEADER_MISMATCH, f"The header {header} must be sent once and say what the body says")
     check_version(message)
-
-
-def _decoded(value: str) -> str | None:
-    """Return the text of a header, which is base64 between `=?base64?` and `?=` if it is not plain ASCII.
-
-    White space around it does not count (RFC 9110, section 5.5).
-    """
-    value = value.strip(" \t")
-    if not (value.startswith("=?base64?") and value.endswith("?=") and len(value) > 10):
-        return value
-    try:
-        return base64.b64decode(value[9:-2], validate=True).decode("utf-8")
-    except (binascii.Error, ValueError):
-        return None
 
 
 MCP = [mcp]

@@ -1,0 +1,73 @@
+"""`skill-registry mcp` as an agent starts it: the Python SDK over standard input and output."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+from support.commands import WORDS_ONLY, Done
+from support.publishing import Registry, skill_package
+from support.servers import COMMAND, RunningServer, write_skill
+
+
+def talk(folder: Path, args: Sequence[str], mode: str, query: str, **env: str) -> tuple[list[str], list[str], str]:
+    """Return the tools, the ids found, and the text of the first skill."""
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI", "SKILL_"))}
+    whole = {**plain, "XDG_CONFIG_HOME": str(folder / "config"), **WORDS_ONLY, **env}
+
+    async def use() -> Any:
+        server = StdioServerParameters(command=COMMAND, args=["mcp", *args], env=whole, cwd=folder)
+        async with Client(stdio_client(server), mode=mode) as client:
+            tools = [tool.name for tool in (await client.list_tools()).tools]
+            found = await client.call_tool("search_skills", {"query": query})
+            ids = [skill["id"] for skill in found.structured_content["skills"]]
+            read = await client.call_tool("get_skill", {"id": ids[0]})
+            return tools, ids, read.content[0].text
+
+    return asyncio.run(use())
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_an_agent_uses_the_catalog_of_a_data_directory(tmp_path: Path, mode: str) -> None:
+    write_skill(tmp_path / "skills", "whittle", "Carves zebrawood spoons with great care.")
+    assert Done(tmp_path, "scan").code == 0
+    tools, ids, text = talk(tmp_path, (), mode, "zebrawood")
+    assert (tools, ids) == (["search_skills", "get_skill", "install_skill"], ["whittle"])
+    assert "zebrawood" in text
+    assert talk(tmp_path, ("--read-only",), mode, "zebrawood")[0] == ["search_skills", "get_skill"]
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_an_agent_uses_the_server_that_runs_on_the_data_directory(tmp_path: Path, mode: str) -> None:
+    write_skill(tmp_path / "skills", "whittle", "Carves zebrawood spoons with great care.")
+    with RunningServer(tmp_path) as server:
+        _, ids, text = talk(tmp_path, ("--data-dir", str(server.data_dir)), mode, "zebrawood")
+    assert ids == ["whittle"]
+    assert "zebrawood" in text
+
+
+def test_an_agent_uses_a_registry_with_a_credential(tmp_path: Path) -> None:
+    with Registry(tmp_path) as registry:
+        registry.finished(registry.publish(skill_package("planes", body="# Zebrawood\n")))
+        key = {"SKILL_REGISTRY_CLIENT_API_KEY": registry.caller("reader", "user")["Authorization"].split()[1]}
+        tools, ids, text = talk(tmp_path, ("--server", registry.url), "auto", "zebrawood", **key)
+        assert (tools, ids) == (["search_skills", "get_skill"], ["acme/planes"])
+        assert "Zebrawood" in text
+        ask = '{"jsonrpc":"2.0","id":1,"method":"ping"}\n{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
+        refused = Done(tmp_path, "mcp", "--server", registry.url, stdin=ask)
+        assert refused.code == 0
+        assert refused.json["error"]["code"] == -32603
+
+
+def test_what_is_no_message_gets_an_error_and_the_next_one_an_answer(tmp_path: Path) -> None:
+    write_skill(tmp_path / "skills", "whittle", "Carves spoons with great care.")
+    assert Done(tmp_path, "scan").code == 0
+    done = Done(tmp_path, "mcp", stdin='{\n\n[]\n{"jsonrpc":"2.0","id":"a","method":"ping"}\n')
+    assert done.code == 0, done.error
+    assert done.out.splitlines()[-1] == '{"jsonrpc":"2.0","id":"a","result":{}}'
+    assert [line.count("-32700") + line.count("-32600") for line in done.out.splitlines()] == [1, 1, 0]
