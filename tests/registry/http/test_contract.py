@@ -24,7 +24,7 @@ def is_error(answer: Any, status: int, code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/nothing", "/api/v1/nothing", "/api/v1", "/v1/skills", "/auth/token", "/api/v1/skills/a/b/c/d"]
+    "path", ["/nothing", "/api/v1/nothing", "/api/v1", "/v1/nothing", "/auth/token", "/api/v1/skills/a/b/c/d"]
 )
 def test_an_unknown_path_is_an_enveloped_404(server: RunningServer, path: str) -> None:
     is_error(server.http.get(path), 404, "NOT_FOUND")

@@ -45,7 +45,7 @@ def test_an_attachment_is_pushed_with_the_last_change_only(tmp_path: Path) -> No
     remote, states = bare_repository(tmp_path / "remote"), iter(["one", "two", "three"])
     ours = GitIndex(str(remote), "main", tmp_path / "ours", seconds=30, limit=1 << 30)
     ours.prepare()
-    state = AttachedFile("log.checkpoint", lambda: next(states).encode())
+    state = AttachedFile("log.checkpoint", lambda _: None, lambda: next(states).encode())
     line = b'{"name":"a/b","vers":"1.0.0"}\n'
     head = ours.write({"a/b": ("Update a/b", line), "a/c": ("Update a/c", line)}, state)
     assert ours.write({"a/b": ("Update a/b", line)}, state) == head
