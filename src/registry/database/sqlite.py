@@ -281,6 +281,8 @@ def _create(path: Path) -> None:
     try:
         connection.execute(f"pragma application_id = {APPLICATION_ID}")
         migrate(connection)
+        # The file keeps this mode. Processes that open it at once would fail to change it: that ignores the timeout.
+        connection.execute("pragma journal_mode = wal")
         connection.close()
         with contextlib.suppress(FileExistsError):
             os.link(temporary, path)  # unlike a rename, a link fails if the name exists
