@@ -277,17 +277,14 @@ def _create(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = temporary_path(path.parent, "database-")
     temporary.touch(mode=0o600)  # private content; SQLite gives its other files the same mode
-    connection = sqlite3.connect(temporary, isolation_level=None)
     try:
-        connection.execute(f"pragma application_id = {APPLICATION_ID}")
-        migrate(connection)
-        # The file keeps this mode. Processes that open it at once would fail to change it: that ignores the timeout.
-        connection.execute("pragma journal_mode = wal")
-        connection.close()
+        with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
+            connection.execute(f"pragma application_id = {APPLICATION_ID}")
+            migrate(connection)
+            connection.execute("pragma journal_mode = wal")  # processes that open it at once could not change the mode
         with contextlib.suppress(FileExistsError):
             os.link(temporary, path)  # unlike a rename, a link fails if the name exists
     finally:
-        connection.close()
         temporary.unlink()
 
 

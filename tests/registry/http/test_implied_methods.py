@@ -11,6 +11,7 @@ import pytest
 from support.raw_http import request as raw_request
 from support.routes import Served
 from support.site import Site
+from support.waiting import wait_until
 
 CHANGING = {"date", "x-request-id", "ratelimit-remaining", "ratelimit-reset", "transfer-encoding"}
 """Headers that differ between two requests, and the one that only describes how a body is sent."""
@@ -106,6 +107,8 @@ def test_options_of_nothing_is_404(site: Site) -> None:
 def test_the_log_has_the_method_that_was_sent(site: Site) -> None:
     for method in ("HEAD", "OPTIONS"):
         site.ask(method, "/healthz", **{"X-Request-ID": f"sent-{method}"})
+        # The line is written after the response.
+        wait_until(lambda sent=f"sent-{method}": sent in site.server.log.read_text())
         line = next(one for one in site.server.log.read_text().splitlines() if f"sent-{method}" in one)
         assert f"method={method}" in line
         assert "bytes=0" in line
