@@ -37,16 +37,23 @@ SqliteDatabase(pathlib.Path(sys.argv[1]))
 """
 
 
+@contextlib.contextmanager
+def disk(folder: Path, megabytes: int) -> Iterator[Path]:
+    """Make the `data` folder of a folder a file system of this size in MiB for the block."""
+    data = folder / "data"
+    data.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(data)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("a file system can only be mounted by root")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(data)], check=True)
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A folder whose `data` folder is a file system of 12 MiB."""
-    data = tmp_path / "data"
-    data.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", str(data)]
-    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
-        pytest.skip("a file system can only be mounted by root")
-    yield tmp_path
-    subprocess.run(["umount", "--lazy", str(data)], check=True)
+    with disk(tmp_path, 12) as folder:
+        yield folder
 
 
 def fill(folder: Path) -> Path:
@@ -92,13 +99,8 @@ def test_a_full_disk_refuses_writes_and_nothing_else(small_disk: Path) -> None:
 @pytest.fixture
 def registry_disk(tmp_path: Path) -> Iterator[Path]:
     """A folder whose `data` folder is a file system of 40 MiB."""
-    data = tmp_path / "data"
-    data.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", str(data)]
-    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
-        pytest.skip("a file system can only be mounted by root")
-    yield tmp_path
-    subprocess.run(["umount", "--lazy", str(data)], check=True)
+    with disk(tmp_path, 40) as folder:
+        yield folder
 
 
 def test_credentials_are_issued_and_revoked_on_a_full_disk(registry_disk: Path) -> None:
