@@ -127,6 +127,29 @@ POST    /api/v1/manifest/generate-mdc               manager
 """
 
 FOR_CLIENTS = """
+GET     /.well-known/clawhub.json                   public
+GET     /clawhub/api/v1/search                      user
+GET     /clawhub/api/v1/trending                    user
+GET     /clawhub/api/v1/skills                      user
+POST    /clawhub/api/v1/skills                      manager
+GET     /clawhub/api/v1/skills/{slug}               user
+DELETE  /clawhub/api/v1/skills/{slug}               manager
+POST    /clawhub/api/v1/skills/{slug}/undelete      manager
+GET     /clawhub/api/v1/skills/{slug}/moderation    user
+GET     /clawhub/api/v1/skills/{slug}/versions      user
+GET     /clawhub/api/v1/skills/{slug}/versions/{version}  user
+DELETE  /clawhub/api/v1/skills/{slug}/versions/{version}  manager
+POST    /clawhub/api/v1/skills/{slug}/versions/{version}/restore  manager
+GET     /clawhub/api/v1/skills/{slug}/file          user
+GET     /clawhub/api/v1/skills/{slug}/install       user
+GET     /clawhub/api/v1/skills/{slug}/verify        user
+POST    /clawhub/api/v1/skills/-/security-verdicts  user
+POST    /clawhub/api/v1/skills/-/upload-url         manager
+POST    /clawhub/api/v1/uploads/{ticket}            manager
+GET     /clawhub/api/v1/download                    user
+GET     /clawhub/api/v1/resolve                     user
+GET     /clawhub/api/v1/whoami                      user
+POST    /clawhub/api/cli/telemetry/install          user
 POST    /mcp                                        user
 GET     /tree/index.json                            user
 GET     /tree/{path}                                user

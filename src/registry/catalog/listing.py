@@ -44,6 +44,13 @@ def list_cards(
     return CardPage([row[0].encode() for row in rows[:limit]], total, len(rows) > limit)
 
 
+def ids_named(database: Database, name: str) -> list[str]:
+    """Return the ids of the catalog's own enabled skills of a name, in order: the name itself, and `scope/name`."""
+    ending = "%/" + name.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    sql = "select id from skills where advertised = 0 and enabled = 1 and (id = ? or id like ? escape '\\') order by id"
+    return [row[0] for row in database.read(sql, (name, ending))]
+
+
 def enabled_ids(database: Database) -> list[tuple[str, bool]]:
     """Return the ids of the catalog's own skills that are enabled, in order, and whether each is a folder."""
     sql = "select id, folder is not null from skills where advertised = 0 and enabled = 1 order by id"

@@ -25,6 +25,21 @@ class Sink(Protocol):
         ...
 
 
+class TextField:
+    """A text field of a form, read with its files: its name, and its bytes so far."""
+
+    def __init__(self, name: str, limit: int) -> None:
+        self.name = name
+        self.data = bytearray()
+        self._limit = limit
+
+    def write(self, chunk: bytes) -> None:
+        """Take the next bytes. Raises PAYLOAD_TOO_LARGE."""
+        if len(self.data) + len(chunk) > self._limit:
+            raise payload_too_large(self._limit)
+        self.data += chunk
+
+
 async def take_file(
     content_type: ContentType, body: AsyncIterator[bytes], fields: Collection[str], sink: Sink, limit: int
 ) -> None:
@@ -45,9 +60,14 @@ async def take_file(
 
 
 async def take_files(
-    content_type: ContentType, body: AsyncIterator[bytes], field: str, file: BinaryIO, limits: tuple[int, int]
+    content_type: ContentType,
+    body: AsyncIterator[bytes],
+    field: str,
+    file: BinaryIO,
+    limits: tuple[int, int],
+    text: TextField | None = None,
 ) -> list[FilePart]:
-    """Write every file of `field` into `file`, one after the other, and ignore other parts.
+    """Write every file of `field` into `file`, one after the other, and ignore other parts but `text`.
 
     `limits` are the number of parts and the bytes of all files. Raises VALIDATION_ERROR if the body is not multipart or
     a file has no name, PAYLOAD_TOO_LARGE.
@@ -56,6 +76,8 @@ async def take_files(
     end, (most_parts, most_bytes) = 0, limits
     async with aclosing(_parts(content_type, body, field, most_parts)) as received:
         async for number, part, chunk in received:
+            if text is not None and part.name == text.name:
+                text.write(chunk)
             if part.name not in (field, f"{field}[]"):
                 continue
             if not part.filename:

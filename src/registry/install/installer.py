@@ -22,6 +22,7 @@ from registry.install.locating import Locator, PackageLocation, refusing_unreach
 from registry.install.parts import InstallParts
 from registry.install.registries import ChosenRelease
 from registry.install.staged_packages import Staged
+from registry.packages.expected import ANY_PACKAGE, Expected
 from registry.packages.package import Package
 from registry.skill_folder import placing_skill_folder
 
@@ -90,12 +91,13 @@ class Installer:
         skill = self._catalog.get(skill_id)
         return msgspec.structs.replace(skill, warnings=[*skill.warnings, *problems])
 
-    def create(self, archive: Path) -> Skill:
+    def create(self, archive: Path, expected: Expected = ANY_PACKAGE) -> Skill:
         """Make a skill of an uploaded package, without an origin, and return it, searchable by then.
 
         Raises VALIDATION_ERROR with every reason to refuse the package; CONFLICT if its name is taken.
         """
         with self._packages.staged(archive) as (package, _):
+            expected.check(package.name, package.version)
             _refuse_reserved(package)
             folder = self._local.root / package.name
             with self._placing, ExitStack() as undo, self._catalog.database.write() as transaction:

@@ -3,6 +3,7 @@
 import asyncio
 import tempfile
 import time
+from collections.abc import Sequence
 from typing import Any, BinaryIO
 
 from litestar import Request
@@ -11,9 +12,12 @@ from registry.domain.models import Skill
 from registry.domain.roles import Principal
 from registry.errors import FieldError, validation_error
 from registry.http.admission import principal_of
+from registry.http.request_state import request_state
 from registry.http.thread_pools import ORDINARY_POOL
-from registry.http.uploads import take_files
+from registry.http.uploads import TextField, take_files
+from registry.packages.expected import Expected
 from registry.packages.limits import DEFAULT_LIMITS
+from registry.packages.packing import FilePart
 from registry.publish.jobs import Job
 from registry.publish.service import JobData
 from registry.services.container import Services
@@ -34,25 +38,53 @@ async def take_package(
     with every reason to refuse the files, FORBIDDEN, CONFLICT.
     """
     await ORDINARY_POOL.run(check_upload, services, skill_id)
-    caller = principal_of(request.scope) if services.settings.profile == "registry" else None
-    limits = (DEFAULT_LIMITS.entries + _OTHER_PARTS, services.settings.limits.upload_bytes)
-    source: BinaryIO
     with tempfile.TemporaryFile(dir=services.settings.data_dir) as source:
-        parts = await take_files(request.content_type, request.stream(), "files", source, limits)
-        taken = await ORDINARY_POOL.run(take_upload, services, source, parts, caller, skill_id)
-    return await _accepted(services, taken, principal_of(request.scope)) if isinstance(taken, Job) else taken
+        parts = await receive_parts(request, services, source)
+        taken = await submit_parts(request, services, source, parts, Expected(skill_id))
+    return await outcome(request, services, taken)
 
 
-async def _accepted(services: Services, job: Job, caller: Principal) -> JobData:
-    ended = await _ended(services, job, caller)
+async def receive_parts(
+    request: Request[Any, Any, Any], services: Services, source: BinaryIO, text: TextField | None = None
+) -> list[FilePart]:
+    """Write the files of a form into `source`, and its text field into `text`.
+
+    Raises VALIDATION_ERROR, PAYLOAD_TOO_LARGE.
+    """
+    limits = (DEFAULT_LIMITS.entries + _OTHER_PARTS, services.settings.limits.upload_bytes)
+    return await take_files(request.content_type, request.stream(), "files", source, limits, text)
+
+
+async def submit_parts(
+    request: Request[Any, Any, Any],
+    services: Services,
+    source: BinaryIO,
+    parts: Sequence[FilePart],
+    expected: Expected,
+) -> Job | Skill:
+    """Submit the parts of `source`, as `services.uploads.take_upload`, in the name of the caller."""
+    caller = request_state(request.scope).principal
+    return await ORDINARY_POOL.run(take_upload, services, source, parts, caller, expected)
+
+
+async def outcome(
+    request: Request[Any, Any, Any], services: Services, taken: Job | Skill, seconds: float = _WAIT_SECONDS
+) -> JobData | Skill:
+    """Return the job when it has ended, or as it is after some seconds; a skill at once.
+
+    Raises VALIDATION_ERROR with every reason why the package was rejected.
+    """
+    if not isinstance(taken, Job):
+        return taken
+    ended = await _ended(services, taken, principal_of(request.scope), seconds)
     if ended.status == "rejected":
         raise validation_error(*(FieldError(fault.field or "files", fault.message) for fault in ended.errors))
     return ended
 
 
-async def _ended(services: Services, job: Job, caller: Principal) -> JobData:
-    """Return the job when it has ended, or as it is after 30 s or when the service stops."""
-    deadline = time.monotonic() + _WAIT_SECONDS
+async def _ended(services: Services, job: Job, caller: Principal, seconds: float) -> JobData:
+    """Return the job when it has ended, or as it is after some seconds or when the service stops."""
+    deadline = time.monotonic() + seconds
     while True:
         current = await ORDINARY_POOL.run(services.publishing.job, job.id, caller)
         if current.completed_at is not None or services.draining or time.monotonic() > deadline:

@@ -229,9 +229,9 @@ class PublishedVersions:
         skill = _skill(active[0], enabled=stored is None or stored.skill.enabled)
         saved = self._catalog.save(transaction, skill, read(active[0].skill_file).body)
         key = stored.key if stored is not None else self._catalog.get_for_update(transaction, saved.id, None).key
-        self._catalog.set_version_changes(transaction, key, active[0].version, _changes(active[0]))
+        self._catalog.set_version_changes(transaction, key, active[0].version, changes_of(active[0]))
         for older in active[1:]:
-            self._catalog.add_version(transaction, key, older.version, older.record.description, _changes(older))
+            self._catalog.add_version(transaction, key, older.version, older.record.description, changes_of(older))
 
 
 def _entry(kind: Kind, version: PublishedVersion) -> LogEntry:
@@ -251,7 +251,7 @@ def _version(row: tuple[Any, ...]) -> PublishedVersion:
     return PublishedVersion(**values)
 
 
-def _changes(version: PublishedVersion) -> list[str]:
+def changes_of(version: PublishedVersion) -> list[str]:
     """Return the changes of a version, as sentences."""
     return [note.message for note in version.record.notes if note.kind == "quality_warning"]
 

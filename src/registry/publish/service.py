@@ -12,10 +12,11 @@ from registry.catalog.store import Catalog
 from registry.config.settings import Settings
 from registry.db import Transaction
 from registry.domain.roles import Principal, includes
-from registry.errors import forbidden
+from registry.errors import conflict, forbidden, skill_not_found
 from registry.events.webhooks import Checked
 from registry.findings.engine import skill_findings
 from registry.inspection import Inspector, NotScanned
+from registry.packages.expected import ANY_PACKAGE, Expected
 from registry.packages.limits import PackageLimits
 from registry.publish.change_feed import ChangeFeed
 from registry.publish.git_index import AttachedFile, GitIndex
@@ -144,15 +145,15 @@ class Publishing:
         return UploadReceiver(self._folder)
 
     def submit(
-        self, upload: Upload, caller: Principal, idempotency_key: str | None, skill_id: str | None = None
+        self, upload: Upload, caller: Principal, idempotency_key: str | None, expected: Expected = ANY_PACKAGE
     ) -> Job:
-        """Create a job for an upload, of the skill `skill_id` if that is given.
+        """Create a job for an upload, which must be what is `expected`.
 
         Raises VALIDATION_ERROR, FORBIDDEN, CONFLICT, LogForked.
         """
         refuse_if_forked(self.jobs.database)
         with self._metrics.publish_step("submit"):
-            job = self._submitter.submit(upload, caller, idempotency_key, skill_id)
+            job = self._submitter.submit(upload, caller, idempotency_key, expected)
         self._worker.wake()
         return job
 
@@ -196,6 +197,18 @@ class Publishing:
         """Yank, unyank or revoke a version. Raises FORBIDDEN, SKILL_NOT_FOUND, LogForked."""
         check_owner(caller, skill_id)
         self.published.set_state(skill_id, [version], state)
+        self._pusher.wake()
+
+    def restore(self, caller: Principal, skill_id: str) -> None:
+        """Unyank every version of a skill that has no active one. Raises FORBIDDEN, SKILL_NOT_FOUND, CONFLICT."""
+        check_owner(caller, skill_id)
+        versions = self.published.versions(skill_id)
+        if any(version.state == "active" for version in versions):
+            raise conflict(f"Skill '{skill_id}' is not deleted: name the version to restore")
+        yanked = [version.version for version in versions if version.state == "yanked"]
+        if not yanked:
+            raise skill_not_found(skill_id)
+        self.published.set_state(skill_id, yanked, "active")
         self._pusher.wake()
 
     def rescan(self, skill_id: str, version: str) -> None:

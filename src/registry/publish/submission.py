@@ -13,6 +13,7 @@ from registry.db import Transaction
 from registry.domain.models import RESERVED_IDS, timestamp
 from registry.domain.roles import Principal, includes
 from registry.errors import FieldError, conflict, forbidden, validation_error
+from registry.packages.expected import ANY_PACKAGE, Expected
 from registry.packages.limits import PackageLimits
 from registry.packages.package import Peek, peek
 from registry.packages.refusal import PackageRefused
@@ -49,10 +50,11 @@ class UploadReceiver:
         self._digest.update(chunk)
         self.size += len(chunk)
 
-    def finish(self) -> Upload:
-        """Return the upload, synced to disk. Raises OSError."""
+    def finish(self, *, synced: bool = True) -> Upload:
+        """Return the upload, synced to disk unless it may be lost in a crash. Raises OSError."""
         self._file.flush()
-        os.fsync(self._file.fileno())
+        if synced:
+            os.fsync(self._file.fileno())
         self._file.close()
         return Upload(self.path, self._digest.hexdigest(), self.size)
 
@@ -83,19 +85,21 @@ class Submitter:
         self._clock = clock
 
     def submit(
-        self, upload: Upload, caller: Principal, idempotency_key: str | None = None, skill_id: str | None = None
+        self,
+        upload: Upload,
+        caller: Principal,
+        idempotency_key: str | None = None,
+        expected: Expected = ANY_PACKAGE,
     ) -> Job:
         """Create a job for an upload, or return the live job with the same bytes from the same caller.
 
-        `skill_id` is the only skill that the package may be of, None for any. Raises VALIDATION_ERROR for a package of
-        another skill, invalid records or metadata, FORBIDDEN for another scope, CONFLICT for a version
-        that was published before or has a live job.
+        Raises VALIDATION_ERROR for a package of another skill or version than `expected`, invalid records or metadata,
+        FORBIDDEN for another scope, CONFLICT for a version that was published before or has a live job.
         """
         metadata = self._peek(upload.path)
         scope = _scope(metadata, caller)
         _check_names(scope, metadata.name)
-        if skill_id not in (None, f"{scope}/{metadata.name}"):
-            raise validation_error(FieldError("name", f"must be that of the skill, '{skill_id}'"))
+        expected.check(f"{scope}/{metadata.name}", metadata.version)
         job = Job(
             id=uuid.uuid4().hex,
             skill_id=f"{scope}/{metadata.name}",

@@ -36,6 +36,9 @@ from registry.http.routes.search import SEARCH, search
 from registry.http.routes.service import PROBES, SERVICE
 from registry.http.routes.skills import INSTALLS, SKILLS, upgrade_skills
 from registry.http.routes.sources import SOURCES
+from registry.protocols.clawhub import CLAWHUB
+from registry.protocols.clawhub.errors import PREFIX as CLAWHUB_PREFIX
+from registry.protocols.clawhub.errors import answer_plainly
 from registry.protocols.mcp.route import MCP
 from registry.protocols.tree import TREE
 from registry.protocols.v1_skills import V1_SKILLS
@@ -95,8 +98,16 @@ REGISTRY_MODE: Sequence[Any] = [
 """What registry mode adds to the registry profile: sources, the manifest, publishing, discovery; behind the guard."""
 
 
-PROTOCOLS: Mapping[ProtocolName, Sequence[Any]] = MappingProxyType({"mcp": MCP, "tree": TREE, "well_known": WELL_KNOWN})
+PROTOCOLS: Mapping[ProtocolName, Sequence[Any]] = MappingProxyType(
+    {"clawhub": CLAWHUB, "mcp": MCP, "tree": TREE, "well_known": WELL_KNOWN}
+)
 """What `protocols.enabled` adds to both profiles, behind the guard in the registry profile."""
+
+
+def answer_error(request: Request[Any, Any, Any], exception: Exception) -> Response[Any]:
+    """Turn an exception into a response: in the envelope, or as the protocol of the path has it."""
+    is_clawhub = request.url.path.startswith(f"{CLAWHUB_PREFIX}/")
+    return answer_plainly(request, exception) if is_clawhub else answer_exception(request, exception)
 
 
 def create_app(services: Services) -> Litestar:
@@ -134,7 +145,7 @@ def create_app(services: Services) -> Litestar:
             },
             deep_copy=False,
         ),
-        exception_handlers={Exception: answer_exception},
+        exception_handlers={Exception: answer_error},
         request_class=StrictRequest,
         before_request=StrictQueryParams(),
         request_max_body_size=settings.limits.json_body_bytes,

@@ -109,6 +109,26 @@ def uninstall_skill(services: Services, skill_id: str, etags: Collection[str] | 
     services.project.record_removal(skill_id)
 
 
+def restore_skill(services: Services, skill_id: str, caller: Principal | None) -> None:
+    """Undo the deletion of a published skill: unyank its versions. `caller` is None in the local profile.
+
+    Raises SKILL_NOT_FOUND, FORBIDDEN, and CONFLICT for a skill that is not deleted and where nothing is kept.
+    """
+    if caller is None or not services.is_published(skill_id):
+        raise conflict("Only published skills are kept when they are deleted: this one cannot be restored")
+    services.publishing.restore(caller, skill_id)
+
+
+def restore_version(services: Services, skill_id: str, version: str, caller: Principal | None) -> None:
+    """Unyank a version of a published skill. `caller` is None in the local profile.
+
+    Raises SKILL_NOT_FOUND, FORBIDDEN, also for a revoked version, and CONFLICT where nothing is kept.
+    """
+    if caller is None or not services.is_published(skill_id):
+        raise conflict("Only published versions are kept when they are deleted: this one cannot be restored")
+    services.publishing.set_state(caller, skill_id, version, "active")
+
+
 def add_version(services: Services, skill_id: str, new: NewVersion) -> SkillVersion:
     """Add a version to a skill; the highest becomes current. Raises SKILL_NOT_FOUND, CONFLICT."""
     if services.is_published(skill_id):

@@ -7,6 +7,7 @@ from typing import BinaryIO
 from registry.domain.models import Skill
 from registry.domain.roles import Principal
 from registry.errors import FieldError, conflict, validation_error
+from registry.packages.expected import ANY_PACKAGE, Expected
 from registry.packages.limits import PackageLimits
 from registry.packages.packing import FilePart, pack_parts
 from registry.packages.refusal import PackageRefused
@@ -38,12 +39,12 @@ def take_upload(
     source: BinaryIO,
     parts: Sequence[FilePart],
     caller: Principal | None,
-    skill_id: str | None = None,
+    expected: Expected = ANY_PACKAGE,
 ) -> Job | Skill:
     """Submit the parts of `source` for publication and return the job, or make a skill of them in the local profile.
 
-    One part may be a zip. `skill_id` is the only skill that they may be of. Raises VALIDATION_ERROR with every reason
-    to refuse them, FORBIDDEN, CONFLICT.
+    One part may be a zip. Raises VALIDATION_ERROR with every reason to refuse them, also if they are not what is
+    `expected`; FORBIDDEN, CONFLICT.
     """
     publishes = services.settings.registry.enabled
     receiver = services.publishing.receive() if publishes else UploadReceiver(services.local.root)
@@ -51,8 +52,8 @@ def take_upload(
         _receive(source, parts, receiver, PackageLimits(archive_bytes=services.settings.limits.upload_bytes))
         upload = receiver.finish()
         if publishes and caller is not None:
-            return services.publishing.submit(upload, caller, None, skill_id)
-        return services.installer.create(upload.path)
+            return services.publishing.submit(upload, caller, None, expected)
+        return services.installer.create(upload.path, expected)
     finally:
         receiver.discard()
 

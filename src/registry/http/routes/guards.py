@@ -51,7 +51,7 @@ async def require_role(connection: Connection, handler: BaseRouteHandler) -> Non
     principal = admit(services, scope, role, rate_of(connection, handler))
     if changes(scope["method"], handler):
         _refuse_if_read_only(services)
-        _refuse_if_not_owner(services, principal, connection.path_params, handler)
+        _refuse_if_not_owner_of_path(services, principal, connection.path_params, handler)
         services.registry.access.audit.begin(
             request_id=request_id_of(scope),
             actor=principal.name,
@@ -62,22 +62,31 @@ async def require_role(connection: Connection, handler: BaseRouteHandler) -> Non
         )
 
 
-def _refuse_if_not_owner(
+def _refuse_if_not_owner_of_path(
     services: Services, principal: Principal, parameters: Mapping[str, Any], handler: BaseRouteHandler
 ) -> None:
-    """Refuse a change to a published skill or a record from another scope, except by administrators.
+    """Refuse a change to the skill in the path, as `refuse_if_not_owner`.
 
     A handler whose `id` does not stand for a skill that it changes has `of_scope=False`.
     """
     if "skill_scope" in parameters:
-        skill_id = f"{parameters['skill_scope']}/{parameters['skill_name']}"
+        refuse_if_not_owner(services, principal, f"{parameters['skill_scope']}/{parameters['skill_name']}")
+    elif "id" in parameters and handler.opt.get("of_scope", True):
+        refuse_if_not_owner(services, principal, str(parameters["id"]))
+
+
+def refuse_if_not_owner(services: Services, principal: Principal, skill_id: str) -> None:
+    """Refuse a change to a published skill or a record from another scope, except by administrators.
+
+    For a handler that learns the id from elsewhere than the path. Raises FORBIDDEN.
+    """
+    if "/" in skill_id:
         if services.is_published(skill_id):
             check_owner(principal, skill_id)
-    elif "id" in parameters and handler.opt.get("of_scope", True):
-        skill_id = str(parameters["id"])
-        scope = services.catalog.record_scope(skill_id)
-        if scope is not None:
-            check_scope(principal, skill_id, scope)
+        return
+    scope = services.catalog.record_scope(skill_id)
+    if scope is not None:
+        check_scope(principal, skill_id, scope)
 
 
 def local_guards(server: ServerSettings) -> list[Any]:
