@@ -150,6 +150,12 @@ GET     /clawhub/api/v1/download                    user
 GET     /clawhub/api/v1/resolve                     user
 GET     /clawhub/api/v1/whoami                      user
 POST    /clawhub/api/cli/telemetry/install          user
+GET     /git/{id}/info/refs                         user
+GET     /git/{id}/{version}/info/refs               user
+POST    /git/{id}/git-upload-pack                   user
+POST    /git/{id}/{version}/git-upload-pack         user
+POST    /git/{id}/git-receive-pack                  user
+POST    /git/{id}/{version}/git-receive-pack        user
 POST    /mcp                                        user
 GET     /tree/index.json                            user
 GET     /tree/{path}                                user

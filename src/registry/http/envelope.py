@@ -101,7 +101,7 @@ def answer_exception(request: Request[Any, Any, Any], exception: Exception) -> R
 
 
 def error_of(request: Request[Any, Any, Any], exception: Exception) -> RegistryError:
-    """Return the error to answer an exception of a handler with; a fault of ours is logged."""
+    """Return the error that `exception` stands for. A fault of ours is logged."""
     error = as_registry_error(exception, request.method)
     if error is None:
         request_id = request_id_of(request.scope)

@@ -39,6 +39,8 @@ from registry.http.routes.sources import SOURCES
 from registry.protocols.clawhub import CLAWHUB
 from registry.protocols.clawhub.errors import PREFIX as CLAWHUB_PREFIX
 from registry.protocols.clawhub.errors import answer_plainly
+from registry.protocols.git import GIT
+from registry.protocols.git.marketplaces import Marketplaces
 from registry.protocols.mcp.route import MCP
 from registry.protocols.tree import TREE
 from registry.protocols.v1_skills import V1_SKILLS
@@ -99,7 +101,7 @@ REGISTRY_MODE: Sequence[Any] = [
 
 
 PROTOCOLS: Mapping[ProtocolName, Sequence[Any]] = MappingProxyType(
-    {"clawhub": CLAWHUB, "mcp": MCP, "tree": TREE, "well_known": WELL_KNOWN}
+    {"clawhub": CLAWHUB, "git": GIT, "mcp": MCP, "tree": TREE, "well_known": WELL_KNOWN}
 )
 """What `protocols.enabled` adds to both profiles, behind the guard in the registry profile."""
 
@@ -108,6 +110,18 @@ def answer_error(request: Request[Any, Any, Any], exception: Exception) -> Respo
     """Turn an exception into a response: in the envelope, or as the protocol of the path has it."""
     is_clawhub = request.url.path.startswith(f"{CLAWHUB_PREFIX}/")
     return answer_plainly(request, exception) if is_clawhub else answer_exception(request, exception)
+
+
+def _state(services: Services) -> State:
+    """Return what the layers of the application share."""
+    limits = services.settings.limits
+    shared = {
+        "services": services,
+        "limits": limits,
+        "downloads": OpenDownloads(limits.downloads),
+        "marketplaces": Marketplaces(services),
+    }
+    return State(shared, deep_copy=False)
 
 
 def create_app(services: Services) -> Litestar:
@@ -137,14 +151,7 @@ def create_app(services: Services) -> Litestar:
             "running": Provide(lambda: services, sync_to_thread=False),
             "page": Provide(page, sync_to_thread=False),
         },
-        state=State(
-            {
-                "services": services,
-                "limits": settings.limits,
-                "downloads": OpenDownloads(settings.limits.downloads),
-            },
-            deep_copy=False,
-        ),
+        state=_state(services),
         exception_handlers={Exception: answer_error},
         request_class=StrictRequest,
         before_request=StrictQueryParams(),
