@@ -127,6 +127,9 @@ POST    /api/v1/manifest/generate-mdc               manager
 """
 
 FOR_CLIENTS = """
+POST    /ard/search                                 user
+GET     /ard/agents                                 user
+GET     /.well-known/ai-catalog.json                public
 POST    /mcp                                        user
 GET     /tree/index.json                            user
 GET     /tree/{path}                                user

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-ProtocolName = Literal["mcp", "tree", "well_known"]
+ProtocolName = Literal["ard", "mcp", "tree", "well_known"]
 
 
 class ProtocolsSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -14,7 +14,7 @@ class ProtocolsSettings(msgspec.Struct, frozen=True, kw_only=True):
     enabled: Annotated[
         tuple[ProtocolName, ...],
         Meta(description="protocols that are served for other clients", extra={"flag": "--protocol"}),
-    ] = ("mcp", "tree", "well_known")
+    ] = ("ard", "mcp", "tree", "well_known")
     root_skills: Annotated[
         tuple[str, ...],
         Meta(
