@@ -150,6 +150,9 @@ GET     /clawhub/api/v1/download                    user
 GET     /clawhub/api/v1/resolve                     user
 GET     /clawhub/api/v1/whoami                      user
 POST    /clawhub/api/cli/telemetry/install          user
+POST    /ard/search                                 user
+GET     /ard/agents                                 user
+GET     /.well-known/ai-catalog.json                public
 GET     /git/{id}/info/refs                         user
 GET     /git/{id}/{version}/info/refs               user
 POST    /git/{id}/git-upload-pack                   user
