@@ -33,6 +33,7 @@ from corpora import Entry, entries
 from latency_http import Served
 from results_file import keep
 from support.publishing import bare_repository, skill_package
+from support.servers import new_skill
 
 ROOT = Path(__file__).parents[1]
 WARM_UP = 30
@@ -129,9 +130,7 @@ def rows(skills: list[Entry], *, hybrid: bool) -> Mapping[str, tuple[str, Ask]]:
         "GET healthz": ("local", lambda http, n: http.get("/healthz")),
         "create": (
             "local",
-            lambda http, n: http.post(
-                "/api/v1/skills", json={"name": f"made {n}", "description": words[n], "instructions": "# Steps"}
-            ),
+            lambda http, n: http.post("/api/v1/skills", json=new_skill(f"made-{n}", description=words[n])),
         ),
         "delete": ("local", lambda http, n: http.delete(f"/api/v1/skills/made-{n}")),
         "publish": ("registry", publish),
@@ -188,7 +187,7 @@ def main() -> None:
     parser.add_argument("--skills", type=int, default=2000)
     parser.add_argument("--requests", type=int, default=300)
     parser.add_argument("--models", type=Path, help="folder of local models, for hybrid searches")
-    parser.add_argument("--only", nargs="*", help="the kinds of requests to measure; default: all")
+    parser.add_argument("--only", nargs="*", help="the kinds of requests to measure; default: all; delete needs create")
     parser.add_argument("--json", type=Path, help="file for the results")
     arguments = parser.parse_args()
     skills = entries(arguments.corpus)[: arguments.skills]
