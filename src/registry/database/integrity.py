@@ -3,6 +3,7 @@
 import itertools
 import re
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -46,10 +47,13 @@ def is_damaged(path: Path) -> bool:
 def refuse_damaged(copy: Path) -> None:
     """Raise DatabaseUnusable if a copy of a database is damaged: so is the database."""
     if damaged := damaged_tables(copy):
-        names = ", ".join(found.table for found in damaged)
-        raise DatabaseUnusable(
-            f"the database is damaged (tables: {names}), so there is no backup of it: 'skill-registry fsck' says more"
-        )
+        raise DatabaseUnusable(damage_message(damaged))
+
+
+def damage_message(damaged: Sequence[DamagedTable]) -> str:
+    """Return why there is no backup of a damaged database."""
+    names = ", ".join(found.table for found in damaged)
+    return f"the database is damaged (tables: {names}), so there is no backup of it: 'skill-registry fsck' says more"
 
 
 def recreate_table(path: Path, table: str) -> None:

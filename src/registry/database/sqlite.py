@@ -12,6 +12,7 @@ from pathlib import Path
 import sqlite_utils
 
 from registry.database import file_claims
+from registry.database.digests import TableDigest, differences, table_digests
 from registry.database.disk_reserve import DiskReserve
 from registry.database.integrity import damaged_tables, is_damaged, recreate_table, refuse_damaged, reindex_table
 from registry.database.sqlite_schema import check_header, create, migrate, write_transaction
@@ -24,6 +25,7 @@ from registry.db import (
     Parameters,
     Row,
     Transaction,
+    read_fact,
 )
 
 _log = logging.getLogger("registry.database")
@@ -203,12 +205,24 @@ class SqliteDatabase:
         self._open.clear()
 
 
-def backup(path: Path, target: Path, on_snapshot: Callable[[], None] = lambda: None) -> None:
+def catalog_id(path: Path) -> str:
+    """Return the id of the catalog in a file."""
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        return str(read_fact(SqliteTransaction(connection), "catalog_id"))
+
+
+def file_digests(path: Path) -> list[TableDigest]:
+    """Return the digests of the tables of a file, with any schema version, without changing it."""
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        return table_digests(SqliteTransaction(connection).read, is_sqlite=True)
+
+
+def backup(path: Path, target: Path, on_snapshot: Callable[[], None] = lambda: None) -> list[TableDigest]:
     """Copy a database in use, with any schema version, as a consistent snapshot.
 
     `on_snapshot` runs at the moment of the snapshot while all writers wait, so it must be quick. Files that it copies
-    are consistent with the snapshot. Only the owner can read the copy. Raises DatabaseUnusable, DatabaseUnavailable,
-    DatabaseFull.
+    are consistent with the snapshot. Only the owner can read the copy. Returns the digests of the tables, which are the
+    same in the copy. Raises DatabaseUnusable, DatabaseUnavailable, DatabaseFull.
     """
     check_header(path)
     target.touch(mode=0o600, exist_ok=False)
@@ -225,10 +239,14 @@ def backup(path: Path, target: Path, on_snapshot: Callable[[], None] = lambda: N
                     "select 1 from sqlite_schema"
                 ).fetchone()  # a read transaction gets its snapshot with the first read
             reader.backup(copy)
+            refuse_damaged(target)
+            digests = table_digests(SqliteTransaction(reader).read, is_sqlite=True)
         except sqlite3.OperationalError as error:
             _translate_error(error)
             raise
-    refuse_damaged(target)
+    if differing := differences(digests, file_digests(target)):
+        raise DatabaseUnusable(f"the copy of the database differs from it: {'; '.join(differing)}")
+    return digests
 
 
 def _translate_error(error: sqlite3.DatabaseError) -> None:
