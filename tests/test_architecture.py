@@ -25,7 +25,7 @@ DISTRIBUTION = {"embeddings": set(), "search": {"embeddings"}, "registry": {"sea
 ONLY_REGISTRY = {"litestar", "uvicorn", "jwt", "boto3", "click", "sqlite_utils"}
 
 LAYERS = (
-    {"__init__", "errors", "db"},
+    {"__init__", "errors", "db", "conformance"},
     {"domain"},
     {"parsing", "config"},
     {"runtime", "outbound"},

@@ -127,6 +127,12 @@ POST    /api/v1/manifest/generate-mdc               manager
 """
 
 FOR_CLIENTS = """
+GET     /git/{id}/info/refs                         user
+GET     /git/{id}/{version}/info/refs               user
+POST    /git/{id}/git-upload-pack                   user
+POST    /git/{id}/{version}/git-upload-pack         user
+POST    /git/{id}/git-receive-pack                  user
+POST    /git/{id}/{version}/git-receive-pack        user
 POST    /mcp                                        user
 GET     /tree/index.json                            user
 GET     /tree/{path}                                user

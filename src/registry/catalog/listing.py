@@ -44,7 +44,18 @@ def list_cards(
     return CardPage([row[0].encode() for row in rows[:limit]], total, len(rows) > limit)
 
 
-def enabled_ids(database: Database) -> list[tuple[str, bool]]:
-    """Return the ids of the catalog's own skills that are enabled, in order, and whether each is a folder."""
-    sql = "select id, folder is not null from skills where advertised = 0 and enabled = 1 order by id"
-    return [(skill_id, bool(is_folder)) for skill_id, is_folder in database.read(sql)]
+class EnabledSkill(NamedTuple):
+    """An enabled skill, whether it is a folder, and the revision of its last change."""
+
+    id: str
+    is_folder: bool
+    revision: int
+
+
+def enabled_skills(database: Database) -> list[EnabledSkill]:
+    """Return the catalog's own skills that are enabled, in order of id."""
+    sql = (
+        "select s.id, s.folder is not null, d.number from skills s join documents d on d.key = s.key"
+        " where s.advertised = 0 and s.enabled = 1 order by s.id"
+    )
+    return [EnabledSkill(skill_id, bool(is_folder), number) for skill_id, is_folder, number in database.read(sql)]

@@ -44,12 +44,7 @@ class RegistryClient:
     def __init__(self, url: str, credential: str | None = None) -> None:
         self._url = check_url(url)
         self.base = url.rstrip("/")
-        headers = {"Accept": "application/json", "User-Agent": f"skill-registry/{__version__}"}
-        headers |= _credential_header(credential)
-        try:
-            self._http = httpx.Client(headers=headers, verify=_tls_context(self._url.scheme))
-        except (ImportError, ValueError, httpx.InvalidURL) as error:  # SOCKS needs a package that is not installed
-            raise CommandFailed(f"the proxy in the environment cannot be used: {error}") from None
+        self._http = open_http({"Accept": "application/json", **credential_headers(credential)}, self._url.scheme)
 
     def __enter__(self) -> Self:
         return self
@@ -150,6 +145,15 @@ def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port  # httpx drops the default port
 
 
+def open_http(headers: Mapping[str, str], scheme: str, **options: Any) -> httpx.Client:
+    """Return an HTTP client that trusts the authorities of the system and uses its proxy. Raises CommandFailed."""
+    sent = {"User-Agent": f"skill-registry/{__version__}", **headers}
+    try:
+        return httpx.Client(headers=sent, verify=_tls_context(scheme), **options)
+    except (ImportError, ValueError, httpx.InvalidURL) as error:  # SOCKS needs a package that is not installed
+        raise CommandFailed(f"the proxy in the environment cannot be used: {error}") from None
+
+
 def _tls_context(scheme: str) -> ssl.SSLContext:
     """Return the trust settings for TLS: the authorities of the system, and those that httpx brings along."""
     if scheme == "http" and not any(proxy.startswith("https:") for proxy in getproxies().values()):
@@ -159,7 +163,7 @@ def _tls_context(scheme: str) -> ssl.SSLContext:
     return context
 
 
-def _credential_header(credential: str | None) -> Mapping[str, str]:
+def credential_headers(credential: str | None) -> Mapping[str, str]:
     """Return the header that carries an API key or a token. Raises CommandFailed for what no header can carry."""
     if credential is None:
         return {}

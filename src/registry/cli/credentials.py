@@ -125,12 +125,13 @@ def configured_key(settings: Settings, server: str) -> str | None:
     return key.reveal() if key and is_owner else None
 
 
-def find_credential(settings: Settings, server: str) -> str | None:
+def find_credential(settings: Settings, server: str, *, is_named: bool = True) -> str | None:
     """Return the API key or token for a server: from the settings, else from the stored login.
 
-    Raises LoginExpired, CommandFailed.
+    If the user has not named the server, as when a source or a lock file names it, it gets `client.api_key` only if it
+    is `client.server`. Raises LoginExpired, CommandFailed.
     """
-    if key := configured_key(settings, server):
+    if (is_named or settings.client.server) and (key := configured_key(settings, server)):
         return key
     try:
         login = stored_logins().find(server)

@@ -1,6 +1,6 @@
 """A catalog in a data directory that this process opens. This module loads the search engine."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -10,7 +10,7 @@ import msgspec
 from embeddings import EmbeddingUnavailable
 from registry.catalog.store import Catalog
 from registry.cli.backend import CommandFailed, Data, Progress
-from registry.cli.credentials import find_credential, login_servers
+from registry.cli.credentials import find_credential, login_servers, server_name
 from registry.config.settings import Settings
 from registry.database import open_database
 from registry.db import DatabaseUnusable
@@ -137,7 +137,7 @@ def open_local(
     and the skills directory is scanned. `named` are the URLs of registries that the user has named. They may have
     private addresses, and so may those of the user's logins.
     """
-    access = RegistryAccess([*named, *login_servers()], partial(_credential, settings))
+    access = RegistryAccess([*named, *login_servers()], partial(_credential, settings, set(map(server_name, named))))
     with open_services(settings, lock, access) as services:
         if creates:
             remove_leftovers(settings.skills_dir)
@@ -152,10 +152,13 @@ def open_local(
         yield LocalBackend(services)
 
 
-def _credential(settings: Settings, url: str) -> str | None:
-    """Return the user's API key or token for a registry. Raises OutboundError, which sources report as their error."""
+def _credential(settings: Settings, named: Container[str], url: str) -> str | None:
+    """Return the user's API key or token for a registry. Raises OutboundError, which sources report as their error.
+
+    `named` are the canonical addresses of the registries that the user has named.
+    """
     try:
-        return find_credential(settings, url)
+        return find_credential(settings, url, is_named=server_name(url) in named)
     except CommandFailed as error:
         raise OutboundError(str(error)) from None
 

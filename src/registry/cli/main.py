@@ -38,6 +38,7 @@ COMMANDS = {
         ("install", "install", "Install skills."),
         ("install", "uninstall", "Remove skills."),
         ("install", "upgrade", "Update the skill ID, or all installed skills, from their origin."),
+        ("conformance", "conformance", "Check whether the service at URL keeps the HTTP specification."),
         ("mcp", "mcp", "Speak the Model Context Protocol over standard input and output."),
         ("project", "lock", "Write skills.lock: the installed skills, with a digest of each skill's files."),
         ("project", "verify", "Check the installed skills against skills.lock, offline."),

@@ -10,13 +10,12 @@ if TYPE_CHECKING:
     from registry.config.settings import Settings
 
 
-def contradictions(settings: "Settings", origins: Mapping[str, str], found_file: str | None) -> Iterator[str]:
+def contradictions(settings: "Settings", origins: Mapping[str, str]) -> Iterator[str]:
     """Yield a message for each contradiction.
 
     Args:
         settings: All settings.
         origins: Where each setting that is not a default comes from: a flag, a variable or a file.
-        found_file: The configuration file, if it was found in the current folder and not named by the user.
     """
     allowed = settings.server.allowed_origins
     if "*" in allowed and len(allowed) > 1:
@@ -27,8 +26,6 @@ def contradictions(settings: "Settings", origins: Mapping[str, str], found_file:
     names = [source.name for source in settings.sources]
     if len(set(names)) < len(names):
         yield "sources: two sources have the same name; rename one"
-    if found_file:
-        yield from _owner_of_key(origins, found_file)
     if settings.registry.enabled:
         yield from _registry_mode(settings, origins)
 
@@ -40,19 +37,6 @@ def _registry_mode(settings: "Settings", origins: Mapping[str, str]) -> Iterator
         yield "Registry is enabled but blob storage is not configured: set s3.bucket or blobs.dir"
     if settings.registry_index.url is None:
         yield "Registry is enabled but the registry index is not configured: set registryIndex.url"
-
-
-def _owner_of_key(origins: Mapping[str, str], found_file: str) -> Iterator[str]:
-    """Refuse to send an API key that is set elsewhere to a server that only the file in the current folder names.
-
-    Otherwise a key of the environment would go to whatever server a cloned repository names.
-    """
-    server, key = origins.get("client.server"), origins.get("client.api_key")
-    if key and server == found_file != key:
-        yield (
-            f"client.server (from {found_file} in the current folder): client.api_key (from {key}) is not sent to a "
-            "server that only this file names: set SKILL_REGISTRY_SERVER, or name the file with --config"
-        )
 
 
 def _addresses(settings: "Settings") -> Iterator[str]:

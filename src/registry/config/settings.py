@@ -22,6 +22,7 @@ import msgspec
 from msgspec import Meta, field
 
 from registry.config.contradictions import contradictions
+from registry.config.found_file import misdirected
 from registry.config.groups import (
     AuthSettings,
     BlobsSettings,
@@ -195,7 +196,8 @@ def load_settings(flags: Mapping[str, object], environ: Mapping[str, str], confi
 
     `flags` has values by key; None or an empty tuple means that the flag was not used. `config_file` is the value of
     `--config`. The default is the file that SKILL_REGISTRY_CONFIG names, or else `registry.toml` in the current
-    directory, if it exists. Raises SettingsError for the first unknown key, invalid value or contradiction.
+    directory, if it exists. Raises SettingsError for the first unknown key, invalid value or contradiction,
+    and for a secret that a file which was merely found would misdirect.
     """
     named = config_file or environ.get(CONFIG_VARIABLE)
     given = _from_fallbacks(environ) | _from_file(Path(named or CONFIG_FILE), required=bool(named))
@@ -203,8 +205,9 @@ def load_settings(flags: Mapping[str, object], environ: Mapping[str, str], confi
     values = {setting.key: _value(setting, given.get(setting.key)) for setting in SETTINGS}
     settings = _build(Settings, "", values)
     origins = {key: value.origin for key, value in given.items()}
-    for contradiction in contradictions(settings, origins, None if named else CONFIG_FILE):
-        raise SettingsError(contradiction)
+    misuses = () if named else misdirected(settings, origins, CONFIG_FILE, environ)
+    for message in (*contradictions(settings, origins), *misuses):
+        raise SettingsError(message)
     if settings.registry.enabled:
         settings = msgspec.structs.replace(settings, profile="registry")
     return settings

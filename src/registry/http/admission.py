@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from registry.auth.access import Headers
+from registry.auth.basic_credentials import with_password_as_credential
 from registry.auth.locality import Connection
 from registry.auth.rate_limits import Rate
 from registry.db import DatabaseError
@@ -11,21 +13,23 @@ from registry.http.request_state import request_state
 from registry.services.container import Services
 
 
-def admit(services: Services, scope: Any, role: str, rate: Rate) -> Principal:
+def admit(services: Services, scope: Any, role: str, rate: Rate, *, basic: bool = False) -> Principal:
     """Return who makes a request that needs `role`. Raises UNAUTHORIZED, RATE_LIMITED, FORBIDDEN.
 
-    The request is counted once, and the response says what is left of the caller's limit.
+    The request is counted once, and the response says what is left of the caller's limit. With `basic`, a token or an
+    API key may also be the password of HTTP Basic.
     """
     state = request_state(scope)
-    principal = state.principal or _counted(services, scope, role, rate)
+    headers = with_password_as_credential(scope["headers"]) if basic else scope["headers"]
+    principal = state.principal or _counted(services, scope, headers, role, rate)
     if not includes(principal.role, role):
         raise forbidden(f"This needs the role '{role}'; yours is '{principal.role}'")
     state.principal = principal
     return principal
 
 
-def _counted(services: Services, scope: Any, role: str, rate: Rate) -> Principal:
-    principal, quota = services.registry.access.count(scope["headers"], client_address(scope), role, rate)
+def _counted(services: Services, scope: Any, headers: Headers, role: str, rate: Rate) -> Principal:
+    principal, quota = services.registry.access.count(headers, client_address(scope), role, rate)
     request_state(scope).response_headers = quota.headers()
     if quota.is_exceeded:
         raise rate_limited("Too many requests in this minute", quota.reset_seconds)

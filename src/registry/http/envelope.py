@@ -96,13 +96,18 @@ def answer_exception(request: Request[Any, Any, Any], exception: Exception) -> R
     """Turn any exception of a handler into a response: `Litestar(exception_handlers={Exception: answer_exception})`."""
     if isinstance(exception, ClientGoneError):
         return Response(b"", status_code=CLIENT_GONE, media_type="application/json")
+    status, headers, body = error_answer(error_of(request, exception))
+    return Response(body, status_code=status, headers=dict(headers), media_type="application/json")
+
+
+def error_of(request: Request[Any, Any, Any], exception: Exception) -> RegistryError:
+    """Return the error that `exception` stands for. A fault of ours is logged."""
     error = as_registry_error(exception, request.method)
     if error is None:
         request_id = request_id_of(request.scope)
         _log.error("request %s failed", request_id, exc_info=exception)
         error = errors.internal_error(request_id)
-    status, headers, body = error_answer(error)
-    return Response(body, status_code=status, headers=dict(headers), media_type="application/json")
+    return error
 
 
 def as_registry_error(exception: Exception, method: str) -> RegistryError | None:

@@ -83,13 +83,15 @@ class StrictRequest(Request[Any, Any, Any]):
         """Yield the chunks of the body and an empty one at the end, within the maximum size of the handler.
 
         That is the limit of the application, or the setting that the handler names as its `body_limit`. A package that
-        comes to a handler for JSON and packages (`is_upload`) has the limit of packages.
+        comes to a handler for JSON and packages (`is_upload`) has the limit of packages. A compressed body is yielded
+        as it is, to a handler that names its compression as `body_encoding`.
 
         Raises:
             RegistryError: PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE for a compressed body.
             ClientGoneError: The caller closed the connection.
         """
-        if self.headers.get("content-encoding", "identity").lower() != "identity":
+        encoding = self.headers.get("content-encoding", "identity").lower()
+        if encoding not in ("identity", self.route_handler.opt.get("body_encoding")):
             raise unsupported_media_type("Compressed bodies are not read")
         is_package = is_upload(self, self.route_handler)
         named = "publish_body_bytes" if is_package else self.route_handler.opt.get("body_limit")

@@ -11,6 +11,8 @@ from registry.skill_folder.tree import SKILL_FILE
 
 _NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 
+_MAX_DESCRIPTION = 1024
+
 
 def name_of(skill_id: str) -> str | None:
     """Return the name of a skill, which is the last part of its id, None if it is not one of agentskills.io."""
@@ -23,12 +25,20 @@ def front_matter(package: SkillPackage) -> dict[str, Value]:
     return read(package.files[SKILL_FILE].data.decode("utf-8", "replace")).fields
 
 
-def named_package(services: Services, skill_id: str) -> SkillPackage:
-    """Return the files of an enabled skill whose id and `SKILL.md` have the same name of agentskills.io.
+def description_of(package: SkillPackage) -> str:
+    """Return the description of a skill as one line of at most 1,024 characters, empty without one."""
+    text = " ".join(str(front_matter(package).get("description") or "").split())
+    return text if len(text) <= _MAX_DESCRIPTION else f"{text[: _MAX_DESCRIPTION - 1]}…"
 
+
+def named_package(services: Services, skill_id: str, version: str | None = None, *, keep: bool = True) -> SkillPackage:
+    """Return the files of a skill whose id and `SKILL.md` have the same name of agentskills.io.
+
+    That is the current version if the skill is enabled, or the version that is named. `keep` is that of `SkillFiles`.
     Raises SKILL_NOT_FOUND, NOT_FOUND, CONFLICT, SERVICE_UNAVAILABLE.
     """
-    package = services.skill_files.listed(skill_id)
+    files = services.skill_files
+    package = files.listed(skill_id, keep=keep) if version is None else files.get(skill_id, version, keep=keep)
     name = name_of(skill_id)
     if name is None or front_matter(package).get("name") != name:
         raise not_found(f"Skill '{skill_id}' under a name of agentskills.io")

@@ -36,6 +36,8 @@ from registry.http.routes.search import SEARCH, search
 from registry.http.routes.service import PROBES, SERVICE
 from registry.http.routes.skills import INSTALLS, SKILLS, upgrade_skills
 from registry.http.routes.sources import SOURCES
+from registry.protocols.git import GIT
+from registry.protocols.git.marketplaces import Marketplaces
 from registry.protocols.mcp.route import MCP
 from registry.protocols.tree import TREE
 from registry.protocols.v1_skills import V1_SKILLS
@@ -95,8 +97,22 @@ REGISTRY_MODE: Sequence[Any] = [
 """What registry mode adds to the registry profile: sources, the manifest, publishing, discovery; behind the guard."""
 
 
-PROTOCOLS: Mapping[ProtocolName, Sequence[Any]] = MappingProxyType({"mcp": MCP, "tree": TREE, "well_known": WELL_KNOWN})
+PROTOCOLS: Mapping[ProtocolName, Sequence[Any]] = MappingProxyType(
+    {"git": GIT, "mcp": MCP, "tree": TREE, "well_known": WELL_KNOWN}
+)
 """What `protocols.enabled` adds to both profiles, behind the guard in the registry profile."""
+
+
+def _state(services: Services) -> State:
+    """Return what the layers of the application share."""
+    limits = services.settings.limits
+    shared = {
+        "services": services,
+        "limits": limits,
+        "downloads": OpenDownloads(limits.downloads),
+        "marketplaces": Marketplaces(services),
+    }
+    return State(shared, deep_copy=False)
 
 
 def create_app(services: Services) -> Litestar:
@@ -126,14 +142,7 @@ def create_app(services: Services) -> Litestar:
             "running": Provide(lambda: services, sync_to_thread=False),
             "page": Provide(page, sync_to_thread=False),
         },
-        state=State(
-            {
-                "services": services,
-                "limits": settings.limits,
-                "downloads": OpenDownloads(settings.limits.downloads),
-            },
-            deep_copy=False,
-        ),
+        state=_state(services),
         exception_handlers={Exception: answer_exception},
         request_class=StrictRequest,
         before_request=StrictQueryParams(),

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from registry.catalog.listing import enabled_ids
+from registry.catalog.listing import enabled_skills
 from registry.catalog.local_skills import LocalSkills
 from registry.catalog.store import Catalog
 from registry.domain.models import Skill
@@ -89,37 +89,42 @@ class SkillFiles:
         self._kept: LruCache[tuple[str, str], SkillPackage] = LruCache(_KEPT_BYTES, lambda key, package: package.weight)
         self._loading = threading.BoundedSemaphore(_LOADED_AT_ONCE)
 
-    def get(self, skill_id: str, version: str | None = None) -> SkillPackage:
+    def get(self, skill_id: str, version: str | None = None, *, keep: bool = True) -> SkillPackage:
         """Return the files of a skill: of its current version, or of the version that is named.
 
-        Files whose names packages may not have are left out. Raises SKILL_NOT_FOUND; NOT_FOUND for a skill without
+        Files whose names packages may not have are left out. Without `keep`, as for a round over all skills, they are
+        not kept in memory. Raises SKILL_NOT_FOUND; NOT_FOUND for a skill without
         files and for an older state of a folder; CONFLICT for a revoked version and for a folder that is too large;
         SERVICE_UNAVAILABLE.
         """
         if self._packages is not None and self._published.is_published(skill_id):
             number = version or self._catalog.get(skill_id).version
-            return self._of_published(self._published.find(skill_id, number), self._packages)
+            return self._of_published(self._published.find(skill_id, number), self._packages, keep)
         skill = self._catalog.get(skill_id)
         if not skill.installed or skill.skill_file is None:
             raise not_found(f"Package of skill '{skill_id}'")
         if version not in (None, skill.version):
             self._catalog.version(skill_id, str(version))
             raise not_found(f"Package of version {version} of skill '{skill_id}'")
-        return self._of_folder(skill, (self._local.root / skill.skill_file).parent)
+        return self._of_folder(skill, (self._local.root / skill.skill_file).parent, keep)
 
-    def listed(self, skill_id: str) -> SkillPackage:
+    def listed(self, skill_id: str, *, keep: bool = True) -> SkillPackage:
         """Return the files of the current version of an enabled skill. Raises as `get`, and SKILL_NOT_FOUND."""
         if not self._catalog.get(skill_id).enabled:
             raise skill_not_found(skill_id)
-        return self.get(skill_id)
+        return self.get(skill_id, keep=keep)
 
     def listed_ids(self) -> list[str]:
         """Return the ids of the enabled skills that have files, in order."""
-        published = set(self._published.skill_ids()) if self._packages is not None else set()
-        ids = enabled_ids(self._catalog.database)
-        return [skill_id for skill_id, is_folder in ids if is_folder or skill_id in published]
+        return list(self.listed_revisions())
 
-    def _of_published(self, version: PublishedVersion, packages: StoredPackages) -> SkillPackage:
+    def listed_revisions(self) -> dict[str, int]:
+        """Return the revision of the last change of each enabled skill that has files, by id, in order."""
+        published = set(self._published.skill_ids()) if self._packages is not None else set()
+        enabled = enabled_skills(self._catalog.database)
+        return {skill.id: skill.revision for skill in enabled if skill.is_folder or skill.id in published}
+
+    def _of_published(self, version: PublishedVersion, packages: StoredPackages, keep: bool) -> SkillPackage:
         key = (version.skill_id, version.checksum)
         kept = self._kept.get(key)
         if kept is not None and version.state != "revoked":
@@ -132,9 +137,10 @@ class SkillFiles:
                 raise conflict(
                     f"The package of version {version.version} of skill '{version.skill_id}' breaks a rule of packages"
                 ) from None
-        return self._keep(key, SkillPackage(version.skill_id, version.version, _by_path(files), fixed=True))
+        package = SkillPackage(version.skill_id, version.version, _by_path(files), fixed=True)
+        return self._kept_if(keep, key, package)
 
-    def _of_folder(self, skill: Skill, folder: Path) -> SkillPackage:
+    def _of_folder(self, skill: Skill, folder: Path, keep: bool) -> SkillPackage:
         try:
             key = (str(folder), f"{skill.version} {fingerprint(folder)}")
             kept = self._kept.get(key)
@@ -144,10 +150,10 @@ class SkillFiles:
                 files = _by_path(list(_read_folder(folder, skill.id)))
         except (OSError, ValueError):  # changed or removed meanwhile
             raise not_found(f"Folder of skill '{skill.id}'") from None
-        return self._keep(key, SkillPackage(skill.id, skill.version, files, fixed=False))
+        return self._kept_if(keep, key, SkillPackage(skill.id, skill.version, files, fixed=False))
 
-    def _keep(self, key: tuple[str, str], package: SkillPackage) -> SkillPackage:
-        if package.weight <= _LARGEST_KEPT_BYTES:
+    def _kept_if(self, keep: bool, key: tuple[str, str], package: SkillPackage) -> SkillPackage:
+        if keep and package.weight <= _LARGEST_KEPT_BYTES:
             self._kept.put(key, package)
         return package
 

@@ -39,7 +39,7 @@ def test_flags_win_over_environment_over_file_over_other_tools(folder: Path) -> 
         "OPENAI_BASE_URL": "http://other",
         "OPENAI_API_KEY": "other",
     }
-    settings = load_settings({"server.host": "flag", "server.port": None}, environ)
+    settings = load_settings({"server.host": "flag", "server.port": None}, environ, folder / "registry.toml")
     assert (settings.server.host, settings.server.port, settings.server.workers) == ("flag", 2, 2)
     assert settings.embedding.base_url.reveal() == "http://file"
     assert settings.embedding.api_key.reveal() == "other"

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-ProtocolName = Literal["mcp", "tree", "well_known"]
+ProtocolName = Literal["git", "mcp", "tree", "well_known"]
 
 
 class ProtocolsSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -14,7 +14,15 @@ class ProtocolsSettings(msgspec.Struct, frozen=True, kw_only=True):
     enabled: Annotated[
         tuple[ProtocolName, ...],
         Meta(description="protocols that are served for other clients", extra={"flag": "--protocol"}),
-    ] = ("mcp", "tree", "well_known")
+    ] = ("git", "mcp", "tree", "well_known")
+    marketplace_name: Annotated[
+        str,
+        Meta(
+            pattern=r"\A(?=.{1,64}\Z)[a-z0-9]+(-[a-z0-9]+)*\Z",
+            title="1 to 64 characters of a-z and 0-9 with single hyphens between them",
+            description="name of the marketplace of all skills in the git view; that of a scope ends with the scope",
+        ),
+    ] = "skill-registry"
     root_skills: Annotated[
         tuple[str, ...],
         Meta(

@@ -1,6 +1,8 @@
 """Router-level guards: enforce what a handler declares (`role`, `rate`, `changes`) on routers that carry one.
 
-A handler without a role needs `admin`. A handler without `changes` changes something unless its method only reads.
+A handler without a role needs `admin`. A handler without `changes` changes something unless its method only reads. A
+handler with `basic` also takes a credential as the password of HTTP Basic; no other does, because browsers send such
+passwords by themselves.
 """
 
 from collections.abc import Mapping
@@ -48,7 +50,7 @@ async def require_role(connection: Connection, handler: BaseRouteHandler) -> Non
         return
     scope: Any = connection.scope
     services: Services = connection.app.state.services
-    principal = admit(services, scope, role, rate_of(connection, handler))
+    principal = admit(services, scope, role, rate_of(connection, handler), basic=handler.opt.get("basic", False))
     if changes(scope["method"], handler):
         _refuse_if_read_only(services)
         _refuse_if_not_owner(services, principal, connection.path_params, handler)

@@ -1,0 +1,116 @@
+"""`skill-registry conformance`: run the rows of the HTTP specification against any service that claims to keep it."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import Any, Literal
+
+import click
+import httpx
+import msgspec
+from rich.console import Console
+from rich.markup import escape
+
+from registry.cli import command, console
+from registry.cli.backend import CommandFailed
+from registry.cli.client import check_url, credential_headers, open_http
+from registry.cli.credentials import find_credential
+from registry.conformance.answer import Mismatch
+from registry.conformance.rows import Result
+from registry.conformance.running import rows_of, run
+from registry.conformance.service import NAME, NotAService, Service
+
+_TIMEOUT_SECONDS = 30.0
+_COLOURS = {"pass": "green", "fail": "red", "skip": "yellow"}
+_WRITES = (
+    f"--write creates skills, versions and manifest entries with ids that begin with '{NAME}-', and removes them; "
+    "it also reindexes and refreshes all sources"
+)
+_PUBLISHES = (
+    f"--publish publishes small packages with names that begin with '{NAME}-', into the scope '{NAME}' or that of "
+    "your credential: their versions, numbers and log entries stay for good"
+)
+
+
+@click.command()
+@click.argument("url")
+@click.option("--profile", type=click.Choice(["local", "registry"]), help="The profile. Without it, it is found out.")
+@click.option("--token", help="A token or an API key, best of an administrator. Default: your login at URL.")
+@click.option("--write", is_flag=True, help="Also create, change and remove skills, with ids of their own.")
+@click.option("--publish", is_flag=True, help="Also publish packages, which stay for good. Implies --write.")
+@click.option("--only-specification", is_flag=True, help="Leave out what the specification leaves open.")
+@click.option("--section", "sections", multiple=True, help="Only sections whose name contains this. May be repeated.")
+@command.json_option
+@command.settings_options("data_dir")
+def conformance(
+    url: str, profile: Literal["local", "registry"] | None, token: str | None, as_json: bool, **options: Any
+) -> None:
+    """Check whether the service at URL keeps the HTTP specification. It may be any implementation.
+
+    Without --write and --publish, nothing is changed. In the registry profile, the command takes a token of each role,
+    with your credential if there is one, and ends them. Exit codes: 0 nothing failed, 1 something failed, 2 wrong
+    usage, or no service that speaks the protocol.
+    """
+    chosen = {name: options.pop(name) for name in ("write", "publish", "only_specification", "sections")}
+    if chosen["write"] or chosen["publish"]:
+        console.note(_WRITES)
+    if chosen["publish"]:
+        console.note(_PUBLISHES)
+    try:
+        credential = credential_headers(token or find_credential(command.load(options), url))
+        with closing(_open(url)) as http:
+            service = Service(http, credential, _levels(**chosen), profile)
+            report = _report(service, url, as_json=as_json, **chosen)
+    except (CommandFailed, NotAService, Mismatch, OSError) as error:
+        command.stop(f"{url}: {error}" if isinstance(error, NotAService) else str(error), command.WRONG_USAGE)
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
+    if report["failed"] or report["left"]:
+        sys.exit(command.FAILED)
+
+
+def _open(url: str) -> httpx.Client:
+    scheme = check_url(url, "URL").scheme
+    return open_http({"Accept": "*/*"}, scheme, base_url=url.rstrip("/"), timeout=_TIMEOUT_SECONDS)
+
+
+def _levels(*, write: bool, publish: bool, **_: Any) -> frozenset[str]:
+    return frozenset({"read", *(["write"] if write or publish else []), *(["publish"] if publish else [])})
+
+
+def _report(
+    service: Service, url: str, *, as_json: bool, only_specification: bool, sections: Sequence[str], **_: Any
+) -> dict[str, Any]:
+    """Run the rows, show each as it ends unless the answer is JSON, and return all of them. Raises CommandFailed."""
+    rows = rows_of(service.profile, only_specification=only_specification, sections=sections)
+    if not rows:
+        raise CommandFailed("no section has such a name")
+    results: list[Result] = []
+    screen = Console(soft_wrap=True, quiet=as_json)
+    for result in run(service, rows):
+        if not results or results[-1].section != result.section:
+            screen.print(f"\n[bold]{escape(result.section)}[/]")
+        results.append(result)
+        for line in _lines(result):
+            screen.print(line)
+    counts = Counter(result.outcome for result in results)
+    numbers = {"passed": counts["pass"], "failed": counts["fail"], "skipped": counts["skip"]}
+    screen.print(f"\n{service.profile} profile: {', '.join(f'{count} {name}' for name, count in numbers.items())}")
+    for skill in service.leftovers:
+        screen.print(f"[red]could not be removed:[/] {escape(skill)}")
+    about = {"url": url, "profile": service.profile, "registry_mode": service.registry_mode}
+    return about | numbers | {"left": service.leftovers, "rows": [_row(result) for result in results]}
+
+
+def _lines(result: Result) -> Iterator[str]:
+    reason = f" ({result.reason})" if result.reason else ""
+    text = escape(console.printable(result.row + reason))
+    yield f"  [{_COLOURS[result.outcome]}]{result.outcome}[/]  {text}"
+    if result.outcome == "fail":
+        yield f"        expected  {escape(console.printable(str(result.expected)))}"
+        yield f"        seen      {escape(console.printable(str(result.seen)))}"
+
+
+def _row(result: Result) -> dict[str, Any]:
+    return {name: value for name, value in msgspec.structs.asdict(result).items() if value is not None}

@@ -1,0 +1,117 @@
+"""Pack files (gitformat-pack, version 2) of whole objects, in temporary files that have no name."""
+
+import hashlib
+import os
+import struct
+import tempfile
+import weakref
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, Self
+
+from registry.errors import conflict
+from registry.protocols.git.objects import KIND_NUMBERS, GitObject
+
+LARGEST_BYTES = 1 << 30
+
+_HEADER = struct.Struct(">4sII")
+_VERSION = 2
+_PLACE = struct.Struct(">20sQI")
+_READ_BYTES = 1 << 20
+
+
+class Place(NamedTuple):
+    """Where a pack has an object: its digest, and the offset and length in bytes of its entry."""
+
+    digest: bytes
+    offset: int
+    length: int
+
+
+class Pack:
+    """A finished pack, which any number of threads may read. Its file is closed, and gone, when nobody has the pack.
+
+    `size` is in bytes.
+    """
+
+    def __init__(self, file: BinaryIO, size: int) -> None:
+        self._file = file
+        self.size = size
+        weakref.finalize(self, file.close)
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Return bytes of the pack, fewer at its end. Raises OSError."""
+        return os.pread(self._file.fileno(), length, offset)
+
+
+class PackWriter:
+    """Writes a pack into a temporary file in `folder`. An object that comes twice is written once. Raises OSError.
+
+    It is a context, whose end closes the file of a pack that was not finished.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._undo = ExitStack()
+        self._file: BinaryIO = self._undo.enter_context(tempfile.TemporaryFile(dir=folder))  # noqa: SIM115
+        self._file.write(bytes(_HEADER.size))
+        self._places: dict[bytes, Place] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._undo.close()
+
+    def add(self, objects: Iterable[GitObject]) -> bytes:
+        """Write objects, and return their digests with the places that they have, for `copy`. Raises CONFLICT."""
+        places = [self._places.get(made.digest) or self._write(made.digest, _entry(made)) for made in objects]
+        return b"".join(_PLACE.pack(*place) for place in places)
+
+    def copy(self, former: Pack, places: bytes) -> bytes:
+        """Write objects of a former pack, given what `add` or `copy` has returned for them; return the same of this.
+
+        Raises CONFLICT.
+        """
+        copied = []
+        for place in _unpacked(places):
+            known = self._places.get(place.digest)
+            copied.append(known or self._write(place.digest, former.read(place.offset, place.length)))
+        return b"".join(_PLACE.pack(*place) for place in copied)
+
+    def finish(self) -> Pack:
+        """Write the number of objects and the checksum, and return the pack."""
+        self._file.seek(0)
+        self._file.write(_HEADER.pack(b"PACK", _VERSION, len(self._places)))
+        self._file.seek(0)
+        checksum = hashlib.sha1(usedforsecurity=False)
+        while part := self._file.read(_READ_BYTES):
+            checksum.update(part)
+        self._file.write(checksum.digest())
+        self._file.flush()
+        self._undo.pop_all()
+        return Pack(self._file, self._file.tell())
+
+    def _write(self, digest: bytes, entry: bytes) -> Place:
+        place = self._places[digest] = Place(digest, self._file.tell(), len(entry))
+        if place.offset + place.length > LARGEST_BYTES:
+            raise conflict(f"The repository is larger than {LARGEST_BYTES:,} bytes: clone a scope or single skills")
+        self._file.write(entry)
+        return place
+
+
+def _unpacked(places: bytes) -> Iterator[Place]:
+    return (Place(*fields) for fields in _PLACE.iter_unpack(places))
+
+
+def _entry(made: GitObject) -> bytes:
+    """Return the entry of an object: its kind and size in groups of 4 and then 7 bits, and its deflated data."""
+    size = len(made.data)
+    head = bytearray([KIND_NUMBERS[made.kind] << 4 | size & 15])
+    size >>= 4
+    while size:
+        head[-1] |= 0x80
+        head.append(size & 0x7F)
+        size >>= 7
+    return bytes(head) + zlib.compress(made.data)

@@ -1,0 +1,81 @@
+"""The documents of a plugin marketplace, as Claude Code, Codex and Copilot CLI read them, and the names of plugins."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from registry.protocols.git.objects import Entry, GitObject, blob, file_entry, folder_entry, trees
+
+_HASH_DIGITS = 8
+
+
+class Plugin(NamedTuple):
+    """A plugin of one skill. `folder` is the digest of the tree of the skill's folder."""
+
+    name: str
+    skill: str
+    description: str
+    version: str
+    folder: bytes
+
+
+def plugin_names(skill_ids: Iterable[str]) -> Mapping[str, str]:
+    """Return the name of the plugin of each skill: the skill's name, with its scope in front where several share it.
+
+    Should that be the name of another one, it ends with a hash of the id, so that no skill passes for another.
+    """
+    ids = list(skill_ids)
+    shared = Counter(_name(skill_id) for skill_id in ids)
+    scoped = {one: _name(one) if shared[_name(one)] == 1 else _scoped(one) for one in ids}
+    taken = Counter(scoped.values())
+    return {one: name if taken[name] == 1 else f"{name}-{_hash(one)}" for one, name in scoped.items()}
+
+
+def _name(skill_id: str) -> str:
+    return skill_id.rpartition("/")[2]
+
+
+def _scoped(skill_id: str) -> str:
+    return skill_id.replace("/", "-").replace("_", "-")
+
+
+def _hash(skill_id: str) -> str:
+    return hashlib.sha256(skill_id.encode()).hexdigest()[:_HASH_DIGITS]
+
+
+def plugin_objects(plugin: Plugin) -> Iterator[GitObject]:
+    """Yield the objects of a plugin around the folder of its skill. The tree of the plugin is the last."""
+    manifest = _json({"name": plugin.name, "description": plugin.description, "version": plugin.version})
+    yield manifest
+    entries = {
+        ".claude-plugin/plugin.json": file_entry(manifest),
+        f"skills/{plugin.skill}": folder_entry(plugin.folder),
+    }
+    yield from trees(entries)
+
+
+def marketplace_objects(name: str, plugins: Iterable[tuple[Plugin, bytes]]) -> Iterator[GitObject]:
+    """Yield the objects of a marketplace around its plugins, given with their trees. Its own tree is the last."""
+    listed = []
+    entries: dict[str, Entry] = {}
+    for plugin, tree in plugins:
+        source = f"plugins/{plugin.name}"
+        entries[source] = folder_entry(tree)
+        listed.append(
+            {
+                "name": plugin.name,
+                "source": f"./{source}",
+                "description": plugin.description,
+                "version": plugin.version,
+            }
+        )
+    document = _json({"name": name, "owner": {"name": name}, "plugins": listed})
+    yield document
+    yield from trees({**entries, ".claude-plugin/marketplace.json": file_entry(document)})
+
+
+def _json(document: object) -> GitObject:
+    return blob(msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")

@@ -1,0 +1,26 @@
+"""The repositories of single skills, made anew for each request."""
+
+from registry.protocols.agentskills import named_package
+from registry.protocols.git.addresses import SkillAddress
+from registry.protocols.git.objects import GitObject, commit, folder_objects
+from registry.protocols.git.packs import Pack, PackWriter
+from registry.services.container import Services
+
+
+def skill_head(services: Services, address: SkillAddress) -> str:
+    """Return the name of the commit of a skill. Raises SKILL_NOT_FOUND, NOT_FOUND, CONFLICT, SERVICE_UNAVAILABLE."""
+    return _objects(services, address)[-1].digest.hex()
+
+
+def skill_pack(services: Services, address: SkillAddress) -> tuple[str, Pack]:
+    """Return the name of the commit of a skill, and the pack of its objects. Raises as `skill_head`."""
+    objects = _objects(services, address)
+    with PackWriter(services.settings.data_dir) as writer:
+        writer.add(objects)
+        return objects[-1].digest.hex(), writer.finish()
+
+
+def _objects(services: Services, address: SkillAddress) -> list[GitObject]:
+    package = named_package(services, address.skill_id, address.version)
+    objects = list(folder_objects(package.files))
+    return [*objects, commit(objects[-1].digest, f"{package.skill_id} {package.version}")]
