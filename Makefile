@@ -2,7 +2,7 @@
 # ARGS is passed on: make serve ARGS='--port 9000', make test ARGS='tests/search -k words'.
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve registry test endurance check lint format bench docs vendor-check clean programs
+.PHONY: help install serve registry test endurance test-clients check lint format bench docs vendor-check clean programs
 
 BIN := .venv/bin
 ARGS ?=
@@ -28,6 +28,9 @@ test: .venv/installed-dev programs ## run the tests, without the long ones
 
 endurance: .venv/installed-dev programs ## run the tests that kill, damage and draw; ENDURANCE=10 runs ten times as many
 	$(PYTEST) --dist load --maxschedchunk 1 -m endurance $(ARGS)
+
+test-clients: .venv/installed-dev ## install agents and libraries of other people in .clients and run them against the service
+	$(PYTEST) --dist loadfile $$($(BIN)/python tests/clients/table.py) $(ARGS)
 
 check: .venv/installed-dev ## check style and types, and run the tests of one package: make check PACKAGE=search
 	$(BIN)/ruff check .

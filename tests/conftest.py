@@ -12,6 +12,9 @@ from support.catalogs import SkillCatalog
 from support.postgres_server import PostgresServer
 from support.s3 import SeaweedFS
 
+collect_ignore = ["clients"]
+"""The tests with the clients of other people install these first: `make test-clients`."""
+
 pytest_plugins = ["support.endurance", "support.longest_first"]
 
 DATABASES = ("sqlite", "postgresql")

@@ -127,6 +127,9 @@ POST    /api/v1/manifest/generate-mdc               manager
 """
 
 FOR_CLIENTS = """
+POST    /ard/search                                 user
+GET     /ard/agents                                 user
+GET     /.well-known/ai-catalog.json                public
 GET     /git/{id}/info/refs                         user
 GET     /git/{id}/{version}/info/refs               user
 POST    /git/{id}/git-upload-pack                   user

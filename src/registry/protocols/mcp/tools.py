@@ -15,7 +15,7 @@ from registry.protocols.mcp.reading import skill_text
 from registry.protocols.mcp.search_text import found_text
 from registry.services.container import Services
 from registry.services.schemas import Label, Query, SearchBody, SearchFilters
-from registry.services.search import search_skills
+from registry.services.search import SearchOutcome, search_skills, search_without_waiting
 from registry.services.skills import create_skill
 
 INSTALL = "install_skill"
@@ -155,10 +155,34 @@ def _converted(arguments: dict[str, Any], kind: Any) -> Any:
     return msgspec.convert(arguments, kind)
 
 
+def search_now(services: Services, params: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what `call_tool` returns for a search, or None where that would have to wait for something.
+
+    A search in memory takes less time than a change of threads. None also stands for any other call, and for one that
+    fails.
+    """
+    if params.get("name") != _SEARCH["name"] or not isinstance(params.get("arguments"), dict):
+        return None
+    try:
+        asked = _converted(params["arguments"], SearchArguments)
+        found = search_without_waiting(services, _search_body(asked))
+    except RegistryError:
+        return None
+    return None if found is None else _found(services, found, asked)
+
+
 def _search(services: Services, asked: SearchArguments) -> dict[str, Any]:
+    return _found(services, search_skills(services, _search_body(asked)), asked)
+
+
+def _search_body(asked: SearchArguments) -> SearchBody:
     filters = SearchFilters(tags=asked.tags, source=asked.source, max_risk=asked.max_risk)
-    found = search_skills(services, SearchBody(query=asked.query, limit=asked.limit, filters=filters)).data
-    text, skills = found_text(found, asked.max_tokens)
+    return SearchBody(query=asked.query, limit=asked.limit, filters=filters)
+
+
+def _found(services: Services, found: SearchOutcome, asked: SearchArguments) -> dict[str, Any]:
+    services.searched(found.data.mode, found.data.took_ms / 1000)
+    text, skills = found_text(found.data, asked.max_tokens)
     return {"content": [{"type": "text", "text": text}], "structuredContent": {"skills": skills}, "isError": False}
 
 
