@@ -21,7 +21,7 @@ BLOCKS = [block for page, text in PAGES.items() for block in blocks(page, text)]
 NOT_RUN: Mapping[str, str] = {
     "README.md: make test": "it runs this test",
     "docs/postgresql.md: pip install": "it needs a package index",
-    "docs/operations.md: pg_dump": "it needs the client programs of PostgreSQL, and a bucket of AWS",
+    "docs/operations.md: skill-registry backup /backups/2026-11-21 --dump": "it needs PostgreSQL and a bucket of AWS",
     "docs/tours.md: ": "scripts in examples/ print this page: test_docs.py runs them",
     "deploy/README.md: docker build": "it needs Docker; tests/deploy checks the files that it reads",
     "deploy/helm/skill-registry/README.md: helm install": "it needs a cluster; tests/deploy renders the chart",

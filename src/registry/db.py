@@ -90,10 +90,14 @@ class Transaction(ABC):
 
 
 class DamagedTable(NamedTuple):
-    """A table that cannot be read in full, or does not agree with its indexes."""
+    """A table that cannot be read in full, or does not agree with its indexes.
+
+    `only_indexes` means that every row is there, so that its indexes can be built again from them.
+    """
 
     table: str
     problem: str
+    only_indexes: bool = False
 
 
 class ChangeBatch:
@@ -219,6 +223,22 @@ class Database(Protocol):
 
     def damaged_tables(self) -> list[DamagedTable]:
         """Return the tables that are damaged on the disk. This reads all of them, which takes long."""
+        ...
+
+    def look_for_damage(self) -> None:
+        """Set `is_damaged` if pages are damaged that no request has met yet, where this is quick enough."""
+        ...
+
+    def unchecked_damage(self) -> str | None:
+        """Return what `damaged_tables` cannot check, and what to do about it; None if it checks everything."""
+        ...
+
+    def recreate_table(self, table: str) -> None:
+        """Replace a damaged table by an empty one, without reading it. No other process may use the database."""
+        ...
+
+    def reindex_table(self, table: str) -> None:
+        """Build the indexes of a table again from its rows."""
         ...
 
     def close(self) -> None:

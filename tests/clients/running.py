@@ -35,6 +35,12 @@ class Box:
         assert code is None or done.returncode == code, f"{command} ended with {done.returncode}:\n{self.printed}"
         return done.stdout
 
+    def store_for_git(self, url: str, token: str) -> None:
+        """Put the token for a service into git's credential store."""
+        scheme, host = url.split("//")
+        (self.home / ".gitconfig").write_text("[credential]\n\thelper = store\n")
+        (self.home / ".git-credentials").write_text(f"{scheme}//reader:{token}@{host}\n")
+
     @property
     def program(self) -> Path:
         """The program of the client."""

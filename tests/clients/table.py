@@ -66,6 +66,7 @@ CLIENTS = (
     ),
     Client("skills", "1.5.18", "npm", 2, "clients/test_skills.py"),
     Client("skills", "1.7.4", "npm", 6, "clients/test_skills.py"),
+    Client("openskills", "1.5.0", "npm", 4, "clients/test_git_clients.py"),
     Client("hf-discover", "1.3.7", "pypi", 86, "clients/test_hf_discover.py"),
     Client("opencode-ai", "1.18.33", "npm", 354, "clients/test_agents.py", program="opencode-*/bin/opencode"),
     Client(

@@ -75,3 +75,15 @@ def test_codex_and_copilot_take_the_address_of_mcp(any_service: Service, box: Ca
         client.run("mcp", "add", "--transport", "http", "reg", url, *headers(any_service, "--header"))
     (listed,) = (line for line in client.run("mcp", "list").splitlines() if "reg" in line.split())
     assert name == COPILOT or url in listed
+
+
+def test_claude_code_installs_from_the_marketplace(any_service: Service, box: Callable[[str], Box]) -> None:
+    client = box(CLAUDE)
+    if any_service.headers:
+        client.store_for_git(any_service.url, any_service.token)
+    client.run("plugin", "marketplace", "add", f"{any_service.url}/git/marketplace.git")
+    client.run("plugin", "install", f"{NAME}@skill-registry")
+    assert NAME in client.run("plugin", "list")
+    client.run("plugin", "marketplace", "update", "skill-registry")
+    folders = installed(client.home / ".claude" / "plugins" / "cache", NAME)
+    assert [files_below(folder) for folder in folders] == [any_service.files[NAME]]

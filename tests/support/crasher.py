@@ -67,11 +67,12 @@ class Crasher:
 
     def _inject(self, name: str) -> None:
         time.sleep(self._drawn.uniform(0, _LONGEST_PAUSE))
-        live = {row[0] for row in self._live()}
         self.seen[name] += 1
         self._faults[name]()
         self._recover()
-        # A job whose process dies twice is set aside. So each may meet one fault only.
+        # A job whose process dies twice is set aside, with its package. So each, however late it came before the fault,
+        # may meet one fault only.
+        live = {row[0] for row in self._live()}
         self._server.wait_for(lambda: not live & {row[0] for row in self._live()}, SETTLE_SECONDS)
 
     def _live(self) -> list[tuple[str]]:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from registry.config.settings import Settings, load_settings
 from registry.database import open_database
-from registry.db import Database
+from registry.db import Database, DatabaseUnusable
 from registry.domain.models import now
-from registry.ops.fsck import Parts, Report, inspect
+from registry.ops.fsck import Parts, Report, inspect, inspect_unreadable
 from support.bert_folder import write_bert_folder
 from support.postgres_server import PostgresServer
 from support.publishing import Registry, skill_package
@@ -98,8 +98,11 @@ class KeptRegistry:
     def inspect(self, *, repair: bool = False, alone: bool = True, **changes: Any) -> Report:
         """Run every check, as the command does; `alone` says that no service runs."""
         settings = self.settings(**changes)
-        with closing(Parts(settings, self.database, now, alone=alone)) as parts:
-            return inspect(parts, repair=repair, recheck_seconds=0 if alone else 0.3)
+        try:
+            with closing(Parts(settings, self.database, now, alone=alone)) as parts:
+                return inspect(parts, repair=repair, recheck_seconds=0 if alone else 0.3)
+        except DatabaseUnusable as reason:
+            return inspect_unreadable(settings, reason)
 
     def copy(self, folder: Path, postgres: PostgresServer | None) -> "KeptRegistry":
         """Return a copy of all of it."""

@@ -10,7 +10,14 @@ from pathlib import Path
 def children(pid: int) -> list[int]:
     """Return the processes that any thread of a process has started and that have not been waited for."""
     tasks = Path(f"/proc/{pid}/task").iterdir()
-    return sorted({int(one) for task in tasks for one in (task / "children").read_text().split()})
+    return sorted({int(one) for task in tasks for one in _children_of_thread(task).split()})
+
+
+def _children_of_thread(task: Path) -> str:
+    try:
+        return (task / "children").read_text()
+    except (FileNotFoundError, ProcessLookupError):  # the thread has ended since it was listed
+        return ""
 
 
 def inspectors(pid: int) -> list[int]:

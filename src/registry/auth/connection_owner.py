@@ -4,6 +4,7 @@ import ipaddress
 import socket
 import struct
 import sys
+import threading
 from pathlib import Path
 
 Address = tuple[str, int]
@@ -26,6 +27,13 @@ _ANY_COOKIE = b"\xff" * 8
 _ANSWER = struct.Struct("=xB62xI")  # struct inet_diag_msg: `idiag_state`, `idiag_uid`
 _PATIENCE_SECONDS = 1.0
 
+_kernel_tells = threading.Event()
+"""Set once the kernel has answered. Its first answer may take long, because it may have to load a module for it."""
+
+
+class OwnerUnknown(Exception):
+    """The owner of a connection cannot be told at once."""
+
 
 def owner_of(client: Address, server: Address) -> int | None:
     """Return the id of the user whose process holds the client's end of a connection.
@@ -36,7 +44,15 @@ def owner_of(client: Address, server: Address) -> int | None:
     return _read_tables(client, server) if owner is None else owner
 
 
-def _ask_kernel(client: Address, server: Address) -> int | None:
+def owner_at_once(client: Address, server: Address) -> int:
+    """Return the same within 0.02 ms, for the event loop. Raises OwnerUnknown where that may take longer."""
+    owner = _ask_kernel(client, server, 0) if _kernel_tells.is_set() else None
+    if owner is None:
+        raise OwnerUnknown
+    return owner
+
+
+def _ask_kernel(client: Address, server: Address, seconds: float = _PATIENCE_SECONDS) -> int | None:
     """Return the owner, None if the kernel does not answer or does not know: some have no `inet_diag`."""
     if not hasattr(socket, "AF_NETLINK"):
         return None
@@ -46,13 +62,16 @@ def _ask_kernel(client: Address, server: Address) -> int | None:
     query = _QUERY.pack(family, socket.IPPROTO_TCP, 0, 0xFFF) + connection
     try:
         with socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, _SOCK_DIAG) as asking:
-            asking.settimeout(_PATIENCE_SECONDS)
+            asking.settimeout(seconds)
             asking.send(_HEADER.pack(_HEADER.size + len(query), _BY_FAMILY, _REQUEST, 1, 0) + query)
             answer = asking.recv(4096)
     except OSError:
         return None
     _, kind, *_ = _HEADER.unpack_from(answer)
-    return _owner(*_ANSWER.unpack_from(answer, _HEADER.size)) if kind == _BY_FAMILY else None
+    if kind != _BY_FAMILY:
+        return None
+    _kernel_tells.set()
+    return _owner(*_ANSWER.unpack_from(answer, _HEADER.size))
 
 
 def _owner(state: int, user: int) -> int:

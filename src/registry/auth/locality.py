@@ -7,7 +7,7 @@ which user a connection on this machine belongs to.
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from registry.auth.connection_owner import Address, owner_of
@@ -44,10 +44,14 @@ def is_forwarded(headers: Headers) -> bool:
     return any(name in _FORWARDING or name.startswith(b"x-forwarded") for name, _ in headers)
 
 
-def why_not_local(headers: Headers, connection: Connection) -> str | None:
+def why_not_local(
+    headers: Headers, connection: Connection, ask: Callable[[Address, Address], int | None] = owner_of
+) -> str | None:
     """Return why a request may come from elsewhere; None if a program of this user or of root has sent it.
 
-    Where the system does not say whose a connection is (not Linux), the headers and addresses decide.
+    Where the system does not say whose a connection is (not Linux), the headers and addresses decide. `ask`
+    tells the owner of a connection, for each request anew, because a process may pass a connection on to another.
+    Raises what `ask` raises.
     """
     headers = list(headers)
     hosts = [value for name, value in headers if name == b"host"]
@@ -59,6 +63,6 @@ def why_not_local(headers: Headers, connection: Connection) -> str | None:
         return "the host that the request names is not loopback"
     if connection.client is None or connection.server is None or not is_loopback_address(connection.client[0]):
         return "the request comes from another machine"
-    if owner_of(connection.client, connection.server) not in {None, _ROOT, os.geteuid()}:
+    if ask(connection.client, connection.server) not in {None, _ROOT, os.geteuid()}:
         return "a program of another user of this machine has sent the request, maybe a proxy"
     return None

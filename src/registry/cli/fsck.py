@@ -14,9 +14,9 @@ from registry.cli import command, console
 from registry.cli.backend import CommandFailed
 from registry.config.settings import Settings
 from registry.database import open_database
-from registry.db import DatabaseError
+from registry.db import DatabaseError, DatabaseUnusable
 from registry.domain.models import now
-from registry.ops.fsck import Parts, Report, inspect
+from registry.ops.fsck import Parts, Report, inspect, inspect_unreadable
 from registry.runtime.data_dir import DataDirInUse, DataDirLock
 
 _UNCHECKED = 2
@@ -64,6 +64,8 @@ def _inspect(settings: Settings, *, repair: bool) -> Report:
             closing(Parts(settings, database, now, alone=lock is not None)) as parts,
         ):
             return inspect(parts, repair=repair)
+    except DatabaseUnusable as reason:
+        return inspect_unreadable(settings, reason)
     finally:
         if lock is not None:
             lock.release()
@@ -78,6 +80,8 @@ def _lines(report: console.Data) -> Iterator[Table | str]:
         yield f"[yellow]not checked[/] {name}: {escape(console.printable(reason))}"
     if not report["drift"] and not report["unchecked"]:
         yield "No differences."
+    for note in report["notes"]:
+        yield f"[yellow]note[/] {escape(console.printable(note))}"
     for action, count in (("embed", report["to_embed"]), ("push to the index", report["to_push"])):
         if count:
             yield f"The service has {count} left to {action}"

@@ -24,6 +24,7 @@ COMMANDS = {
         ("catalog", "scan", "Read the skills directory once."),
         ("catalog", "status", "Show the state of the catalog and its indexes."),
         ("embed", "embed", "Embed all skills with the configured model, then exit."),
+        ("evaluation", "eval", "Measure search quality on labelled queries, with the configured model."),
         ("login", "login", "Get a token from a registry and store it."),
         ("login", "logout", "Revoke the stored token of a registry and delete it."),
         ("publish", "publish", "Publish PATH, a skill folder or a zip of it, and wait for the result."),
@@ -47,6 +48,7 @@ COMMANDS = {
         ("database", "migrate", "Copy a catalog from SQLite into PostgreSQL and compare every table."),
         ("database", "forget-secrets", "Delete the secrets that replicas share in PostgreSQL, after one is lost."),
         ("operations", "backup", "Write a backup into the new folder DIR while the service runs."),
+        ("operations", "verify-backup", "Compare the files and the database in the backup DIR with its digests."),
         ("operations", "clone-index", "Clone the registry index into its folder if the folder is empty."),
     )
 }

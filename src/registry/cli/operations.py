@@ -1,16 +1,19 @@
 """`skill-registry backup` and `clone-index`: commands of an operator, for use while a service runs or before."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
+from rich.markup import escape
 from rich.table import Table
 
 from registry.cli import command, console
 from registry.db import DatabaseError
 from registry.ops.backup import BackupFailed
 from registry.ops.backup import backup as write_backup
+from registry.ops.backup_manifest import NoBackup, verify, verify_restored
 from registry.outbound import OutboundError
 from registry.publish.service import git_index
 
@@ -20,17 +23,25 @@ _INDEX = ("data_dir", "registryIndex.url", "registryIndex.branch", "registryInde
 
 @click.command()
 @click.argument("target", type=click.Path(path_type=Path), metavar="DIR")
+@click.option("--dump", is_flag=True, help="Add a dump of a PostgreSQL catalog, which pg_dump writes.")
+@click.option(
+    "--keep",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Verify the backup, then remove older ones of this catalog beside DIR, so that N remain.",
+)
 @command.json_option
 @command.settings_options(*_FOLDERS)
-def backup(target: Path, as_json: bool, **flags: Any) -> None:
+def backup(target: Path, dump: bool, keep: int | None, as_json: bool, **flags: Any) -> None:
     """Write a backup into the new folder DIR while the service runs.
 
     A backup holds the catalog, the keys, queued uploads, the package folder, the installed skills, the manifest and the
-    lock. It does not hold a catalog in PostgreSQL or packages in a bucket: dump the database first, then run this.
+    lock, and the digest of every table. It holds a catalog in PostgreSQL only with --dump. Packages in a bucket are not
+    in it: copy them after this.
     """
     settings = command.load(flags)
     try:
-        report = write_backup(settings, target.absolute())
+        report = write_backup(settings, target.absolute(), dump=dump, keep=keep)
     except (BackupFailed, DatabaseError, OSError) as error:
         command.stop(f"the backup failed: {error}")
     missing = [] if report.has_database else ["the catalog, which is in PostgreSQL"]
@@ -42,6 +53,32 @@ def _backup_tables(answer: console.Data) -> Iterator[Table | str]:
     yield from console.facts_table(answer)
     for part in answer["not_in_it"]:
         yield f"[yellow]not in the backup:[/] {part}"
+
+
+@click.command("verify-backup")
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.option("--restored", is_flag=True, help="Compare the database of the settings with the backup it came from.")
+@command.json_option
+@command.settings_options("data_dir", "database.url")
+def verify_backup(folder: Path, restored: bool, as_json: bool, **flags: Any) -> None:
+    """Compare the files and the database in the backup DIR with its checksums and digests.
+
+    With --restored, compare the database that was restored from it, before the service has started. Exit codes: 0 all
+    agrees, 1 differences, which are listed.
+    """
+    try:
+        problems = verify_restored(folder, command.load(flags)) if restored else verify(folder)
+    except (NoBackup, DatabaseError, OSError) as error:
+        command.stop(str(error))
+    console.show({"backup": str(folder), "problems": problems}, _problem_lines, as_json=as_json)
+    if problems:
+        sys.exit(command.FAILED)
+
+
+def _problem_lines(answer: console.Data) -> Iterator[Table | str]:
+    yield from (escape(console.printable(problem)) for problem in answer["problems"])
+    if not answer["problems"]:
+        yield "No differences."
 
 
 @click.command("clone-index")

@@ -1,12 +1,14 @@
 """The implementations of `registry.db.Database`, and the choice between them."""
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from registry.config.settings import DATABASE_FILE, Settings
 from registry.config.types import DatabaseUrl
+from registry.database import integrity
 from registry.database.sqlite import SqliteDatabase
-from registry.db import COPYING, Database, DatabaseUnusable
+from registry.db import COPYING, DamagedTable, Database, DatabaseUnusable
 
 if TYPE_CHECKING:
     from registry.database.hnsw_indexes import HnswIndexes
@@ -29,6 +31,15 @@ def open_database(settings: Settings) -> Database:
     if isinstance(database, SqliteDatabase) and settings.profile == "registry":
         database.reserve_space()
     return database
+
+
+def damaged_tables(settings: Settings) -> list[DamagedTable]:
+    """Return the damaged tables of a database that may be too damaged for `open_database`. Raises DatabaseError."""
+    url = settings.database.url
+    if url is None or url.file is not None:
+        return integrity.damaged_tables((url and url.file) or settings.data_dir / DATABASE_FILE)
+    with closing(open_url(url)) as database:
+        return database.damaged_tables()
 
 
 def open_url(url: DatabaseUrl, *, read_only: bool = False) -> Database:

@@ -5,13 +5,14 @@ import logging
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool
 
+from registry.database import postgres_integrity
 from registry.database.dialect import statement, text
 from registry.database.halfvec import halfvec_type, register
 from registry.database.postgres_claims import PostgresClaims
@@ -228,17 +229,27 @@ class PostgresDatabase:
             self._leader_connection = None
 
     def damaged_tables(self) -> list[DamagedTable]:
-        """Return the tables of which not every row can be read. This reads all of them, which takes long."""
-        names = self.read("select tablename from pg_tables where schemaname = current_schema() order by 1")
-        checked = ((name, self._problem(name)) for (name,) in names)
-        return [DamagedTable(name, problem) for name, problem in checked if problem is not None]
+        """Return the tables that are damaged on the disk. This reads all of them, which takes long."""
+        with self._translate_errors(), closing(self.connect()) as connection:
+            return postgres_integrity.damaged_tables(connection)
 
-    def _problem(self, table: str) -> str | None:
-        try:
-            self.read(f'select count(length(t::text)) from "{table}" t')  # noqa: S608 - a name from the catalog of the database
-        except DatabaseUnusable as error:
-            return str(error)
-        return None
+    def look_for_damage(self) -> None:
+        """Do nothing: the server checks the pages that it reads, and to read all of them takes too long."""
+
+    def unchecked_damage(self) -> str | None:
+        """Return what `damaged_tables` cannot check without the extension amcheck; None if it checks everything."""
+        with self._translate_errors(), closing(self.connect()) as connection:
+            return postgres_integrity.unchecked_damage(connection)
+
+    def recreate_table(self, table: str) -> None:
+        """Replace a damaged table by an empty one, without reading it."""
+        with self._translate_errors(), closing(self.connect()) as connection:
+            postgres_integrity.recreate_table(connection, table)
+
+    def reindex_table(self, table: str) -> None:
+        """Build the indexes of a table again from its rows."""
+        with self._translate_errors(), closing(self.connect()) as connection:
+            postgres_integrity.reindex_table(connection, table)
 
     def close(self) -> None:
         """Close all connections. No other thread may use the database any more."""

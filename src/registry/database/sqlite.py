@@ -2,7 +2,6 @@
 
 import contextlib
 import logging
-import os
 import sqlite3
 import threading
 import time
@@ -13,9 +12,10 @@ from pathlib import Path
 import sqlite_utils
 
 from registry.database import file_claims
+from registry.database.digests import TableDigest, differences, table_digests
 from registry.database.disk_reserve import DiskReserve
-from registry.database.integrity import damaged_tables, refuse_damaged
-from registry.database.migrations import MIGRATIONS
+from registry.database.integrity import damaged_tables, is_damaged, recreate_table, refuse_damaged, reindex_table
+from registry.database.sqlite_schema import check_header, create, migrate, write_transaction
 from registry.db import (
     CommitHooks,
     DamagedTable,
@@ -25,13 +25,10 @@ from registry.db import (
     Parameters,
     Row,
     Transaction,
+    read_fact,
 )
-from registry.runtime.atomic_files import temporary_path
 
 _log = logging.getLogger("registry.database")
-
-APPLICATION_ID = 0x536B526A
-"""Stored in the header of the file, so that the database of another program is recognized and not changed."""
 
 _POLL_SECONDS = 0.05
 """How often the file is checked for commits of other processes, which takes a few microseconds."""
@@ -88,9 +85,9 @@ class SqliteDatabase:
         self._open: list[sqlite_utils.Database] = []
         self._lock = threading.Lock()
         if path.exists():
-            _check_header(path)
+            check_header(path)
         else:
-            _create(path)
+            create(path)
         try:
             self._writer = self._connect()
             migrate(self._writer)
@@ -129,7 +126,8 @@ class SqliteDatabase:
     def write(self, *, urgent: bool = False) -> Iterator[Transaction]:
         """Run the block in a transaction, which commits durably at its end and rolls back if it raises."""
         try:
-            with self._lock, _transaction(self._writer) as transaction:
+            with self._lock, write_transaction(self._writer):
+                transaction = SqliteTransaction(self._writer)
                 if urgent:
                     self._reserve.make_room()
                 else:
@@ -184,6 +182,22 @@ class SqliteDatabase:
         """Return the tables that are damaged on the disk. This reads all of them, which takes long."""
         return damaged_tables(self.path)
 
+    def look_for_damage(self) -> None:
+        """Set `is_damaged` if pages are damaged. This reads the whole file."""
+        self.is_damaged = self.is_damaged or is_damaged(self.path)
+
+    def unchecked_damage(self) -> str | None:
+        """Return None: everything is checked."""
+        return None
+
+    def recreate_table(self, table: str) -> None:
+        """Replace a damaged table by an empty one. No other process may use the database."""
+        recreate_table(self.path, table)
+
+    def reindex_table(self, table: str) -> None:
+        """Build the indexes of a table again from its rows."""
+        reindex_table(self.path, table)
+
     def close(self) -> None:
         """Close all connections. No other thread may use the database any more."""
         for database in self._open:
@@ -191,14 +205,26 @@ class SqliteDatabase:
         self._open.clear()
 
 
-def backup(path: Path, target: Path, on_snapshot: Callable[[], None] = lambda: None) -> None:
+def catalog_id(path: Path) -> str:
+    """Return the id of the catalog in a file."""
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        return str(read_fact(SqliteTransaction(connection), "catalog_id"))
+
+
+def file_digests(path: Path) -> list[TableDigest]:
+    """Return the digests of the tables of a file, with any schema version, without changing it."""
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        return table_digests(SqliteTransaction(connection).read, is_sqlite=True)
+
+
+def backup(path: Path, target: Path, on_snapshot: Callable[[], None] = lambda: None) -> list[TableDigest]:
     """Copy a database in use, with any schema version, as a consistent snapshot.
 
     `on_snapshot` runs at the moment of the snapshot while all writers wait, so it must be quick. Files that it copies
-    are consistent with the snapshot. Only the owner can read the copy. Raises DatabaseUnusable, DatabaseUnavailable,
-    DatabaseFull.
+    are consistent with the snapshot. Only the owner can read the copy. Returns the digests of the tables, which are the
+    same in the copy. Raises DatabaseUnusable, DatabaseUnavailable, DatabaseFull.
     """
-    _check_header(path)
+    check_header(path)
     target.touch(mode=0o600, exist_ok=False)
     with (
         closing(sqlite3.connect(path, timeout=_BACKUP_BUSY_SECONDS, isolation_level=None)) as writer,
@@ -206,17 +232,21 @@ def backup(path: Path, target: Path, on_snapshot: Callable[[], None] = lambda: N
         closing(sqlite3.connect(target)) as copy,
     ):
         try:
-            with _transaction(writer):
+            with write_transaction(writer):
                 on_snapshot()
                 reader.execute("begin")
                 reader.execute(
                     "select 1 from sqlite_schema"
                 ).fetchone()  # a read transaction gets its snapshot with the first read
             reader.backup(copy)
+            refuse_damaged(target)
+            digests = table_digests(SqliteTransaction(reader).read, is_sqlite=True)
         except sqlite3.OperationalError as error:
             _translate_error(error)
             raise
-    refuse_damaged(target)
+    if differing := differences(digests, file_digests(target)):
+        raise DatabaseUnusable(f"the copy of the database differs from it: {'; '.join(differing)}")
+    return digests
 
 
 def _translate_error(error: sqlite3.DatabaseError) -> None:
@@ -225,7 +255,9 @@ def _translate_error(error: sqlite3.DatabaseError) -> None:
     if code == sqlite3.SQLITE_FULL:
         raise DatabaseFull(str(error)) from error
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        raise DatabaseUnusable("the database file is damaged: restore it from a backup") from error
+        raise DatabaseUnusable(
+            "the database is damaged: 'skill-registry fsck' names the tables and says how to recover them"
+        ) from error
     if code in _UNAVAILABLE:
         raise DatabaseUnavailable(str(error)) from error
 
@@ -233,67 +265,3 @@ def _translate_error(error: sqlite3.DatabaseError) -> None:
 def _code(error: sqlite3.DatabaseError) -> int:
     """Return the primary code of an error: the low byte of the extended one."""
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
-
-
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[Transaction]:
-    # Immediate, since a read transaction that becomes a write fails at once after another write.
-    connection.execute("begin immediate")
-    try:
-        yield SqliteTransaction(connection)
-        connection.execute("commit")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("rollback")
-        raise
-
-
-def migrate(connection: sqlite3.Connection) -> None:
-    """Migrate the schema, each migration with its number in one transaction. Raises DatabaseUnusable."""
-    version = _schema_version(connection)
-    if version > len(MIGRATIONS):
-        raise DatabaseUnusable(
-            f"the database was written by a newer release (schema {version}, this one knows {len(MIGRATIONS)}): "
-            "upgrade skill-registry, or choose another data directory"
-        )
-    for number, statements in enumerate(MIGRATIONS[version:], version + 1):
-        with _transaction(connection) as transaction:
-            if _schema_version(connection) >= number:  # another process was first
-                continue
-            for statement in statements:
-                transaction.execute(statement)
-            transaction.execute(f"pragma user_version = {number}")
-
-
-def _schema_version(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("pragma user_version").fetchone()[0])
-
-
-def _create(path: Path) -> None:
-    """Create the file under a temporary name and link it when complete, so a crash leaves no unusable file.
-
-    If another process was first, its file stays, since it may contain data already.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = temporary_path(path.parent, "database-")
-    temporary.touch(mode=0o600)  # private content; SQLite gives its other files the same mode
-    try:
-        with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
-            connection.execute(f"pragma application_id = {APPLICATION_ID}")
-            migrate(connection)
-            connection.execute("pragma journal_mode = wal")  # processes that open it at once could not change the mode
-        with contextlib.suppress(FileExistsError):
-            os.link(temporary, path)  # unlike a rename, a link fails if the name exists
-    finally:
-        temporary.unlink()
-
-
-def _check_header(path: Path) -> None:
-    """Refuse a file of another program before SQLite opens and changes it. Raises DatabaseUnusable."""
-    with path.open("rb") as file:
-        header = file.read(100)
-    is_registry = header[:16] == b"SQLite format 3\0" and int.from_bytes(header[68:72], "big") == APPLICATION_ID
-    if not is_registry:
-        raise DatabaseUnusable(
-            f"{path.name} is not a skill registry database: move it away, or choose another data directory"
-        )

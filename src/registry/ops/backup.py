@@ -11,19 +11,25 @@ import os
 import shutil
 import stat
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+from registry import __version__
 from registry.auth.secret import SECRET_FILE
 from registry.config.settings import DATABASE_FILE, Settings
-from registry.database import sqlite
+from registry.database import open_database, sqlite
+from registry.database.digests import TableDigest
+from registry.database.integrity import damage_message
+from registry.db import DatabaseUnusable, read_fact
+from registry.domain.models import now, timestamp
+from registry.ops.backup_manifest import SUMS, BackupManifest, remove_older, verify, write_manifest
 from registry.project.lock_file import LOCK_FILE
 from registry.publish.stored_packages import FOLDER as UPLOADS
 from registry.runtime.atomic_files import TEMPORARY_PREFIX, sync_folder, temporary_path
 from registry.skill_folder import find_skill_folders, tree_digest
 from registry.transparency.checkpoint import KEY_FILE
 
-SUMS = "SHA256SUMS"
-"""The file with the checksums of a backup, for `sha256sum --check`."""
+DUMP = "catalog.dump"
+"""The dump of a PostgreSQL catalog, for `pg_restore`."""
 
 _MAX_TRIES = 5
 
@@ -33,17 +39,24 @@ class BackupFailed(Exception):
 
 
 class BackedUp(NamedTuple):
-    """The content of a backup. `bytes` is the size of all files. `has_database` is false for a PostgreSQL catalog."""
+    """The content of a backup. `bytes` is the size of all files, `removed` are the older backups that it replaces.
+
+    `has_database` is false for a PostgreSQL catalog, unless it was dumped.
+    """
 
     has_database: bool
     packages: int
     skills: int
     files: int
     bytes: int
+    removed: list[str]
 
 
-def backup(settings: Settings, target: Path) -> BackedUp:
+def backup(settings: Settings, target: Path, *, dump: bool = False, keep: int | None = None) -> BackedUp:
     """Write a backup to `target`, a new folder, which appears only when it is complete.
+
+    `dump` adds a dump of a PostgreSQL catalog. With `keep`, the new backup is verified, and then older ones of this
+    catalog in the same folder are removed, so that so many remain.
 
     It contains `data` (the data directory), `packages` (`blobs.dir`), `skills` (the skills directory) and `project`
     (the manifest and the lock). Raises BackupFailed, DatabaseError, OSError.
@@ -53,18 +66,21 @@ def backup(settings: Settings, target: Path) -> BackedUp:
     temporary = temporary_path(target.parent, "backup-")
     temporary.mkdir(mode=0o700)
     try:
-        summary = _Backup(settings, temporary).write()
+        summary = _Backup(settings, temporary, dump=dump).write()
+        if keep and (problems := verify(temporary)):
+            raise BackupFailed(f"the new backup is not sound: {'; '.join(problems)}")
         os.sync()  # all content must be on disk before the final name
         temporary.rename(target)
         sync_folder(target.parent)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
-    return summary
+    return summary._replace(removed=remove_older(target, keep)) if keep else summary
 
 
 class _Backup:
-    def __init__(self, settings: Settings, target: Path) -> None:
+    def __init__(self, settings: Settings, target: Path, *, dump: bool) -> None:
+        self._dump = dump
         self._settings = settings
         self._target = target
         self._data = target / "data"
@@ -79,7 +95,7 @@ class _Backup:
         skills = self._copy_skills()
         self._copy_project()
         files, size = _write_sums(self._target)
-        return BackedUp(has_database, packages, skills, files, size)
+        return BackedUp(has_database, packages, skills, files, size, [])
 
     def _copy_database(self) -> bool:
         path = self._settings.database_path
@@ -87,11 +103,40 @@ class _Backup:
             raise BackupFailed(f"{path} does not exist: set --data-dir to the data directory of the service")
         with _PendingUploads(self._settings.data_dir / UPLOADS) as uploads:
             if path is not None:
-                sqlite.backup(path, self._data / DATABASE_FILE, uploads.hold)
+                copy = self._data / DATABASE_FILE
+                tables = sqlite.backup(path, copy, uploads.hold)
+                self._write_manifest("sqlite", sqlite.catalog_id(copy), tables)
             else:
                 uploads.hold()
+                self._digest_postgres()
             uploads.copy_to(self._data / UPLOADS)
-        return path is not None
+        return path is not None or self._dump
+
+    def _digest_postgres(self) -> None:
+        """Write the digests of a PostgreSQL catalog, and its dump in the same state."""
+        # Needs psycopg, which is an extra.
+        from registry.database.postgres import PostgresDatabase  # noqa: PLC0415
+        from registry.database.postgres_snapshot import DumpFailed, dump, snapshot  # noqa: PLC0415
+
+        url = self._settings.database.url
+        with contextlib.closing(open_database(self._settings)) as database:
+            if url is None or not isinstance(database, PostgresDatabase):
+                raise BackupFailed("the database is neither SQLite nor PostgreSQL")
+            if damaged := database.damaged_tables():
+                raise DatabaseUnusable(damage_message(damaged))
+            with snapshot(database) as state:
+                if self._dump:
+                    try:
+                        dump(url.reveal(), state.name, self._data / DUMP)
+                    except DumpFailed as error:
+                        raise BackupFailed(str(error)) from None
+            self._write_manifest("postgresql", str(read_fact(database, "catalog_id")), state.tables)
+
+    def _write_manifest(self, kind: Literal["sqlite", "postgresql"], catalog: str, tables: list[TableDigest]) -> None:
+        manifest = BackupManifest(
+            created_at=timestamp(now()), release=__version__, database=kind, catalog=catalog, tables=tables
+        )
+        write_manifest(self._target, manifest)
 
     def _copy_packages(self) -> int:
         source = self._settings.blobs.dir

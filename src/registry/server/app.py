@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from copy import copy
 from types import MappingProxyType
 from typing import Any
 
@@ -26,7 +27,7 @@ from registry.http.routes.change_feed import CHANGE_FEED, CHANGES
 from registry.http.routes.code import CODE_V1, VERSIONS
 from registry.http.routes.content import CONTENT
 from registry.http.routes.discovery import DISCOVERY
-from registry.http.routes.guards import local_guards, require_role
+from registry.http.routes.guards import local_guards, may_change, require_role
 from registry.http.routes.index import INDEX
 from registry.http.routes.log import LOG
 from registry.http.routes.manifest import MANIFEST, MANIFEST_ALONE
@@ -70,15 +71,14 @@ def to_version_1(request: Request[Any, Any, Any]) -> Response[bytes]:
 
 _SKILL_ROUTES = [*SKILLS, *INSTALLS, upgrade_skills, *CONTENT, *SEARCH, *REINDEX]
 
-PROFILE_B: Sequence[Any] = [
-    *PROBES,
-    *PAGES,
-    Router(API, route_handlers=[*_SKILL_ROUTES, *SOURCES, *MANIFEST, *SERVICE]),
-    Router("/v1", route_handlers=V1_SKILLS),
-    *INDEX,
-    to_version_1,
-]
-"""The local profile: the routes below `/api/v1` and `/v1`, without authentication."""
+PROFILE_B: Mapping[str, Sequence[Any]] = MappingProxyType(
+    {
+        "/": [*PROBES, *PAGES, *INDEX, to_version_1],
+        API: [*_SKILL_ROUTES, *SOURCES, *MANIFEST, *SERVICE],
+        "/v1": V1_SKILLS,
+    }
+)
+"""The local profile: the routes below `/`, `/api/v1` and `/v1`, without authentication."""
 
 _GUARDED: dict[str, Any] = {"guards": [require_role]}
 
@@ -107,6 +107,20 @@ PROTOCOLS: Mapping[ProtocolName, Sequence[Any]] = MappingProxyType(
     {"ard": ARD, "clawhub": CLAWHUB, "git": GIT, "mcp": MCP, "tree": TREE, "well_known": WELL_KNOWN}
 )
 """What `protocols.enabled` adds to both profiles, behind the guard in the registry profile."""
+
+
+def _guarding_changes(path: str, handlers: Sequence[Any], guards: Sequence[Any]) -> Router:
+    """Return the handlers below a path, with guards for those that may change anything.
+
+    For each guard of a request the framework copies the handler. Requests that only read are spared that.
+    """
+    guarded = []
+    for handler in handlers:
+        made = copy(handler)
+        if may_change(handler):
+            made.guards = [*(handler.guards or ()), *guards]
+        guarded.append(made)
+    return Router(path, route_handlers=guarded)
 
 
 class _Application(Litestar):
@@ -141,10 +155,10 @@ def create_app(services: Services) -> Litestar:
     protocols = [handler for name in settings.protocols.enabled for handler in PROTOCOLS[name]]
     handlers = [*PROFILE_A, *(REGISTRY_MODE if settings.registry.enabled else ())]
     handlers.append(Router("/", route_handlers=protocols, **_GUARDED))
-    guards: list[Any] = []
     if settings.profile == "local":
-        handlers = [*PROFILE_B, *protocols]
         guards = local_guards(settings.server)
+        below = [*PROFILE_B.items(), ("/", protocols)]
+        handlers = [_guarding_changes(path, some, guards) for path, some in below]
 
     @asynccontextmanager
     async def life(_: Litestar) -> AsyncIterator[None]:
@@ -156,7 +170,6 @@ def create_app(services: Services) -> Litestar:
 
     return _Application(
         route_handlers=handlers,
-        guards=guards,
         dependencies={
             "services": Provide(services.when_ready, use_cache=False),
             "running": Provide(lambda: services, sync_to_thread=False),

@@ -32,8 +32,10 @@ from registry.publish.stored_packages import StoredPackages
 from registry.runtime.commit_listener import CommitListener
 from registry.runtime.leader_election import LeaderElection
 from registry.runtime.metrics import Metrics
+from registry.runtime.periodic_worker import STOP_SECONDS
 from registry.runtime.startup import Part, Startup
 from registry.runtime.stored_jobs import count_jobs
+from registry.services.damage_watch import damage_watch
 from registry.services.installing import build_installing
 from registry.services.registry_profile import RegistryProfile
 from registry.services.rescan import Rescan
@@ -115,6 +117,7 @@ class Services:
         self.installer, self.upgrader, self.install_jobs = build_installing(self, self._inspector)
         self._led = Startup(self._work_of_one())
         self._leading = self._make_leading(may_lead=worker == 0)
+        self._damage = damage_watch(self.database)
         self._waking = CommitListener(self.database, self._look)
         self._starting = Startup(self._work_of_each())
 
@@ -135,7 +138,8 @@ class Services:
 
     def _work_of_each(self) -> list[Part]:
         """Return the parts that run in every process. `close` stops all of them."""
-        work = [Part("lead", self._leading.start), Part("indexes", self.engine.changed)]
+        work = [Part("integrity", self._damage.start), Part("lead", self._leading.start)]
+        work.append(Part("indexes", self.engine.changed))
         if self._publishing is not None and not self.database.is_read_only:
             work.append(Part("publishing", self._publishing.start))
         work.append(Part("waking", self._waking.start))
@@ -286,6 +290,7 @@ class Services:
         self.install_jobs.stop()
         self._leading.stop()
         self._waking.stop()
+        self._damage.stop(STOP_SECONDS)
         self._led.end()
         self.sources.stop()
         if self._publishing is not None:

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from registry.database.migrations import MIGRATIONS
-from registry.database.sqlite import APPLICATION_ID, SqliteDatabase, backup
+from registry.database.sqlite import SqliteDatabase, backup
+from registry.database.sqlite_schema import APPLICATION_ID
 from registry.db import DatabaseUnusable
 from support.catalogs import SkillCatalog
 from support.endurance import times

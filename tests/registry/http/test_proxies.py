@@ -1,11 +1,18 @@
 """Behind a proxy: whom a request is counted for, and whose word is taken for it."""
 
 import json
+import os
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from registry.auth.connection_owner import Address, owner_at_once, owner_of
+from registry.config.settings import load_settings
+from registry.http.routes.guards import may_change
+from registry.server.app import create_app
+from registry.services.container import Services
 from support import plain_proxy
 from support.credentials import code, get_token
 from support.plain_proxy import PlainProxy
@@ -70,8 +77,34 @@ def test_a_proxy_that_adds_no_header_makes_nobody_local(tmp_path: Path) -> None:
 @pytest.mark.skipif(not plain_proxy.can_run, reason="needs root, to start a process of another user")
 def test_nobody_changes_a_local_service_through_a_proxy(tmp_path: Path) -> None:
     with RunningServer(tmp_path) as server, PlainProxy(server.http.base_url) as proxy:
-        assert code(proxy.http.post("/api/v1/skills", json=new_skill("planted"))) == (403, "FORBIDDEN")
+        for number in range(3):  # the kernel is asked in a thread first, later at once
+            assert code(proxy.http.post("/api/v1/skills", json=new_skill("planted"))) == (403, "FORBIDDEN")
+            assert server.api("POST", "/skills", json=new_skill(f"own-{number}")).status_code == 201
         assert proxy.http.post("/api/v1/search", json={"query": "planted"}).json()["data"]["skills"] == []
+
+
+def test_the_kernel_tells_the_owner_of_a_connection_at_once() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address: Address = listening.getsockname()
+        with socket.create_connection(address) as client:
+            ends = (client.getsockname(), address)
+            if owner_of(*ends) is not None:
+                assert owner_at_once(*ends) == os.geteuid()
+
+
+@pytest.mark.parametrize("flags", [(), ("--read-only",)])
+def test_every_handler_of_a_local_service_that_may_change_something_is_guarded(
+    tmp_path: Path, flags: tuple[str, ...]
+) -> None:
+    settings = load_settings({"data_dir": tmp_path, "skills_dir": tmp_path, "server.read_only": bool(flags)}, {})
+    services = Services(settings)
+    try:
+        app = create_app(services)
+    finally:
+        services.close()
+    handlers = [handler for route in app.routes for handler in getattr(route, "route_handlers", ())]
+    assert [handler for handler in handlers if bool(handler.resolve_guards()) != may_change(handler)] == []
+    assert {bool(handler.resolve_guards()) for handler in handlers} == {True, False}
 
 
 CHANGES = [

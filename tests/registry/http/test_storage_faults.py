@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 from registry.database.disk_reserve import RESERVED_BYTES
-from registry.database.sqlite import APPLICATION_ID, SqliteDatabase
+from registry.database.sqlite import SqliteDatabase
+from registry.database.sqlite_schema import APPLICATION_ID
 from registry.db import DatabaseFull
 from search.engine import Engine
 from search.service import SearchRequest

@@ -99,3 +99,14 @@ def test_the_digest_counts_a_link_by_its_target(folder: Path) -> None:
     (folder / "in").unlink()
     (folder / "in").symlink_to("SKILL.md")
     assert tree_digest(folder) != before
+
+
+def test_a_path_of_thousands_of_parts_costs_no_system_call_for_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    lstat = os.lstat
+    monkeypatch.setattr(os, "lstat", lambda *args, **options: asked.append(args) or lstat(*args, **options))
+    with pytest.raises(FileNotFoundError):
+        open_file(tmp_path, "/".join("a" * 1_500))
+    assert len(asked) < 100

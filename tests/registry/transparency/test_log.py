@@ -12,7 +12,7 @@ from registry.config.types import DatabaseUrl
 from registry.database import open_url
 from registry.database.dialect import schema_statement
 from registry.database.migrations import MIGRATIONS
-from registry.database.sqlite import APPLICATION_ID
+from registry.database.sqlite_schema import APPLICATION_ID
 from registry.db import Database
 from registry.domain.models import now
 from registry.runtime.private_files import PrivateFileExposed

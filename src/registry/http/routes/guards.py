@@ -9,8 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from litestar.connection import ASGIConnection
+from litestar.handlers import HTTPRouteHandler
 from litestar.handlers.base import BaseRouteHandler
 
+from registry.auth.connection_owner import OwnerUnknown, owner_at_once
 from registry.auth.locality import why_not_local
 from registry.auth.rate_limits import Rate
 from registry.config.groups import ServerSettings
@@ -32,6 +34,11 @@ _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 def changes(method: str, handler: BaseRouteHandler) -> bool:
     """Return whether a request with this method to this handler may change anything."""
     return bool(handler.opt.get("changes", method not in _READING))
+
+
+def may_change(handler: HTTPRouteHandler) -> bool:
+    """Return whether some request to a handler may change anything."""
+    return any(changes(method, handler) for method in handler.http_methods)
 
 
 def rate_of(connection: Connection, handler: BaseRouteHandler) -> Rate:
@@ -126,7 +133,11 @@ async def check_local_change(connection: Connection, server: ServerSettings) -> 
 async def refuse_stranger(connection: Connection) -> None:
     """Refuse a request that may come from elsewhere than this machine."""
     scope: Any = connection.scope
-    reason = await ADMINISTRATION_POOL.run(why_not_local, scope["headers"], connection_of(scope))
+    headers, ends = scope["headers"], connection_of(scope)
+    try:
+        reason = why_not_local(headers, ends, owner_at_once)
+    except OwnerUnknown:
+        reason = await ADMINISTRATION_POOL.run(why_not_local, headers, ends)
     if reason is not None:
         raise forbidden(
             f"Only programs on this machine, of the user that runs the service, may change anything: {reason} "

@@ -6,6 +6,6 @@ never change them.
 
 from registry.ops.fsck.drift import Drift
 from registry.ops.fsck.parts import Parts
-from registry.ops.fsck.report import Report, inspect
+from registry.ops.fsck.report import Report, inspect, inspect_unreadable
 
-__all__ = ["Drift", "Parts", "Report", "inspect"]
+__all__ = ["Drift", "Parts", "Report", "inspect", "inspect_unreadable"]

@@ -7,7 +7,8 @@ from types import MappingProxyType
 
 import msgspec
 
-from registry.db import DatabaseUnusable
+from registry.config.settings import Settings
+from registry.db import DatabaseError, DatabaseUnusable
 from registry.indexing.active_space import active_space
 from registry.ops.fsck import blobs, damage, folders, index, log, skills, snapshots, vectors, versions, words
 from registry.ops.fsck.drift import CannotCheck, Discrepancy, Drift, Repair
@@ -36,7 +37,7 @@ class Report(msgspec.Struct, kw_only=True):
     """The result of all checks. `unchecked` has the reason for each check that could not run.
 
     `repaired` are the differences that a repair removed. `to_embed` and `to_push` count pending work of the service,
-    which is not a difference.
+    which is not a difference. `notes` say what else could be checked, and how.
     """
 
     drift: list[Drift]
@@ -44,6 +45,7 @@ class Report(msgspec.Struct, kw_only=True):
     unchecked: dict[str, str]
     to_embed: int
     to_push: int
+    notes: list[str]
 
 
 def inspect(parts: Parts, *, repair: bool = False, recheck_seconds: float = 1.0) -> Report:
@@ -71,7 +73,24 @@ def inspect(parts: Parts, *, repair: bool = False, recheck_seconds: float = 1.0)
         to_embed, to_push = _to_embed(parts), _to_push(parts)
     except DatabaseUnusable as reason:
         unchecked["pending work"] = str(reason)
-    return Report(drift=drift, repaired=repaired, unchecked=unchecked, to_embed=to_embed, to_push=to_push)
+    notes = [note] if (note := _unchecked_damage(parts)) else []
+    return Report(drift=drift, repaired=repaired, unchecked=unchecked, to_embed=to_embed, to_push=to_push, notes=notes)
+
+
+def inspect_unreadable(settings: Settings, reason: DatabaseUnusable) -> Report:
+    """Return what is damaged in a database that cannot be opened for `reason`. Raises it again if nothing is."""
+    drift = damage.of_unreadable(settings)
+    if not drift:
+        raise reason
+    others = dict.fromkeys((name for name in CHECKS if name != "database"), str(reason))
+    return Report(drift=drift, repaired=[], unchecked=others, to_embed=0, to_push=0, notes=[])
+
+
+def _unchecked_damage(parts: Parts) -> str | None:
+    try:
+        return parts.database.unchecked_damage()
+    except DatabaseError:  # the check of the database has told
+        return None
 
 
 def _find(parts: Parts, check: Check, *, recheck_seconds: float) -> dict[Drift, Repair | None]:

@@ -69,7 +69,7 @@ def test_a_missing_catalog_is_reported(tmp_path: Path) -> None:
     Done(tmp_path, "fsck", "--data-dir", str(tmp_path)).complains(2, "holds no catalog yet")
 
 
-def test_a_damaged_database_is_reported_in_one_line(tmp_path: Path) -> None:
+def test_a_database_too_damaged_to_open_is_reported_table_by_table(tmp_path: Path) -> None:
     SkillCatalog(database := SqliteDatabase(tmp_path / "skill-registry.db")).put_many(
         (f"skill-{number}", "A description.", "Body " * 500) for number in range(50)
     )
@@ -77,4 +77,6 @@ def test_a_damaged_database_is_reported_in_one_line(tmp_path: Path) -> None:
     data = bytearray((tmp_path / "skill-registry.db").read_bytes())
     data[20_000:] = bytes(len(data) - 20_000)
     (tmp_path / "skill-registry.db").write_bytes(data)
-    Done(tmp_path, "fsck", "--data-dir", str(tmp_path)).complains(2, "damaged", "backup")
+    done = Done(tmp_path, "fsck", "--json", "--data-dir", str(tmp_path))
+    assert done.code == 1, done.error
+    assert [drift["thing"] for drift in done.json["drift"]] == ["table sqlite_schema"]

@@ -1,0 +1,64 @@
+"""What each table holds: primary data, which exists nowhere else, or derived data, which can be built again."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+RESTORE = "restore a backup (docs/operations.md, Backup and restore)"
+
+
+class TableRole(NamedTuple):
+    """What a table holds. `recovery` says how to get it back; derived data has none, because fsck builds it again."""
+
+    content: str
+    recovery: str | None = None
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether the table can be built again from other tables, or from outside the database."""
+        return self.recovery is None
+
+
+def _derived(content: str) -> TableRole:
+    return TableRole(content)
+
+
+TABLE_ROLES: Mapping[str, TableRole] = MappingProxyType(
+    {
+        "advertised": _derived("what sources list, which their next refresh reads again"),
+        "api_keys": TableRole("the API keys", f"{RESTORE}, or create new keys in a new database"),
+        "audit": TableRole("the audit log", RESTORE),
+        "bodies": TableRole("the texts of skills, of which those of records have no other copy", RESTORE),
+        "counter": _derived("the number of the last change"),
+        "deliveries": TableRole("notifications that webhooks have not received yet", RESTORE),
+        "documents": _derived("what search reads of skills"),
+        "ended_tokens": TableRole("logouts, and removals of users", f"{RESTORE}, and set a new auth.secret"),
+        "facts": TableRole("facts about the catalog, such as the keys of the log", RESTORE),
+        "index_files": _derived("which files of the index are pushed"),
+        "installs": TableRole("where installed skills come from", RESTORE),
+        "jobs": TableRole("installations in the background, and their results", RESTORE),
+        "log_entries": TableRole("the transparency log", RESTORE),
+        # Not derived from the entries: the hashes are the evidence that no entry was changed.
+        "log_nodes": TableRole("the hashes of the transparency log", RESTORE),
+        "publish_jobs": TableRole("the publish jobs and their results", RESTORE),
+        "published": TableRole("the published versions and their states", RESTORE),
+        "rate_windows": _derived("counts of requests, which begin again"),
+        "revoked_tokens": TableRole("revoked tokens", f"{RESTORE}, and set a new auth.secret"),
+        "scan_problems": _derived("reasons for skipped folders, which the next scan finds again"),
+        "skills": TableRole("the records of skills", RESTORE),
+        "source_states": _derived("the states of sources, which their next refresh finds again"),
+        "sources": TableRole("the added sources", f"{RESTORE}, or add them again in a new database"),
+        "spooled_packages": TableRole("uploads whose jobs have not ended", f"{RESTORE}, and publish them again"),
+        "users": TableRole("the users with passwords", f"{RESTORE}, or create them again in a new database"),
+        "vectors": _derived("the vectors of documents, which the service embeds again"),
+        "versions": TableRole("the versions of records, and those that the catalog shows", RESTORE),
+    }
+)
+"""The role of every table of the catalog. A test compares it with the schema."""
+
+_OTHER = TableRole("the structure of the database", RESTORE)
+
+
+def role_of(table: str) -> TableRole:
+    """Return the role of a table. Tables of the database itself, such as its schema, are primary."""
+    return TABLE_ROLES.get(table, _OTHER)

