@@ -1,19 +1,11 @@
 """The protocol of ClawHub, for the commands `clawhub` and `openclaw`."""
 
-from litestar import Router
-
 from registry.protocols.clawhub.account import ACCOUNT, discover_clawhub
 from registry.protocols.clawhub.changes import CHANGES
-from registry.protocols.clawhub.errors import PREFIX
 from registry.protocols.clawhub.finding import FINDING
 from registry.protocols.clawhub.publishing import PUBLISHING
 from registry.protocols.clawhub.reading import READING
 from registry.protocols.clawhub.verdicts import VERDICTS
 
-_HANDLERS = [*FINDING, *READING, *VERDICTS, *PUBLISHING, *CHANGES, *ACCOUNT]
-
-CLAWHUB = [
-    discover_clawhub,
-    Router(PREFIX, route_handlers=_HANDLERS),
-]
+CLAWHUB = [discover_clawhub, *FINDING, *READING, *VERDICTS, *PUBLISHING, *CHANGES, *ACCOUNT]
 """The routes below `/clawhub`, and the document that says so."""

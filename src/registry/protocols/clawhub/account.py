@@ -47,7 +47,7 @@ def discover_clawhub(request: Request[Any, Any, Any], running: RunningServices) 
     return ClawHubDiscovery(api_base=f"{base_url(request, running)}{PREFIX}")
 
 
-@get("/api/v1/whoami", sync_to_thread=False, tags=TAGS, responses=ERRORS, role="user")
+@get("/clawhub/api/v1/whoami", sync_to_thread=False, tags=TAGS, responses=ERRORS, role="user")
 def get_clawhub_user(request: Request[Any, Any, Any], services: ReadyServices) -> Whoami:
     """Return who the caller is; in the local profile, everybody is `local`."""
     caller = request_state(request.scope).principal
@@ -61,7 +61,7 @@ def _role(caller: Principal) -> Literal["admin", "user"]:
 
 
 @post(
-    "/api/cli/telemetry/install",
+    "/clawhub/api/cli/telemetry/install",
     status_code=200,
     sync_to_thread=False,
     tags=TAGS,

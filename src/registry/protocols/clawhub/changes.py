@@ -29,7 +29,7 @@ class Change(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 @delete(
-    "/api/v1/skills/{slug:str}",
+    "/clawhub/api/v1/skills/{slug:str}",
     status_code=200,
     tags=TAGS,
     responses=SLUG_ERRORS,
@@ -50,7 +50,7 @@ async def delete_clawhub_skill(
 
 
 @post(
-    "/api/v1/skills/{slug:str}/undelete",
+    "/clawhub/api/v1/skills/{slug:str}/undelete",
     status_code=200,
     tags=TAGS,
     responses=SLUG_ERRORS,
@@ -75,7 +75,7 @@ async def restore_clawhub_skill(
 
 
 @delete(
-    "/api/v1/skills/{slug:str}/versions/{version:str}",
+    "/clawhub/api/v1/skills/{slug:str}/versions/{version:str}",
     status_code=200,
     tags=TAGS,
     responses=SLUG_ERRORS,
@@ -101,7 +101,7 @@ async def delete_clawhub_version(
 
 
 @post(
-    "/api/v1/skills/{slug:str}/versions/{version:str}/restore",
+    "/clawhub/api/v1/skills/{slug:str}/versions/{version:str}/restore",
     status_code=200,
     tags=TAGS,
     responses=SLUG_ERRORS,

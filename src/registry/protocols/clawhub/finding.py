@@ -79,7 +79,7 @@ class TrendingSkills(msgspec.Struct, kw_only=True):
     items: list[TrendingSkill]
 
 
-@get("/api/v1/search", tags=TAGS, responses=ERRORS, role="user")
+@get("/clawhub/api/v1/search", tags=TAGS, responses=ERRORS, role="user")
 async def search_clawhub(
     request: Request[Any, Any, Any],
     services: ReadyServices,
@@ -131,7 +131,7 @@ def _origin(resolved: ResolvedSkill | None) -> str | None:
     return resolved.origin.url if isinstance(resolved.origin, GitOrigin) else resolved.download_url
 
 
-@get("/api/v1/skills", tags=TAGS, responses=ERRORS, role="user")
+@get("/clawhub/api/v1/skills", tags=TAGS, responses=ERRORS, role="user")
 async def list_clawhub_skills(
     services: ReadyServices, limit: Most = 25, cursor: Cursor = "", prefix: Prefix = ""
 ) -> SkillList:
@@ -169,7 +169,7 @@ def _listed_or_none(services: Services, skill_id: str) -> Skill | None:
         return None
 
 
-@get("/api/v1/trending", tags=TAGS, responses=ERRORS, role="user")
+@get("/clawhub/api/v1/trending", tags=TAGS, responses=ERRORS, role="user")
 async def list_trending(services: ReadyServices, limit: Most = 20) -> TrendingSkills:
     """List the newest skills, for OpenClaw's search without words."""
     newest = await ORDINARY_POOL.run(_newest, services, at_most(limit), "", "")

@@ -117,7 +117,7 @@ class _FormOrTickets(Operation):
         self.request_body = RequestBody(content=content, required=True)
 
 
-@post("/api/v1/skills/-/upload-url", status_code=200, tags=TAGS, responses=ERRORS, role="manager", rate="read")
+@post("/clawhub/api/v1/skills/-/upload-url", status_code=200, tags=TAGS, responses=ERRORS, role="manager", rate="read")
 async def issue_upload_ticket(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[NewFile]
 ) -> UploadTicket:
@@ -130,7 +130,7 @@ async def issue_upload_ticket(
 
 
 @post(
-    "/api/v1/uploads/{ticket:str}",
+    "/clawhub/api/v1/uploads/{ticket:str}",
     status_code=200,
     tags=TAGS,
     responses=ERRORS,
@@ -159,7 +159,7 @@ async def take_clawhub_upload(
 
 
 @post(
-    "/api/v1/skills",
+    "/clawhub/api/v1/skills",
     status_code=200,
     tags=TAGS,
     responses=ERRORS,

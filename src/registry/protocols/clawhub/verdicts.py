@@ -130,7 +130,7 @@ class Verification(msgspec.Struct, kw_only=True, rename="camel"):
     signature: Signature = msgspec.field(default_factory=Signature)
 
 
-@get("/api/v1/skills/{slug:str}/verify", tags=TAGS, responses=SLUG_ERRORS, role="user")
+@get("/clawhub/api/v1/skills/{slug:str}/verify", tags=TAGS, responses=SLUG_ERRORS, role="user")
 async def verify_clawhub_skill(
     request: Request[Any, Any, Any],
     services: ReadyServices,
@@ -178,7 +178,14 @@ def _verification(services: Services, base: str, skill_id: str, number: str | No
     )
 
 
-@post("/api/v1/skills/-/security-verdicts", status_code=200, tags=TAGS, responses=ERRORS, role="user", changes=False)
+@post(
+    "/clawhub/api/v1/skills/-/security-verdicts",
+    status_code=200,
+    tags=TAGS,
+    responses=ERRORS,
+    role="user",
+    changes=False,
+)
 async def list_clawhub_verdicts(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[WantedVerdicts]
 ) -> Verdicts:
