@@ -219,8 +219,7 @@ class Services:
 
     def _take_up(self) -> None:
         """Start the leader's work: scan and watch the skills directory, embed, refresh sources."""
-        report = self.scanner.reconcile_quietly()
-        if report is not None:
+        if (report := self.scanner.reconcile_quietly()) is not None:
             _log.info("skills directory: %s", report.summary())
         self._led.begin()
 
