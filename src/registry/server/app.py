@@ -50,6 +50,7 @@ from registry.protocols.tree import TREE
 from registry.protocols.v1_skills import V1_SKILLS
 from registry.protocols.well_known import WELL_KNOWN
 from registry.services.container import Services
+from registry.services.ticketed_uploads import TicketedUploads
 
 
 @route(
@@ -145,6 +146,7 @@ def _state(services: Services) -> State:
         "limits": limits,
         "downloads": OpenDownloads(limits.downloads),
         "marketplaces": Marketplaces(services),
+        "ticketed_uploads": TicketedUploads(services.settings.data_dir, limits.upload_bytes, services.clock),
     }
     return State(shared, deep_copy=False)
 

@@ -42,7 +42,6 @@ from registry.services.rescan import Rescan
 from registry.services.schemas import State
 from registry.services.skill_backends import SkillBackends
 from registry.services.skill_files import SkillFiles
-from registry.services.ticketed_uploads import TicketedUploads
 from registry.sources.access import NO_ACCESS, RegistryAccess
 from registry.sources.service import Sources
 from registry.transparency.log import TransparencyLog
@@ -112,7 +111,6 @@ class Services:
         self.webhooks = WebhookSender(self.database, settings.webhooks, outbound, clock)
         self._publishing = self._make_publishing(self._packages) if self._packages else None
         self.skill_files = SkillFiles(self.catalog, self.local, self.published, self._packages)
-        self.ticketed_uploads = TicketedUploads(settings.data_dir, settings.limits.upload_bytes, clock)
         self.project = ProjectFiles(settings, self.manifest, self.catalog)
         self.installer, self.upgrader, self.install_jobs = build_installing(self, self._inspector)
         self._led = Startup(self._work_of_one())
@@ -219,7 +217,8 @@ class Services:
 
     def _take_up(self) -> None:
         """Start the leader's work: scan and watch the skills directory, embed, refresh sources."""
-        if (report := self.scanner.reconcile_quietly()) is not None:
+        report = self.scanner.reconcile_quietly()
+        if report is not None:
             _log.info("skills directory: %s", report.summary())
         self._led.begin()
 

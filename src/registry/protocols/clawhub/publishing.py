@@ -29,7 +29,7 @@ from registry.protocols.clawhub.references import LOCAL_OWNER, owner_handle
 from registry.protocols.publication import outcome, receive_parts, submit_parts
 from registry.publish.service import JobData, check_scope
 from registry.services.container import Services
-from registry.services.ticketed_uploads import TicketedFile, UploadedFile
+from registry.services.ticketed_uploads import TicketedFile, TicketedUploads, UploadedFile
 from registry.services.uploads import check_upload
 
 _PAYLOAD_BYTES = 64 << 10
@@ -124,7 +124,7 @@ async def issue_upload_ticket(
     """Return a ticket for the upload of one file."""
     await ORDINARY_POOL.run(check_upload, services, None)
     file = UploadedFile(data.path, data.size, data.sha256)
-    ticket = await ORDINARY_POOL.run(services.ticketed_uploads.issue, file, _caller(request))
+    ticket = await ORDINARY_POOL.run(_uploads(request).issue, file, _caller(request))
     url = f"{base_url(request, services)}{PREFIX}/api/v1/uploads/{ticket}?{urlencode(file._asdict())}"
     return UploadTicket(upload_url=url, upload_ticket=ticket)
 
@@ -146,7 +146,7 @@ async def take_clawhub_upload(
     sha256: Annotated[str, QueryParameter(max_length=64, description="The SHA-256 in hexadecimal digits")],
 ) -> StoredFile:
     """Keep the bytes of a file until it is published, for 10 minutes at most."""
-    uploads, caller, file = services.ticketed_uploads, _caller(request), UploadedFile(path, size, sha256)
+    uploads, caller, file = _uploads(request), _caller(request), UploadedFile(path, size, sha256)
     receiver = await ORDINARY_POOL.run(uploads.receive, ticket, file, caller)
     try:
         async for chunk in request.stream():
@@ -192,7 +192,7 @@ async def _publish_form(request: StrictRequest, services: Services, source: Bina
 
 async def _publish_ticketed(request: StrictRequest, services: Services, source: BinaryIO) -> ClawHubPublication:
     new = await request.decoded(TicketedVersion)
-    uploads, caller = services.ticketed_uploads, _caller(request)
+    uploads, caller = _uploads(request), _caller(request)
     files = [
         TicketedFile(UploadedFile(file.path, file.size, file.sha256), file.upload_ticket, file.storage_id)
         for file in new.files
@@ -233,6 +233,11 @@ def _publication(new: NewClawHubVersion, taken: JobData | Skill) -> ClawHubPubli
         version=taken.version,
         publication_status="published" if is_done else "pending",
     )
+
+
+def _uploads(request: Request[Any, Any, Any]) -> TicketedUploads:
+    uploads: TicketedUploads = request.app.state.ticketed_uploads
+    return uploads
 
 
 def _caller(request: Request[Any, Any, Any]) -> str:
