@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from registry.catalog.store import Clock
-from registry.db import Database, Transaction
+from registry.db import Database, Reader, Transaction
 from registry.domain.findings import Finding
 from registry.domain.models import timestamp
 from registry.domain.roles import Principal, includes
@@ -20,6 +20,11 @@ _COLUMNS = (
     " warnings, index_number"
 )
 _LIVE = "state in ('pending', 'validating')"
+# A version is published once and for ever. After that, nobody can retry a job for it.
+_SET_ASIDE = (
+    "(set_aside = 1 and not exists (select 1 from published p"
+    " where p.skill_id = publish_jobs.skill_id and p.version = publish_jobs.version))"
+)
 
 
 class JobFinding(msgspec.Struct, kw_only=True, frozen=True):
@@ -151,10 +156,6 @@ class Jobs:
         """Return the ids of the live jobs."""
         return {row[0] for row in transaction.read(f"select id from publish_jobs where {_LIVE}")}
 
-    def kept_ids(self, transaction: Transaction) -> set[str]:
-        """Return the ids of the jobs whose packages are needed: live jobs and those that are set aside."""
-        return {row[0] for row in transaction.read(f"select id from publish_jobs where {_LIVE} or set_aside = 1")}
-
     def begin(self, job: Job) -> None:
         """Record the start of an attempt, so that it counts even if the process dies."""
         with self.database.write() as transaction:
@@ -177,8 +178,8 @@ class Jobs:
         self._end_rejected(job, [error], "set_aside = 1, ")
 
     def set_aside_jobs(self) -> list[Job]:
-        """Return the jobs that are set aside, the oldest first."""
-        rows = self.database.read(f"select {_COLUMNS} from publish_jobs where set_aside = 1 order by number")
+        """Return the jobs that are set aside, the oldest first, without those whose version was published meanwhile."""
+        rows = self.database.read(f"select {_COLUMNS} from publish_jobs where {_SET_ASIDE} order by number")
         return [_job(row) for row in rows]
 
     def retry(self, job_id: str) -> Job:
@@ -223,6 +224,11 @@ class Jobs:
             )
             if ended:
                 self._enqueue(transaction, _checked(job, errors, accepted=False))
+
+
+def needed_packages(reader: Reader) -> set[str]:
+    """Return the ids of the jobs whose packages are needed: live jobs, and those that are set aside."""
+    return {row[0] for row in reader.read(f"select id from publish_jobs where {_LIVE} or {_SET_ASIDE}")}
 
 
 def _checked(job: Job, findings: Sequence[JobFinding], *, accepted: bool) -> Checked:

@@ -10,7 +10,7 @@ import msgspec
 
 from registry.catalog.store import Catalog
 from registry.config.settings import Settings
-from registry.db import Transaction
+from registry.db import Database, Transaction
 from registry.domain.roles import Principal, includes
 from registry.errors import conflict, forbidden, skill_not_found
 from registry.events.webhooks import Checked
@@ -24,7 +24,7 @@ from registry.publish.index_files import IndexFiles
 from registry.publish.index_pusher import IndexPusher
 from registry.publish.jobs import Job, JobFinding, Jobs, JobState
 from registry.publish.published import PublishedVersion, PublishedVersions, VersionState
-from registry.publish.spool import UNPACKED_PREFIX, DatabaseSpool, FolderSpool
+from registry.publish.spool import UNPACKED_PREFIX, DatabaseSpool, FolderSpool, Spool
 from registry.publish.stored_packages import FOLDER, StoredPackages
 from registry.publish.submission import Submitter, Upload, UploadReceiver
 from registry.publish.worker import PublishWorker
@@ -96,7 +96,7 @@ class Publishing:
         self.packages = packages
         self.jobs = Jobs(database, catalog.clock, enqueue)
         self._folder = settings.data_dir / FOLDER
-        spool = DatabaseSpool(database, self._folder) if settings.is_replicated else FolderSpool(self._folder)
+        spool = package_spool(settings, database)
         self._submitter = Submitter(spool, catalog, self.jobs, self.published, limits, catalog.clock)
         self._worker = PublishWorker(
             self.jobs,
@@ -235,6 +235,12 @@ def git_index(settings: Settings) -> GitIndex:
     url = index.url.reveal() if index.url else ""
     folder = index.path or settings.data_dir / "registry-index"
     return GitIndex(url, index.branch, folder, seconds=limits.git_seconds, limit=limits.index_bytes)
+
+
+def package_spool(settings: Settings, database: Database) -> Spool:
+    """Return where the packages of jobs wait: in the database if several replicas share it."""
+    folder = settings.data_dir / FOLDER
+    return DatabaseSpool(database, folder) if settings.is_replicated else FolderSpool(folder)
 
 
 def check_owner(caller: Principal, skill_id: str) -> None:

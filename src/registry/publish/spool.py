@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from registry.db import Database, Transaction
+from registry.db import Database, Reader, Transaction
 from registry.runtime.atomic_files import sync_folder
 
 UNPACKED_PREFIX = "unpacked-"
@@ -45,8 +45,12 @@ class Spool(Protocol):
         """Remove the package of a job that has ended."""
         ...
 
-    def remove_orphans(self, transaction: Transaction, live: Collection[str]) -> None:
-        """Remove packages without a live job."""
+    def orphans(self, reader: Reader, needed: Collection[str]) -> list[str]:
+        """Return the ids of the jobs with a package that are not among `needed`."""
+        ...
+
+    def remove_orphans(self, transaction: Transaction, needed: Collection[str]) -> None:
+        """Remove the packages of all jobs but those in `needed`, which the transaction has read."""
         ...
 
 
@@ -79,11 +83,14 @@ class FolderSpool:
         """Remove a package."""
         self._path(job_id).unlink(missing_ok=True)
 
-    def remove_orphans(self, transaction: Transaction, live: Collection[str]) -> None:
-        """Remove packages without a live job. This is safe, because files and jobs change only in transactions."""
-        for path in self.folder.glob("*.zip"):
-            if path.stem not in live:
-                path.unlink(missing_ok=True)
+    def orphans(self, reader: Reader, needed: Collection[str]) -> list[str]:
+        """Return the ids of the jobs with a package that are not among `needed`."""
+        return sorted(path.stem for path in self.folder.glob("*.zip") if path.stem not in needed)
+
+    def remove_orphans(self, transaction: Transaction, needed: Collection[str]) -> None:
+        """Remove packages that no job needs. This is safe, because packages and jobs are added only in transactions."""
+        for job_id in self.orphans(transaction, needed):
+            self.remove(job_id)
 
 
 class DatabaseSpool:
@@ -134,8 +141,12 @@ class DatabaseSpool:
         with self._database.write() as transaction:
             transaction.execute("delete from spooled_packages where job_id = ?", (job_id,))
 
-    def remove_orphans(self, transaction: Transaction, live: Collection[str]) -> None:
-        """Remove packages without a live job."""
-        for (job_id,) in transaction.read("select distinct job_id from spooled_packages"):
-            if job_id not in live:
-                transaction.execute("delete from spooled_packages where job_id = ?", (job_id,))
+    def orphans(self, reader: Reader, needed: Collection[str]) -> list[str]:
+        """Return the ids of the jobs with a package that are not among `needed`."""
+        rows = reader.read("select distinct job_id from spooled_packages order by job_id")
+        return [job_id for (job_id,) in rows if job_id not in needed]
+
+    def remove_orphans(self, transaction: Transaction, needed: Collection[str]) -> None:
+        """Remove packages that no job needs."""
+        for job_id in self.orphans(transaction, needed):
+            transaction.execute("delete from spooled_packages where job_id = ?", (job_id,))

@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import os
-import shutil
 import uuid
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -19,8 +18,8 @@ from registry.packages.package import Peek, peek
 from registry.packages.refusal import PackageRefused
 from registry.publish.jobs import Job, Jobs
 from registry.publish.published import PublishedVersions
-from registry.publish.spool import UNPACKED_PREFIX, Spool
-from registry.runtime.atomic_files import TEMPORARY_PREFIX, temporary_path
+from registry.publish.spool import Spool
+from registry.runtime.atomic_files import temporary_path
 
 RESERVED_SCOPES = frozenset(
     {"api", "auth", "index", "v1", "registry", "packages", "static", "dashboard", "healthz", "readyz"}
@@ -148,14 +147,6 @@ class Submitter:
         stored = self._catalog.find(transaction, job.skill_id)
         if stored and not transaction.read("select 1 from published where skill_id = ? limit 1", (job.skill_id,)):
             raise conflict(f"Skill '{job.skill_id}' already exists and was not published")
-
-
-def remove_unfinished(folder: Path) -> None:
-    """Remove uploads and unpacked packages that a crash has left. Call this before the first upload."""
-    for left in folder.glob(f"{TEMPORARY_PREFIX}*"):
-        left.unlink(missing_ok=True)
-    for left in folder.glob(f"{UNPACKED_PREFIX}*"):
-        shutil.rmtree(left, ignore_errors=True)
 
 
 def _scope(metadata: Peek, caller: Principal) -> str:

@@ -20,6 +20,7 @@ from registry.inspection import InspectedPackage, InspectionStopped, Inspector
 from registry.packages.limits import PackageLimits
 from registry.packages.refusal import PackageRefused, security_issue, structure_error
 from registry.publish.jobs import Job, JobFinding, Jobs
+from registry.publish.leftovers import Leftovers
 from registry.publish.published import PublishedRecord, PublishedVersion, PublishedVersions
 from registry.publish.spool import UNPACKED_PREFIX, PackageLost, Spool
 from registry.runtime.metrics import Metrics, PublishStep
@@ -66,7 +67,7 @@ class PublishWorker:
         self._metrics = metrics
         self._yield_to_foreground = yield_to_foreground
         self._thread = PeriodicWorker("publish", self._round, _log, (DatabaseError,), longest=5.0)
-        self._is_cleaned_up = False
+        self._leftovers = Leftovers(jobs.database, spool)
         self._indexed_at = 0.0
         self._begun: set[str] = set()
         """The jobs with a recorded start and no recorded end."""
@@ -93,9 +94,7 @@ class PublishWorker:
         if read_fork(self._database) is not None:
             return _POLL_SECONDS  # nothing may be published; jobs wait
         try:
-            if not self._is_cleaned_up:
-                self._clean_up()
-                self._is_cleaned_up = True
+            self._leftovers.remove_due()
             with self._database.hooks.batch() as changes:
                 for job_id in self._jobs.due(time.time()):
                     if self._thread.is_stopped:
@@ -105,7 +104,7 @@ class PublishWorker:
                         self._index(changes)
                 self._index(changes)
         except Exception:
-            self._is_cleaned_up = False  # the end of a job may be recorded although an error was raised
+            self._leftovers.expect()  # the end of a job may be recorded although an error was raised
             raise
         return _POLL_SECONDS
 
@@ -115,11 +114,6 @@ class PublishWorker:
             with self._metrics.publish_step("show"):
                 changes.flush()
             self._indexed_at = time.monotonic()
-
-    def _clean_up(self) -> None:
-        """Remove the packages of ended jobs and of uploads without a job."""
-        with self._database.write() as transaction:
-            self._spool.remove_orphans(transaction, self._jobs.kept_ids(transaction))
 
     def _process(self, job_id: str) -> None:
         with self._database.claim(f"publish {job_id}") as is_claimed:

@@ -27,9 +27,9 @@ from registry.http.implied_methods import ImpliedMethods
 from registry.http.request_log import RequestLog
 from registry.http.response_cache import ResponseCache
 from registry.outbound import OutboundError
+from registry.publish.leftovers import remove_unfinished
 from registry.publish.service import git_index
 from registry.publish.stored_packages import FOLDER
-from registry.publish.submission import remove_unfinished
 from registry.runtime.data_dir import DataDirLock
 from registry.runtime.logs import configure_logging
 from registry.runtime.private_files import PrivateFileExposed
@@ -107,7 +107,7 @@ def _prepare_registry(settings: Settings) -> None:
         git_index(settings).prepare()
     except (BlobUnavailable, OutboundError) as error:
         raise StartError(f"registry mode cannot start: {error}") from None
-    remove_unfinished(settings.data_dir / FOLDER)
+    remove_unfinished(settings.data_dir / FOLDER, float("-inf"))
     if settings.blobs.dir is not None:
         remove_leftover_blobs(settings.blobs.dir)
 

@@ -6,7 +6,7 @@ from registry.db import Database
 from registry.domain.models import now
 from registry.errors import RegistryError
 from registry.events.webhooks import Checked
-from registry.publish.jobs import Job, JobFinding, Jobs
+from registry.publish.jobs import Job, JobFinding, Jobs, needed_packages
 
 
 def test_a_job_that_was_accepted_is_not_rejected_afterwards(database: Database) -> None:
@@ -49,7 +49,7 @@ def test_a_job_that_is_set_aside_keeps_its_package_and_is_retried_once(database:
     assert (jobs.get("1").state, [one.accepted for one in told]) == ("rejected", [False])
     assert [one.id for one in jobs.set_aside_jobs()] == ["1"]
     with database.write() as transaction:
-        assert (jobs.live_ids(transaction), jobs.kept_ids(transaction)) == (set(), {"1"})
+        assert (jobs.live_ids(transaction), needed_packages(transaction)) == (set(), {"1"})
     again = jobs.retry("1")
     assert (again.state, again.begun, again.errors, again.completed_at) == ("pending", 0, [], None)
     assert jobs.set_aside_jobs() == []

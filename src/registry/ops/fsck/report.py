@@ -10,7 +10,7 @@ import msgspec
 from registry.config.settings import Settings
 from registry.db import DatabaseError, DatabaseUnusable
 from registry.indexing.active_space import active_space
-from registry.ops.fsck import blobs, damage, folders, index, log, skills, snapshots, vectors, versions, words
+from registry.ops.fsck import blobs, damage, folders, index, log, skills, snapshots, uploads, vectors, versions, words
 from registry.ops.fsck.drift import CannotCheck, Discrepancy, Drift, Repair
 from registry.ops.fsck.parts import Parts
 
@@ -23,6 +23,7 @@ CHECKS: Mapping[str, Check] = MappingProxyType(
         "folders": folders.check,
         "versions": versions.check,
         "packages": blobs.check,
+        "uploads": uploads.check,
         "words indexes": words.check,
         "vectors": vectors.check,
         "vector snapshots": snapshots.check,
