@@ -8,9 +8,8 @@ DIR holds `corpus.jsonl` {id, name, description, tags?, text?}, `queries.jsonl` 
 
 import argparse
 import json
-import math
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,64 +21,20 @@ from registry.catalog.documents import CatalogDocuments
 from registry.catalog.store import Catalog
 from registry.database.sqlite import SqliteDatabase
 from registry.domain.models import Skill, now
+from registry.evaluation.dataset import read_qrels
+from registry.evaluation.measures import DEPTH, MEASURES
 from results_file import keep
 from search.engine import Engine
 from search.modes import Mode
 from search.service import SearchRequest
 
-DEPTH = 10
 MODES: dict[str, Mode] = {"words": "keyword", "vectors": "semantic", "hybrid": "hybrid"}
-Gains = dict[str, float]
-Measure = Callable[[Sequence[str], Gains], float]
 
 
 def read_jsonl(path: Path) -> list[dict[str, Any]]:
     """Return the objects of a file with one object per line."""
     with path.open(encoding="utf-8") as lines:
         return [json.loads(line) for line in lines if line.strip()]
-
-
-def read_qrels(path: Path) -> dict[str, Gains]:
-    """Return the gain of each relevant document, by query."""
-    gains: dict[str, Gains] = {}
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            query, document, gain = line.rstrip("\n").split("\t")
-            if float(gain) > 0:
-                gains.setdefault(query, {})[document] = float(gain)
-    return gains
-
-
-def ndcg(ranking: Sequence[str], gains: Gains) -> float:
-    """Return nDCG@10 with linear gains and log2 discounts (Järvelin and Kekäläinen, 2002)."""
-    found = sum(gains.get(document, 0.0) / math.log2(rank + 2) for rank, document in enumerate(ranking[:DEPTH]))
-    best = sorted(gains.values(), reverse=True)[:DEPTH]
-    return found / sum(gain / math.log2(rank + 2) for rank, gain in enumerate(best))
-
-
-def recall(depth: int) -> Measure:
-    """Return a measure: the share of relevant documents that are among the first `depth`."""
-    return lambda ranking, gains: len(set(ranking[:depth]) & gains.keys()) / len(gains)
-
-
-def first_right(ranking: Sequence[str], gains: Gains) -> float:
-    """Return 1 if the first document is relevant, else 0."""
-    return float(bool(ranking) and ranking[0] in gains)
-
-
-def reciprocal_rank(ranking: Sequence[str], gains: Gains) -> float:
-    """Return 1 / the rank of the first relevant document within 10, else 0."""
-    return next((1 / (rank + 1) for rank, document in enumerate(ranking[:DEPTH]) if document in gains), 0.0)
-
-
-MEASURES: dict[str, Measure] = {
-    "ndcg@10": ndcg,
-    "hit@1": first_right,
-    "recall@1": recall(1),
-    "recall@5": recall(5),
-    "recall@10": recall(10),
-    "mrr@10": reciprocal_rank,
-}
 
 
 def fill(corpus: Sequence[dict[str, Any]], folder: Path) -> tuple[Engine, dict[int, str]]:

@@ -36,7 +36,7 @@ LAYERS = (
     {"catalog"},
     {"sources", "project", "indexing", "publish"},
     {"install"},
-    {"ops"},
+    {"ops", "evaluation"},
     {"services"},
     {"http"},
     {"protocols"},
@@ -47,12 +47,13 @@ LAYERS = (
 """The packages and loose modules of `registry`, lowest layer first. Each imports only what is in lower layers."""
 
 SEARCH_LAYERS = (
-    {"types", "modes", "stop_words", "lru_cache", "in_flight", "integrity", "reports", "backoff"},
+    {"types", "modes", "explanation", "stop_words", "lru_cache", "in_flight", "integrity", "reports", "backoff"},
     {"thread_health"},
     {"text"},
     {"lexical"},
     {"fusion"},
     {"vectors"},
+    {"explainer"},
     {"index_sync", "indexer", "inspection"},
     {"service"},
     {"engine"},

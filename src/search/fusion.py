@@ -132,15 +132,38 @@ def fuse(signals: Signals, mode: RanMode) -> Ranking:
     best others. All others are ordered by evidence, then by key.
     """
     z = _z_scores(signals)
-    coverage: Scores = np.minimum(signals.bm25.astype(np.float64) / max(signals.ceiling, 1e-9), 1.0)
-    evidence = _evidence(coverage, z, signals, mode)
-    scaled_evidence = evidence * _catalog_size_factor(signals.documents)
+    coverage = _coverage(signals)
+    scaled_evidence = _evidence(coverage, z, signals, mode) * _catalog_size_factor(signals.documents)
     is_hit = _is_hit(signals, z, mode)
     score = _boost_names(_score(coverage, scaled_evidence, mode), is_hit, signals)
     order = np.lexsort((signals.keys, -score))
     order = order[is_hit[order]]
     bands = np.full(len(z), _KEYWORD_BAND) if mode == "keyword" else _bands(scaled_evidence, z, signals.exact)
     return Ranking(signals.keys[order], score[order], bands[order], _matched_by(signals, z, mode)[order])
+
+
+class Parts(NamedTuple):
+    """What words and vectors add to the evidence of each candidate, shape (candidates,), at the scale of scores.
+
+    `scale` is the factor for the size of the catalog, which both parts contain.
+    """
+
+    words: Scores
+    vectors: Scores
+    scale: float
+
+
+def evidence_parts(signals: Signals, mode: RanMode) -> Parts:
+    """Return the parts of the evidence by which `fuse` ranks."""
+    coverage, z, scale = _coverage(signals), _z_scores(signals), _catalog_size_factor(signals.documents)
+    total = _evidence(coverage, z, signals, mode) * scale
+    words = np.zeros(len(z)) if mode == "semantic" else _evidence(coverage, z, signals, "keyword") * scale
+    return Parts(words, total - words, scale)
+
+
+def _coverage(signals: Signals) -> Scores:
+    coverage: Scores = np.minimum(signals.bm25.astype(np.float64) / max(signals.ceiling, 1e-9), 1.0)
+    return coverage
 
 
 def _z_scores(signals: Signals) -> Scores:

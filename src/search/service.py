@@ -6,15 +6,18 @@ from typing import NamedTuple
 import numpy as np
 
 from embeddings.base import Embedder, EmbeddingError, Matrix
-from search.fusion import MINILM, Flags, Floats, Ranking, Signals, fuse
+from search.explainer import explain
+from search.explanation import Explanation
+from search.fusion import MINILM, Flags, Ranking, Signals, fuse
 from search.in_flight import InFlight
 from search.index_sync import IndexSync
 from search.lexical.concurrent_query import LARGE, ConcurrentLexicalQuery, LexicalQuery
 from search.lexical.disk_segment import IndexWriteError
 from search.modes import MatchedBy, Mode, RanMode, Relevance
-from search.text import fold
+from search.text import fold, normalized
 from search.types import Documents, Filter, Keys, Match
 from search.vectors.base import VectorIndex, VectorsUnavailable
+from search.vectors.cosines import candidate_cosines
 from search.vectors.filtered import FilteredNeighbours
 from search.vectors.query_vectors import QueryVectors
 
@@ -32,7 +35,10 @@ class SemanticUnavailable(Exception):
 
 
 class SearchRequest(NamedTuple):
-    """A search request. `allowed` is the filter, `min_score` the minimum score of a hit, in [0, 1]."""
+    """A search request. `allowed` is the filter, `min_score` the minimum score of a hit, in [0, 1].
+
+    `explain` adds an explanation to every hit.
+    """
 
     query: str
     limit: int = 10
@@ -40,6 +46,7 @@ class SearchRequest(NamedTuple):
     mode: Mode = "auto"
     allowed: Filter = Filter()
     min_score: float = 0.0
+    explain: bool = False
 
 
 class Hit(NamedTuple):
@@ -51,6 +58,7 @@ class Hit(NamedTuple):
     relevance: Relevance
     matched_by: tuple[MatchedBy, ...]
     payload: bytes
+    explanation: Explanation | None = None
 
 
 class Results(NamedTuple):
@@ -106,13 +114,13 @@ class SearchService:
         """Return the results of `search`, or None if they may take more than a few milliseconds.
 
         That is the case if the indexes must sync, if the query is long or a provider must embed it, if another process
-        searches the vectors, and if the catalog is large.
+        searches the vectors, if the catalog is large, and if hits are explained.
         """
         revision = self.synced_revision()
-        if revision is None or len(self._index_sync.lexical.reader) >= LARGE:
+        if revision is None or request.explain or len(self._index_sync.lexical.reader) >= LARGE:
             return None
         semantic = self._semantic() if request.mode != "keyword" else None
-        if semantic is not None and not self._is_fast(semantic, _normalized(request.query)):
+        if semantic is not None and not self._is_fast(semantic, normalized(request.query)):
             return None
         with self.in_flight:
             return self._search(request, revision, [])
@@ -136,7 +144,7 @@ class SearchService:
             return self._search(request, revision, warnings)
 
     def _search(self, request: SearchRequest, revision: int, warnings: list[str]) -> Results:
-        query = _normalized(request.query)
+        query = normalized(request.query)
         semantic = self._semantic() if request.mode != "keyword" else None
         lexical_query = self._lexical_query(request, query)
         keyword_match = Match.empty
@@ -152,7 +160,10 @@ class SearchService:
             _fall_back_to_keywords(request.mode, error, warnings)
             mode, signals = "keyword", self._signals(lexical_query, keyword_match, None, None, revision)
         ranking = fuse(signals, mode)
-        return Results(request.query, mode, self._page(ranking, request, revision), warnings, revision)
+        hits = self._page(ranking, request, revision)
+        if request.explain:
+            hits = self._explained(hits, lexical_query, signals, mode)
+        return Results(request.query, mode, hits, warnings, revision)
 
     def _lexical_query(self, request: SearchRequest, query: str) -> LexicalQuery:
         depth = min(max(CANDIDATES, request.offset + request.limit), DEEPEST)
@@ -191,7 +202,7 @@ class SearchService:
         return Signals(
             keys=keys,
             bm25=np.concatenate((matched.scores, np.zeros(len(others), np.float32))),
-            cosine=_cosines(index, vectors, near, keys),
+            cosine=candidate_cosines(index, vectors, near, keys),
             exact=_flags(keys, exact),
             prefix=_flags(keys, prefixed),
             ceiling=query.reader.ceiling(query.terms),
@@ -234,6 +245,11 @@ class SearchService:
         hits.sort(key=lambda hit: (-hit.score, hit.id))
         return hits[start - first : end - first]
 
+    def _explained(self, hits: list[Hit], query: LexicalQuery, signals: Signals, mode: RanMode) -> list[Hit]:
+        keys = [hit.key for hit in hits]
+        explanations = explain(keys, self._documents.read(keys), query, signals, mode)
+        return [hit._replace(explanation=explanations[hit.key]) for hit in hits]
+
     def _cards(self, keys: Sequence[int], revision: int) -> Mapping[int, tuple[str, bytes]]:
         """Return the cards of these documents, cached while the catalog is at `revision`."""
         cached_revision, cards = self._card_cache
@@ -264,23 +280,5 @@ def _fall_back_to_keywords(mode: Mode, error: Exception, warnings: list[str]) ->
     warnings.append(f"degraded: keyword search only, because {error}")
 
 
-def _cosines(index: VectorIndex | None, vectors: Matrix | None, near: Match, keys: Keys) -> Floats:
-    """Return each document's maximum cosine with any of the vectors, NaN if it has none; shape (len(keys),)."""
-    if index is None or vectors is None:
-        return np.full(len(keys), np.nan)
-    if len(vectors) > 1:  # a document that is near to one vector may be nearer to another
-        return index.cosines(vectors, keys)
-    known = dict(zip(near.keys.tolist(), near.scores.tolist(), strict=True))
-    cosines = np.array([known.get(key, np.nan) for key in keys.tolist()], np.float32)
-    missing = np.isnan(cosines)
-    cosines[missing] = index.cosines(vectors, keys[missing])
-    return cosines
-
-
 def _flags(keys: Keys, flagged: Sequence[int]) -> Flags:
     return np.isin(keys, flagged) if flagged else np.zeros(len(keys), np.bool_)
-
-
-def _normalized(query: str) -> str:
-    """Return the query without redundant white space. Line breaks stay, because they may end sentences."""
-    return "\n".join(line for part in query.splitlines() if (line := " ".join(part.split())))

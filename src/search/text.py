@@ -3,9 +3,11 @@
 import hashlib
 import re
 from itertools import pairwise
+from typing import NamedTuple
 
 import tantivy
 
+from search.explanation import Field
 from search.stop_words import STOP_WORDS
 from search.types import Document
 
@@ -59,12 +61,32 @@ def _split_camel_case(name: str) -> str:
     return split if split != name else ""
 
 
+class TextPart(NamedTuple):
+    """A text of the keyword index, the field of the document that it is from, and how often it is repeated."""
+
+    field: Field
+    repetitions: int
+    text: str
+
+
+def text_parts(document: Document) -> list[TextPart]:
+    """Return the parts of the indexed text. Repetition weights them: one field keeps the behaviour of BM25F."""
+    return [
+        TextPart("name", 3, document.name),
+        TextPart("name", 1, _split_camel_case(document.name)),
+        TextPart("id", 1, document.id),
+        TextPart("id", 1, _split_camel_case(document.id)),
+        TextPart("description", 2, document.description),
+        TextPart("tags", 2, " ".join(document.tags)),
+        TextPart("capabilities", 2, " ".join(document.capabilities)),
+        TextPart("body", 1, document.body[:BODY_CHARACTERS]),
+    ]
+
+
 def indexed_text(document: Document) -> str:
-    """Return the text of the keyword index. Repetition weights its parts: one field keeps the behaviour of BM25F."""
-    labels = " ".join((*document.tags, *document.capabilities))
-    names = [document.name] * 3 + [_split_camel_case(document.name), document.id, _split_camel_case(document.id)]
-    parts = [*names, *[document.description] * 2, *[labels] * 2, document.body[:BODY_CHARACTERS]]
-    return split_cjk("\n".join(parts))
+    """Return the text of the keyword index."""
+    texts = [text for _, repetitions, text in text_parts(document) for _ in range(repetitions)]
+    return split_cjk("\n".join(texts))
 
 
 def embedded_text(document: Document) -> str:
@@ -75,6 +97,11 @@ def embedded_text(document: Document) -> str:
 def text_hash(text: str) -> str:
     """Return the hash of an embedded text. Documents with equal hashes have equal vectors."""
     return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def normalized(query: str) -> str:
+    """Return the query without redundant white space. Line breaks stay, because they may end sentences."""
+    return "\n".join(line for part in query.splitlines() if (line := " ".join(part.split())))
 
 
 def fold(name: str) -> str:

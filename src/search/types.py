@@ -160,6 +160,10 @@ class Documents(Protocol):
         """Delete the vectors of all spaces except `spaces` and the one being filled; return the number deleted."""
         ...
 
+    def read(self, keys: Sequence[int]) -> Mapping[int, Document]:
+        """Return each of these documents that still exists."""
+        ...
+
     def cards(self, keys: Sequence[int]) -> Mapping[int, tuple[str, bytes]]:
         """Return the id and the payload of each of these documents that still exists."""
         ...

@@ -49,6 +49,34 @@ def test_typing_finds_a_skill_and_says_why(show: Show) -> None:
     expect(page.locator(".card a.open").first).to_have_text("csv-cleanup")
 
 
+def test_why_a_skill_has_its_rank_is_asked_for_when_somebody_wants_to_know(show: Show) -> None:
+    page = show("/?q=messy+csv")
+    first = page.locator(".card").first
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.post_data or "") if "search" in request.url else None)
+    expect(first.locator(".explanation table")).to_have_count(0)
+    first.get_by_text("Why this rank?").click()
+    expect(first.locator(".explanation")).to_contain_text("Evidence")
+    expect(first.locator(".explanation tbody tr").first).to_contain_text("description")
+    page.locator(".card").nth(1).get_by_text("Why this rank?").click()
+    expect(page.locator(".card").nth(1).locator(".explanation")).to_contain_text("Evidence")
+    assert len([body for body in asked if '"explain":true' in body]) == 1
+
+
+def test_an_explanation_that_fails_says_so_and_can_be_asked_for_again(watched: Watched, server: ListedServer) -> None:
+    page = watched.open(server.url, "/?q=messy+csv")
+    expect(page.locator(".card .explanation").first).to_be_visible()
+    page.route("**/api/v1/search", lambda route: route.abort())
+    watched.expected.append("Failed to load resource")
+    summary = page.locator(".card").first.get_by_text("Why this rank?")
+    summary.click()
+    expect(page.locator(".explanation [role=status]").first).to_have_text("The service does not answer")
+    page.unroute("**/api/v1/search")
+    summary.click()
+    summary.click()
+    expect(page.locator(".card").first.locator(".explanation")).to_contain_text("Evidence")
+
+
 def test_an_old_answer_does_not_replace_a_newer_one(show: Show) -> None:
     page = show()
     expect(page.locator(".card").first).to_be_visible()

@@ -4,6 +4,7 @@ import { html } from "../vendor/htm-3.1.1/standalone.module.js";
 import { Action, useStanding } from "./actions.js";
 import { address, follow, link } from "./address.js";
 import { Line } from "./copy-line.js";
+import { Explanation } from "./explanation.js";
 import { installCommand, isPublished, isRecord } from "./package.js";
 import { service } from "./service.js";
 import { day, Text } from "./text.js";
@@ -68,7 +69,7 @@ export function InstallLine({ skill }) {
 }
 
 export function Card({ hit }) {
-  const { skill, relevance, matched_by: reasons } = hit;
+  const { skill, relevance, matched_by: reasons, explain } = hit;
   const open = { skill: skill.id };
   return html`<article class="card">
     <div class="what">
@@ -91,6 +92,7 @@ export function Card({ hit }) {
         ${skill.license && html`<span><${Text}>${skill.license}<//></span>`}
         <time datetime=${skill.updated_at}>${day(skill.updated_at)}</time>
       </p>
+      ${explain && html`<${Explanation} id=${skill.id} explain=${explain} />`}
       <${InstallLine} skill=${skill} />
     </div>
     <${Action} skill=${skill} />

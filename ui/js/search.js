@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
 import { post } from "./api.js";
 import { list } from "./catalog.js";
+import { explainer } from "./explanation.js";
 import { facets, ORDERS } from "./facets.js";
 
 const PAGE = 40;
@@ -21,7 +22,9 @@ async function searched(address, offset, signal) {
   const { skills, mode, took_ms: took, warnings, count } = await post("/api/v1/search", question, { signal });
   const order = ORDERS[address.sort];
   if (order) skills.sort((a, b) => order(a.skill, b.skill));
-  return { hits: skills, mode, took, warnings, isLast: Boolean(order) || count < question.limit };
+  const explain = explainer(question);
+  const hits = skills.map((hit) => ({ ...hit, explain }));
+  return { hits, mode, took, warnings, isLast: Boolean(order) || count < question.limit };
 }
 
 async function listed(address, offset) {

@@ -1,14 +1,14 @@
 """The documents that search indexes, written in the transactions of the catalog: `search.types.Documents`."""
 
 import itertools
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 import msgspec
 import numpy as np
 
-from registry.db import Database, Row, Transaction, read_fact
+from registry.catalog.document_rows import DOCUMENT_COLUMNS, document_of
+from registry.db import Database, Transaction, read_fact
 from registry.domain.models import Card
 from search.text import RECIPE, embedded_text, text_hash
 from search.types import Claimed, Document, DocumentGone, DocumentPut, Embedded, Stale, VectorPut
@@ -23,8 +23,6 @@ _BLOCK = 256
 
 _VECTORS_PER_WRITE = 64
 """Small, because an HNSW index makes each insert slow and other writers wait for the transaction."""
-
-_DOCUMENT = "key, id, name, description, tags, capabilities, labels"
 
 
 def labels(card: Card, scope: str | None) -> tuple[str, ...]:
@@ -108,8 +106,8 @@ class CatalogDocuments:
         if self._database.is_read_only or read_fact(self._database, "text_recipe") == str(RECIPE):
             return
         with self._database.write() as transaction:
-            rows = transaction.read(f"select {_DOCUMENT} from documents where gone = 0")
-            hashes = [(text_hash(embedded_text(_document(row))), row[0]) for row in rows]
+            rows = transaction.read(f"select {DOCUMENT_COLUMNS} from documents where gone = 0")
+            hashes = [(text_hash(embedded_text(document_of(row))), row[0]) for row in rows]
             transaction.execute_many("update documents set text_hash = ? where key = ?", hashes)
             transaction.put_fact("text_recipe", str(RECIPE))
 
@@ -129,11 +127,11 @@ class CatalogDocuments:
     def document_changes(self, since: int, limit: int) -> Sequence[DocumentPut | DocumentGone]:
         """Return at most `limit` document changes after the revision `since`, in order; only the latest of each key."""
         sql = (
-            f"select d.number, d.gone, b.body, {_prefixed(_DOCUMENT)} from documents d"
+            f"select d.number, d.gone, b.body, {_prefixed(DOCUMENT_COLUMNS)} from documents d"
             " left join bodies b on b.key = d.key where d.number > ? order by d.number limit ?"
         )
         return [
-            DocumentGone(row[0], row[3]) if row[1] else DocumentPut(row[0], _document(row[3:], row[2]))
+            DocumentGone(row[0], row[3]) if row[1] else DocumentPut(row[0], document_of(row[3:], row[2]))
             for row in self._database.read(sql, (since, limit))
         ]
 
@@ -155,10 +153,10 @@ class CatalogDocuments:
         """
         changed, revision = _changed_since(since)
         rows = self._database.read(
-            f"select {_prefixed(_DOCUMENT)}, d.text_hash {_STALE}{changed} and d.key > ? order by d.key limit ?",
+            f"select {_prefixed(DOCUMENT_COLUMNS)}, d.text_hash {_STALE}{changed} and d.key > ? order by d.key limit ?",
             (space, *revision, after, limit),
         )
-        return [Stale(row[0], row[-1], embedded_text(_document(row))) for row in rows]
+        return [Stale(row[0], row[-1], embedded_text(document_of(row))) for row in rows]
 
     @contextmanager
     def claim(self, space: str, limit: int, after: int = 0, since: int = 0) -> Iterator[Claimed]:
@@ -224,6 +222,12 @@ class CatalogDocuments:
                 transaction.delete_fact(_BACKFILL_FACT)
             return transaction.execute(f"delete from vectors where space in ({_placeholders(others)})", others)
 
+    def read(self, keys: Sequence[int]) -> dict[int, Document]:
+        """Return each of these documents that exists."""
+        sql = f"select {DOCUMENT_COLUMNS} from documents where gone = 0 and key in ({_placeholders(keys)})"
+        bodies = self.bodies(keys)
+        return {row[0]: document_of(row, bodies.get(row[0], "")) for row in self._database.read(sql, keys)}
+
     def cards(self, keys: Sequence[int]) -> dict[int, tuple[str, bytes]]:
         """Return id and encoded card of each of these documents that exists."""
         sql = f"select key, id, card from documents where gone = 0 and key in ({_placeholders(keys)})"
@@ -284,16 +288,3 @@ def _put_vector(transaction: Transaction, space: str, embedded: Embedded) -> int
         (space, embedded.key, embedded.text_hash, vector, revision),
     )
     return 1
-
-
-def _document(row: Row, body: str = "") -> Document:
-    return Document(
-        key=row[0],
-        id=row[1],
-        name=row[2],
-        description=row[3],
-        tags=tuple(json.loads(row[4])),
-        capabilities=tuple(json.loads(row[5])),
-        body=body,
-        labels=tuple(json.loads(row[6])),
-    )

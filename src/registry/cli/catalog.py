@@ -10,6 +10,7 @@ from rich.table import Table
 
 from registry.cli import command, console
 from registry.cli.backend import CommandFailed
+from registry.cli.explained import explained_tables
 from registry.runtime.data_dir import DataDirInUse, DataDirLock
 from registry.services.schemas import SearchBody
 from search.modes import Mode
@@ -25,16 +26,17 @@ from search.modes import Mode
     type=click.Choice(["auto", "hybrid", "semantic", "keyword"]),
     help="Rank by keywords, by meaning, or by both.",
 )
+@click.option("--explain", is_flag=True, help="Show why each result has its rank.")
 @command.json_option
 @command.server_option
 @command.settings_options(*command.SHARED_SETTINGS)
-def search(query: str, limit: int, mode: str, as_json: bool, server: str | None, **flags: Any) -> None:
+def search(query: str, limit: int, mode: str, explain: bool, as_json: bool, server: str | None, **flags: Any) -> None:
     """List the skills that match QUERY, best first. Exit code 3: no results."""
     if not 1 <= len(query.strip()) <= 2000:
         command.stop("the query must be 1 to 2,000 characters", command.WRONG_USAGE)
-    body = SearchBody(query=query, limit=limit, mode=cast(Mode, mode))
+    body = SearchBody(query=query, limit=limit, mode=cast(Mode, mode), explain=explain)
     results = command.with_backend(flags, server, lambda backend: backend.search(body), reads=True)
-    console.show(results, console.search_table, as_json=as_json)
+    console.show(results, explained_tables if explain else console.search_table, as_json=as_json)
     if not results["skills"]:
         sys.exit(command.NO_RESULTS)
 

@@ -33,10 +33,8 @@ def note(message: str) -> None:
 
 def search_table(answer: Data) -> Iterator[Table | str]:
     """Yield the results of a search."""
-    for warning in answer["warnings"]:
-        yield f"[yellow]warning:[/] {escape(warning)}"
+    yield from search_heading(answer)
     if not answer["skills"]:
-        yield "No skills match."
         return
     table = _table("Score", "Skill", "Version", "Matched by", "Description")
     for hit in answer["skills"]:
@@ -47,6 +45,14 @@ def search_table(answer: Data) -> Iterator[Table | str]:
         table.add_row(score, *map(escape, cells))
     yield table
     yield f"Results: {answer['count']} ({answer['mode']} search, {answer['took_ms']:.1f} ms)"
+
+
+def search_heading(answer: Data) -> Iterator[str]:
+    """Yield the warnings of a search, and a line if it found nothing."""
+    for warning in answer["warnings"]:
+        yield f"[yellow]warning:[/] {escape(warning)}"
+    if not answer["skills"]:
+        yield "No skills match."
 
 
 def facts_table(answer: Data) -> Iterator[Table | str]:

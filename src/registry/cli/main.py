@@ -24,6 +24,7 @@ COMMANDS = {
         ("catalog", "scan", "Read the skills directory once."),
         ("catalog", "status", "Show the state of the catalog and its indexes."),
         ("embed", "embed", "Embed all skills with the configured model, then exit."),
+        ("evaluation", "eval", "Measure search quality on labelled queries, with the configured model."),
         ("login", "login", "Get a token from a registry and store it."),
         ("login", "logout", "Revoke the stored token of a registry and delete it."),
         ("publish", "publish", "Publish PATH, a skill folder or a zip of it, and wait for the result."),

@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from registry.domain.findings import Risk
 from registry.domain.origins import Origin
+from search.explanation import Explanation
 from search.modes import MatchedBy, Mode, RanMode, Relevance
 
 Query = Annotated[
@@ -52,6 +53,7 @@ class SearchBody(msgspec.Struct, kw_only=True):
     filters: SearchFilters | None = None
     min_score: Score = 0.0
     content: ContentDetail = "none"
+    explain: bool = False
 
 
 class FoundSkill(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -62,6 +64,7 @@ class FoundSkill(msgspec.Struct, kw_only=True, omit_defaults=True):
     matched_by: tuple[MatchedBy, ...]
     skill: msgspec.Raw
     content: str | None = None
+    explanation: Explanation | None = None
 
 
 class SearchData(msgspec.Struct, kw_only=True):
@@ -82,6 +85,7 @@ class ResolveBody(msgspec.Struct, kw_only=True):
     prompt: Query
     limit: Limit = 5
     content: ContentDetail = "none"
+    explain: bool = False
 
 
 class ResolvedSkill(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -100,6 +104,7 @@ class ResolvedSkill(msgspec.Struct, kw_only=True, omit_defaults=True):
     download_url: str | None = None
     checksum: str | None = None
     content: str | None = None
+    explanation: Explanation | None = None
 
 
 class ResolveData(msgspec.Struct, kw_only=True):

@@ -42,9 +42,8 @@ class _CardStart(msgspec.Struct):
 
 def _search_request(body: SearchBody) -> SearchRequest:
     """Return the engine's form of a request."""
-    return SearchRequest(
-        body.query, _used_limit(body), body.offset, body.mode, _allowed(body.filters or SearchFilters()), body.min_score
-    )
+    allowed = _allowed(body.filters or SearchFilters())
+    return SearchRequest(body.query, _used_limit(body), body.offset, body.mode, allowed, body.min_score, body.explain)
 
 
 def _used_limit(body: SearchBody) -> int:
@@ -93,6 +92,7 @@ def _outcome(services: Services, body: SearchBody, results: Results, started: fl
             matched_by=hit.matched_by,
             skill=msgspec.Raw(hit.payload),
             content=texts.get(hit.key),
+            explanation=hit.explanation,
         )
         for hit in results.hits
     ]
@@ -123,6 +123,7 @@ def resolve_skills(services: Services, body: ResolveBody) -> ResolveData:
             description=card.description,
             score=hit.score,
             content=texts.get(hit.key),
+            explanation=hit.explanation,
         )
         if skill.installed:
             resolved.skill_md_path = printable_name(str(services.local.root / (skill.skill_file or "")))
@@ -138,7 +139,7 @@ def resolve_skills(services: Services, body: ResolveBody) -> ResolveData:
 
 def _resolve_request(body: ResolveBody) -> SearchRequest:
     """Return the engine's form of an agent's request."""
-    return _search_request(SearchBody(query=body.prompt, limit=body.limit))
+    return _search_request(SearchBody(query=body.prompt, limit=body.limit, explain=body.explain))
 
 
 @contextmanager

@@ -43,6 +43,14 @@ def quantized_length(terms: int) -> int:
     return start + (terms - start) // step * step
 
 
+def term_scores(
+    weights: Mapping[str, float], counts: Mapping[str, int], length: int, mean_length: float
+) -> dict[str, float]:
+    """Return the BM25 score of each term that a document contains. `weights` has idf x (k1 + 1) of each term."""
+    norm = _K1 * (1 - _B + _B * quantized_length(length) / mean_length)
+    return {term: weight * counts[term] / (counts[term] + norm) for term, weight in weights.items() if term in counts}
+
+
 class MemorySegment:
     """A few documents, searched one by one. Immutable."""
 
@@ -79,12 +87,10 @@ class MemorySegment:
         """
         keys, scores = [], []
         for document in self._allowed(allowed):
-            counts = document.term_counts
-            matched = [(counts[term], weight) for term, weight in weights.items() if term in counts]
+            matched = term_scores(weights, document.term_counts, document.length, mean_length)
             if matched:
-                norm = _K1 * (1 - _B + _B * quantized_length(document.length) / mean_length)
                 keys.append(document.key)
-                scores.append(sum(weight * count / (count + norm) for count, weight in matched))
+                scores.append(sum(matched.values()))
         return Match(np.array(keys, np.int64), np.array(scores, np.float32))
 
     def _allowed(self, allowed: Filter) -> list[MemoryDocument]:

@@ -2,13 +2,13 @@
 
 import functools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
 import tantivy
 
-from search.lexical.memory_segment import EMPTY_SEGMENT, MemorySegment
+from search.lexical.memory_segment import EMPTY_SEGMENT, MemorySegment, term_scores
 from search.lexical.schema import NAME_FIELDS, SCHEMA, has_key, query_terms
 from search.text import remove_spaces
 from search.types import Filter, Keys, Match
@@ -88,13 +88,22 @@ class LexicalReader:
         on_disk = self._search_disk(query, limit, allowed)
         if not self._memory:
             return on_disk
-        mean_length = (self._disk.mean_length * self._disk.document_count + self._memory.total_length) / self._total
-        weights = {term: _K1_PLUS_1 * self._idf(term) for term in terms}
-        in_memory = self._memory.search(weights, mean_length, allowed)
+        in_memory = self._memory.search(self._weights(terms), self._mean_length, allowed)
         keys = np.concatenate((on_disk.keys, in_memory.keys))
         scores = np.concatenate((on_disk.scores, in_memory.scores))
         best = np.argsort(-scores, kind="stable")[:limit]
         return Match(keys[best], scores[best])
+
+    def term_scores(self, terms: Sequence[str], counts: Mapping[str, int], length: int) -> dict[str, float]:
+        """Return what each term adds to the score of a document with these term counts and this length in terms."""
+        return term_scores(self._weights(terms), counts, length, self._mean_length)
+
+    def _weights(self, terms: Sequence[str]) -> dict[str, float]:
+        return {term: _K1_PLUS_1 * self._idf(term) for term in terms}
+
+    @property
+    def _mean_length(self) -> float:
+        return (self._disk.mean_length * self._disk.document_count + self._memory.total_length) / self._total
 
     def _term_query(self, term: str) -> tantivy.Query:
         """Return the query for a term, boosted on disk to the idf that the term has in both segments."""

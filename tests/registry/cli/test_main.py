@@ -121,6 +121,16 @@ def test_search_answers_json(folder: Path) -> None:
     assert done.json["limit"] == 1
 
 
+def test_search_explains_its_results(folder: Path) -> None:
+    done = Done(folder, "search", "slow sql joins", "--explain", "--limit", "1")
+    assert (done.code, done.error) == (0, "")
+    assert re.search(r"1\. sql-review 1\.0\.0 .*\n +evidence [\d.]+ = words [\d.]+\n", done.out)
+    assert re.search(r"sql +[\d.]+ +name, id, description", done.out)
+    asked = Done(folder, "search", "slow sql joins", "--explain", "--json")
+    assert [match["word"] for match in asked.json["skills"][0]["explanation"]["words"]] == ["sql", "slow", "joins"]
+    assert "No skills match" in Done(folder, "search", "xyzzy", "--explain").out
+
+
 def test_finding_nothing_has_a_code_of_its_own(folder: Path) -> None:
     done = Done(folder, "search", "xyzzy", "--json")
     assert (done.code, done.json["skills"]) == (3, [])

@@ -164,6 +164,24 @@ def test_an_agent_gets_where_to_load_a_skill_from(server: RunningServer) -> None
     assert Path(best["skill_md_path"]).read_text().endswith(best["content"])
 
 
+def test_every_way_to_search_explains_its_hits(server: RunningServer) -> None:
+    asked = {"limit": 1, "explain": True}
+    posted = server.api("POST", "/search", json={"query": "slow sql joins", **asked}).json()["data"]["skills"]
+    got = server.http.get("/api/v1/search", params={"q": "slow sql joins", **asked}).json()["data"]["skills"]
+    resolved = server.api("POST", "/resolve", json={"prompt": "slow sql joins", **asked}).json()["data"]["results"]
+    (why,) = (hit["explanation"] for hit in posted)
+    assert [hit["explanation"] for hit in got] == [hit["explanation"] for hit in resolved] == [why]
+    assert set(why) == {"tier", "evidence", "parts", "cosine", "words", "examples"}
+    assert (why["tier"], why["examples"]) == ("evidence", [])
+    assert set(why["parts"]) == {"words", "vectors"}
+    assert {"word": "sql", "fields": ["name", "id", "description"]}.items() <= why["words"][0].items()
+
+
+def test_who_does_not_ask_gets_no_explanation(server: RunningServer) -> None:
+    assert "explanation" not in server.search("slow sql joins", explain=False)["skills"][0]
+    assert server.api("POST", "/search", json={"query": "x", "explain": "yes"}).status_code == 400
+
+
 def test_reindexing_touches_only_what_changed(server: RunningServer) -> None:
     data = server.api("POST", "/reindex").json()["data"]
     assert (data["reindexed"], data["failed"], data["mode"]) == (0, 0, "hybrid")

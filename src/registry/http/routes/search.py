@@ -24,6 +24,7 @@ from registry.services.schemas import (
 from registry.services.search import SearchOutcome, resolve_skills, search_skills, search_without_waiting
 from search.modes import Mode
 
+Explain = Annotated[bool, QueryParameter(description="Add to each hit why it has its rank")]
 Labels = Annotated[str, QueryParameter(max_length=2000, description="All of these, with commas between them")]
 _ONLY = "Only skills with this value"
 Choice = Annotated[bool | None, QueryParameter(description="Only skills that are, or are not")]
@@ -95,9 +96,18 @@ async def search_by_query(
     q: Annotated[str, QueryParameter(max_length=2000, pattern=r"\S", description="What to look for")],
     mode: Annotated[Mode, QueryParameter(description="Rank by words, by meaning, or both")] = "auto",
     content: Annotated[ContentDetail, QueryParameter(description="How much of each skill's text to add")] = "none",
+    explain: Explain = False,
 ) -> Ok[SearchData]:
     """Find the skills that fit a query, best first."""
-    body = SearchBody(query=q, limit=page.limit, offset=page.offset, mode=mode, content=content, filters=filters)
+    body = SearchBody(
+        query=q,
+        limit=page.limit,
+        offset=page.offset,
+        mode=mode,
+        content=content,
+        filters=filters,
+        explain=explain,
+    )
     return await _search(request.scope, services, body)
 
 

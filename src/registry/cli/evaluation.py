@@ -1,0 +1,75 @@
+"""`skill-registry eval`: measure search quality on labelled queries."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+from rich.table import Table
+
+from embeddings import EmbeddingUnavailable
+from registry.cli import command, console
+from registry.config.settings import Settings
+from registry.evaluation.corpus_index import IncompleteIndex
+from registry.evaluation.dataset import DatasetError, read_dataset
+from registry.evaluation.report import REPORTED, EvaluationReport, evaluate
+from registry.indexing.embedder import choose_embedder
+
+_TITLES = {"ndcg@10": "nDCG@10", "hit@1": "right first", "recall@5": "R@5", "recall@10": "R@10", "mrr@10": "MRR@10"}
+
+
+@click.command("eval")
+@click.option(
+    "--data",
+    required=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder with corpus.jsonl, queries.jsonl and qrels.tsv.",
+)
+@command.json_option
+@command.settings_options("data_dir", "embedding.provider", "embedding.model", "embedding.dimension")
+def evaluation(data: Path, as_json: bool, **flags: Any) -> None:
+    """Measure search quality on labelled queries, with the configured model.
+
+    Indexes the corpus in a temporary folder; the catalog is neither read nor changed. Prints means over the queries in
+    percent, with 95 % bootstrap intervals, and the differences to simpler rankings.
+    """
+    settings = command.load(flags)
+    try:
+        report = _evaluated(data, settings, hidden=as_json)
+    except (DatasetError, IncompleteIndex, EmbeddingUnavailable, OSError) as error:
+        command.stop(str(error))
+    console.show(msgspec.to_builtins(report), _tables, as_json=as_json)
+
+
+def _evaluated(data: Path, settings: Settings, *, hidden: bool) -> EvaluationReport:
+    dataset = read_dataset(data)
+    embedder = choose_embedder(settings)
+    with (
+        tempfile.TemporaryDirectory(prefix="skill-registry-eval-") as folder,
+        console.progress_bar("Embedding", hidden=hidden) as progress,
+    ):
+        return evaluate(dataset, Path(folder), embedder, progress)
+
+
+def _tables(report: console.Data) -> Iterator[Table | str]:
+    yield f"{report['data']}: {report['documents']} documents, {report['queries']} queries, model {report['space']}"
+    yield _table("Ranking", report["results"])
+    if report["differences"]:
+        yield _table(f"{report['measured']} minus", report["differences"], sign="+")
+
+
+def _table(title: str, rows: console.Data, sign: str = "") -> Table:
+    table = Table(title, *(_TITLES[measure] for measure in REPORTED), box=None, pad_edge=False)
+    for name, values in rows.items():
+        table.add_row(name, *(_cell(values[measure], sign) for measure in REPORTED))
+    return table
+
+
+def _cell(interval: console.Data, sign: str) -> str:
+    mean, low, high = (100 * interval[bound] for bound in ("mean", "low", "high"))
+    return f"{mean:{sign}.1f} ({low:{sign}.1f} to {high:{sign}.1f})"
+
+
+eval = evaluation  # noqa: A001 - the group finds a command under its name

@@ -1,0 +1,1 @@
+"""Measures search quality over labelled queries: measures, rankings to compare with, and their intervals."""

@@ -1,0 +1,23 @@
+"""The cosines of candidates that several indexes have found."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embeddings.base import Matrix
+from search.types import Keys, Match
+from search.vectors.base import VectorIndex
+
+
+def candidate_cosines(
+    index: VectorIndex | None, vectors: Matrix | None, near: Match, keys: Keys
+) -> NDArray[np.float32] | NDArray[np.float64]:
+    """Return each document's maximum cosine with any of the vectors, NaN if it has none; shape (len(keys),)."""
+    if index is None or vectors is None:
+        return np.full(len(keys), np.nan)
+    if len(vectors) > 1:  # a document that is near to one vector may be nearer to another
+        return index.cosines(vectors, keys)
+    known = dict(zip(near.keys.tolist(), near.scores.tolist(), strict=True))
+    cosines = np.array([known.get(key, np.nan) for key in keys.tolist()], np.float32)
+    missing = np.isnan(cosines)
+    cosines[missing] = index.cosines(vectors, keys[missing])
+    return cosines
