@@ -1,23 +1,14 @@
-"""The names that the format of agentskills.io allows. Protocols that demand it leave out the other skills."""
-
-import re
+"""What the format of agentskills.io demands of a skill. Protocols of that format leave out the other skills."""
 
 from registry.errors import not_found
 from registry.parsing.frontmatter import read
 from registry.parsing.yaml_text import Value
 from registry.services.container import Services
+from registry.services.names import name_of
 from registry.services.skill_files import SkillPackage
 from registry.skill_folder.tree import SKILL_FILE
 
-_NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
-
 _MAX_DESCRIPTION = 1024
-
-
-def name_of(skill_id: str) -> str | None:
-    """Return the name of a skill, which is the last part of its id, None if it is not one of agentskills.io."""
-    name = skill_id.rpartition("/")[2]
-    return name if _NAME.fullmatch(name) else None
 
 
 def front_matter(package: SkillPackage) -> dict[str, Value]:

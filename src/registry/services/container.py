@@ -37,6 +37,7 @@ from registry.runtime.startup import Part, Startup
 from registry.runtime.stored_jobs import count_jobs
 from registry.services.damage_watch import damage_watch
 from registry.services.installing import build_installing
+from registry.services.names import SkillNames
 from registry.services.registry_profile import RegistryProfile
 from registry.services.rescan import Rescan
 from registry.services.schemas import State
@@ -111,6 +112,7 @@ class Services:
         self.webhooks = WebhookSender(self.database, settings.webhooks, outbound, clock)
         self._publishing = self._make_publishing(self._packages) if self._packages else None
         self.skill_files = SkillFiles(self.catalog, self.local, self.published, self._packages)
+        self.names = SkillNames(self.documents, self.skill_files, self.skill_backends)
         self.project = ProjectFiles(settings, self.manifest, self.catalog)
         self.installer, self.upgrader, self.install_jobs = build_installing(self, self._inspector)
         self._led = Startup(self._work_of_one())

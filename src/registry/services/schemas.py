@@ -22,6 +22,9 @@ Limit = Annotated[int, Meta(ge=1, le=2**53, extra={"rule": "must be a number fro
 Offset = Annotated[int, Meta(ge=0, le=2**53, extra={"rule": "must be a number from 0 on"})]
 Score = Annotated[float, Meta(ge=0, le=1, extra={"rule": "must be a number from 0 to 1"})]
 Label = Annotated[str, Meta(min_length=1, max_length=100, extra={"rule": "must be 1 to 100 characters"})]
+LeftOutReason = Literal["id_not_allowed", "name_differs"]
+"""The id, after its scope, is not a name of agentskills.io; or the `name` in `SKILL.md` is another one."""
+
 ContentDetail = Literal["none", "preview", "full"]
 
 
@@ -120,6 +123,20 @@ class EmbeddingStatus(msgspec.Struct, kw_only=True):
     error: str | None
 
 
+class LeftOut(msgspec.Struct, kw_only=True, frozen=True):
+    """How many of the listed skills have no name of agentskills.io. `unchecked` are still to be looked at."""
+
+    count: int
+    reasons: dict[LeftOutReason, int]
+    unchecked: int
+
+
+class ProtocolsStatus(msgspec.Struct, kw_only=True):
+    """What the protocols below `protocols.enabled` do not show."""
+
+    left_out: LeftOut
+
+
 State = Literal["ok", "starting", "degraded", "draining"]
 
 
@@ -133,6 +150,8 @@ class StatusData(msgspec.Struct, kw_only=True):
     `issuer` says who gets a token without a credential: anybody, nobody, or callers on loopback. `anonymous_read` says
     whether reading works without one. Both are null in the local profile. `notices` maps settings to what an
     administrator should do; only administrators of a registry see it.
+
+    `protocols` says how many skills the protocols leave out that demand names of agentskills.io.
     """
 
     status: State
@@ -153,3 +172,4 @@ class StatusData(msgspec.Struct, kw_only=True):
     skipped: dict[str, str]
     warnings: dict[str, list[str]]
     notices: dict[str, str]
+    protocols: ProtocolsStatus

@@ -5,7 +5,7 @@ import time
 from registry import __version__
 from registry.domain.roles import Role
 from registry.services.container import Services
-from registry.services.schemas import EmbeddingStatus, StatusData
+from registry.services.schemas import EmbeddingStatus, ProtocolsStatus, StatusData
 
 
 def service_status(services: Services, role: Role | None) -> StatusData:
@@ -35,4 +35,5 @@ def service_status(services: Services, role: Role | None) -> StatusData:
         skipped=services.catalog.problems() if in_full else {},
         warnings=services.catalog.warnings() if in_full else {},
         notices={} if is_local or role != "admin" else services.registry.proxies.notices(),
+        protocols=ProtocolsStatus(left_out=services.names.left_out()),
     )

@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 from registry.errors import RegistryError, not_found
 from registry.http.thread_pools import ThreadPool
-from registry.protocols.agentskills import description_of, name_of, named_package
+from registry.protocols.agentskills import description_of, named_package
 from registry.protocols.git.objects import commit, folder_objects
 from registry.protocols.git.packs import Pack, PackWriter
 from registry.protocols.git.plugins import Plugin, marketplace_objects, plugin_names, plugin_objects
 from registry.services.container import Services
+from registry.services.names import name_of
 from search.lru_cache import LruCache
 
 ALL = ""

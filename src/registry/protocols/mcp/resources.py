@@ -6,9 +6,10 @@ from typing import Any
 from urllib.parse import quote
 
 from registry.errors import RegistryError
-from registry.protocols.agentskills import front_matter, name_of, named_package
+from registry.protocols.agentskills import front_matter, named_package
 from registry.protocols.mcp.messages import INVALID_PARAMS, McpError
 from registry.services.container import Services
+from registry.services.names import name_of
 from registry.services.skill_files import PackagedFile, SkillPackage
 from registry.skill_folder.tree import SKILL_FILE
 

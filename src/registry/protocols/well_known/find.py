@@ -10,8 +10,8 @@ from registry.domain.origins import GitOrigin
 from registry.http.links import base_url
 from registry.http.routes.parameters import ERRORS, ReadyServices
 from registry.http.thread_pools import ORDINARY_POOL
-from registry.protocols.agentskills import name_of
 from registry.services.container import Services
+from registry.services.names import name_of
 from registry.services.schemas import ResolveBody, ResolvedSkill
 from registry.services.search import resolve_skills
 
