@@ -5,6 +5,7 @@ import logging
 from pathlib import Path
 
 from embeddings import converted
+from embeddings.adapter import Adapter, AdapterError, find
 from embeddings.base import Embedder
 from embeddings.checkpoint import CheckpointError
 from embeddings.local import LocalEmbedder
@@ -21,18 +22,19 @@ def choose(settings: EmbeddingSettings) -> Embedder | None:
 
     `auto` selects the hosted provider if there is an API key (unless the model is a folder), else the local model if
     it is available, else None. Fast and without network access: slow work happens at the first call of the embedder.
-    Raises EmbeddingUnavailable if the provider or model that the settings name is not available.
+    Raises EmbeddingUnavailable if the provider, model or adapter that the settings name is not available.
     """
     if settings.provider == "none":
         return None
     if settings.provider == "hosted":
         return _hosted(settings)
+    adapter = _adapter(settings)
     if settings.provider == "local":
-        return _local(settings)
+        return _local(settings, adapter)
     if settings.api_key and not _is_folder(settings.model):
         return _hosted(settings)
     try:
-        return _local(settings)
+        return _local(settings, adapter)
     except EmbeddingUnavailable as reason:
         _LOG.info("keyword search only: %s", reason)
         return None
@@ -45,12 +47,12 @@ def _hosted(settings: EmbeddingSettings) -> Embedder:
     return HostedEmbedder(settings)
 
 
-def _local(settings: EmbeddingSettings) -> Embedder:
+def _local(settings: EmbeddingSettings, adapter: Adapter | None) -> Embedder:
     if is_default(settings.model):
-        model = default_model()
+        model = default_model(adapter)
     elif settings.model is not None and _is_folder(settings.model):
         try:
-            model = folder_model(Path(settings.model))
+            model = folder_model(Path(settings.model), adapter)
         except CheckpointError as reason:
             _LOG.info("using sentence-transformers for %s: %s", settings.model, reason)
             return _sentence_transformers(settings)
@@ -58,6 +60,13 @@ def _local(settings: EmbeddingSettings) -> Embedder:
         return _sentence_transformers(settings)
     _check_available(model, settings)
     return LocalEmbedder(model, settings)
+
+
+def _adapter(settings: EmbeddingSettings) -> Adapter | None:
+    try:
+        return find(settings.adapter, is_default_model=is_default(settings.model))
+    except AdapterError as error:
+        raise EmbeddingUnavailable(f"{error}: set embedding.adapter to auto, none or the path of an adapter") from error
 
 
 def _sentence_transformers(settings: EmbeddingSettings) -> Embedder:

@@ -16,8 +16,8 @@ RECIPE = "int8-1"
 
 
 def cache_file(model: LocalModel, cache_dir: Path) -> Path:
-    """Return the path of the converted model. The name contains the model, its fingerprint and the recipe."""
-    return cache_dir / f"{model.name}-{model.fingerprint[:16]}-{RECIPE}.onnx"
+    """Return the path of the converted model. The name contains the model, its adapter, and the recipe."""
+    return cache_dir / f"{model.variant.replace('@', '-')}-{RECIPE}.onnx"
 
 
 def load(model: LocalModel, cache_dir: Path) -> bytes:
@@ -57,7 +57,8 @@ def convert(model: LocalModel) -> bytes:
         def weights(name: str) -> Any:
             return tensors.get_tensor(prefix + name).astype("float32", copy=False)
 
-        return onnx_bert.serialized(onnx_bert.build(weights, source.shape), metadata)
+        corrected = model.adapter.corrected(weights) if model.adapter else weights
+        return onnx_bert.serialized(onnx_bert.build(corrected, source.shape), metadata)
 
 
 def _sidecar(path: Path) -> Path:

@@ -35,7 +35,7 @@ class LocalEmbedder:
     ) -> None:
         self.model = model.name
         self.dim = model.dimension
-        self.space = f"local/{model.name}@{model.fingerprint[:16]}/{model.dimension}/{converted.RECIPE}"
+        self.space = f"local/{model.variant}/{model.dimension}/{converted.RECIPE}"
         self._source = model
         self._settings = settings
         self._clock = clock

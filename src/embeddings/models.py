@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from embeddings import checkpoint
+from embeddings.adapter import Adapter
 from embeddings.base import EmbeddingError
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
@@ -23,7 +24,7 @@ _HUB_TIMEOUT = 2.0
 
 @dataclass(frozen=True)
 class LocalModel:
-    """A model that can be converted. `fingerprint` identifies everything that determines its vectors.
+    """A model that can be converted. `fingerprint` identifies everything that determines its vectors but the adapter.
 
     `checkpoint()` returns its folder, which may take a download, or raises EmbeddingError.
     """
@@ -32,6 +33,13 @@ class LocalModel:
     fingerprint: str
     dimension: int
     checkpoint: Callable[[], checkpoint.ModelCheckpoint]
+    adapter: Adapter | None = None
+
+    @property
+    def variant(self) -> str:
+        """The name and fingerprint of the model, and those of its adapter: equal variants make equal vectors."""
+        adapter = f"+{self.adapter.name}@{self.adapter.fingerprint[:16]}" if self.adapter else ""
+        return f"{self.name}@{self.fingerprint[:16]}{adapter}"
 
 
 def is_default(name: str | None) -> bool:
@@ -39,17 +47,17 @@ def is_default(name: str | None) -> bool:
     return name in (None, DEFAULT_MODEL, _REPOSITORY)
 
 
-def default_model() -> LocalModel:
+def default_model(adapter: Adapter | None = None) -> LocalModel:
     """Return all-MiniLM-L6-v2. Files whose hashes differ from the official ones are rejected."""
     weights = _PINNED[checkpoint.WEIGHTS]
-    return LocalModel(DEFAULT_MODEL, weights, DEFAULT_DIMENSION, _pinned_checkpoint)
+    return LocalModel(DEFAULT_MODEL, weights, DEFAULT_DIMENSION, _pinned_checkpoint, adapter)
 
 
-def folder_model(directory: Path) -> LocalModel:
+def folder_model(directory: Path, adapter: Adapter | None = None) -> LocalModel:
     """Return the BERT-type model in `directory`. Raises CheckpointError."""
     source = checkpoint.read(directory)
     name = directory.resolve().name
-    return LocalModel(name, checkpoint.fingerprint(directory), source.shape.hidden_size, lambda: source)
+    return LocalModel(name, checkpoint.fingerprint(directory), source.shape.hidden_size, lambda: source, adapter)
 
 
 def default_model_available() -> bool:

@@ -8,17 +8,14 @@ The layers are those of BERT (Devlin et al. 2019, arXiv:1810.04805) with post-la
 erf-based GELU. The operators of the domain com.microsoft are documented in onnxruntime's docs/ContribOperators.md.
 """
 
-from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
+from embeddings.adapter import Weights
 from embeddings.checkpoint import BertShape
-
-Weights = Callable[[str], NDArray[Any]]
-"""Returns the tensor with a name of the checkpoint."""
 
 Precision = Literal["int8", "float32"]
 

@@ -15,14 +15,16 @@ class EmbeddingUnavailable(ValueError):
 class EmbeddingSettings:
     """The provider, its model and its limits.
 
-    `cache_dir` contains converted local models (about 25 MB each). `threads` is the number of threads of the local
-    model. Timeouts are in seconds: `connect_timeout` to open a connection; `total_timeout` for one call with its retry,
-    or to wait for the local model to load. After `breaker_failures` consecutive failures, a hosted provider is not
-    called for `breaker_seconds`. `api_key` and `base_url` may contain secrets, so they are not in the repr.
+    `adapter` is `auto`, `none` or the path of an adapter of the local model. `cache_dir` contains converted local
+    models (about 25 MB each). `threads` is the number of threads of the local model. Timeouts are in seconds:
+    `connect_timeout` to open a connection; `total_timeout` for one call with its retry, or to wait for the local model
+    to load. After `breaker_failures` consecutive failures, a hosted provider is not called for `breaker_seconds`.
+    `api_key` and `base_url` may contain secrets, so they are not in the repr.
     """
 
     provider: Provider = "auto"
     model: str | None = None
+    adapter: str = "auto"
     base_url: str | None = field(default=None, repr=False)
     api_key: str | None = field(default=None, repr=False)
     dimension: int | None = None

@@ -22,7 +22,13 @@ from search.vectors.filtered import FilteredNeighbours
 from search.vectors.query_vectors import QueryVectors
 
 CANDIDATES = 50
-"""The minimum number of documents that each index contributes to the fusion: 100 and 200 measured no better."""
+"""The minimum number of documents that the vectors contribute to the fusion."""
+
+KEYWORD_CANDIDATES = 200
+"""The minimum number of documents that the words contribute.
+
+More than CANDIDATES, because a document that only the vectors found would have no keyword score.
+"""
 
 DEEPEST = 1000
 """The lowest rank that a page may contain."""
@@ -155,10 +161,11 @@ class SearchService:
         mode: RanMode = "keyword" if vectors is None else "semantic" if request.mode == "semantic" else "hybrid"
         index = semantic.vectors if semantic and vectors is not None else None
         try:
-            signals = self._signals(lexical_query, keyword_match, index, vectors, revision)
+            depth = _depth(request, CANDIDATES)
+            signals = self._signals(lexical_query, keyword_match, index, vectors, depth, revision)
         except VectorsUnavailable as error:
             _fall_back_to_keywords(request.mode, error, warnings)
-            mode, signals = "keyword", self._signals(lexical_query, keyword_match, None, None, revision)
+            mode, signals = "keyword", self._signals(lexical_query, keyword_match, None, None, 0, revision)
         ranking = fuse(signals, mode)
         hits = self._page(ranking, request, revision)
         if request.explain:
@@ -166,8 +173,8 @@ class SearchService:
         return Results(request.query, mode, hits, warnings, revision)
 
     def _lexical_query(self, request: SearchRequest, query: str) -> LexicalQuery:
-        depth = min(max(CANDIDATES, request.offset + request.limit), DEEPEST)
         reader = self._index_sync.lexical.reader
+        depth = _depth(request, KEYWORD_CANDIDATES)
         return LexicalQuery(reader, query, reader.terms(query), depth, request.allowed)
 
     def _embed_query(self, semantic: Semantic | None, query: str, mode: Mode, warnings: list[str]) -> Matrix | None:
@@ -187,11 +194,12 @@ class SearchService:
         keyword_match: Callable[[], Match],
         index: VectorIndex | None,
         vectors: Matrix | None,
+        depth: int,
         revision: int,
     ) -> Signals:
         near = Match.empty()
         if index is not None and vectors is not None:
-            near = self._neighbours.nearest(index, vectors, query.limit, query.reader, query.allowed)
+            near = self._neighbours.nearest(index, vectors, depth, query.reader, query.allowed)
         exact, prefixed = query.match_names()
         if len(exact) > 1:
             exact = self._best_named(query, exact, revision)
@@ -264,6 +272,11 @@ class SearchService:
         """Stop the threads that embed queries and search keywords."""
         self._query_vectors.close()
         self._lexical_queries.close()
+
+
+def _depth(request: SearchRequest, least: int) -> int:
+    """Return how many documents an index contributes to a page: at least `least`."""
+    return min(max(least, request.offset + request.limit), DEEPEST)
 
 
 def _claim(skill_id: str, name: str, *, verified: bool) -> tuple[bool, int]:

@@ -15,7 +15,7 @@ RECIPE = 3
 """The version of the text preparation. Increase it with any change here: indexes and vectors are then rebuilt."""
 
 BODY_CHARACTERS = 6000
-QUERY_TERMS = 64
+QUERY_TERMS = 48
 
 
 QUERY_SENTENCES = 6

@@ -51,6 +51,7 @@ def test_the_wheel_of_what_is_copied_is_the_whole_service(tmp_path: Path) -> Non
     [wheel] = tmp_path.glob("skill_registry-*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"registry/cli/main.py", "search/engine.py", "embeddings/local.py", "registry/ui/index.html"} <= names
+    assert "embeddings/adapters/skills-1.safetensors" in names
 
 
 def test_the_weights_are_those_that_make_install_takes() -> None:

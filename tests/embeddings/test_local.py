@@ -1,16 +1,18 @@
 """The local model: conversion, cache, damaged files, prompts and missing weights."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
-from embeddings import Embedder, EmbeddingError, EmbeddingSettings, choose
+from embeddings import Embedder, EmbeddingError, EmbeddingSettings, EmbeddingUnavailable, choose
 from embeddings.local import LocalEmbedder
 from embeddings.models import default_model, folder_model
-from support.bert_folder import write_bert_folder
+from support.bert_folder import HIDDEN, write_bert_folder
 from support.clock import Clock
 
 pytest.importorskip("onnxruntime")
@@ -140,3 +142,67 @@ print(*(name for name in ("torch", "transformers", "onnx", "safetensors", "opena
         text=True,
     )
     assert (result.returncode, result.stdout.strip(), result.stderr) == (0, "", "")
+
+
+def write_adapter(path: Path, *, rank: int = 2, inputs: int = HIDDEN, scale: float = 1.0) -> Path:
+    """Write an adapter that corrects one layer of the tiny model."""
+    chance, layer = np.random.default_rng(3), "encoder.layer.0.attention.output.dense"
+    tensors = {f"{layer}.down": chance.normal(size=(rank, inputs)), f"{layer}.up": chance.normal(size=(HIDDEN, rank))}
+    save_file({name: (scale * values).astype(np.float16) for name, values in tensors.items()}, path)
+    return path
+
+
+def adapted(folder: Path, adapter: str, cache_dir: Path) -> Embedder:
+    embedder = choose(EmbeddingSettings(model=str(folder), adapter=adapter, cache_dir=cache_dir))
+    assert embedder is not None
+    return embedder
+
+
+def test_an_adapter_is_the_same_as_adding_its_product_to_the_weights(folder: Path, tmp_path: Path) -> None:
+    adapter = write_adapter(tmp_path / "adapter.safetensors")
+    layer, corrections = "encoder.layer.0.attention.output.dense", load_file(adapter)
+    weights = load_file(folder / "model.safetensors")
+    corrected = weights[f"{layer}.weight"] + corrections[f"{layer}.up"].astype(np.float32) @ corrections[
+        f"{layer}.down"
+    ].astype(np.float32)
+    merged = shutil.copytree(folder, tmp_path / "merged")
+    save_file(weights | {f"{layer}.weight": corrected}, merged / "model.safetensors", metadata={"format": "pt"})
+    tuned = adapted(folder, str(adapter), tmp_path / "cache").queries(["hello"])[0]
+    assert np.allclose(tuned, load(merged, tmp_path / "cache").queries(["hello"])[0], atol=1e-6)
+    assert not np.allclose(tuned, load(folder, tmp_path / "cache").queries(["hello"])[0], atol=1e-2)
+
+
+def test_each_adapter_has_its_own_space_and_none_that_of_the_plain_model(folder: Path, tmp_path: Path) -> None:
+    one = str(write_adapter(tmp_path / "one.safetensors"))
+    other = str(write_adapter(tmp_path / "other.safetensors", scale=0.5))
+    spaces = [adapted(folder, name, tmp_path).space for name in ("none", "auto", one, other)]
+    assert spaces[0] == spaces[1] == load(folder, tmp_path).space
+    assert len(set(spaces)) == 3
+
+
+def test_the_default_model_is_tuned_for_skills(tmp_path: Path) -> None:
+    tuned, plain = (
+        choose(EmbeddingSettings(provider="local", adapter=name, cache_dir=tmp_path)) for name in ("auto", "none")
+    )
+    assert tuned is not None
+    assert plain is not None
+    assert "+skills-" in tuned.space
+    assert "+" not in plain.space
+
+
+@pytest.mark.parametrize("name", ["missing.safetensors", "."])
+def test_an_adapter_that_is_not_there_is_reported_at_once(folder: Path, tmp_path: Path, name: str) -> None:
+    with pytest.raises(EmbeddingUnavailable, match=r"set embedding\.adapter to auto, none or the path"):
+        adapted(folder, str(tmp_path / name), tmp_path)
+
+
+def test_a_damaged_adapter_and_one_of_another_model_are_errors(folder: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged.safetensors"
+    damaged.write_bytes(b"not an adapter")
+    for adapter, reason in [
+        (damaged, "cannot be read"),
+        (write_adapter(tmp_path / "wide.safetensors", inputs=64), "made for another model"),
+    ]:
+        with pytest.raises(EmbeddingError, match=reason):
+            adapted(folder, str(adapter), tmp_path / "cache").queries(["hello"])
+    assert not (tmp_path / "cache").exists()

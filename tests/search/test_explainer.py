@@ -17,7 +17,7 @@ SKILLS = [
     ("travel-plan", "Plan a journey with trains and hotels", "pdf tickets"),
     ("cjk", "合同审查助手", "检查合同条款"),
 ]
-_EVEN_EVIDENCE = 4.5  # the evidence of score 0.5, as docs/search.md says
+_EVEN_EVIDENCE = 5.0  # the evidence of score 0.5, as docs/search.md says
 
 
 @pytest.fixture(params=["in memory", "on disk"])

@@ -49,7 +49,7 @@ def test_no_candidates_give_no_hits(mode: str) -> None:
 
 @pytest.mark.parametrize(("mode", "order"), [("hybrid", [2, 1, 3]), ("keyword", [1, 2]), ("semantic", [3, 2])])
 def test_each_mode_uses_its_own_evidence(mode: str, order: list[int]) -> None:
-    rows = of_scores((20, 0.1), (18, 0.5), (0, 0.6))
+    rows = of_scores((20, 0.05), (18, 0.5), (0, 0.6))
     assert keys(fuse(rows, mode)) == order
 
 

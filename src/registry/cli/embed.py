@@ -19,8 +19,8 @@ from registry.indexing.embedder import choose_embedder
 @click.command()
 @command.json_option
 @command.settings_options(
-    *("data_dir", "database.url", "search.vectors", "embedding.provider", "embedding.model", "embedding.dimension"),
-    *("embedding.threads", "embedding.rate"),
+    *("data_dir", "database.url", "search.vectors", "embedding.provider", "embedding.model", "embedding.adapter"),
+    *("embedding.dimension", "embedding.threads", "embedding.rate"),
 )
 def embed(as_json: bool, **flags: Any) -> None:
     """Embed all skills with the configured model, then exit.

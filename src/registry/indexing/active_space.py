@@ -18,6 +18,7 @@ class _ActiveEmbedder(msgspec.Struct):
     provider: str
     model: str
     dimension: int
+    adapter: str = "none"  # a fact that was stored before there were adapters
 
 
 class ActiveSpace:
@@ -38,7 +39,11 @@ class ActiveSpace:
         if active is None or self.embedder is None:
             return None
         previous = msgspec.structs.replace(
-            self._settings.embedding, provider=active.provider, model=active.model, dimension=active.dimension
+            self._settings.embedding,
+            provider=active.provider,
+            model=active.model,
+            dimension=active.dimension,
+            adapter=active.adapter,
         )
         try:
             embedder = choose_embedder(msgspec.structs.replace(self._settings, embedding=previous))
@@ -58,7 +63,11 @@ class ActiveSpace:
         if self.embedder is None:
             return
         active = _ActiveEmbedder(
-            text_space(self.embedder), self.embedder.provider, self.embedder.model, self.embedder.dim
+            text_space(self.embedder),
+            self.embedder.provider,
+            self.embedder.model,
+            self.embedder.dim,
+            self._settings.embedding.adapter,
         )
         with self._database.write() as transaction:
             transaction.put_fact(_FACT, msgspec.json.encode(active).decode())

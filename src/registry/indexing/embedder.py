@@ -14,6 +14,7 @@ def _embedding_settings(settings: Settings) -> EmbeddingSettings:
     return EmbeddingSettings(
         provider=embedding.provider,
         model=embedding.model,
+        adapter=embedding.adapter,
         base_url=embedding.base_url.reveal() if embedding.base_url else None,
         api_key=embedding.api_key.reveal() if embedding.api_key else None,
         dimension=embedding.dimension,

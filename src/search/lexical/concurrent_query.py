@@ -1,6 +1,6 @@
 """A query to the keyword index, run in a thread of its own if that saves time."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -19,11 +19,11 @@ _THREADS = 4
 
 
 class LexicalQuery(NamedTuple):
-    """A query to the keyword index, with its analyzed `terms`."""
+    """A query to the keyword index, with its weighted `terms`."""
 
     reader: LexicalReader
     query: str
-    terms: Sequence[str]
+    terms: Mapping[str, float]
     limit: int
     allowed: Filter
 

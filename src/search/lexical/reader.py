@@ -10,7 +10,7 @@ import tantivy
 
 from search.lexical.memory_segment import EMPTY_SEGMENT, MemorySegment, term_scores
 from search.lexical.schema import NAME_FIELDS, SCHEMA, has_key, query_terms
-from search.text import remove_spaces
+from search.text import QUERY_TERMS, remove_spaces
 from search.types import Filter, Keys, Match
 
 _K1_PLUS_1 = 2.2
@@ -75,16 +75,27 @@ class LexicalReader:
         """Return the number of documents that searches can find."""
         return self._count
 
-    @staticmethod
-    def terms(query: str) -> list[str]:
-        """Return the distinct terms of a query. Stop words count only if the query has no other words."""
-        return query_terms(query)
+    def terms(self, query: str) -> dict[str, float]:
+        """Return the terms of a query with their weights: the square root of how often the query has the term.
 
-    def search(self, terms: Sequence[str], limit: int, allowed: Filter) -> Match:
-        """Return the best documents for `terms` by BM25, best first; none if there are no terms."""
+        Of a long query, return the 48 terms that weigh most: a term that is rare in the documents, or frequent in the
+        query, says more than one that merely comes first.
+        """
+        terms = query_terms(query)
+        if len(terms) <= QUERY_TERMS:
+            return terms
+        best = sorted(terms, key=lambda term: terms[term] * self._selectivity(term), reverse=True)[:QUERY_TERMS]
+        return {term: terms[term] for term in best}
+
+    def _selectivity(self, term: str) -> float:
+        """Return the idf of a term; 0 if no document has it, because such a term must not take the place of others."""
+        return self._idf(term) if self._document_frequency("text", term) else 0.0
+
+    def search(self, terms: Mapping[str, float], limit: int, allowed: Filter) -> Match:
+        """Return the best documents for weighted `terms` by BM25, best first; none if there are no terms."""
         if not terms:
             return Match.empty()
-        query = _QUERY.boolean_query([(_SHOULD, self._term_query(term)) for term in terms])
+        query = _QUERY.boolean_query([(_SHOULD, self._term_query(term, weight)) for term, weight in terms.items()])
         on_disk = self._search_disk(query, limit, allowed)
         if not self._memory:
             return on_disk
@@ -94,23 +105,23 @@ class LexicalReader:
         best = np.argsort(-scores, kind="stable")[:limit]
         return Match(keys[best], scores[best])
 
-    def term_scores(self, terms: Sequence[str], counts: Mapping[str, int], length: int) -> dict[str, float]:
+    def term_scores(self, terms: Mapping[str, float], counts: Mapping[str, int], length: int) -> dict[str, float]:
         """Return what each term adds to the score of a document with these term counts and this length in terms."""
         return term_scores(self._weights(terms), counts, length, self._mean_length)
 
-    def _weights(self, terms: Sequence[str]) -> dict[str, float]:
-        return {term: _K1_PLUS_1 * self._idf(term) for term in terms}
+    def _weights(self, terms: Mapping[str, float]) -> dict[str, float]:
+        return {term: _K1_PLUS_1 * self._idf(term) * weight for term, weight in terms.items()}
 
     @property
     def _mean_length(self) -> float:
         return (self._disk.mean_length * self._disk.document_count + self._memory.total_length) / self._total
 
-    def _term_query(self, term: str) -> tantivy.Query:
-        """Return the query for a term, boosted on disk to the idf that the term has in both segments."""
+    def _term_query(self, term: str, weight: float) -> tantivy.Query:
+        """Return the query for a term, boosted on disk by its weight, and to the idf that it has in both segments."""
         query = _QUERY.term_query(SCHEMA, "text", term, "freq")
-        if not self._memory or not (on_disk := self._searcher.doc_freq("text", term)):
-            return query
-        return _QUERY.boost_query(query, self._idf(term) / _idf(self._disk.document_count, on_disk))
+        if self._memory and (on_disk := self._searcher.doc_freq("text", term)):
+            weight *= self._idf(term) / _idf(self._disk.document_count, on_disk)
+        return query if weight == 1 else _QUERY.boost_query(query, weight)
 
     def _idf(self, term: str) -> float:
         return _idf(self._total, self._document_frequency("text", term))
@@ -167,12 +178,12 @@ class LexicalReader:
         """Return whether a filter may reject any document."""
         return bool(allowed.groups) or any(self._document_frequency("labels", label) for label in allowed.excluded)
 
-    def ceiling(self, terms: Iterable[str]) -> float:
-        """Return the upper bound of BM25 scores for `terms`: (k1 + 1) x the sum of their idf.
+    def ceiling(self, terms: Mapping[str, float]) -> float:
+        """Return the upper bound of BM25 scores for weighted `terms`: (k1 + 1) x the sum of idf x weight.
 
         Robertson and Zaragoza, The Probabilistic Relevance Framework (2009), with tantivy's k1 = 1.2 and idf.
         """
-        return _K1_PLUS_1 * sum(self._idf(term) for term in terms)
+        return _K1_PLUS_1 * sum(self._idf(term) * weight for term, weight in terms.items())
 
     def _filtered(self, query: tantivy.Query, allowed: Filter) -> tantivy.Query:
         clauses = [(_MUST, query)]

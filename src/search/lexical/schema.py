@@ -1,11 +1,12 @@
 """The tantivy schema of the keyword index: one weighted text field, exact names, labels and the document key."""
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 
 import tantivy
 
 from search.text import (
-    QUERY_TERMS,
     document_analyzer,
     fold,
     folded_names,
@@ -81,8 +82,11 @@ def document_terms(text: str) -> list[str]:
     return _DOCUMENT_ANALYZER.analyze(text)
 
 
-def query_terms(query: str) -> list[str]:
-    """Return the distinct terms of a query. Stop words count only if the query has no other words."""
+def query_terms(query: str) -> dict[str, float]:
+    """Return the terms of a query with their weights: the square root of how often the query has the term.
+
+    Stop words count only if the query has no other words.
+    """
     text = split_cjk(query)
     terms = _QUERY_ANALYZER.analyze(text) or _DOCUMENT_ANALYZER.analyze(text)
-    return list(dict.fromkeys(terms))[:QUERY_TERMS]
+    return {term: math.sqrt(count) for term, count in Counter(terms).items()}

@@ -9,7 +9,7 @@ import pytest
 
 from search.inspection import read_lexical
 from search.lexical.index import LexicalIndex
-from search.text import fold
+from search.text import QUERY_TERMS, fold
 from search.types import Document, DocumentGone, DocumentPut, Filter
 from support.waiting import wait_until
 
@@ -60,6 +60,18 @@ def test_terms_are_matched_by_their_stem(index: LexicalIndex) -> None:
     assert search(index, "resizing a picture") == [2]
 
 
+def test_a_word_that_the_query_repeats_weighs_more_but_not_twice_as_much(index: LexicalIndex) -> None:
+    assert index.reader.terms("merge PDF files, then split the merged PDF file") == pytest.approx(
+        {"merg": 2**0.5, "pdf": 2**0.5, "file": 2**0.5, "split": 1.0}
+    )
+
+
+def test_a_long_query_keeps_the_words_that_say_most(index: LexicalIndex) -> None:
+    terms = index.reader.terms(" ".join(f"unknown{number}" for number in range(100)) + " pdf pictures")
+    assert len(terms) == QUERY_TERMS
+    assert {"pdf", "pictur"} <= terms.keys()
+
+
 def test_a_filter_requires_a_label_of_every_group(index: LexicalIndex) -> None:
     assert search(index, "pdf", Filter((("source:b",),))) == [3, 2]
     assert search(index, "pdf", Filter((("source:a", "source:b"), ("enabled:true",)))) == [1]
@@ -91,14 +103,17 @@ def test_scores_do_not_depend_on_which_segment_has_a_document(tmp_path: Path, mo
     index.apply([put(key, key, words[key], body=body) for key, body in enumerate(bodies, 1)], 100)
 
     def scores() -> list[dict[int, float]]:
-        matches = (index.reader.search(random.Random(seed).sample(words, 4), 100, NO_FILTER) for seed in range(20))
+        drawn = (random.Random(seed) for seed in range(20))
+        queries = ({word: chance.choice((1.0, 1.7)) for word in chance.sample(words, 4)} for chance in drawn)
+        matches = (index.reader.search(query, 100, NO_FILTER) for query in queries)
         return [dict(zip(match.keys.tolist(), match.scores.tolist(), strict=True)) for match in matches]
 
-    in_memory, ceiling = scores(), index.reader.ceiling(words[:5])
+    weights = dict.fromkeys(words[:5], 1.5)
+    in_memory, ceiling = scores(), index.reader.ceiling(weights)
     assert read_lexical(tmp_path).state.revision == 0
     index.flush()
     assert read_lexical(tmp_path).state.revision == 100
-    assert index.reader.ceiling(words[:5]) == pytest.approx(ceiling)
+    assert index.reader.ceiling(weights) == pytest.approx(ceiling)
     for on_disk, expected in zip(scores(), in_memory, strict=True):
         assert on_disk == pytest.approx(expected, rel=1e-4)
     index.close()

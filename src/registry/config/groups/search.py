@@ -28,6 +28,9 @@ class EmbeddingSettings(msgspec.Struct, frozen=True, kw_only=True):
     model: Annotated[
         str | None, Meta(description="name or path of the model; default: the provider's default model")
     ] = None
+    adapter: Annotated[
+        str, Meta(description="auto: the default model is tuned for skills; none: it is not; or the path of an adapter")
+    ] = "auto"
     base_url: Annotated[HttpUrl | None, Meta(description="base URL of the hosted provider (or OPENAI_BASE_URL)")] = None
     api_key: Annotated[Secret | None, Meta(description="API key of the hosted provider (or OPENAI_API_KEY)")] = None
     dimension: Annotated[Dimension | None, Meta(description="requested vector dimension; default: the model's own")] = (
