@@ -105,6 +105,10 @@ GET     /api/v1/skills/{id}/content                 user
 GET     /api/v1/skills/{id}/files                   user
 GET     /api/v1/skills/{id}/files/{path}            user
 GET     /api/v1/search                              user
+POST    /api/v1/search/feedback                      user
+GET     /api/v1/search/feedback                      manager
+DELETE  /api/v1/search/feedback                      manager
+DELETE  /api/v1/search/feedback/own                  user
 POST    /api/v1/resolve                             user
 GET     /api/v1/reindex/{job_id}                    manager
 GET     /api/v1/installs/{job_id}                   manager
@@ -189,6 +193,10 @@ REDIRECTS = "\n".join(
 
 BEYOND_REGISTRY = """
 POST    /auth/logout                                user
+POST    /api/search/feedback                         user
+GET     /api/search/feedback                         manager
+DELETE  /api/search/feedback                         manager
+DELETE  /api/search/feedback/own                     user
 GET     /api/reindex/{job_id}                       manager
 POST    /api/v1/skills/{id}/versions                manager
 GET     /api/v1/skills/{id}/versions                user

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from search.explanation import Explanation, Field, MatchedWord, Part, Tier
 from search.fusion import Parts, Signals, evidence_parts
 from search.lexical.concurrent_query import LexicalQuery
-from search.lexical.schema import document_terms
+from search.lexical.schema import document_terms, query_terms
 from search.modes import RanMode
 from search.text import split_cjk, text_parts
 from search.types import Document
@@ -30,9 +30,11 @@ def explain(
     for key in keys:
         row = rows[key]
         explanation = _explanation(row, signals, parts, mode)
-        if mode != "semantic" and signals.bm25[row] > 0 and key in documents:
-            scale = parts.scale / math.sqrt(signals.ceiling)
-            explanation.words = _matched_words(documents[key], query, words, scale)
+        if mode != "semantic" and key in documents:
+            explanation.examples = _matched_examples(documents[key], query)
+            if signals.bm25[row] > 0:
+                scale = parts.scale / math.sqrt(signals.ceiling)
+                explanation.words = _matched_words(documents[key], query, words, scale)
         explanations[key] = explanation
     return explanations
 
@@ -41,6 +43,8 @@ def _explanation(row: int, signals: Signals, parts: Parts, mode: RanMode) -> Exp
     weights: dict[Part, float] = {}
     if mode != "semantic":
         weights["words"] = round(float(parts.words[row]), _DIGITS)
+        if signals.examples is not None:
+            weights["examples"] = round(float(parts.examples[row]), _DIGITS)
     if mode != "keyword":
         weights["vectors"] = round(float(parts.vectors[row]), _DIGITS)
     tier: Tier = "exact_name" if signals.exact[row] else "name_prefix" if signals.prefix[row] else "evidence"
@@ -61,6 +65,13 @@ def _words_by_term(query: LexicalQuery) -> dict[str, str]:
         for term in document_terms(word):
             words.setdefault(term, word)
     return {term: words.get(term, term) for term in query.terms}
+
+
+def _matched_examples(document: Document, query: LexicalQuery) -> list[str]:
+    """Return the examples that share words with the query, those with most of them first."""
+    terms = set(query.terms)
+    shared = {example.text: len(terms & set(query_terms(example.text))) for example in document.examples}
+    return sorted((text for text, count in shared.items() if count), key=lambda text: -shared[text])
 
 
 def _matched_words(

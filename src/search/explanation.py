@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 Tier = Literal["exact_name", "name_prefix", "evidence"]
-Part = Literal["words", "vectors"]
+Part = Literal["words", "examples", "vectors"]
 Field = Literal["name", "id", "description", "tags", "capabilities", "body"]
 
 
@@ -26,7 +26,8 @@ class Explanation(msgspec.Struct, kw_only=True):
     `tier` comes first: exact names are above everything, names that begin with the query are lifted onto the first
     page, everything else is ranked by `evidence`, the sum of `parts`. `cosine` is the similarity of the vectors of
     query and document, null if either has none; a document without a vector gets the mean of the other candidates as
-    its part. `words` are ordered by weight. `examples` are earlier queries that led to this skill, nearest first.
+    its part. `words` are ordered by weight. `examples` are earlier queries that led to this skill and share
+    words with this one, most shared words first.
     """
 
     tier: Tier

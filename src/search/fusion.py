@@ -61,7 +61,8 @@ class Signals(NamedTuple):
     `bm25` is the keyword score, 0 without a match. `cosine` is NaN without a vector. `exact` and `prefix` are true if
     a name of the candidate equals the query or begins with it. `ceiling` is the upper bound of BM25 scores for the
     query, which counts terms that no document contains; 0 if the query has no terms. `documents` is the number of
-    documents in the index.
+    documents in the index. `examples` is what examples add to the share of the ceiling that `bm25` has, which may be
+    negative; None if no document has examples.
     """
 
     keys: NDArray[np.int64]
@@ -72,6 +73,12 @@ class Signals(NamedTuple):
     ceiling: float
     null: NullDistribution = MINILM
     documents: int = _CALIBRATED_ON
+    examples: Scores | None = None
+
+    @property
+    def has_words(self) -> Flags:
+        """Whether the query's words are in the text of each candidate, or in its examples more than by chance."""
+        return self.bm25 > 0 if self.examples is None else (self.bm25 > 0) | (self.examples > 0)
 
 
 class Fused(NamedTuple):
@@ -143,27 +150,32 @@ def fuse(signals: Signals, mode: RanMode) -> Ranking:
 
 
 class Parts(NamedTuple):
-    """What words and vectors add to the evidence of each candidate, shape (candidates,), at the scale of scores.
+    """What each signal adds to the evidence of each candidate, shape (candidates,), at the scale of scores.
 
-    `scale` is the factor for the size of the catalog, which both parts contain.
+    `scale` is the factor for the size of the catalog, which all parts contain.
     """
 
     words: Scores
+    examples: Scores
     vectors: Scores
     scale: float
 
 
 def evidence_parts(signals: Signals, mode: RanMode) -> Parts:
     """Return the parts of the evidence by which `fuse` ranks."""
+    own = signals._replace(examples=None)
     coverage, z, scale = _coverage(signals), _z_scores(signals), _catalog_size_factor(signals.documents)
     total = _evidence(coverage, z, signals, mode) * scale
-    words = np.zeros(len(z)) if mode == "semantic" else _evidence(coverage, z, signals, "keyword") * scale
-    return Parts(words, total - words, scale)
+    if mode == "semantic":
+        return Parts(np.zeros(len(z)), np.zeros(len(z)), total, scale)
+    words, both = (_evidence(part, z, signals, "keyword") * scale for part in (_coverage(own), coverage))
+    return Parts(words, both - words, total - both, scale)
 
 
 def _coverage(signals: Signals) -> Scores:
-    coverage: Scores = np.minimum(signals.bm25.astype(np.float64) / max(signals.ceiling, 1e-9), 1.0)
-    return coverage
+    """Return the share of the ceiling that each candidate reaches, with what its examples add; in [0, 1]."""
+    coverage: Scores = signals.bm25.astype(np.float64) / max(signals.ceiling, 1e-9)
+    return np.clip(coverage if signals.examples is None else coverage + signals.examples, 0.0, 1.0)
 
 
 def _z_scores(signals: Signals) -> Scores:
@@ -204,7 +216,7 @@ def _score(coverage: Scores, evidence: Scores, mode: RanMode) -> Scores:
 def _is_hit(signals: Signals, z: Scores, mode: RanMode) -> Flags:
     is_hit = signals.exact | signals.prefix
     if mode != "semantic":
-        is_hit = is_hit | (signals.bm25 > 0)
+        is_hit = is_hit | signals.has_words
     if mode != "keyword":
         is_hit = is_hit | (~np.isnan(signals.cosine) & (z > 0))
     return is_hit
@@ -241,5 +253,5 @@ def _matched_by(signals: Signals, z: Scores, mode: RanMode) -> Indices:
     """Return the index in `_MATCHED_BY` of each candidate: one bit per kind of match."""
     named = signals.exact | signals.prefix
     semantic = ~np.isnan(signals.cosine) & (z >= _NOISE_Z) & (mode != "keyword")
-    masks: Indices = named + 2 * (signals.bm25 > 0) * (mode != "semantic") + 4 * semantic
+    masks: Indices = named + 2 * signals.has_words * (mode != "semantic") + 4 * semantic
     return masks

@@ -7,6 +7,7 @@ import shutil
 import threading
 from pathlib import Path
 
+from search.examples import ExampleIndex
 from search.lexical.disk_segment import IndexWriteError
 from search.lexical.index import LexicalIndex
 from search.types import Documents
@@ -32,6 +33,7 @@ class IndexSync:
         self._synced_revision = -1
         self._vector_indexes: tuple[VectorIndex, ...] = ()
         self.lexical = self._open_lexical()
+        self.examples = ExampleIndex(documents.documents_with_examples())
 
     def _open_lexical(self) -> LexicalIndex:
         """Open the newest keyword index. An interrupted rebuild continues, because each folder has its own revision."""
@@ -80,6 +82,7 @@ class IndexSync:
             changes := self._documents.document_changes(lexical.reader.revision, _DOCUMENTS_PER_BATCH)
         ):
             lexical.apply(changes, changes[-1].revision)
+            self.examples.apply(changes)
 
     def _sync_vectors(self, index: VectorIndex, revision: int) -> None:
         while index.revision < revision and (

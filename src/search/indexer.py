@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 import msgspec
 import numpy as np
 
-from embeddings.base import Embedder, EmbeddingError, Matrix
+from embeddings.base import Embedder, EmbeddingError, Matrix, Vector
+from search.examples import vector_with_examples
+from search.lru_cache import LruCache
 from search.thread_health import ThreadHealth
 from search.types import Documents, Embedded, Stale
 
@@ -18,6 +20,7 @@ BATCH = 256
 """Documents per batch: few enough that a batch is stored within seconds."""
 
 _POLL_SECONDS = 2.0
+_CACHED_VECTORS = 2000
 _BACKOFF_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
 
 
@@ -67,6 +70,7 @@ class Indexer:
         self._on_complete = on_complete
         self._rate = rate
         self._yield_to_foreground = yield_to_foreground
+        self._cached: LruCache[tuple[str, str], Vector] = LruCache(_CACHED_VECTORS)
         self._refused: dict[int, tuple[str, str]] = {}  # by key: the hash of the refused text, and the reason
         self._wake = threading.Event()
         self._stopped = threading.Event()
@@ -177,7 +181,7 @@ class Indexer:
     def _embed(self, batch: Sequence[Stale]) -> None:
         started = time.monotonic()
         try:
-            vectors = self._vectors([stale.text for stale in batch])
+            vectors = self._vectors(batch)
         except EmbeddingError as error:
             if not error.permanent:
                 raise
@@ -190,14 +194,43 @@ class Indexer:
         self._on_stored()
         self._notify()
 
-    def _vectors(self, texts: Sequence[str]) -> Matrix:
-        if self._embedder.provider != "local":
-            return self._embedder.documents(texts)
-        vectors = np.empty((len(texts), self._embedder.dim), np.float32)
-        for row, text in enumerate(texts):
-            self._yield_to_foreground()
-            vectors[row] = self._embedder.documents([text])[0]
+    def _vectors(self, batch: Sequence[Stale]) -> Matrix:
+        vectors = self._description_vectors(batch)
+        for row, stale in enumerate(batch):
+            if stale.examples:
+                weights = [example.weight for example in stale.examples]
+                vectors[row] = vector_with_examples(vectors[row], self._example_vectors(stale), weights)
         return vectors
+
+    def _description_vectors(self, batch: Sequence[Stale]) -> Matrix:
+        if self._embedder.provider != "local":
+            return np.array(self._embedder.documents([stale.text for stale in batch]), np.float32)
+        vectors = np.empty((len(batch), self._embedder.dim), np.float32)
+        for row, stale in enumerate(batch):
+            vectors[row] = self._description_vector(stale)
+        return vectors
+
+    def _description_vector(self, stale: Stale) -> Vector:
+        """Return the vector of a document's own text. With examples it is cached: a use does not change the text."""
+        if stale.examples and (cached := self._cached.get(("document", stale.text))) is not None:
+            return cached
+        self._yield_to_foreground()
+        vector: Vector = self._embedder.documents([stale.text])[0]
+        if stale.examples:
+            self._cached.put(("document", stale.text), vector)
+        return vector
+
+    def _example_vectors(self, stale: Stale) -> Matrix:
+        """Return the vectors of a document's examples. A new use of a skill has one new text; the others are cached."""
+        texts = [example.text for example in stale.examples]
+        known = {text: self._cached.get(("query", text)) for text in texts}
+        new = [text for text, vector in known.items() if vector is None]
+        if new:
+            self._yield_to_foreground()
+            for text, vector in zip(new, self._embedder.queries(new), strict=True):
+                known[text] = vector
+                self._cached.put(("query", text), vector)
+        return np.stack([vector for text in texts if (vector := known[text]) is not None])
 
     def _embed_halves(self, batch: Sequence[Stale], error: EmbeddingError) -> None:
         """Find the refused text by bisection and embed the others."""

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from embeddings.base import Embedder, EmbeddingError, Matrix
+from search.examples import allowed_matches, match_examples
 from search.explainer import explain
 from search.explanation import Explanation
 from search.fusion import MINILM, Flags, Ranking, Signals, fuse
@@ -25,10 +26,7 @@ CANDIDATES = 50
 """The minimum number of documents that the vectors contribute to the fusion."""
 
 KEYWORD_CANDIDATES = 200
-"""The minimum number of documents that the words contribute.
-
-More than CANDIDATES, because a document that only the vectors found would have no keyword score.
-"""
+"""The minimum number that the words contribute: a document that only vectors found would have no keyword score."""
 
 DEEPEST = 1000
 """The lowest rank that a page may contain."""
@@ -205,7 +203,10 @@ class SearchService:
             exact = self._best_named(query, exact, revision)
         matched = keyword_match()
         matched_keys = set(matched.keys.tolist())
-        others = [key for key in dict.fromkeys((*near.keys.tolist(), *exact, *prefixed)) if key not in matched_keys]
+        examples = self._index_sync.examples
+        used = match_examples(examples, query)
+        more = (*near.keys.tolist(), *exact, *prefixed, *allowed_matches(used, query))
+        others = [key for key in dict.fromkeys(more) if key not in matched_keys]
         keys = np.concatenate((matched.keys, np.array(others, np.int64)))
         return Signals(
             keys=keys,
@@ -216,6 +217,7 @@ class SearchService:
             ceiling=query.reader.ceiling(query.terms),
             null=index.null_distribution() if index is not None else MINILM,
             documents=len(query.reader),
+            examples=None if used is None else examples.gains(keys, used),
         )
 
     def _best_named(self, query: LexicalQuery, keys: Sequence[int], revision: int) -> list[int]:

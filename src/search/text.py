@@ -95,8 +95,14 @@ def embedded_text(document: Document) -> str:
 
 
 def text_hash(text: str) -> str:
-    """Return the hash of an embedded text. Documents with equal hashes have equal vectors."""
+    """Return the hash of an embedded text."""
     return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def vector_hash(document: Document) -> str:
+    """Return the hash of all that a document's vector is made from. Documents with equal hashes have equal vectors."""
+    examples = [f"\0{example.weight:.3f} {example.text}" for example in document.examples]
+    return text_hash("".join((embedded_text(document), *examples)))
 
 
 def normalized(query: str) -> str:

@@ -11,6 +11,13 @@ from numpy.typing import NDArray
 from embeddings.base import Vector
 
 
+class Example(NamedTuple):
+    """A query for which somebody chose a skill. `weight` is above 0: 1 for one recent choice."""
+
+    text: str
+    weight: float
+
+
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """The searchable data of one skill: `key` is its integer in the catalog, `labels` are the values filters match."""
 
@@ -22,6 +29,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     capabilities: tuple[str, ...] = ()
     body: str = ""
     labels: tuple[str, ...] = ()
+    examples: tuple[Example, ...] = ()
 
 
 class DocumentPut(NamedTuple):
@@ -47,11 +55,12 @@ class VectorPut(NamedTuple):
 
 
 class Stale(NamedTuple):
-    """A document without a current vector: the text to embed and its hash."""
+    """A document without a current vector: the text and the examples to embed, and the hash of both."""
 
     key: int
     text_hash: str
     text: str
+    examples: tuple[Example, ...] = ()
 
 
 class Claimed(NamedTuple):
@@ -114,6 +123,10 @@ class Documents(Protocol):
 
     def document_changes(self, since: int, limit: int) -> Sequence[DocumentPut | DocumentGone]:
         """Return at most `limit` document changes after revision `since`, in order, only the latest of each key."""
+        ...
+
+    def documents_with_examples(self) -> Sequence[Document]:
+        """Return the documents that have examples. Their bodies may be missing."""
         ...
 
     def vector_changes(self, space: str, since: int, limit: int) -> Sequence[VectorPut | DocumentGone]:

@@ -13,6 +13,7 @@ _VARYING = (
     (r"eyJ[\w.-]+", "eyJhbGciOiJIUzI1NiIs…"),
     (r"\d{4}-\d\d-\d\dT[\d:.]+Z", "2026-11-21T12:00:00.000Z"),
     (r'"took_ms":[\d.]+', '"took_ms":0.4'),
+    (r'"search_id":"[\w-]+"', '"search_id":"…"'),
     (r"search, [\d.]+ ms", "search, 0.4 ms"),
     (r"http://127\.0\.0\.1:\d+/dotnet/\.git", "https://git.example.org/dotnet-skills"),
     (r"[ \t]+$", ""),

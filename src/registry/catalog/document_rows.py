@@ -1,11 +1,19 @@
-"""The rows of documents as `search.types.Document`."""
+"""The rows of documents: read as `search.types.Document`, written within the transactions of the catalog."""
 
 import json
+from collections.abc import Sequence
 
-from registry.db import Row
-from search.types import Document
+import msgspec
 
-DOCUMENT_COLUMNS = "key, id, name, description, tags, capabilities, labels"
+from registry.db import Row, Transaction
+from registry.domain.models import Card
+from search.text import vector_hash
+from search.types import Document, Example
+
+DOCUMENT_COLUMNS = "key, id, name, description, tags, capabilities, labels, examples"
+
+_BLANK_COLUMNS = "gone, name, description, tags, capabilities, labels, text_hash, card"
+_BLANK = "1, '', '', '[]', '[]', '[]', '', '{}'"
 
 
 def document_of(row: Row, body: str = "") -> Document:
@@ -19,4 +27,93 @@ def document_of(row: Row, body: str = "") -> Document:
         capabilities=tuple(json.loads(row[5])),
         body=body,
         labels=tuple(json.loads(row[6])),
+        examples=decode_examples(row[7]) if row[7] != "[]" else (),
     )
+
+
+def labels(card: Card, scope: str | None) -> tuple[str, ...]:
+    """Return the filter labels of a skill, each as `field:value`."""
+    return (
+        *(f"tag:{tag.casefold()}" for tag in card.tags),
+        *(f"capability:{capability.casefold()}" for capability in card.capabilities),
+        f"source:{card.source}",
+        *((f"scope:{scope}",) if scope else ()),
+        f"installed:{str(card.installed).lower()}",
+        f"enabled:{str(card.enabled).lower()}",
+        *((f"risk:{card.findings}",) if card.findings else ()),
+    )
+
+
+def ensure_document(transaction: Transaction, skill_id: str) -> int:
+    """Return the key of the document of a skill; create it if necessary. A deleted document keeps its key."""
+    rows = transaction.read("select key from documents where id = ?", (skill_id,))
+    if rows:
+        return int(rows[0][0])
+    sql = f"insert into documents (id, number, {_BLANK_COLUMNS}) values (?, ?, {_BLANK}) returning key"
+    return int(transaction.read(sql, (skill_id, transaction.next_revision()))[0][0])
+
+
+def restore_document(transaction: Transaction, key: int, skill_id: str) -> None:
+    """Create a blank document under the existing key of a skill, unless there is one; `put_document` comes next."""
+    sql = f"insert into documents (key, id, number, {_BLANK_COLUMNS}) values (?, ?, ?, {_BLANK}) on conflict do nothing"
+    transaction.execute(sql, (key, skill_id, transaction.next_revision()))
+
+
+def put_document(transaction: Transaction, key: int, card: Card, scope: str | None, body: str) -> int:
+    """Update the document of a skill from its card and body; return the revision."""
+    revision = transaction.next_revision()
+    transaction.changes_documents = True
+    rows = transaction.read("select examples from documents where key = ?", (key,))
+    examples = decode_examples(rows[0][0]) if rows else ()
+    document = Document(key=key, id=card.id, name=card.name, description=card.description, examples=examples)
+    encode = msgspec.json.encode
+    transaction.execute(
+        "update documents set gone = 0, number = ?, name = ?, description = ?, tags = ?, capabilities = ?,"
+        " labels = ?, text_hash = ?, card = ? where key = ?",
+        (
+            revision,
+            card.name,
+            card.description,
+            encode(card.tags).decode(),
+            encode(card.capabilities).decode(),
+            encode(labels(card, scope)).decode(),
+            vector_hash(document),
+            encode(card).decode(),
+            key,
+        ),
+    )
+    sql = "insert into bodies (key, body) values (?, ?) on conflict (key) do update set body = excluded.body"
+    transaction.execute(sql, (key, body))
+    return revision
+
+
+def remove_document(transaction: Transaction, key: int) -> int:
+    """Mark a document as deleted and delete its vectors and examples; return the revision."""
+    revision = transaction.next_revision()
+    transaction.changes_documents = True
+    transaction.execute(
+        "update documents set gone = 1, number = ?, name = '', description = '', labels = '[]', card = '{}',"
+        " examples = '[]' where key = ?",
+        (revision, key),
+    )
+    transaction.execute("delete from bodies where key = ?", (key,))
+    transaction.execute("delete from vectors where key = ?", (key,))
+    transaction.execute("delete from examples where key = ?", (key,))
+    return revision
+
+
+def put_examples(transaction: Transaction, key: int, examples: Sequence[Example]) -> None:
+    """Replace the examples of a document. Its vector becomes stale, and searches learn of the change."""
+    rows = transaction.read("select id, name, description from documents where key = ? and gone = 0", (key,))
+    for skill_id, name, description in rows:
+        document = Document(key=key, id=skill_id, name=name, description=description, examples=tuple(examples))
+        revision = transaction.next_revision()
+        transaction.changes_documents = True
+        encoded = msgspec.json.encode(examples).decode()
+        sql = "update documents set number = ?, examples = ?, text_hash = ? where key = ?"
+        transaction.execute(sql, (revision, encoded, vector_hash(document), key))
+
+
+def decode_examples(encoded: str) -> tuple[Example, ...]:
+    """Return the examples in the column of a document."""
+    return msgspec.json.decode(encoded, type=tuple[Example, ...])

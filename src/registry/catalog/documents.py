@@ -4,17 +4,13 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-import msgspec
 import numpy as np
 
 from registry.catalog.document_rows import DOCUMENT_COLUMNS, document_of
 from registry.db import Database, Transaction, read_fact
-from registry.domain.models import Card
-from search.text import RECIPE, embedded_text, text_hash
+from search.text import RECIPE, embedded_text, vector_hash
 from search.types import Claimed, Document, DocumentGone, DocumentPut, Embedded, Stale, VectorPut
 
-_BLANK_COLUMNS = "gone, name, description, tags, capabilities, labels, text_hash, card"
-_BLANK = "1, '', '', '[]', '[]', '[]', '', '{}'"
 _BACKFILL_FACT = "filling"
 """The fact that names the space of the current backfill (`skill-registry embed`)."""
 
@@ -23,74 +19,6 @@ _BLOCK = 256
 
 _VECTORS_PER_WRITE = 64
 """Small, because an HNSW index makes each insert slow and other writers wait for the transaction."""
-
-
-def labels(card: Card, scope: str | None) -> tuple[str, ...]:
-    """Return the filter labels of a skill, each as `field:value`."""
-    return (
-        *(f"tag:{tag.casefold()}" for tag in card.tags),
-        *(f"capability:{capability.casefold()}" for capability in card.capabilities),
-        f"source:{card.source}",
-        *((f"scope:{scope}",) if scope else ()),
-        f"installed:{str(card.installed).lower()}",
-        f"enabled:{str(card.enabled).lower()}",
-        *((f"risk:{card.findings}",) if card.findings else ()),
-    )
-
-
-def ensure_document(transaction: Transaction, skill_id: str) -> int:
-    """Return the key of the document of a skill; create it if necessary. A deleted document keeps its key."""
-    rows = transaction.read("select key from documents where id = ?", (skill_id,))
-    if rows:
-        return int(rows[0][0])
-    sql = f"insert into documents (id, number, {_BLANK_COLUMNS}) values (?, ?, {_BLANK}) returning key"
-    return int(transaction.read(sql, (skill_id, transaction.next_revision()))[0][0])
-
-
-def restore_document(transaction: Transaction, key: int, skill_id: str) -> None:
-    """Create a blank document under the existing key of a skill, unless there is one; `put_document` comes next."""
-    sql = f"insert into documents (key, id, number, {_BLANK_COLUMNS}) values (?, ?, ?, {_BLANK}) on conflict do nothing"
-    transaction.execute(sql, (key, skill_id, transaction.next_revision()))
-
-
-def put_document(transaction: Transaction, key: int, card: Card, scope: str | None, body: str) -> int:
-    """Update the document of a skill from its card and body; return the revision."""
-    revision = transaction.next_revision()
-    transaction.changes_documents = True
-    document = Document(key=key, id=card.id, name=card.name, description=card.description)
-    encode = msgspec.json.encode
-    transaction.execute(
-        "update documents set gone = 0, number = ?, name = ?, description = ?, tags = ?, capabilities = ?,"
-        " labels = ?, text_hash = ?, card = ? where key = ?",
-        (
-            revision,
-            card.name,
-            card.description,
-            encode(card.tags).decode(),
-            encode(card.capabilities).decode(),
-            encode(labels(card, scope)).decode(),
-            text_hash(embedded_text(document)),
-            encode(card).decode(),
-            key,
-        ),
-    )
-    sql = "insert into bodies (key, body) values (?, ?) on conflict (key) do update set body = excluded.body"
-    transaction.execute(sql, (key, body))
-    return revision
-
-
-def remove_document(transaction: Transaction, key: int) -> int:
-    """Mark a document as deleted and delete its vectors; return the revision."""
-    revision = transaction.next_revision()
-    transaction.changes_documents = True
-    transaction.execute(
-        "update documents set gone = 1, number = ?, name = '', description = '', labels = '[]', card = '{}'"
-        " where key = ?",
-        (revision, key),
-    )
-    transaction.execute("delete from bodies where key = ?", (key,))
-    transaction.execute("delete from vectors where key = ?", (key,))
-    return revision
 
 
 class CatalogDocuments:
@@ -107,7 +35,7 @@ class CatalogDocuments:
             return
         with self._database.write() as transaction:
             rows = transaction.read(f"select {DOCUMENT_COLUMNS} from documents where gone = 0")
-            hashes = [(text_hash(embedded_text(document_of(row))), row[0]) for row in rows]
+            hashes = [(vector_hash(document_of(row)), row[0]) for row in rows]
             transaction.execute_many("update documents set text_hash = ? where key = ?", hashes)
             transaction.put_fact("text_recipe", str(RECIPE))
 
@@ -135,6 +63,11 @@ class CatalogDocuments:
             for row in self._database.read(sql, (since, limit))
         ]
 
+    def documents_with_examples(self) -> list[Document]:
+        """Return the documents that have examples, without their bodies."""
+        sql = f"select {DOCUMENT_COLUMNS} from documents where examples <> '[]'"
+        return [document_of(row) for row in self._database.read(sql)]
+
     def vector_changes(self, space: str, since: int, limit: int) -> Sequence[VectorPut | DocumentGone]:
         """Return at most `limit` changes to the vectors of `space` after the revision `since`, in order."""
         sql = (
@@ -156,7 +89,8 @@ class CatalogDocuments:
             f"select {_prefixed(DOCUMENT_COLUMNS)}, d.text_hash {_STALE}{changed} and d.key > ? order by d.key limit ?",
             (space, *revision, after, limit),
         )
-        return [Stale(row[0], row[-1], embedded_text(document_of(row))) for row in rows]
+        documents = [(document_of(row), row[-1]) for row in rows]
+        return [Stale(found.key, hashed, embedded_text(found), found.examples) for found, hashed in documents]
 
     @contextmanager
     def claim(self, space: str, limit: int, after: int = 0, since: int = 0) -> Iterator[Claimed]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from registry.catalog.documents import ensure_document, put_document, remove_document
+from registry.catalog.document_rows import ensure_document, put_document, remove_document
 from registry.catalog.installs import delete_install, update_shadowing_of_folder
 from registry.db import Database, Row, Transaction
 from registry.domain.models import Skill, SkillVersion, VersionItem, timestamp, version_parts

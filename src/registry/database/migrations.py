@@ -213,10 +213,29 @@ _ADD_PUBLISHED_VERSION: Statements = (
     "create index log_entries_by_version on log_entries (publishes, number) where publishes is not null",
 )
 
+# What people chose for which query, and what search reads of it: the texts and weights of a document's examples.
+_ADD_EXAMPLES: Statements = (
+    "insert into facts values ('search_key', lower(hex(randomblob(16))))",
+    """create table examples (
+        key integer not null,
+        query_hash text not null,
+        caller text not null,
+        query text not null,
+        outcome text not null,
+        at text not null,
+        primary key (key, query_hash, caller)
+    )""",
+    "create index examples_by_caller on examples (caller)",
+    "create index examples_by_time on examples (at)",
+    "alter table documents add column examples text not null default '[]'",
+    "create index documents_with_examples on documents (key) where examples <> '[]'",
+)
+
 MIGRATIONS: tuple[Statements, ...] = (
     _CREATE_TABLES,
     _ADD_FOLDER_INDEX,
     _DROP_FOLDER_INDEX,
     _ADD_JOB_ATTEMPTS,
     _ADD_PUBLISHED_VERSION,
+    _ADD_EXAMPLES,
 )

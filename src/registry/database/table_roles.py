@@ -33,6 +33,7 @@ TABLE_ROLES: Mapping[str, TableRole] = MappingProxyType(
         "deliveries": TableRole("notifications that webhooks have not received yet", RESTORE),
         "documents": _derived("what search reads of skills"),
         "ended_tokens": TableRole("logouts, and removals of users", f"{RESTORE}, and set a new auth.secret"),
+        "examples": TableRole("the choices that search learned from", RESTORE),
         "facts": TableRole("facts about the catalog, such as the keys of the log", RESTORE),
         "index_files": _derived("which files of the index are pushed"),
         "installs": TableRole("where installed skills come from", RESTORE),

@@ -4,6 +4,7 @@ Agents repeat the same searches. A response that a handler marks with `keep` is 
 catalog's revision, so it never outlives a change of a skill or of a vector.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ LARGEST_BODY = 8192
 """Bytes of a request. Longer ones are rarely sent twice, and their search takes longer than what a hit saves."""
 
 _LARGEST_ANSWER = 65_536
+_KEPT_SECONDS = 3600.0  # well below the lifetime of the search id in a response
 _VARIES = (b"accept-encoding", b"content-encoding", b"content-type", b"transfer-encoding", b"origin")
 
 _Headers = tuple[tuple[bytes, bytes], ...]
@@ -33,6 +35,7 @@ _Key = tuple[str, bytes, bytes, _Headers]
 
 class _Kept(NamedTuple):
     number: int
+    until: float
     messages: Sequence[Any]
 
 
@@ -80,7 +83,7 @@ class ResponseCache:
         varies = [header for header in scope["headers"] if header[0] in _VARIES]
         key = (scope["method"], scope["query_string"], first["body"], tuple(varies))
         kept = self._answers.get(key)
-        if kept is not None and kept.number == self._number() and self._admits(scope):
+        if kept is not None and kept.number == self._number() and self._admits(scope) and time.monotonic() < kept.until:
             for message in kept.messages:
                 await send(message.copy())
             return
@@ -96,7 +99,7 @@ class ResponseCache:
         await self._app(scope, receive, send_and_note)
         number = request_state(scope).valid_at
         if number is not None and _body_bytes(messages) <= _LARGEST_ANSWER:
-            self._answers.put(key, _Kept(number, tuple(messages)))
+            self._answers.put(key, _Kept(number, time.monotonic() + _KEPT_SECONDS, tuple(messages)))
 
 
 def replayed(first: Any, receive: Receive) -> Receive:

@@ -27,6 +27,7 @@ from registry.http.routes.change_feed import CHANGE_FEED, CHANGES
 from registry.http.routes.code import CODE_V1, VERSIONS
 from registry.http.routes.content import CONTENT
 from registry.http.routes.discovery import DISCOVERY
+from registry.http.routes.feedback import FEEDBACK
 from registry.http.routes.guards import local_guards, may_change, require_role
 from registry.http.routes.index import INDEX
 from registry.http.routes.log import LOG
@@ -70,7 +71,7 @@ def to_version_1(request: Request[Any, Any, Any]) -> Response[bytes]:
     return Response(b"", status_code=308, media_type="text/plain", headers={"Location": location})
 
 
-_SKILL_ROUTES = [*SKILLS, *INSTALLS, upgrade_skills, *CONTENT, *SEARCH, *REINDEX]
+_SKILL_ROUTES = [*SKILLS, *INSTALLS, upgrade_skills, *CONTENT, *SEARCH, *FEEDBACK, *REINDEX]
 
 PROFILE_B: Mapping[str, Sequence[Any]] = MappingProxyType(
     {
@@ -89,7 +90,7 @@ PROFILE_A: Sequence[Any] = [
     Router("/auth", route_handlers=AUTH, **_GUARDED),
     Router("/api/code/v1", route_handlers=CODE_V1, **_GUARDED),
     Router("/v1", route_handlers=V1_SKILLS, **_GUARDED),
-    Router("/api", route_handlers=[*SKILLS, search, *REINDEX, *SERVICE], **_GUARDED),
+    Router("/api", route_handlers=[*SKILLS, search, *FEEDBACK, *REINDEX, *SERVICE], **_GUARDED),
     Router(API, route_handlers=[*_SKILL_ROUTES, *SOURCES, *VERSIONS, *SERVICE, *LOG, *ADMINISTRATION], **_GUARDED),
     Router("/", route_handlers=[*METRICS, *INDEX], **_GUARDED),
 ]

@@ -36,6 +36,7 @@ from registry.runtime.periodic_worker import STOP_SECONDS
 from registry.runtime.startup import Part, Startup
 from registry.runtime.stored_jobs import count_jobs
 from registry.services.damage_watch import damage_watch
+from registry.services.feedback import Feedback
 from registry.services.installing import build_installing
 from registry.services.names import SkillNames
 from registry.services.registry_profile import RegistryProfile
@@ -93,6 +94,7 @@ class Services:
         self.skill_backends = SkillBackends(*stored, makes_folders=settings.profile == "local")
         self.versions = Versions(self.catalog, lambda stored: self.skill_backends.of(stored.skill.id).set_version)
         self.manifest = ManifestFile(settings.project.file)
+        self.feedback = Feedback(settings, self.database, self.catalog, clock)
         spaces = ActiveSpace(self.database, settings)
         self._embedder = spaces.embedder
         indexes = index_folder(settings.data_dir, worker)
@@ -102,10 +104,7 @@ class Services:
         )
         self.database.hooks.after_change(self.engine.changed)
         self.reindexing = Reindexing(self.catalog, self.engine, clock)
-        self._registry: RegistryProfile | None = None
-        if settings.profile == "registry":
-            metrics = Metrics(self.engine, self.documents, partial(count_jobs, self.database))
-            self._registry = RegistryProfile(settings, self.database, metrics, clock, worker)
+        self._registry = self._make_registry(clock, worker) if settings.profile == "registry" else None
         self.scanner = Scanner(self.local, self.catalog, self._background_inspector)
         self.sources = Sources(settings, self.database, self.catalog, clock, access)
         outbound = OutboundClient(AddressPolicy(settings.outbound.allowed_hosts))
@@ -149,15 +148,8 @@ class Services:
 
     def _work_of_one(self) -> list[Part]:
         """Return the parts that run in the leader only."""
-        yield_to_foreground = self.engine.search.in_flight.yield_to_foreground
-        findings = Rescan(
-            self.records,
-            self.published,
-            self._publishing,
-            self._background_inspector,
-            self.database.hooks,
-            yield_to_foreground,
-        )
+        rescanned = (self.records, self.published, self._publishing, self._background_inspector)
+        findings = Rescan(*rescanned, self.database.hooks, self.engine.search.in_flight.yield_to_foreground)
         snapshots = SnapshotPublisher(self._snapshots, self.engine, self.documents)
         work = [
             Part("watching", self.scanner.start, self.scanner.stop),
@@ -167,11 +159,17 @@ class Services:
             Part("findings", findings.start, findings.stop),
             Part("snapshots", snapshots.start, snapshots.stop),
         ]
+        if not self.database.is_read_only:
+            work.append(Part("choices", self.feedback.forgetting.start, self.feedback.forgetting.stop))
         if self._registry is not None and not self.database.is_read_only:
             work.append(Part("witnesses", self._registry.witnesses.start, self._registry.witnesses.stop))
         if self._publishing is not None:
             work.append(Part("index pushes", self._publishing.start_leading, self._publishing.stop_leading))
         return work
+
+    def _make_registry(self, clock: Clock, worker: int) -> RegistryProfile:
+        metrics = Metrics(self.engine, self.documents, partial(count_jobs, self.database))
+        return RegistryProfile(self.settings, self.database, metrics, clock, worker)
 
     def _make_publishing(self, packages: StoredPackages) -> Publishing:
         return Publishing(

@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from registry.domain.findings import Risk
 from registry.domain.origins import Origin
@@ -68,7 +68,10 @@ class FoundSkill(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class SearchData(msgspec.Struct, kw_only=True):
-    """The result of a search. `mode` is what ran, `limit` what was used; `count` is the number of skills here."""
+    """The result of a search. `mode` is what ran, `limit` what was used; `count` is the number of skills here.
+
+    `search_id` names the search in feedback; it is missing where the service does not learn from use.
+    """
 
     query: str
     mode: RanMode
@@ -77,6 +80,7 @@ class SearchData(msgspec.Struct, kw_only=True):
     took_ms: float
     warnings: list[str]
     skills: list[FoundSkill]
+    search_id: str | UnsetType = UNSET
 
 
 class ResolveBody(msgspec.Struct, kw_only=True):

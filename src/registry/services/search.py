@@ -24,6 +24,7 @@ from registry.services.schemas import (
     SearchFilters,
 )
 from registry.services.skills import read_skill
+from search.explanation import Explanation
 from search.service import Hit, Results, SearchRequest, SemanticUnavailable
 from search.types import Filter
 
@@ -83,6 +84,13 @@ def search_without_waiting(services: Services, body: SearchBody) -> SearchOutcom
     return None if results is None else _outcome(services, body, results, started)
 
 
+def _shown_explanation(services: Services, hit: Hit) -> Explanation | None:
+    """Return the explanation of a hit, in a registry without its examples: they are queries of other callers."""
+    if hit.explanation is not None and services.settings.profile == "registry":
+        hit.explanation.examples = []
+    return hit.explanation
+
+
 def _outcome(services: Services, body: SearchBody, results: Results, started: float) -> SearchOutcome:
     texts = _texts(services, results.hits, body.content)
     skills = [
@@ -92,7 +100,7 @@ def _outcome(services: Services, body: SearchBody, results: Results, started: fl
             matched_by=hit.matched_by,
             skill=msgspec.Raw(hit.payload),
             content=texts.get(hit.key),
-            explanation=hit.explanation,
+            explanation=_shown_explanation(services, hit),
         )
         for hit in results.hits
     ]
@@ -105,6 +113,7 @@ def _outcome(services: Services, body: SearchBody, results: Results, started: fl
         took_ms=round((time.perf_counter() - started) * 1000, 3),
         warnings=results.warnings if complete else [*results.warnings, STARTING],
         skills=skills,
+        search_id=services.feedback.search_id(body.query, [hit.key for hit in results.hits]),
     )
     return SearchOutcome(data, results.revision if complete and not results.warnings else None)
 
@@ -123,7 +132,7 @@ def resolve_skills(services: Services, body: ResolveBody) -> ResolveData:
             description=card.description,
             score=hit.score,
             content=texts.get(hit.key),
-            explanation=hit.explanation,
+            explanation=_shown_explanation(services, hit),
         )
         if skill.installed:
             resolved.skill_md_path = printable_name(str(services.local.root / (skill.skill_file or "")))

@@ -29,7 +29,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, database_setting: Mapping[s
 
 def test_a_search_tells_what_it_found_and_why(server: RunningServer) -> None:
     data = server.search("slow sql joins")
-    assert set(data) == {"query", "mode", "limit", "count", "took_ms", "warnings", "skills"}
+    assert set(data) == {"query", "mode", "limit", "count", "took_ms", "warnings", "skills", "search_id"}
     assert (data["mode"], data["count"], data["warnings"]) == ("hybrid", len(data["skills"]), [])
     best = data["skills"][0]
     assert best["skill"]["id"] == "sql-review"

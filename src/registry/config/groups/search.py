@@ -10,12 +10,19 @@ from registry.config.types import Dimension, HttpUrl, Rate, Secret
 
 
 class SearchSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The implementation of vector search."""
+    """The implementation of vector search, and learning from use."""
 
     vectors: Annotated[
         Literal["memory", "database"],
         Meta(description="where vector search runs: memory of each process, or a PostgreSQL database with pgvector"),
     ] = "memory"
+    learning: Annotated[
+        Literal["auto", "on", "off"],
+        Meta(
+            description="learn from which skills are chosen for a search; auto: unless callers may be anonymous "
+            "(auth.anonymous_read, auth.issuer = open)"
+        ),
+    ] = "auto"
 
 
 class EmbeddingSettings(msgspec.Struct, frozen=True, kw_only=True):

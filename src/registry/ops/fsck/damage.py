@@ -6,7 +6,7 @@ Derived tables are emptied. The checks that come after this one fill them again.
 import functools
 from collections.abc import Iterator
 
-from registry.catalog.documents import restore_document
+from registry.catalog.document_rows import restore_document
 from registry.config.settings import Settings
 from registry.database import damaged_tables
 from registry.database.table_roles import role_of

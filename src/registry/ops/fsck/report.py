@@ -10,7 +10,20 @@ import msgspec
 from registry.config.settings import Settings
 from registry.db import DatabaseError, DatabaseUnusable
 from registry.indexing.active_space import active_space
-from registry.ops.fsck import blobs, damage, folders, index, log, skills, snapshots, uploads, vectors, versions, words
+from registry.ops.fsck import (
+    blobs,
+    damage,
+    examples,
+    folders,
+    index,
+    log,
+    skills,
+    snapshots,
+    uploads,
+    vectors,
+    versions,
+    words,
+)
 from registry.ops.fsck.drift import CannotCheck, Discrepancy, Drift, Repair
 from registry.ops.fsck.parts import Parts
 
@@ -20,6 +33,7 @@ CHECKS: Mapping[str, Check] = MappingProxyType(
     {
         "database": damage.check,
         "skills": skills.check,
+        "examples": examples.check,
         "folders": folders.check,
         "versions": versions.check,
         "packages": blobs.check,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from registry.catalog.documents import labels, remove_document, restore_document
+from registry.catalog.document_rows import decode_examples, labels, remove_document, restore_document
 from registry.catalog.installs import SHADOWED
 from registry.catalog.store import FolderState
 from registry.db import Row, Transaction
@@ -15,13 +15,13 @@ from registry.domain.models import Card, Skill, version_parts
 from registry.ops.fsck.drift import BACKUP, Discrepancy, derived, lost
 from registry.ops.fsck.parts import Parts
 from registry.skill_folder import UnreadableSkill
-from search.text import embedded_text, text_hash
+from search.text import vector_hash
 from search.types import Document
 
 _BATCH_ROWS = 500
 _SKILLS = (
     "select s.key, s.id, s.detail, s.folder, s.advertised, d.gone, d.id, d.name, d.description, d.tags, d.capabilities,"
-    " d.labels, d.text_hash, d.card, b.key is not null,"
+    " d.labels, d.text_hash, d.examples, d.card, b.key is not null,"
     " exists (select 1 from published p where p.skill_id = s.id)"
     " from skills s left join documents d on d.key = s.key left join bodies b on b.key = s.key"
     " where s.key > ? order by s.key limit ?"
@@ -42,6 +42,7 @@ class _Row(NamedTuple):
     capabilities: str
     labels: str
     text_hash: str
+    examples: str
     card: str
     has_body: bool
     is_published: bool
@@ -101,8 +102,9 @@ def _document_problems(row: _Row, skill: Skill) -> Iterator[str]:
 
 
 def _differing(row: _Row, skill: Skill) -> list[str]:
-    document = Document(key=row.key, id=skill.id, name=skill.name, description=skill.description)
     try:
+        examples = decode_examples(row.examples)
+        document = Document(key=row.key, id=skill.id, name=skill.name, description=skill.description, examples=examples)
         pairs = {
             "id": (row.document_id, skill.id),
             "name": (row.name, skill.name),
@@ -114,7 +116,7 @@ def _differing(row: _Row, skill: Skill) -> list[str]:
                 [*labels(skill.card(), skill.scope)],
             ),
             "card": (msgspec.json.decode(row.card, type=Card), skill.card()),
-            "hash of the embedded text": (row.text_hash, text_hash(embedded_text(document))),
+            "hash of the embedded text": (row.text_hash, vector_hash(document)),
         }
     except (ValueError, msgspec.DecodeError):
         return ["it cannot be read"]
@@ -181,6 +183,7 @@ def _read_again(parts: Parts, transaction: Transaction, key: int, folder: str) -
 _NO_SKILL = "not exists (select 1 from skills s where s.key = {}.key)"
 _STRAY_BODIES = "select b.key from bodies b left join documents d on d.key = b.key where d.key is null or d.gone = 1"
 _STRAY_VERSIONS = f"select distinct key from versions v where {_NO_SKILL.format('v')}"
+_STRAY_EXAMPLES = "select key from examples where key not in (select key from documents where gone = 0)"
 _HIGHEST = "select max(number) from (select number from documents union all select number from vectors) numbers"
 
 
@@ -189,7 +192,7 @@ def _leftovers(parts: Parts) -> Iterator[Discrepancy]:
     for key, skill_id in read(f"select key, id from documents d where gone = 0 and {_NO_SKILL.format('d')}"):
         repair = functools.partial(_remove_document, parts, key)
         yield derived("rows", skill_id, "search finds it, but the skill does not exist", repair)
-    for table, stray in (("bodies", _STRAY_BODIES), ("versions", _STRAY_VERSIONS)):
+    for table, stray in (("bodies", _STRAY_BODIES), ("versions", _STRAY_VERSIONS), ("examples", _STRAY_EXAMPLES)):
         if keys := read(stray):
             repair = functools.partial(parts.run, f"delete from {table} where key in ({stray})")
             yield derived("rows", table, f"there are rows of {len(keys)} removed skills", repair)

@@ -1,0 +1,175 @@
+"""Examples: the queries for which people chose a skill, and what search reads of them."""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from registry.catalog.document_rows import put_examples
+from registry.db import Database, Row, Transaction
+from registry.domain.models import timestamp
+from search.types import Example
+
+Outcome = Literal["chosen", "installed", "helped", "wrong"]
+
+MAX_CHARACTERS = 500
+"""The characters of a query that are kept."""
+
+MAX_EXAMPLES = 20
+"""The examples of a skill that search uses."""
+
+MAX_CHOICES = 60
+"""The choices that are stored for a skill. The oldest ones go first."""
+
+AUTHOR = "author"
+"""The caller of the examples in a skill's front matter."""
+
+_MAX_VOTES = 3  # callers who chose a skill for the same query and count
+_HALF_LIFE = timedelta(days=180)
+
+
+class Choice(msgspec.Struct, kw_only=True):
+    """A stored choice: a caller said of a skill that it fits a query, or that it does not. `caller` is a keyed hash."""
+
+    skill_id: str
+    example_id: str
+    query: str
+    outcome: str
+    caller: str
+    at: str
+
+
+class NewChoice(NamedTuple):
+    """A choice to store. A caller may have at most `limit` choices of one skill; the oldest ones go first."""
+
+    key: int
+    query: str
+    caller: str
+    outcome: Outcome
+    limit: int
+
+
+_CHOICES = (
+    "select d.id, e.query_hash, e.query, e.outcome, e.caller, e.at from examples e join documents d on d.key = e.key"
+)
+
+
+class Examples:
+    """Stores choices, and keeps the examples of documents in step with them."""
+
+    def __init__(self, database: Database, clock: Callable[[], datetime], keep: timedelta) -> None:
+        self._database = database
+        self._clock = clock
+        self._keep = keep
+
+    def add(self, choice: NewChoice) -> None:
+        """Store a choice in place of the caller's earlier one of the same skill and query."""
+        query = normalized(choice.query)
+        with self._database.write() as transaction:
+            transaction.execute(
+                "insert into examples (key, query_hash, caller, query, outcome, at) values (?, ?, ?, ?, ?, ?)"
+                " on conflict (key, query_hash, caller) do update set outcome = excluded.outcome, at = excluded.at",
+                (choice.key, query_hash(query), choice.caller, query, choice.outcome, timestamp(self._clock())),
+            )
+            self._drop_oldest(transaction, choice)
+            update_examples(transaction, choice.key)
+
+    def _drop_oldest(self, transaction: Transaction, choice: NewChoice) -> None:
+        transaction.execute("delete from examples where key = ? and at < ?", (choice.key, self._oldest()))
+        for condition, values, limit in (
+            ("key = ? and caller = ?", (choice.key, choice.caller), choice.limit),
+            ("key = ? and caller <> ?", (choice.key, AUTHOR), MAX_CHOICES),
+        ):
+            rows = transaction.read(
+                f"select query_hash, caller from examples where {condition} order by at desc, query_hash", values
+            )
+            dropped = [(choice.key, *row) for row in rows[limit:]]
+            transaction.execute_many("delete from examples where key = ? and query_hash = ? and caller = ?", dropped)
+
+    def _oldest(self) -> str:
+        return timestamp(self._clock() - self._keep)
+
+    def forget_old(self) -> int:
+        """Delete the choices that are too old, and return how many there were."""
+        return self._delete("at < ? and caller <> ?", (self._oldest(), AUTHOR))
+
+    def forget(self, skill_id: str | None = None, example_id: str | None = None, caller: str | None = None) -> int:
+        """Delete choices: all, or those of a skill, of one query, of a caller. Return how many there were."""
+        conditions, values = ["caller <> ?"], [AUTHOR]
+        for condition, value in (
+            ("key in (select key from documents where id = ?)", skill_id),
+            ("query_hash = ?", example_id),
+            ("caller = ?", caller),
+        ):
+            if value is not None:
+                conditions.append(condition)
+                values.append(value)
+        return self._delete(" and ".join(conditions), values)
+
+    def _delete(self, condition: str, values: Sequence[str]) -> int:
+        with self._database.write() as transaction:
+            keys = transaction.read(f"select distinct key from examples where {condition}", values)
+            deleted = transaction.execute(f"delete from examples where {condition}", values)
+            for (key,) in keys:
+                update_examples(transaction, key)
+            return deleted
+
+    def list(self, skill_id: str | None, limit: int, offset: int) -> tuple[list[Choice], int]:
+        """Return stored choices of a skill or of all, newest first, and their total number."""
+        where, values = ("", ()) if skill_id is None else (" where d.id = ?", (skill_id,))
+        total = self._database.read(f"select count(*) from ({_CHOICES}{where}) c", values)[0][0]
+        order = " order by e.at desc, e.key, e.query_hash, e.caller limit ? offset ?"
+        rows = self._database.read(f"{_CHOICES}{where}{order}", (*values, limit, offset))
+        return [
+            Choice(skill_id=row[0], example_id=row[1], query=row[2], outcome=row[3], caller=row[4], at=row[5])
+            for row in rows
+        ], int(total)
+
+
+def normalized(query: str) -> str:
+    """Return the part of a query that is kept, without redundant white space."""
+    return " ".join(query.split())[:MAX_CHARACTERS].rstrip()
+
+
+def query_hash(query: str) -> str:
+    """Return the id of an example: the same for queries that differ only in case."""
+    return hashlib.sha256(query.casefold().encode()).hexdigest()[:16]
+
+
+def update_examples(transaction: Transaction, key: int) -> None:
+    """Bring the examples of a document in step with its choices. A document that did not change keeps its revision."""
+    sql = "select query_hash, caller, query, outcome, at from examples where key = ? order by at desc, query_hash"
+    examples = examples_of(transaction.read(sql, (key,)))
+    encoded = msgspec.json.encode(examples).decode()
+    if transaction.read("select 1 from documents where key = ? and examples <> ?", (key, encoded)):
+        put_examples(transaction, key, examples)
+
+
+def examples_of(rows: Iterable[Row]) -> list[Example]:
+    """Return the examples that follow from the choices of a skill, given newest first.
+
+    A query counts as often as callers chose the skill for it, less those who found it wrong. Older examples weigh
+    less than the newest one: half after 180 days. Examples of the author come last.
+    """
+    votes: dict[str, int] = defaultdict(int)
+    found: dict[str, tuple[str, str]] = {}
+    authors: list[Example] = []
+    for hashed, caller, query, outcome, at in rows:
+        if caller == AUTHOR:
+            authors.append(Example(query, 1.0))
+            continue
+        votes[hashed] += -1 if outcome == "wrong" else 1
+        if outcome != "wrong":
+            found.setdefault(hashed, (query, at))
+    kept = [(*found[hashed], votes[hashed]) for hashed in found if votes[hashed] > 0]
+    newest = max((at for _, at, _ in kept), default="")
+    learned = [Example(query, _weight(count, at, newest)) for query, at, count in kept]
+    return [*learned, *authors][:MAX_EXAMPLES]
+
+
+def _weight(votes: int, at: str, newest: str) -> float:
+    age = datetime.fromisoformat(newest) - datetime.fromisoformat(at)
+    return round(float(min(votes, _MAX_VOTES) * 0.5 ** (age / _HALF_LIFE)), 3)
