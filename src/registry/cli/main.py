@@ -48,7 +48,11 @@ COMMANDS = {
         ("database", "migrate", "Copy a catalog from SQLite into PostgreSQL and compare every table."),
         ("database", "forget-secrets", "Delete the secrets that replicas share in PostgreSQL, after one is lost."),
         ("operations", "backup", "Write a backup into the new folder DIR while the service runs."),
-        ("operations", "verify-backup", "Compare the files and the database in the backup DIR with its digests."),
+        (
+            "operations",
+            "verify-backup",
+            "Compare the files and the database in the backup DIR with its checksums and digests.",
+        ),
         ("operations", "clone-index", "Clone the registry index into its folder if the folder is empty."),
     )
 }

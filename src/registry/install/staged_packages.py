@@ -105,7 +105,7 @@ class StagedPackages:
                 "Folders of this machine can be installed only if the local profile listens on loopback, or below "
                 "install.allowed_roots"
             )
-        if not path.is_dir() and not path.is_file():
+        if not _is_folder_or_file(path):
             raise validation_error(FieldError("origin.path", "does not exist, or is not a folder or file"))
         return path
 
@@ -135,3 +135,10 @@ def _hints(fetched: Path) -> Iterator[FieldError]:
         more = ", …" if len(folders) > _SHOWN_FOLDERS else ""
         names = ", ".join(printable_name(folder) for folder in folders[:_SHOWN_FOLDERS])
         yield FieldError("origin.subdir", f"must name one of the skills: {names}{more}")
+
+
+def _is_folder_or_file(path: Path) -> bool:
+    try:
+        return path.is_dir() or path.is_file()
+    except OSError:  # a name that is too long for the file system, or a folder that may not be entered
+        return False

@@ -1,5 +1,6 @@
 """The names that the format of agentskills.io allows, and how many skills protocols leave out that demand them."""
 
+import logging
 import re
 import threading
 from collections import Counter
@@ -17,6 +18,8 @@ READ_AT_ONCE = 2_000
 """The skills whose `SKILL.md` one count reads: below a second of processor time."""
 
 _NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
+
+_LOG = logging.getLogger(__name__)
 
 
 def name_of(skill_id: str) -> str | None:
@@ -59,7 +62,11 @@ class SkillNames:
         with self._lock:
             revision = self._documents.revision()  # read first: the next count takes up a change from now on
             if self._counted is None or self._counted[0] != revision or self._counted[1].unchecked:
-                self._counted = revision, self._count()
+                try:
+                    self._counted = revision, self._count()
+                except Exception as error:  # a damaged row must not take the status with it
+                    _LOG.warning("the names that protocols leave out cannot be counted", exc_info=error)
+                    return LeftOut(count=0, reasons={}, unchecked=self._documents.count())
             return self._counted[1]
 
     def _count(self) -> LeftOut:

@@ -106,7 +106,7 @@ def test_an_empty_index_finds_nothing(database: PostgresDatabase) -> None:
     index = index_of(database)
     assert index.search(VECTORS[:2], 5).keys.tolist() == []
     assert index.search(VECTORS[:2], 5, np.array([1])).keys.tolist() == []
-    assert index.null_distribution().mean == pytest.approx(0.14)
+    assert index.null_distribution().mean == pytest.approx(0.06)
 
 
 def test_too_many_dimensions_are_refused(database: PostgresDatabase) -> None:

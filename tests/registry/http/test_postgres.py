@@ -13,6 +13,7 @@ from support.postgres_server import PostgresServer
 from support.publishing import Registry, skill_package
 from support.replicas import SECRET, replica
 from support.servers import RunningServer, bearer, new_skill, write_skill
+from support.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +86,7 @@ def test_the_lead_moves_on_when_the_leader_is_killed(postgres: PostgresServer, t
     (tmp_path / "two" / "skills").symlink_to(one.skills_dir)  # one folder, as on shared storage
     write_skill(one.skills_dir, "pdf-forms", "Fill in pdf forms and read their fields.")
     with one, two:
-        assert two.found("pdf forms") == ["pdf-forms"]
+        wait_until(lambda: two.found("pdf forms") == ["pdf-forms"])
         write_skill(one.skills_dir, "sql-review", "Review sql queries for slow joins.")
         two.wait_for(lambda: two.found("slow joins") == ["sql-review"])
         one.kill()

@@ -14,7 +14,7 @@ from registry.http.routes.guards import refuse_if_not_owner
 from registry.http.routes.parameters import OptionalBody, ReadyServices
 from registry.http.thread_pools import ORDINARY_POOL
 from registry.protocols.clawhub.account import Done
-from registry.protocols.clawhub.errors import SLUG_ERRORS
+from registry.protocols.clawhub.errors import RESTORE_ERRORS, SLUG_ERRORS
 from registry.protocols.clawhub.finding import TAGS
 from registry.protocols.clawhub.parameters import OwnerHandle
 from registry.protocols.clawhub.references import find_own_id
@@ -53,7 +53,7 @@ async def delete_clawhub_skill(
     "/clawhub/api/v1/skills/{slug:str}/undelete",
     status_code=200,
     tags=TAGS,
-    responses=SLUG_ERRORS,
+    responses=RESTORE_ERRORS,
     operation_class=OptionalBody,
     role="manager",
 )
@@ -104,7 +104,7 @@ async def delete_clawhub_version(
     "/clawhub/api/v1/skills/{slug:str}/versions/{version:str}/restore",
     status_code=200,
     tags=TAGS,
-    responses=SLUG_ERRORS,
+    responses=RESTORE_ERRORS,
     operation_class=OptionalBody,
     role="manager",
 )

@@ -57,6 +57,16 @@ SLUG_ERRORS = ERRORS | {
 }
 """The errors of routes that find a skill by its slug."""
 
+RESTORE_ERRORS = ERRORS | {
+    409: ResponseSpec(
+        str,
+        media_type="*/*",
+        generate_examples=False,
+        description="Several skills have this slug (JSON), or the skill was not published and is gone (text)",
+    )
+}
+"""The errors of routes that restore what was deleted."""
+
 
 def answer_plainly(request: Request[Any, Any, Any], exception: Exception) -> Response[Any]:
     """Turn any exception below `PREFIX` into a response of the protocol."""

@@ -2,7 +2,7 @@
 
 import tempfile
 from dataclasses import dataclass
-from typing import Annotated, Any, BinaryIO, Literal
+from typing import Annotated, Any, BinaryIO, Literal, cast
 from urllib.parse import urlencode
 
 import msgspec
@@ -168,7 +168,7 @@ async def take_clawhub_upload(
     rate="publish",
     uploads=True,
 )
-async def publish_clawhub_version(request: StrictRequest, services: ReadyServices) -> ClawHubPublication:
+async def publish_clawhub_version(request: Request[Any, Any, Any], services: ReadyServices) -> ClawHubPublication:
     """Publish files and wait for the result, for 10 s. In the local profile, they become a folder.
 
     The version must be that of SKILL.md. What else a client says about the skill is not kept.
@@ -176,8 +176,8 @@ async def publish_clawhub_version(request: StrictRequest, services: ReadyService
     await ORDINARY_POOL.run(check_upload, services, None)
     with tempfile.TemporaryFile(dir=services.settings.data_dir) as source:
         if is_upload(request, request.route_handler):
-            return await _publish_form(request, services, source)
-        return await _publish_ticketed(request, services, source)
+            return await _publish_form(cast(StrictRequest, request), services, source)
+        return await _publish_ticketed(cast(StrictRequest, request), services, source)
 
 
 async def _publish_form(request: StrictRequest, services: Services, source: BinaryIO) -> ClawHubPublication:
