@@ -37,6 +37,7 @@ COMMANDS = {
         ("accounts", "token", "Sign a token with the secret of this registry."),
         ("sources", "sources", "List, add, remove and refresh the sources of skills."),
         ("install", "install", "Install skills."),
+        ("import_skills", "import", "Create skills from PATH, a folder of skills or a file with a JSON object a line."),
         ("install", "uninstall", "Remove skills."),
         ("install", "upgrade", "Update the skill ID, or all installed skills, from their origin."),
         ("conformance", "conformance", "Check whether the service at URL keeps the HTTP specification."),
