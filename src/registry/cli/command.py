@@ -1,5 +1,8 @@
 """What the commands share: options for settings, access to a catalog, and one-line failures."""
 
+import contextlib
+import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -116,7 +119,10 @@ def with_backend(
         if reads and not server:
             server = choose_catalog(settings, names_data_dir=_names_data_dir(flags))
         needs_indexes = needs_indexes and not creates
-        with _open_backend(settings, server, named, needs_indexes=needs_indexes, creates=creates) as backend:
+        with (
+            _without_new_folders(settings),
+            _open_backend(settings, server, named, needs_indexes=needs_indexes, creates=creates) as backend,
+        ):
             return call(backend)
     except (CommandFailed, OSError) as error:
         stop(str(error))
@@ -153,6 +159,23 @@ def _open_backend(
             return
     with connect(settings, server) as client:
         yield RemoteBackend(client)
+
+
+@contextmanager
+def _without_new_folders(settings: Settings) -> Iterator[None]:
+    """Remove the folders that the block has created, if it fails: a command that did nothing leaves nothing."""
+    new = [folder for folder in (settings.data_dir, settings.skills_dir) if not os.path.lexists(folder)]
+    try:
+        yield
+    except Exception:
+        with contextlib.suppress(OSError, DataDirInUse):
+            if settings.data_dir in new and settings.data_dir.exists():
+                lock = DataDirLock(settings.data_dir)  # so that a service which starts meanwhile keeps its files
+                shutil.rmtree(settings.data_dir)
+                lock.release()
+            if settings.skills_dir in new:
+                settings.skills_dir.rmdir()
+        raise
 
 
 def check_catalog(settings: Settings) -> None:

@@ -144,6 +144,14 @@ _Step = tuple[str, Callable[[CommandBackend], dict[str, Any]]]
 """The name of a skill, and the function that changes it and returns fields of its row."""
 
 
+class _AllFailed(Exception):
+    """No step has changed anything. `rows` say why."""
+
+    def __init__(self, rows: list[dict[str, Any]]) -> None:
+        super().__init__()
+        self.rows = rows
+
+
 def _run(
     steps: Sequence[_Step],
     flags: dict[str, Any],
@@ -166,9 +174,14 @@ def _run(
                 except CommandFailed as error:
                     row["reason"] = redact_text(str(error))
                 rows.append(row)
+        if all(row["outcome"] == _FAILED for row in rows):
+            raise _AllFailed(rows)
         return rows
 
-    rows = command.with_backend(flags, server, run, creates=True, named=named)
+    try:
+        rows = command.with_backend(flags, server, run, creates=True, named=named)
+    except _AllFailed as failed:
+        rows = failed.rows
     console.show({"results": rows}, _tables, as_json=as_json)
     if any(row["outcome"] == _FAILED for row in rows):
         sys.exit(command.FAILED)

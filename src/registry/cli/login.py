@@ -12,6 +12,11 @@ from registry.cli.credentials import Login, LoginsUnreadable, configured_key, ha
 from registry.cli.open_issuer import take_token
 from registry.domain.hosts import is_loopback_host
 
+_NO_TERMINAL = (
+    "this registry needs a password, and there is no terminal to ask for it: give --username and --password-stdin, or "
+    "--api-key"
+)
+
 
 @click.command()
 @click.option("--username", help="The user. Without it, the command asks, if the registry needs one.")
@@ -40,6 +45,8 @@ def login(
         if api_key:
             token = _token(server, {}, configured_key(settings, server) or console.ask_secret("API key"))
         elif password_stdin or (token := take_token(server, username)) is None:
+            if not (password_stdin or sys.stdin.isatty()):
+                raise CommandFailed(_NO_TERMINAL)
             user = username or str(click.prompt(f"Username at {server}", err=True))
             token = _token(server, {"username": user, "password": _password(from_stdin=password_stdin)})
         stored_logins().store(server, Login(token=token["token"], expires_at=token["expires_at"]))

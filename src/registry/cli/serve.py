@@ -1,11 +1,16 @@
 """`skill-registry serve`: the service."""
 
+import os
 import sys
 from typing import Any
 
 import click
 
 from registry.cli import command
+from registry.config.settings import Settings
+
+_DEFAULT_FOLDER = Settings().skills_dir
+"""The only skills directory that is created: nobody has named it, so nobody has mistyped it."""
 
 
 @click.command()
@@ -16,7 +21,10 @@ def serve(**flags: Any) -> None:
     Every flag can also be set in the environment or in registry.toml. Each folder below --skills-dir that holds a
     SKILL.md is a skill. The service picks up changes on disk while it runs.
     """
+    names_folder = flags["skills_dir"] is not None
     settings = command.load(flags)
+    if not os.path.lexists(settings.skills_dir) and (names_folder or settings.skills_dir != _DEFAULT_FOLDER.absolute()):
+        command.stop(f"there is no folder {settings.skills_dir}: create it, or correct --skills-dir")
     # The web framework takes most of the time of a start; wrong settings and `--help` do not need it.
     from embeddings import EmbeddingUnavailable  # noqa: PLC0415
     from registry.db import DatabaseUnusable  # noqa: PLC0415

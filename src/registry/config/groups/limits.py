@@ -69,7 +69,9 @@ class LimitsSettings(msgspec.Struct, frozen=True, kw_only=True):
     )
     s3_connect_seconds: Annotated[Seconds, Meta(description="timeout for connecting to the S3 service")] = 2.0
     s3_read_seconds: Annotated[Seconds, Meta(description="timeout for each read from the S3 service")] = 10.0
-    index_bytes: Annotated[Positive, Meta(description="maximum size of the clone of the registry index")] = 5 << 30
+    index_bytes: Annotated[
+        int, Meta(ge=1, le=1 << 40, description="maximum size of the clone of the registry index")
+    ] = 5 << 30
     source_wait_seconds: Annotated[
         Seconds, Meta(description="time a refresh waits for slow sources before it responds without them")
     ] = 10.0
