@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib.util
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,10 +101,11 @@ def _packaged() -> Path | None:
 
 def _from_hub() -> Path:
     from huggingface_hub import hf_hub_download  # noqa: PLC0415 (slow; only if nothing is installed)
-    from huggingface_hub.utils import disable_progress_bars, logging  # noqa: PLC0415
+    from huggingface_hub.utils.logging import set_verbosity  # noqa: PLC0415
+    from huggingface_hub.utils.tqdm import disable_progress_bars  # noqa: PLC0415
 
     disable_progress_bars()
-    logging.set_verbosity_error()  # it would log each attempt, and the error below says everything
+    set_verbosity(logging.ERROR)  # it would log each attempt, and the error below says everything
     try:
         for name in _HUB_FILES:
             path = hf_hub_download(_REPOSITORY, name, etag_timeout=_HUB_TIMEOUT, token=False)

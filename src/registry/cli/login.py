@@ -9,6 +9,7 @@ from registry.cli import command, console
 from registry.cli.backend import CommandFailed, Data
 from registry.cli.client import RegistryClient, check_url
 from registry.cli.credentials import Login, LoginsUnreadable, configured_key, has_expired, stored_logins
+from registry.cli.help.settings_options import settings_options
 from registry.cli.open_issuer import take_token
 from registry.domain.hosts import is_loopback_host
 
@@ -24,7 +25,7 @@ _NO_TERMINAL = (
 @click.option("--api-key", is_flag=True, help="Use the API key in SKILL_REGISTRY_CLIENT_API_KEY or on standard input.")
 @command.json_option
 @command.registry_option
-@command.settings_options("data_dir")
+@settings_options("data_dir")
 def login(
     username: str | None, password_stdin: bool, api_key: bool, as_json: bool, server: str | None, **flags: Any
 ) -> None:
@@ -72,7 +73,7 @@ def _password(*, from_stdin: bool) -> str:
 @click.command()
 @command.json_option
 @command.registry_option
-@command.settings_options("data_dir")
+@settings_options("data_dir")
 def logout(as_json: bool, server: str | None, **flags: Any) -> None:
     """Revoke the stored token of a registry and delete it."""
     settings = command.load(flags)

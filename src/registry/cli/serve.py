@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from registry.cli import command
+from registry.cli.help.settings_options import settings_options
 from registry.config.settings import Settings
 
 _DEFAULT_FOLDER = Settings().skills_dir
@@ -14,12 +15,13 @@ _DEFAULT_FOLDER = Settings().skills_dir
 
 
 @click.command()
-@command.settings_options()
+@settings_options(hides_rare=True)
 def serve(**flags: Any) -> None:
     """Serve the catalog over HTTP.
 
     Every flag can also be set in the environment or in registry.toml. Each folder below --skills-dir that holds a
-    SKILL.md is a skill. The service picks up changes on disk while it runs.
+    SKILL.md is a skill. The service picks up changes on disk while it runs. These are the options that people use;
+    --help-all shows all of them.
     """
     names_folder = flags["skills_dir"] is not None
     settings = command.load(flags)

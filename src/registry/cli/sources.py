@@ -74,7 +74,8 @@ def add(
     added = command.with_backend(flags, server, lambda backend: backend.add_source(source), creates=True)
     _show([added], as_json=as_json)
     if added["error"]:
-        command.stop(f"the source {name} was added, and cannot be read; 'skill-registry sources remove {name}' removes it")
+        hint = f"'skill-registry sources remove {name}' removes it"
+        command.stop(f"the source {name} was added, and cannot be read; {hint}")
 
 
 @sources.command()

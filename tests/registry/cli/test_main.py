@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from click import Context
 
-from registry.cli.main import COMMANDS, main
+from registry.cli.help.settings_options import OFTEN_USED
+from registry.cli.main import COMMANDS, FIND, INSTALL, OPERATE, PUBLISH, SERVE, main
 from registry.config.settings import SETTINGS
 from support.commands import Done
 from support.servers import COMMAND, RunningServer, write_skill
@@ -269,9 +270,33 @@ def test_output_cannot_steer_the_terminal(tmp_path: Path) -> None:
     assert "[bold red]" in " ".join(done.out.split())
 
 
+@pytest.mark.parametrize("args", [(), ("--help",)])
+def test_the_command_alone_shows_each_command_on_one_line(tmp_path: Path, args: tuple[str, ...]) -> None:
+    done = Done(tmp_path, *args, COLUMNS="80")
+    assert (done.code, done.error) == (0, "")
+    lines = done.out.splitlines()
+    starts = [lines.index(f"{section}:") for section in (FIND, INSTALL, PUBLISH, SERVE, OPERATE)]
+    assert starts == sorted(starts)
+    listed = [line.split(maxsplit=1) for line in lines[starts[0] :] if line.startswith("  ")]
+    assert listed == [[name, command.help] for name, command in COMMANDS.items()]
+
+
+def test_the_help_of_serve_shows_what_people_use_and_the_rest_on_request(tmp_path: Path) -> None:
+    shown = Done(tmp_path, "serve", "--help").out
+    flags = re.findall(r"^  (?:-h, )?(--[a-z0-9-]+)", shown, re.MULTILINE)
+    assert set(flags) - {"--help", "--help-all", "--config"} == {
+        setting.flag for setting in SETTINGS if setting.key in OFTEN_USED
+    }
+    assert len(flags) <= 22
+    words = " ".join(shown.split())
+    assert "--port PORT Port to listen on; 0 chooses a free port. [default: 8080]" in words
+    assert "--embedding-provider [auto|hosted|local|none] auto: hosted with an API key" in words
+    assert "--limits-index-bytes BYTES" in Done(tmp_path, "serve", "--help-all").out
+
+
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_help_names_every_flag(tmp_path: Path, name: str) -> None:
-    done = Done(tmp_path, name, "--help")
+    done = Done(tmp_path, name, "--help-all" if name == "serve" else "--help")
     assert (done.code, done.error) == (0, "")
     command = main.get_command(Context(main), name)
     assert command is not None

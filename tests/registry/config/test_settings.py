@@ -173,7 +173,9 @@ def test_a_file_asked_for_must_exist_and_the_flag_wins_over_the_variable(folder:
     assert load_settings({}, {"SKILL_REGISTRY_CONFIG": "mine.toml"}).server.port == 7
 
 
-@pytest.mark.parametrize("setting", [setting for setting in SETTINGS if setting.default], ids=lambda setting: setting.key)
+@pytest.mark.parametrize(
+    "setting", [setting for setting in SETTINGS if setting.default], ids=lambda setting: setting.key
+)
 def test_a_default_can_be_given(folder: Path, setting: Setting) -> None:
     text = ",".join(setting.default) if isinstance(setting.default, tuple) else str(setting.default)
     given = load_settings({setting.key: text}, {})
