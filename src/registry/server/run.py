@@ -37,6 +37,7 @@ from registry.runtime.private_files import PrivateFileExposed
 from registry.server.app import create_app
 from registry.server.http_server import STOP_SIGNALS, Site, serve
 from registry.server.sockets import ListenError, listen
+from registry.server.start_report import report_start
 from registry.server.workers import serve_workers
 from registry.services.container import Services
 from registry.services.registry_profile import configured_witnesses, log_signer
@@ -175,7 +176,7 @@ def site(settings: Settings, worker: int = 0) -> Site:
     outermost: ASGIApp = RequestLog(guarded, on_answer)
     if server.trusted_proxies:
         outermost = cast(Any, ProxyHeadersMiddleware)(outermost, list(server.trusted_proxies))
-    return Site(outermost, services.drain)
+    return Site(outermost, services.drain, functools.partial(report_start, services))
 
 
 def _share_counts(settings: Settings) -> None:
