@@ -42,7 +42,9 @@ class _Entry(NamedTuple):
 @click.option("--skip-existing", is_flag=True, help="Do not count conflicts with existing skills as failures.")
 @command.backend_options
 def import_(path: Path, skip_existing: bool, as_json: bool, server: str | None, **flags: Any) -> None:
-    """Create skills from PATH, a folder of skills or a file with a JSON object a line. `-` reads standard input.
+    """Create many skills, from a folder or from lines of JSON.
+
+    PATH is a folder of skills, or a file with a JSON object a line; `-` is standard input.
 
     \b
     skill-registry import skills.ndjson --server https://registry.example.org

@@ -3,6 +3,7 @@
 The long run, 10,000 requests and more of each profile: ENDURANCE=10 pytest tests/http/test_schema.py
 """
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -39,6 +40,8 @@ def provider() -> Iterator[dict[str, Any]]:
         }
 
 
+TESTS = Path(__file__).parents[2]
+
 METHODS = {"get", "post", "put", "delete"}
 
 
@@ -46,8 +49,15 @@ def check(server: RunningServer, folder: Path, examples: int, *options: str) -> 
     """Send what the document allows, and what it does not; return the report of a run that found nothing."""
     command = [str(Path(sys.executable).with_name("schemathesis")), "run", f"{server.url}/schema/openapi.json"]
     common = ["--checks", CHECKS, "--suppress-health-check", "all", "-n", str(times(examples)), "--seed", "1"]
+    environment = os.environ | {"SCHEMATHESIS_HOOKS": "support.schemathesis_hooks", "PYTHONPATH": str(TESTS)}
     done = subprocess.run(
-        [*command, *common, *options], capture_output=True, text=True, check=False, cwd=folder, timeout=times(1800)
+        [*command, *common, *options],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env=environment,
+        timeout=times(1800),
     )
     assert done.returncode == 0, done.stdout[-5000:]
     return done.stdout
