@@ -48,13 +48,14 @@ LAYERS = (
 
 SEARCH_LAYERS = (
     {"types", "modes", "explanation", "stop_words", "lru_cache", "in_flight", "integrity", "reports", "backoff"},
-    {"thread_health"},
+    {"thread_health", "snippet"},
     {"text"},
+    {"names"},
     {"lexical"},
     {"fusion"},
     {"examples"},
     {"vectors"},
-    {"explainer"},
+    {"explainer", "snippets", "totals"},
     {"index_sync", "indexer", "inspection"},
     {"service"},
     {"engine"},

@@ -130,11 +130,6 @@ class AdvertisedSkills:
             counts[name] = self._database.read(f"select count(*) from skills s where {_built_in(name)}")[0][0]
         return counts
 
-    def find(self, key: int) -> Listed | None:
-        """Return the listed skill with a key, None if the skill is installed."""
-        rows = self._database.read("select record from advertised where key = ?", (key,))
-        return msgspec.json.decode(rows[0][0], type=Listed) if rows else None
-
     def named(self, skill: str) -> list[tuple[str, Listed, str]]:
         """Return source, skill and catalog id of each advertised skill with this id, in its source or in search."""
         sql = (

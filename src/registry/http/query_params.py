@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple, get_args
 from urllib.parse import parse_qsl
 
 from litestar import Request
-from litestar.handlers import HTTPRouteHandler
+from litestar.handlers.base import BaseRouteHandler
 from litestar.params import ParameterKwarg, QueryParameter
 from litestar.typing import FieldDefinition
 from msgspec import Meta
@@ -70,21 +70,33 @@ class StrictQueryParams:
         if declared is None:
             declared = self._declared[route] = _declarations(request.route_handler)
         if declared or request.scope["query_string"]:
-            _check(request.scope["query_string"], declared)
+            _checked(request.scope["query_string"], declared)
 
 
-def _check(query: bytes, declared: Mapping[str, _Declared]) -> None:
+class QueryRules:
+    """What a registered handler declares of its query string, for callers that read one without the framework."""
+
+    def __init__(self, handler: BaseRouteHandler) -> None:
+        self._declared = _declarations(handler)
+
+    def read(self, query: bytes) -> dict[str, Any]:
+        """Return the values of the declared parameters that are there. Raises VALIDATION_ERROR."""
+        return _checked(query, self._declared)
+
+
+def _checked(query: bytes, declared: Mapping[str, _Declared]) -> dict[str, Any]:
     pairs = _pairs(query)
     counts = Counter(key for key, _ in pairs)
     faults = [FieldError(key[:100], "is there more than once") for key, count in counts.items() if count > 1]
     faults.extend(
         FieldError(name, "is required") for name, rule in declared.items() if rule.required and not counts[name]
     )
-    for name, text in pairs:
-        if name in declared and counts[name] == 1:
-            faults.extend(_text_faults(name, text, declared[name]))
+    values = {name: _value(text, declared[name]) for name, text in pairs if name in declared and counts[name] == 1}
+    for name, value in values.items():
+        faults.extend(_value_faults(name, value, declared[name]))
     if faults:
         raise validation_error(*faults)
+    return values
 
 
 def _pairs(query: bytes) -> list[tuple[str, str]]:
@@ -96,19 +108,22 @@ def _pairs(query: bytes) -> list[tuple[str, str]]:
         raise validation_error(FieldError("query", "has more than 100 parameters")) from None
 
 
-def _text_faults(name: str, text: str, declared: _Declared) -> Iterator[FieldError]:
-    value: Any = text
+def _value(text: str, declared: _Declared) -> Any:
+    """Return the value of a text, None for one that is not of the declared kind."""
     if declared.base is bool:
-        value = _BOOLEANS.get(text)
-    elif declared.base is int:
-        value = int(text) if _DIGITS.fullmatch(text) else None
-    elif declared.base is float:
-        value = float(text) if _DECIMAL.fullmatch(text) else None
-    elif _FORBIDDEN.search(text):
-        yield FieldError(name, "must not have control characters")
-        return
+        return _BOOLEANS.get(text)
+    if declared.base is int:
+        return int(text) if _DIGITS.fullmatch(text) else None
+    if declared.base is float:
+        return float(text) if _DECIMAL.fullmatch(text) else None
+    return text
+
+
+def _value_faults(name: str, value: Any, declared: _Declared) -> Iterator[FieldError]:
     if value is None:
         yield FieldError(name, _MUST_BE[declared.base])
+    elif isinstance(value, str) and _FORBIDDEN.search(value):
+        yield FieldError(name, "must not have control characters")
     else:
         yield from find_errors(value, declared.kind, name)
 
@@ -120,7 +135,7 @@ _MUST_BE: Mapping[type | None, str] = {
 }
 
 
-def _declarations(handler: HTTPRouteHandler) -> dict[str, _Declared]:
+def _declarations(handler: BaseRouteHandler) -> dict[str, _Declared]:
     signatures = [handler.parsed_fn_signature]
     signatures.extend(provide.parsed_fn_signature for provide in _used_dependencies(handler))
     return {
@@ -131,7 +146,7 @@ def _declarations(handler: HTTPRouteHandler) -> dict[str, _Declared]:
     }
 
 
-def _used_dependencies(handler: HTTPRouteHandler) -> Iterator[Any]:
+def _used_dependencies(handler: BaseRouteHandler) -> Iterator[Any]:
     known, wanted = handler.resolve_dependencies(), list(handler.parsed_fn_signature.parameters)
     while wanted:
         if (provide := known.get(wanted.pop())) is not None:

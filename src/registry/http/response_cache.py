@@ -5,17 +5,14 @@ catalog's revision, so it never outlives a change of a skill or of a vector.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
-from registry.domain.api import API
 from registry.http.request_state import request_state
 from search.lru_cache import LruCache
-
-PATH = f"{API}/search"
 
 _CACHE_BYTES = 32 * 1024 * 1024
 _ENTRY_BYTES = 4096
@@ -29,8 +26,11 @@ _KEPT_SECONDS = 3600.0  # well below the lifetime of the search id in a response
 _VARIES = (b"accept-encoding", b"content-encoding", b"content-type", b"transfer-encoding", b"origin")
 
 _Headers = tuple[tuple[bytes, bytes], ...]
-_Key = tuple[str, bytes, bytes, _Headers]
-"""The method, query string, body and relevant headers of a request."""
+Route = tuple[str, str]
+"""A method and a path."""
+
+_Key = tuple[Route, bytes, bytes, _Headers]
+"""The route, query string, body and relevant headers of a request."""
 
 
 class _Kept(NamedTuple):
@@ -55,33 +55,44 @@ def keep(scope: Any, number: int) -> None:
 
 
 class ResponseCache:
-    """Wraps an ASGI application. `number` returns the catalog revision that searches see, or None.
+    """Wraps an ASGI application.
 
-    `admits` says whether a request may have a cached response. One that may not goes to the application, which gives
-    the reason.
+    Args:
+        app: What answers.
+        routes: The routes whose responses are cached. Their paths have no parameters.
+        number: Returns the catalog revision that searches see, or None.
+        admits: Says whether a request may have a cached response. One that may not goes to the application, which
+            gives the reason.
     """
 
-    def __init__(self, app: ASGIApp, number: Callable[[], int | None], admits: Callable[[HTTPScope], bool]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        routes: Collection[Route],
+        number: Callable[[], int | None],
+        admits: Callable[[HTTPScope], bool],
+    ) -> None:
         self._app = app
+        self._routes = routes
         self._number = number
         self._admits = admits
         self._answers: LruCache[_Key, _Kept] = LruCache(_CACHE_BYTES, _kept_bytes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer from the cache, or pass the request to the application."""
-        if scope["type"] == ScopeType.HTTP and scope["path"] == PATH and scope["method"] in ("GET", "POST"):
+        if scope["type"] == ScopeType.HTTP and (scope["method"], scope["path"]) in self._routes:
             await self._search(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
     async def _search(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
-        scope["path_template"] = PATH  # which the router names, if it comes to that: figures are kept by it
+        scope["path_template"] = scope["path"]  # which the router names, if it comes to that: figures are kept by it
         first = await receive()
         if first["type"] != "http.request" or first.get("more_body") or len(first["body"]) > LARGEST_BODY:
             await self._app(scope, replayed(first, receive), send)
             return
         varies = [header for header in scope["headers"] if header[0] in _VARIES]
-        key = (scope["method"], scope["query_string"], first["body"], tuple(varies))
+        key = ((scope["method"], scope["path"]), scope["query_string"], first["body"], tuple(varies))
         kept = self._answers.get(key)
         if kept is not None and kept.number == self._number() and self._admits(scope) and time.monotonic() < kept.until:
             for message in kept.messages:

@@ -21,9 +21,10 @@ from registry.config.settings import Settings
 from registry.database import open_database
 from registry.domain.hosts import is_loopback_host
 from registry.http.admission import admits_reading
-from registry.http.fast_search import FastSearch
+from registry.http.fast_search import SEARCH, FastSearch
 from registry.http.host_guard import HostGuard
 from registry.http.implied_methods import ImpliedMethods
+from registry.http.query_params import QueryRules
 from registry.http.request_log import RequestLog
 from registry.http.response_cache import ResponseCache
 from registry.outbound import OutboundError
@@ -36,6 +37,7 @@ from registry.runtime.private_files import PrivateFileExposed
 from registry.server.app import create_app
 from registry.server.http_server import STOP_SIGNALS, Site, serve
 from registry.server.sockets import ListenError, listen
+from registry.server.start_report import report_start
 from registry.server.workers import serve_workers
 from registry.services.container import Services
 from registry.services.registry_profile import configured_witnesses, log_signer
@@ -159,8 +161,10 @@ def site(settings: Settings, worker: int = 0) -> Site:
     """Return the application with its middleware, over services of its own."""
     services = Services(settings, worker=worker)
     server = settings.server
-    searching = FastSearch(create_app(services), services)
-    cached = ResponseCache(searching, services.settled_number, functools.partial(admits_reading, services))
+    application = create_app(services)
+    searching = FastSearch(application, services, QueryRules(application.route_handler_method_map[SEARCH]["GET"]))
+    admits = functools.partial(admits_reading, services)
+    cached = ResponseCache(searching, searching.routes, services.settled_number, admits)
     app = ImpliedMethods(cached)
     any_host = settings.profile == "registry" and not is_loopback_host(server.host) and not server.allowed_hosts
     is_registry = settings.profile == "registry"
@@ -172,7 +176,7 @@ def site(settings: Settings, worker: int = 0) -> Site:
     outermost: ASGIApp = RequestLog(guarded, on_answer)
     if server.trusted_proxies:
         outermost = cast(Any, ProxyHeadersMiddleware)(outermost, list(server.trusted_proxies))
-    return Site(outermost, services.drain)
+    return Site(outermost, services.drain, functools.partial(report_start, services))
 
 
 def _share_counts(settings: Settings) -> None:

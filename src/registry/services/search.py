@@ -6,13 +6,17 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 import msgspec
+from msgspec import UNSET
 
 from registry.catalog.installs import SHADOWED
+from registry.catalog.locations import Location, locations
 from registry.domain.api import API
 from registry.domain.file_names import printable_name
 from registry.domain.findings import RISKS
+from registry.domain.source_entry import REGISTRY
 from registry.errors import service_unavailable
 from registry.services.container import Services
+from registry.services.facets import count_facets
 from registry.services.schemas import (
     ContentDetail,
     FoundSkill,
@@ -23,7 +27,7 @@ from registry.services.schemas import (
     SearchData,
     SearchFilters,
 )
-from registry.services.skills import read_skill
+from registry.services.snippets import find_snippets
 from search.explanation import Explanation
 from search.service import Hit, Results, SearchRequest, SemanticUnavailable
 from search.types import Filter
@@ -31,6 +35,9 @@ from search.types import Filter
 PREVIEW_CHARACTERS = 500
 MAX_LIMIT = 100
 """The most skills of one answer; a greater limit counts as this one."""
+
+_HIGHLIGHTED_AT_ONCE = 20
+"""Passages that are found without a thread: a long query over hostile texts takes up to half a millisecond each."""
 
 DISABLED = "enabled:false"
 STARTING = "the skills directory is still being read: results may be incomplete"
@@ -70,6 +77,13 @@ class SearchOutcome(NamedTuple):
     holds_at: int | None
 
 
+class ResolveOutcome(NamedTuple):
+    """What a search for an agent found. `holds_at` is as that of a `SearchOutcome`."""
+
+    data: ResolveData
+    holds_at: int | None
+
+
 def search_skills(services: Services, body: SearchBody) -> SearchOutcome:
     """Search. Raises SERVICE_UNAVAILABLE where semantic search is required and cannot run."""
     started = time.perf_counter()
@@ -77,10 +91,11 @@ def search_skills(services: Services, body: SearchBody) -> SearchOutcome:
 
 
 def search_without_waiting(services: Services, body: SearchBody) -> SearchOutcome | None:
-    """Return what `search_skills` returns, or None where that would have to wait for something."""
+    """Return what `search_skills` returns, or None where that would have to wait or take more than milliseconds."""
+    if body.facets or (body.highlight and body.limit > _HIGHLIGHTED_AT_ONCE):
+        return None
     started = time.perf_counter()
-    with _requiring():
-        results = services.engine.search.search_nowait(_search_request(body))
+    results = _search_nowait(services, _search_request(body))
     return None if results is None else _outcome(services, body, results, started)
 
 
@@ -93,6 +108,7 @@ def _shown_explanation(services: Services, hit: Hit) -> Explanation | None:
 
 def _outcome(services: Services, body: SearchBody, results: Results, started: float) -> SearchOutcome:
     texts = _texts(services, results.hits, body.content)
+    snippets = find_snippets(services.documents, body.query, results.hits) if body.highlight else {}
     skills = [
         FoundSkill(
             score=hit.score,
@@ -100,33 +116,66 @@ def _outcome(services: Services, body: SearchBody, results: Results, started: fl
             matched_by=hit.matched_by,
             skill=msgspec.Raw(hit.payload),
             content=texts.get(hit.key),
+            snippet=snippets.get(hit.key),
             explanation=_shown_explanation(services, hit),
         )
         for hit in results.hits
     ]
-    complete = services.ready.is_set()
     data = SearchData(
         query=body.query,
         mode=results.mode,
         limit=_used_limit(body),
         count=len(skills),
+        total=results.total.number,
+        total_is_floor=results.total.is_floor,
         took_ms=round((time.perf_counter() - started) * 1000, 3),
-        warnings=results.warnings if complete else [*results.warnings, STARTING],
+        warnings=[*results.warnings, *_progress(services, results)],
         skills=skills,
+        facets=count_facets(services.documents, results.total.keys) if body.facets else UNSET,
         search_id=services.feedback.search_id(body.query, [hit.key for hit in results.hits]),
     )
-    return SearchOutcome(data, results.revision if complete and not results.warnings else None)
+    return SearchOutcome(data, _holds_at(services, results))
 
 
-def resolve_skills(services: Services, body: ResolveBody) -> ResolveData:
-    """Search for an agent, and return what it needs to load each skill."""
-    results = _search(services, _resolve_request(body))
+def _progress(services: Services, results: Results) -> list[str]:
+    """Return what is still to be read or embedded. The latter holds at one revision, so such results may be cached."""
+    if not services.ready.is_set():
+        return [STARTING]
+    if results.embedded is None:
+        return []
+    indexer, documents = services.engine.indexer, results.documents
+    refused = len(indexer.refused()) if indexer is not None else 0
+    if results.embedded + refused >= documents:
+        return []
+    done = f"{results.embedded:,} of {documents:,}"
+    return [f"indexing: {done} skills can be found by meaning so far, the others by words only"]
+
+
+def _holds_at(services: Services, results: Results) -> int | None:
+    """Return the revision that the results are true of, None for those that must not be cached."""
+    return results.revision if services.ready.is_set() and not results.warnings else None
+
+
+def resolve_skills(services: Services, body: ResolveBody) -> ResolveOutcome:
+    """Search for an agent, and return what it needs to load each skill. Raises SERVICE_UNAVAILABLE."""
+    return _resolved(services, body, _search(services, _resolve_request(body)))
+
+
+def resolve_without_waiting(services: Services, body: ResolveBody) -> ResolveOutcome | None:
+    """Return what `resolve_skills` returns, or None where that would have to wait for something."""
+    results = _search_nowait(services, _resolve_request(body))
+    return None if results is None else _resolved(services, body, results)
+
+
+def _resolved(services: Services, body: ResolveBody, results: Results) -> ResolveOutcome:
     texts = _texts(services, results.hits, body.content)
+    places = locations(services.database, [hit.key for hit in results.hits])
     found = []
     for hit in results.hits:
+        if hit.key not in places:
+            continue  # it was deleted a moment ago
         card = msgspec.json.decode(hit.payload, type=_CardStart)
-        skill = read_skill(services, hit.id)
-        resolved = ResolvedSkill(
+        skill = ResolvedSkill(
             skill_id=hit.id,
             name=card.name,
             description=card.description,
@@ -134,16 +183,23 @@ def resolve_skills(services: Services, body: ResolveBody) -> ResolveData:
             content=texts.get(hit.key),
             explanation=_shown_explanation(services, hit),
         )
-        if skill.installed:
-            resolved.skill_md_path = printable_name(str(services.local.root / (skill.skill_file or "")))
-        elif skill.download_url is not None:
-            resolved.download_url, resolved.checksum = skill.download_url, skill.digest
-        elif (listed := services.sources.advertised(hit.key)) is None:
-            resolved.download_url = services.settings.absolute(f"{API}/skills/{hit.id}/content")
-        else:
-            resolved.source, resolved.origin, resolved.download_url = skill.source, listed.origin, listed.download_url
-        found.append(resolved)
-    return ResolveData(query=body.prompt, results=found)
+        _locate(services, skill, places[hit.key])
+        found.append(skill)
+    return ResolveOutcome(ResolveData(query=body.prompt, results=found), _holds_at(services, results))
+
+
+def _locate(services: Services, skill: ResolvedSkill, place: Location) -> None:
+    """Set from where an agent can load a skill."""
+    if place.installed:
+        skill.skill_md_path = printable_name(str(services.local.root / (place.skill_file or "")))
+    elif place.source == REGISTRY and services.is_published(place.id):
+        skill.download_url = services.settings.package_urls.of(place.id, place.version)
+        skill.checksum = place.digest
+    elif place.listed is None:
+        skill.download_url = services.settings.absolute(f"{API}/skills/{place.id}/content")
+    else:
+        skill.source, skill.origin = place.source, place.listed.origin
+        skill.download_url = place.listed.download_url
 
 
 def _resolve_request(body: ResolveBody) -> SearchRequest:
@@ -163,6 +219,11 @@ def _requiring() -> Iterator[None]:
 def _search(services: Services, request: SearchRequest) -> Results:
     with _requiring():
         return services.engine.search.search(request)
+
+
+def _search_nowait(services: Services, request: SearchRequest) -> Results | None:
+    with _requiring():
+        return services.engine.search.search_nowait(request)
 
 
 def _texts(services: Services, hits: list[Hit], detail: ContentDetail) -> dict[int, str]:

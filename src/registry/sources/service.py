@@ -210,10 +210,6 @@ class Sources:
     def _open(self, source: SourceEntry, interruption: Interruption | None = None) -> RemoteRegistry:
         return self._clients.open(str(source.url), source.api_key, interruption)
 
-    def advertised(self, key: int) -> Listed | None:
-        """Return the listed skill with a document key, None if the skill is installed."""
-        return self._store.skills.find(key)
-
     def refresh(self) -> None:
         """Refresh every source. Slow ones continue in the background."""
         self._refresh(self.entries(), self._settings.limits.source_wait_seconds)

@@ -1,7 +1,10 @@
 """Search for people and for agents."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Any
 
+import msgspec
 from litestar import Request, get, post
 from litestar.di import NamedDependency, Provide
 from litestar.params import JSONBody, QueryParameter
@@ -10,6 +13,7 @@ from registry.domain.findings import Risk
 from registry.domain.models import split_labels
 from registry.http import response_cache
 from registry.http.envelope import Ok
+from registry.http.query_params import page as page_of
 from registry.http.routes.parameters import ERRORS, ListPage, ReadyServices
 from registry.http.thread_pools import ORDINARY_POOL
 from registry.services.container import Services
@@ -21,10 +25,16 @@ from registry.services.schemas import (
     SearchData,
     SearchFilters,
 )
-from registry.services.search import SearchOutcome, resolve_skills, search_skills, search_without_waiting
+from registry.services.search import (
+    ResolveOutcome,
+    SearchOutcome,
+    resolve_skills,
+    resolve_without_waiting,
+    search_skills,
+    search_without_waiting,
+)
 from search.modes import Mode
 
-Explain = Annotated[bool, QueryParameter(description="Add to each hit why it has its rank")]
 Labels = Annotated[str, QueryParameter(max_length=2000, description="All of these, with commas between them")]
 _ONLY = "Only skills with this value"
 Choice = Annotated[bool | None, QueryParameter(description="Only skills that are, or are not")]
@@ -51,6 +61,42 @@ def filters(
     )
 
 
+class Shown(msgspec.Struct):
+    """What a search adds to each hit."""
+
+    content: ContentDetail
+    explain: bool
+    highlight: bool
+
+
+def shown(
+    content: Annotated[ContentDetail, QueryParameter(description="How much of each skill's text to add")] = "none",
+    explain: Annotated[bool, QueryParameter(description="Add to each hit why it has its rank")] = False,
+    highlight: Annotated[bool, QueryParameter(description="Add to each hit the passage that matched")] = False,
+) -> Shown:
+    """Return what a query string wants to see of each hit, as a dependency."""
+    return Shown(content, explain, highlight)
+
+
+_FILTER_PARAMETERS = MappingProxyType(
+    {name: name for name in ("tags", "capabilities", "source", "installed", "enabled", "max_risk")}
+    | {"scope": "in_scope"}
+)
+"""The parameter of `filters` for each name in a query string."""
+
+
+def search_body(values: Mapping[str, Any]) -> SearchBody:
+    """Return the search that the values of a valid query string ask for, as `search_by_query` makes it."""
+
+    def given(names: Mapping[str, str]) -> dict[str, Any]:
+        return {parameter: values[name] for name, parameter in names.items() if name in values}
+
+    page = page_of(**given({"limit": "limit", "offset": "offset"}))
+    chosen = given({"mode": "mode", "content": "content", "explain": "explain", "highlight": "highlight"})
+    wanted = filters(**given(_FILTER_PARAMETERS))
+    return SearchBody(query=values["q"], limit=page.limit, offset=page.offset, filters=wanted, **chosen)
+
+
 async def _search(scope: Any, services: Services, body: SearchBody) -> Ok[SearchData]:
     # A search in memory takes less time than a change of threads.
     found = search_without_waiting(services, body)
@@ -62,9 +108,19 @@ async def _search(scope: Any, services: Services, body: SearchBody) -> Ok[Search
 def answered(scope: Any, services: Services, found: SearchOutcome) -> Ok[SearchData]:
     """Return the response to a search, count it, and allow it to be cached while it is true."""
     services.searched(found.data.mode, found.data.took_ms / 1000)
-    if found.holds_at is not None:
-        response_cache.keep(scope, found.holds_at)
+    _keep(scope, found.holds_at)
     return Ok(found.data)
+
+
+def resolved(scope: Any, found: ResolveOutcome) -> Ok[ResolveData]:
+    """Return the response to an agent's search, and allow it to be cached while it is true."""
+    _keep(scope, found.holds_at)
+    return Ok(found.data)
+
+
+def _keep(scope: Any, holds_at: int | None) -> None:
+    if holds_at is not None:
+        response_cache.keep(scope, holds_at)
 
 
 @post("/search", status_code=200, tags=["search"], responses=ERRORS, role="user", changes=False)
@@ -76,9 +132,14 @@ async def search(request: Request[Any, Any, Any], data: JSONBody[SearchBody]) ->
 
 
 @post("/resolve", status_code=200, tags=["search"], responses=ERRORS, role="user", changes=False)
-async def resolve(services: ReadyServices, data: JSONBody[ResolveBody]) -> Ok[ResolveData]:
+async def resolve(
+    request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[ResolveBody]
+) -> Ok[ResolveData]:
     """Find the skills that fit an agent's prompt, and where to load them from."""
-    return Ok(await ORDINARY_POOL.run(resolve_skills, services, data))
+    found = resolve_without_waiting(services, data)
+    if found is None:
+        found = await ORDINARY_POOL.run(resolve_skills, services, data)
+    return resolved(request.scope, found)
 
 
 @get(
@@ -86,17 +147,16 @@ async def resolve(services: ReadyServices, data: JSONBody[ResolveBody]) -> Ok[Re
     tags=["search"],
     responses=ERRORS,
     role="user",
-    dependencies={"filters": Provide(filters, sync_to_thread=False)},
+    dependencies={"filters": Provide(filters, sync_to_thread=False), "shown": Provide(shown, sync_to_thread=False)},
 )
 async def search_by_query(
     request: Request[Any, Any, Any],
     services: ReadyServices,
     page: ListPage,
     filters: NamedDependency[SearchFilters],
+    shown: NamedDependency[Shown],
     q: Annotated[str, QueryParameter(max_length=2000, pattern=r"\S", description="What to look for")],
     mode: Annotated[Mode, QueryParameter(description="Rank by words, by meaning, or both")] = "auto",
-    content: Annotated[ContentDetail, QueryParameter(description="How much of each skill's text to add")] = "none",
-    explain: Explain = False,
 ) -> Ok[SearchData]:
     """Find the skills that fit a query, best first."""
     body = SearchBody(
@@ -104,9 +164,10 @@ async def search_by_query(
         limit=page.limit,
         offset=page.offset,
         mode=mode,
-        content=content,
+        content=shown.content,
         filters=filters,
-        explain=explain,
+        explain=shown.explain,
+        highlight=shown.highlight,
     )
     return await _search(request.scope, services, body)
 

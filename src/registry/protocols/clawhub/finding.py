@@ -97,7 +97,7 @@ def _found(services: Services, base: str, text: str, limit: int, mode: str) -> F
     if mode == "exact":
         named = [_entry(services, base, skill_id, 1.0) for skill_id in ids_named(services.database, text.strip())]
         return FoundSkills(results=[entry for entry in named if entry is not None][:limit])
-    found = resolve_skills(services, ResolveBody(prompt=text, limit=limit)).results
+    found = resolve_skills(services, ResolveBody(prompt=text, limit=limit)).data.results
     entries = [_entry(services, base, skill.skill_id, skill.score, skill) for skill in found]
     return FoundSkills(results=[entry for entry in entries if entry is not None])
 

@@ -43,7 +43,7 @@ async def find(
         return FoundEntries(skills=[])
     found = await ORDINARY_POOL.run(resolve_skills, services, ResolveBody(prompt=text, limit=limit))
     base = base_url(request, services)
-    entries = (_entry(services, base, skill) for skill in found.results)
+    entries = (_entry(services, base, skill) for skill in found.data.results)
     return FoundEntries(skills=[entry for entry in entries if entry is not None])
 
 
