@@ -6,11 +6,10 @@ from itertools import pairwise
 
 # Chinese, Japanese, Korean, Thai, Lao, Burmese and Khmer. Without division, a sentence would be one term that matches
 # nothing else.
-_UNDIVIDED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
-    "\ua9e0-\ua9ff\uaa60-\uaa7f\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+_RUN = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    r"\ua9e0-\ua9ff\uaa60-\uaa7f\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
-_RUN = re.compile(f"[{_UNDIVIDED}]{{2,}}")
 
 # No combining mark is a letter to `re`. The ranges left out have none, and are in many texts: punctuation and symbols.
 _MAYBE_MARKS = re.compile(r"[^\w\s\x00-\u02ff\u2000-\u2bff\ufe00-\ufe0f\U0001f000-\U0001ffff]+")
@@ -38,11 +37,18 @@ def divided_document(text: str) -> str:
     return _replaced_runs(text, characters=True)
 
 
+def is_undivided(term: str) -> bool:
+    """Return whether a term is a part of a run of characters, not a word between spaces."""
+    return _RUN.match(term) is not None
+
+
 def _replaced_runs(text: str, *, characters: bool) -> str:
     if text.isascii():
         return text
 
     def terms(run: re.Match[str]) -> str:
+        if len(run[0]) == 1:
+            return run[0]
         pairs = map("".join, pairwise(run[0]))
         return f" {' '.join((*run[0], *pairs) if characters else pairs)} "
 
