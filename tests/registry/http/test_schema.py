@@ -18,6 +18,7 @@ from support.publishing import Registry, skill_package
 from support.servers import RunningServer, write_skill
 
 LONG = times(1) > 1
+TESTS = Path(__file__).parents[2]
 CHECKS = (
     "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,"
     "response_headers_conformance"
@@ -40,8 +41,6 @@ def provider() -> Iterator[dict[str, Any]]:
         }
 
 
-TESTS = Path(__file__).parents[2]
-
 METHODS = {"get", "post", "put", "delete"}
 
 
@@ -49,17 +48,17 @@ def check(server: RunningServer, folder: Path, examples: int, *options: str) -> 
     """Send what the document allows, and what it does not; return the report of a run that found nothing."""
     command = [str(Path(sys.executable).with_name("schemathesis")), "run", f"{server.url}/schema/openapi.json"]
     common = ["--checks", CHECKS, "--suppress-health-check", "all", "-n", str(times(examples)), "--seed", "1"]
-    environment = os.environ | {"SCHEMATHESIS_HOOKS": "support.schemathesis_hooks", "PYTHONPATH": str(TESTS)}
+    hooks = {"SCHEMATHESIS_HOOKS": "support.schemathesis_hooks", "PYTHONPATH": str(TESTS)}
     done = subprocess.run(
         [*command, *common, *options],
         capture_output=True,
         text=True,
         check=False,
         cwd=folder,
-        env=environment,
         timeout=times(1800),
+        env=os.environ | hooks,
     )
-    assert done.returncode == 0, done.stdout[-5000:]
+    assert done.returncode == 0, done.stdout[-60_000:]
     return done.stdout
 
 
