@@ -9,7 +9,8 @@ from embeddings.base import EmbeddingError, Matrix, Vector
 from registry.catalog.documents import CatalogDocuments
 from registry.catalog.local_skills import LocalSkills
 from registry.catalog.record_skills import RecordSkills
-from registry.catalog.store import Catalog, Clock, FolderState
+from registry.catalog.skill_rows import FolderState
+from registry.catalog.store import Catalog, Clock
 from registry.db import Database
 from registry.domain.models import NewSkill, Skill, now
 
