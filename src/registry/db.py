@@ -65,9 +65,11 @@ class Transaction(ABC):
         touched: The ids of what it changes, for the audit log.
         changes_documents: Whether it changes what search reads.
         counted: By how much each count changes, by name and block (`registry.database.counts`).
+        before_commit: What is done once before the commit, by name, for all writes that share it.
     """
 
     def __init__(self) -> None:
+        self.before_commit: dict[str, Callable[[], None]] = {}
         self.touched: list[str] = []
         self.changes_documents = False
         self.counted: Counter[tuple[str, int]] = Counter()
@@ -214,8 +216,11 @@ class Database(Protocol):
         """Return the rows of a query, as of the last commit."""
         ...
 
-    def write(self, *, urgent: bool = False) -> AbstractContextManager[Transaction]:
+    def write(self, *, urgent: bool = False, shared: bool = False) -> AbstractContextManager[Transaction]:
         """Run the block in a transaction, which commits durably at its end and rolls back if it raises.
+
+        A `shared` one may commit together with other shared ones that wait for it. It still fails alone. Its block must
+        read through the transaction, because a read of the database does not see the writes before it.
 
         On a full disk, an urgent one may use the space that a SQLite database of the registry profile reserves. For
         small changes that must never wait for an operator: issuing and revoking credentials.

@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,13 +101,12 @@ class LocalSkills:
             drafts = self._drafts(news, staging)
             if not any(isinstance(draft, _Draft) for draft in drafts):
                 return [draft for draft in drafts if isinstance(draft, RegistryError)]
-            with ExitStack() as undo, self._catalog.database.write() as transaction:
-                made = [
+            with ExitStack() as undo, self._catalog.database.write(shared=True) as transaction:
+                transaction.before_commit[f"sync {self.root}"] = partial(sync_folder, self.root)
+                return [
                     result_or_error(self._place, transaction, undo, draft) if isinstance(draft, _Draft) else draft
                     for draft in drafts
                 ]
-                sync_folder(self.root)
-                return made
 
     def _drafts(self, news: Sequence[NewSkill], staging: Path) -> list[_Draft | RegistryError]:
         places = [staging / str(number) for number in range(len(news))]

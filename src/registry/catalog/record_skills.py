@@ -53,7 +53,7 @@ class RecordSkills:
             draft.skill.findings = findings
         if not good:
             return [draft for draft in drafts if isinstance(draft, RegistryError)]
-        with self._catalog.database.write() as transaction:
+        with self._catalog.database.write(shared=True) as transaction:
             return [
                 result_or_error(self._save_new, transaction, draft) if isinstance(draft, _Draft) else draft
                 for draft in drafts

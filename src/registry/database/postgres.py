@@ -2,14 +2,14 @@
 
 import contextlib
 import logging
-import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool
 
 from registry.database import postgres_integrity
@@ -18,6 +18,7 @@ from registry.database.halfvec import halfvec_type, register
 from registry.database.postgres_claims import PostgresClaims
 from registry.database.postgres_notifications import CHANNEL, CommitNotifications
 from registry.database.postgres_schema import check_schema, migrate
+from registry.database.shared_commits import SharedCommits
 from registry.db import (
     CommitHooks,
     DamagedTable,
@@ -82,6 +83,36 @@ class PostgresTransaction(Transaction):
         return _rows(self._connection, sql, parameters)
 
 
+class _PostgresCommits(SharedCommits[Connection]):
+    """The writers of this process, who need only one connection. The write lock excludes those of other processes."""
+
+    def __init__(self, pool: ConnectionPool[Connection], busy_seconds: float, wait: Callable[[], float]) -> None:
+        super().__init__(busy_seconds)
+        self._pool = pool
+        self._lock_timeout = f"{busy_seconds * 1000:.0f}"
+        self._wait = wait
+
+    def begin(self) -> Connection:
+        connection = self._pool.getconn(self._wait())
+        try:
+            connection.execute("begin")
+            connection.execute("select set_config('lock_timeout', %s, true)", (self._lock_timeout,))
+            connection.execute("select pg_advisory_xact_lock(%s), pg_notify(%s, '')", (_WRITE_LOCK, CHANNEL))
+        except BaseException:
+            self._pool.putconn(connection)  # which rolls back
+            raise
+        return connection
+
+    def is_in_transaction(self, connection: Connection) -> bool:
+        return connection.info.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR)
+
+    def execute(self, connection: Connection, sql: str) -> None:
+        connection.execute(sql.encode())
+
+    def release(self, connection: Connection) -> None:
+        self._pool.putconn(connection)
+
+
 class PostgresDatabase:
     """`registry.db.Database` as a PostgreSQL database. `url` is a libpq URL, with its options for hosts, files and TLS.
 
@@ -96,7 +127,6 @@ class PostgresDatabase:
         self.is_damaged = False
         self._options = _options(url, read_only=read_only)
         self._busy_seconds = busy_seconds
-        self._lock = threading.Lock()
         self._down_until = 0.0
         self._leader_connection: Connection | None = None
         self._notifications = CommitNotifications(self._options)
@@ -110,6 +140,7 @@ class PostgresDatabase:
         self._readers = self._pool("readers", _READERS)
         # A write must not be retried, so its connection is checked before.
         self._writers = self._pool("writer", 1, check=ConnectionPool.check_connection)
+        self._commits = _PostgresCommits(self._writers, busy_seconds, self._wait_seconds)
 
     def _pool(self, name: str, size: int, **options: Any) -> ConnectionPool[Connection]:
         return ConnectionPool(
@@ -144,36 +175,17 @@ class PostgresDatabase:
             return _rows(connection, sql, parameters)
 
     @contextmanager
-    def write(self, *, urgent: bool = False) -> Iterator[Transaction]:
+    def write(self, *, urgent: bool = False, shared: bool = False) -> Iterator[Transaction]:
         """Run the block in a transaction, which commits durably at its end and rolls back if it raises.
 
         `urgent` changes nothing: the disk is that of the server.
         """
         if self.is_read_only:
             raise DatabaseUnavailable("this service is read-only (server.read_only)")
-        wait = self._wait_seconds()
-        with (
-            self._translate_errors(),
-            self._write_turn(),
-            self._writers.connection(wait) as connection,
-            connection.transaction(),
-        ):
-            connection.execute("select set_config('lock_timeout', %s, true)", (f"{self._busy_seconds * 1000:.0f}",))
-            connection.execute("select pg_advisory_xact_lock(%s), pg_notify(%s, '')", (_WRITE_LOCK, CHANNEL))
-            transaction = PostgresTransaction(connection)
+        with self._translate_errors(), self._commits.write(PostgresTransaction, shared=shared) as transaction:
             yield transaction
             self.hooks.run_before(transaction)
         self.hooks.run_after(transaction)
-
-    @contextmanager
-    def _write_turn(self) -> Iterator[None]:
-        """Queue the writers of this process, so that they need only one connection."""
-        if not self._lock.acquire(timeout=self._busy_seconds):
-            raise DatabaseUnavailable("other writes took too long: try again later")
-        try:
-            yield
-        finally:
-            self._lock.release()
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:

@@ -15,6 +15,7 @@ from registry.database import file_claims
 from registry.database.digests import TableDigest, differences, table_digests
 from registry.database.disk_reserve import DiskReserve
 from registry.database.integrity import damaged_tables, is_damaged, recreate_table, refuse_damaged, reindex_table
+from registry.database.shared_commits import SharedCommits
 from registry.database.sqlite_schema import check_header, create, migrate, write_transaction
 from registry.db import (
     CommitHooks,
@@ -67,6 +68,28 @@ class SqliteTransaction(Transaction):
         return self._connection.execute(sql, parameters).fetchall()
 
 
+class _SqliteCommits(SharedCommits[sqlite3.Connection]):
+    """The writers of one connection, each of which has the write lock of the file from its start."""
+
+    def __init__(self, writer: sqlite3.Connection) -> None:
+        super().__init__()
+        self._writer = writer
+
+    def begin(self) -> sqlite3.Connection:
+        # Immediate, since a read transaction that becomes a write fails at once after another write.
+        self._writer.execute("begin immediate")
+        return self._writer
+
+    def is_in_transaction(self, connection: sqlite3.Connection) -> bool:
+        return connection.in_transaction
+
+    def execute(self, connection: sqlite3.Connection, sql: str) -> None:
+        connection.execute(sql)
+
+    def release(self, connection: sqlite3.Connection) -> None:
+        """Keep the connection for the next writer."""
+
+
 class SqliteDatabase:
     """`registry.db.Database` as a SQLite file in WAL mode with synchronous=FULL.
 
@@ -83,14 +106,14 @@ class SqliteDatabase:
         self._reserve = DiskReserve(path.with_name(f"{path.name}-reserve"))
         self._local = threading.local()
         self._open: list[sqlite_utils.Database] = []
-        self._lock = threading.Lock()
         if path.exists():
             check_header(path)
         else:
             create(path)
         try:
-            self._writer = self._connect()
-            migrate(self._writer)
+            writer = self._connect()
+            migrate(writer)
+            self._commits = _SqliteCommits(writer)
         except BaseException as error:
             self.close()
             if isinstance(error, sqlite3.DatabaseError):
@@ -123,11 +146,10 @@ class SqliteDatabase:
             raise
 
     @contextmanager
-    def write(self, *, urgent: bool = False) -> Iterator[Transaction]:
+    def write(self, *, urgent: bool = False, shared: bool = False) -> Iterator[Transaction]:
         """Run the block in a transaction, which commits durably at its end and rolls back if it raises."""
         try:
-            with self._lock, write_transaction(self._writer):
-                transaction = SqliteTransaction(self._writer)
+            with self._commits.write(SqliteTransaction, shared=shared) as transaction:
                 if urgent:
                     self._reserve.make_room()
                 else:

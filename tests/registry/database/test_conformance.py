@@ -4,13 +4,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from registry.config.types import DatabaseUrl
 from registry.database import open_url
-from registry.db import Database, DatabaseUnavailable
+from registry.db import Database, DatabaseUnavailable, Transaction
 from support.waiting import wait_until
 
 
@@ -141,6 +142,109 @@ def test_a_write_that_waits_too_long_is_refused_and_the_next_one_works(database:
         assert time.monotonic() - started < 30
     _write(other)
     assert facts(database, "late", "held") == ["1", "x"]
+
+
+class SharedWrites:
+    """Writers of one process that come while another writes, and so share its commit."""
+
+    def __init__(self, database: Database, other: Database, names: Sequence[str]) -> None:
+        self._database, self._other, self._names = database, other, names
+        self._has_begun, self._may_end = threading.Event(), threading.Event()
+        self.commits: list[list[str]] = []
+        """What another process saw right before each commit."""
+
+    def _write(self, name: str, meanwhile: Callable[[Transaction, str], None]) -> list[str]:
+        with self._database.write(shared=True) as transaction:
+            transaction.before_commit["look"] = lambda: self.commits.append(facts(self._other, *self._names))
+            transaction.put_fact(name, name)
+            self._has_begun.set()
+            self._may_end.wait()
+            meanwhile(transaction, name)
+        return facts(self._other, name)
+
+    def run(self, meanwhile: Callable[[Transaction, str], None]) -> list[list[str] | BaseException]:
+        """Return what each writer reads of its write when it returns, or its error; the first write waits for all."""
+        with ThreadPoolExecutor(len(self._names)) as pool:
+            first = pool.submit(self._write, self._names[0], meanwhile)
+            self._has_begun.wait()
+            others = [pool.submit(self._write, name, meanwhile) for name in self._names[1:]]
+            wait_until(lambda: self._database._commits._joining == len(others))  # type: ignore[attr-defined]
+            self._may_end.set()
+            return [one.exception() or one.result() for one in (first, *others)]
+
+
+def nothing(transaction: Transaction, name: str) -> None:
+    """Do nothing more in a write."""
+
+
+def test_writes_that_wait_for_one_another_share_a_commit(database: Database, other: Database) -> None:
+    names = [f"shared-{number}" for number in range(6)]
+    writes = SharedWrites(database, other, names)
+    assert writes.run(nothing) == [[name] for name in names]
+    assert writes.commits == [[]]
+    with database.write(shared=True) as transaction:  # alone, with a commit of its own
+        transaction.put_fact("alone", "1")
+    assert facts(other, "alone") == ["1"]
+
+
+@pytest.mark.parametrize("bad", [{0}, {3}, {5}, {0, 1, 2, 3, 4}, {0, 1, 2, 3, 4, 5}])
+def test_a_write_that_fails_among_shared_ones_fails_alone(database: Database, other: Database, bad: set[int]) -> None:
+    names = [f"shared-{number}" for number in range(6)]
+
+    def fail(transaction: Transaction, name: str) -> None:
+        if names.index(name) in bad:
+            transaction.execute("delete from facts where name like 'shared-%'")
+            raise ValueError(name)
+
+    outcomes = SharedWrites(database, other, names).run(fail)
+    assert [isinstance(one, ValueError) for one in outcomes] == [number in bad for number in range(6)]
+    assert facts(other, *names) == [name for number, name in enumerate(names) if number not in bad]
+
+
+def test_a_statement_that_fails_among_shared_writes_fails_alone(database: Database, other: Database) -> None:
+    names = [f"shared-{number}" for number in range(4)]
+
+    def repeat(transaction: Transaction, name: str) -> None:
+        if name == "shared-2":
+            transaction.execute("insert into facts (name, value) values ('shared-2', 'again')")
+
+    outcomes = SharedWrites(database, other, names).run(repeat)
+    assert [isinstance(one, Exception) for one in outcomes] == [False, False, True, False]
+    assert facts(other, *names) == ["shared-0", "shared-1", "shared-3"]
+
+
+def test_a_commit_that_fails_fails_every_write_that_shares_it(database: Database, other: Database) -> None:
+    names = [f"shared-{number}" for number in range(4)]
+
+    def spoil(transaction: Transaction, name: str) -> None:
+        def fail() -> None:
+            raise OSError("the disk fails")
+
+        transaction.before_commit["spoil"] = fail
+
+    outcomes = SharedWrites(database, other, names).run(spoil)
+    assert [type(one) for one in outcomes] == [OSError] * 4
+    assert facts(other, *names) == []
+    with database.write() as transaction:
+        transaction.put_fact("after", "1")
+    assert facts(other, "after") == ["1"]
+
+
+def test_writes_that_may_not_be_shared_are_not(database: Database, other: Database) -> None:
+    names = [f"mixed-{number}" for number in range(24)]
+
+    def write(number: int) -> bool:
+        with database.write(shared=number % 3 > 0) as transaction:
+            if number % 3 == 0:  # what it reads of the database is all there is
+                assert facts(database, *names) == [
+                    row[0] for row in transaction.read("select name from facts where name like 'mixed-%' order by name")
+                ]
+            transaction.put_fact(names[number], names[number])
+        return facts(other, names[number]) == [names[number]]
+
+    with ThreadPoolExecutor(12) as pool:
+        assert all(pool.map(write, range(24)))
+    assert facts(other, *names) == sorted(names)
 
 
 def test_one_thread_of_one_process_holds_a_claim(database: Database, other: Database) -> None:
