@@ -109,7 +109,8 @@ class LocalSkills:
                 ]
 
     def _drafts(self, news: Sequence[NewSkill], staging: Path) -> list[_Draft | RegistryError]:
-        places = [staging / str(number) for number in range(len(news))]
+        ids = [new.id for new in news]
+        places = [staging / f".{number}" if one in ids[:number] else staging for number, one in enumerate(ids)]
         with ThreadPoolExecutor(_WRITERS) if len(news) > 1 else nullcontext() as pool:
             staged = list((pool.map if pool else map)(self._staged, news, places))
         folders = [draft.staged for draft in staged if isinstance(draft, _Draft)]

@@ -14,6 +14,7 @@ import watchfiles
 
 from registry.catalog.folder_state import scan_fingerprint
 from registry.catalog.local_skills import LocalSkills, ScannedFolder
+from registry.catalog.recorded_changes import all_recorded
 from registry.catalog.store import Catalog
 from registry.db import DatabaseError
 from registry.domain.file_names import is_text, printable_name
@@ -223,7 +224,8 @@ class Scanner:
         )
         for turn, changes in enumerate(watch):
             # The first turn comes when the watch is established. A scan then finds the changes from before.
-            if changes or turn == 0 or (self.health.problem and self.health.is_due()):
+            is_new = bool(changes) and not all_recorded(self._catalog, root, (path for _, path in changes))
+            if is_new or turn == 0 or (self.health.problem and self.health.is_due()):
                 self._scan()
             self._is_watching = self._is_watching or turn > 0
 

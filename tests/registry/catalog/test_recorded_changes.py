@@ -1,0 +1,95 @@
+"""Which changes of the skills directory need no scan, because a write of the service has recorded them."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from registry.catalog.local_skills import LocalSkills
+from registry.catalog.recorded_changes import all_recorded
+from registry.catalog.scanner import Scanner
+from registry.catalog.store import Catalog
+from registry.db import Database
+from registry.domain.models import NewSkill, SkillChanges, now
+from support.catalogs import created
+from support.inspecting import inspecting
+from support.servers import write_skill
+
+
+class Directory(NamedTuple):
+    """A skills directory and its catalog."""
+
+    root: Path
+    catalog: Catalog
+    local: LocalSkills
+    scanner: Scanner
+
+    def is_recorded(self, *paths: str) -> bool:
+        return all_recorded(self.catalog, self.root, [str(self.root / path) for path in paths])
+
+    def make(self, skill_id: str) -> None:
+        new = NewSkill(id=skill_id, name=skill_id, description="Brews tea with great care.", version="1.0.0")
+        created(self.local, new)
+
+
+@pytest.fixture
+def directory(tmp_path: Path, database: Database) -> Iterator[Directory]:
+    root = tmp_path.resolve() / "skills"
+    write_skill(root, "by-hand", "A skill that somebody wrote.")
+    catalog = Catalog(database, now)
+    with inspecting() as inspector:
+        local = LocalSkills(root, catalog, inspector)
+        scanner = Scanner(local, catalog, inspector)
+        scanner.reconcile()
+        yield Directory(root, catalog, local, scanner)
+
+
+def test_what_the_service_writes_is_recorded(directory: Directory) -> None:
+    directory.make("tea")
+    assert directory.is_recorded("tea", ".skill-registry-0123", ".skill-registry-0123/0/tea/SKILL.md")
+    assert directory.is_recorded("tea/SKILL.md", "by-hand/SKILL.md", "by-hand")
+    directory.local.update("tea", SkillChanges(description="Brews tea with little care."), None)
+    assert directory.is_recorded("tea/SKILL.md")
+    directory.local.delete("tea", None)
+    assert directory.is_recorded("tea", "tea/SKILL.md")
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        (lambda root: write_skill(root, "tea", "Changed by hand."), "tea/SKILL.md"),
+        (lambda root: (root / "tea" / "notes.md").write_text("more"), "tea/notes.md"),
+        (lambda root: shutil.rmtree(root / "tea"), "tea"),
+        (lambda root: write_skill(root, "new-one", "Written by hand."), "new-one"),
+        (lambda root: write_skill(root / "tea", "inner", "A skill in a skill."), "tea/inner"),
+        (lambda root: write_skill(root / "tea", "inner", "A skill in a skill."), "tea/inner/SKILL.md"),
+        (lambda root: (root / "tea").rename(root.parent / "tea") and (root / "tea").symlink_to("../tea"), "tea"),
+        (lambda root: (root / "\udcff").mkdir(), "\udcff"),
+        (lambda root: None, ""),
+        (lambda root: None, "/elsewhere"),
+    ],
+)
+def test_what_others_write_is_not(directory: Directory, change: Callable[[Path], object], path: str) -> None:
+    directory.make("tea")
+    change(directory.root)
+    assert not directory.is_recorded(path)
+    assert not directory.is_recorded("by-hand", path)
+
+
+def test_a_folder_that_held_skills_is_recorded_when_they_are_gone(directory: Directory) -> None:
+    write_skill(directory.root / "pack", "inner", "A skill in a folder.")
+    directory.scanner.reconcile()
+    shutil.rmtree(directory.root / "pack")
+    assert not directory.is_recorded("pack")
+    directory.scanner.reconcile()
+    assert directory.is_recorded("pack")
+
+
+def test_only_a_scan_finds_that_a_problem_is_gone(directory: Directory) -> None:
+    (directory.root / "broken").mkdir()
+    (directory.root / "broken" / "SKILL.md").touch()
+    directory.scanner.reconcile()
+    directory.make("tea")
+    assert not directory.is_recorded("tea")
