@@ -47,7 +47,18 @@ LAYERS = (
 """The packages and loose modules of `registry`, lowest layer first. Each imports only what is in lower layers."""
 
 SEARCH_LAYERS = (
-    {"types", "modes", "explanation", "stop_words", "lru_cache", "in_flight", "integrity", "reports", "backoff"},
+    {
+        "types",
+        "modes",
+        "explanation",
+        "scripts",
+        "stop_words",
+        "lru_cache",
+        "in_flight",
+        "integrity",
+        "reports",
+        "backoff",
+    },
     {"thread_health", "snippet"},
     {"text"},
     {"names"},
@@ -66,6 +77,7 @@ TABLES = {
     "api_keys": "auth",
     "audit": "auth",
     "bodies": "catalog",
+    "counts": "db",
     "deliveries": "events",
     "documents": "catalog",
     "ended_tokens": "auth",

@@ -16,6 +16,7 @@ from registry.findings.engine import CURRENT_RULES
 from registry.inspection import InspectedPackage
 from registry.packages.update_diff import Footprint, update_findings
 from registry.parsing.frontmatter import read
+from registry.parsing.yaml_text import Value
 from registry.publish.lookalikes import lookalike, skeleton
 from registry.transparency.log import Kind, LogEntry, TransparencyLog
 
@@ -243,8 +244,9 @@ class PublishedVersions:
             listed = set(self._catalog.all_versions(transaction, stored.key))
             for removed in listed - {version.version for version in active}:
                 self._catalog.delete_version(transaction, stored.key, removed)
-        skill = _skill(active[0], enabled=stored is None or stored.skill.enabled)
-        saved = self._catalog.save(transaction, skill, read(active[0].skill_file).body)
+        document = read(active[0].skill_file)
+        skill = _skill(active[0], document.fields, enabled=stored is None or stored.skill.enabled)
+        saved = self._catalog.save(transaction, skill, document.body)
         key = stored.key if stored is not None else self._catalog.get_for_update(transaction, saved.id, None).key
         self._catalog.set_version_changes(transaction, key, active[0].version, changes_of(active[0]))
         for older in active[1:]:
@@ -273,8 +275,8 @@ def changes_of(version: PublishedVersion) -> list[str]:
     return [note.message for note in version.record.notes if note.kind == "quality_warning"]
 
 
-def _skill(version: PublishedVersion, *, enabled: bool) -> Skill:
-    record = version.record
+def _skill(version: PublishedVersion, fields: Mapping[str, Value], *, enabled: bool) -> Skill:
+    record, metadata = version.record, fields.get("metadata")
     return Skill(
         id=version.skill_id,
         name=record.title,
@@ -292,4 +294,5 @@ def _skill(version: PublishedVersion, *, enabled: bool) -> Skill:
         license=record.license,
         digest=version.checksum,
         findings=record.all_findings(),
+        metadata=metadata if isinstance(metadata, dict) else {},
     )
