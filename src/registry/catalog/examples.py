@@ -183,8 +183,9 @@ def _encoded_examples(transaction: Transaction, key: int) -> str:
 def learned_queries(database: Database) -> dict[str, list[str]]:
     """Return the queries for which callers chose skills, and which are examples of them, by skill id."""
     sql = (
-        "select e.query_hash, e.caller, e.query, e.outcome, e.at, d.id from examples e join documents d on d.key = e.key"
-        " where d.gone = 0 and e.caller <> ? order by d.id, e.at desc, e.query_hash"
+        "select e.query_hash, e.caller, e.query, e.outcome, e.at, d.id"
+        " from examples e join documents d on d.key = e.key where d.gone = 0 and e.caller <> ?"
+        " order by d.id, e.at desc, e.query_hash"
     )
     by_skill = groupby(database.read(sql, (AUTHOR,)), key=lambda row: row[5])
     return {skill_id: [example.text for example in examples_of(row[:5] for row in rows)] for skill_id, rows in by_skill}
