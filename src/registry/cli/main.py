@@ -24,6 +24,8 @@ COMMANDS = {
             FIND,
             (
                 ("catalog", "search", "List the skills that match QUERY, best first."),
+                ("skills", "list", "List the installed skills."),
+                ("skills", "show", "Show a skill in full, with what was found in it."),
                 ("sources", "sources", "List, add, remove and refresh the sources of skills."),
             ),
         ),

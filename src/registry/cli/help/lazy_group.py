@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class LazyCommand(NamedTuple):
     """Where a command is defined, the line that `--help` of the group shows for it, and the section of that line.
 
-    The command is the attribute of the module that has the command's name, with underscores for hyphens.
+    The module has one command of that name.
     """
 
     module: str
@@ -46,8 +46,8 @@ class LazyGroup(click.Group):
             return None
         with _without_collection():
             module = importlib.import_module(self.lazy_commands[cmd_name].module)
-        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
-        return command
+        commands = (value for value in vars(module).values() if isinstance(value, click.Command))
+        return next(command for command in commands if command.name == cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a table of commands for each section, all of the same widths."""
