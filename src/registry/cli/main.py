@@ -43,6 +43,7 @@ COMMANDS = {
         (
             PUBLISH,
             (
+                ("new_skill", "init", "Make a new skill to begin with."),
                 ("login", "login", "Get a token from a registry and store it."),
                 ("login", "logout", "Revoke the stored token of a registry and delete it."),
                 ("publish", "publish", "Publish PATH, a skill folder or a zip of it."),
@@ -65,6 +66,8 @@ COMMANDS = {
         (
             OPERATE,
             (
+                ("doctor", "doctor", "Show what is configured, what is missing, and how to mend it."),
+                ("help.completion", "completion", "Print a script that completes commands in a shell."),
                 ("accounts", "keys", "Create, list and revoke API keys."),
                 ("accounts", "users", "Add, list, change and remove users."),
                 ("accounts", "token", "Sign a token with the secret of this registry."),

@@ -295,7 +295,7 @@ def test_the_help_of_serve_shows_what_people_use_and_the_rest_on_request(tmp_pat
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_help_names_every_flag(tmp_path: Path, name: str) -> None:
-    done = Done(tmp_path, name, "--help-all" if name == "serve" else "--help")
+    done = Done(tmp_path, name, "--help-all" if name in {"serve", "doctor"} else "--help")
     assert (done.code, done.error) == (0, "")
     command = main.get_command(Context(main), name)
     assert command is not None
