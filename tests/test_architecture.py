@@ -47,7 +47,18 @@ LAYERS = (
 """The packages and loose modules of `registry`, lowest layer first. Each imports only what is in lower layers."""
 
 SEARCH_LAYERS = (
-    {"types", "modes", "explanation", "stop_words", "lru_cache", "in_flight", "integrity", "reports", "backoff"},
+    {
+        "types",
+        "modes",
+        "explanation",
+        "scripts",
+        "stop_words",
+        "lru_cache",
+        "in_flight",
+        "integrity",
+        "reports",
+        "backoff",
+    },
     {"thread_health", "snippet"},
     {"text"},
     {"names"},

@@ -8,8 +8,9 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from search.lexical.schema import document_terms, query_terms
+from search.scripts import is_undivided
 from search.snippet import Snippet
-from search.text import BODY_CHARACTERS, split_cjk
+from search.text import BODY_CHARACTERS
 
 PASSAGE_CHARACTERS = 240
 """About the length of a passage. A shorter text is its own passage."""
@@ -54,16 +55,16 @@ def _folded(text: str) -> str:
 
 
 class Wanted(NamedTuple):
-    """A term to look for. `start` is what all its words begin with; a `cjk` term is itself what is looked for."""
+    """A term to look for. `start` is what all its words begin with. An `undivided` term is looked for as it is."""
 
     term: str
     start: str
-    cjk: bool
+    undivided: bool
 
 
 def wanted(query: str) -> list[Wanted]:
     """Return the terms of a normalized query to look for in texts, at most 24."""
-    return [Wanted(term, _start(term), split_cjk(term) != term) for term in list(query_terms(query))[:_MOST_TERMS]]
+    return [Wanted(term, _start(term), is_undivided(term)) for term in list(query_terms(query))[:_MOST_TERMS]]
 
 
 def _start(term: str) -> str:
@@ -79,11 +80,11 @@ def _matches(text: str, terms: Sequence[Wanted]) -> list[tuple[int, int, int]]:
     folded = _folded(text)
     found: list[tuple[int, int, int]] = []
     looks = _MOST_LOOKS
-    for index, (term, start, cjk) in enumerate(terms):
+    for index, (term, start, undivided) in enumerate(terms):
         at = folded.find(start)
         while at >= 0 and looks:
             looks -= 1
-            end = at + len(term) if cjk else _word_end(folded, at, term)
+            end = at + len(term) if undivided else _word_end(folded, at, term)
             if end:
                 found.append((at, end, index))
             at = folded.find(start, end or at + 1)

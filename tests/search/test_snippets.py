@@ -3,8 +3,8 @@
 import pytest
 
 from search.lexical.schema import document_terms
+from search.scripts import divided
 from search.snippets import PASSAGE_CHARACTERS, body_snippet, description_snippet, wanted
-from search.text import split_cjk
 
 
 def marked(query: str, text: str) -> list[str]:
@@ -68,4 +68,4 @@ def test_hostile_texts_give_short_passages_with_ranges_inside(text: str) -> None
             assert len(snippet.text) <= PASSAGE_CHARACTERS + 100
             ends = [0, *(place for found in snippet.ranges for place in found), len(snippet.text)]
             assert ends == sorted(ends)
-            assert len(split_cjk(snippet.text)) >= 1
+            assert len(divided(snippet.text)) >= 1

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from registry.catalog.document_rows import ensure_document, put_document, remove_document
+from registry.catalog.examples import put_author_examples
 from registry.catalog.installs import delete_install, update_shadowing_of_folder
 from registry.db import Database, Row, Transaction
 from registry.domain.models import Skill, SkillVersion, VersionItem, timestamp, version_parts
@@ -140,6 +141,7 @@ class Catalog:
             timeout=skill.execution_timeout,
             latest_version=max([skill.version, *self.all_versions(transaction, key)], key=version_parts),
         )
+        put_author_examples(transaction, key, skill.metadata, now)
         revision = put_document(transaction, key, skill.card(), skill.scope, body)
         skill = msgspec.structs.replace(skill, etag=_etag(revision))
         _put_skill(transaction, key, revision, skill, folder, advertised)

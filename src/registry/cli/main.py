@@ -76,6 +76,7 @@ COMMANDS = {
                 ("fsck", "fsck", "Compare the stores of a catalog, and repair them."),
                 ("operations", "backup", "Write a backup while the service runs."),
                 ("operations", "verify-backup", "Compare a backup with its checksums and digests."),
+                ("rebuild", "rebuild", "Rebuild a lost database from the index and the packages."),
                 ("operations", "clone-index", "Clone the registry index into its empty folder."),
                 ("database", "migrate", "Copy a catalog from SQLite into PostgreSQL."),
                 ("database", "forget-secrets", "Delete the secrets that replicas share, after a loss."),
