@@ -66,7 +66,7 @@ COMMANDS = {
         (
             OPERATE,
             (
-                ("doctor", "doctor", "Show what is configured, what is missing, and how to mend it."),
+                ("doctor", "doctor", "Show what is configured and missing, and how to mend it."),
                 ("help.completion", "completion", "Print a script that completes commands in a shell."),
                 ("accounts", "keys", "Create, list and revoke API keys."),
                 ("accounts", "users", "Add, list, change and remove users."),

@@ -64,7 +64,7 @@ def show(skill_id: str, content: bool, as_json: bool, server: str | None, **flag
 
     answer = command.with_backend(flags, server, read, needs_indexes=False, reads=True)
     if content and not as_json:
-        click.echo(_safe(answer["content"]), nl=False)
+        click.echo(_safe(answer["content"]), nl=False, color=True)  # as it is: a pipe gets every byte
     else:
         console.show(answer, _skill_tables, as_json=as_json)
 
