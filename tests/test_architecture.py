@@ -77,6 +77,7 @@ TABLES = {
     "api_keys": "auth",
     "audit": "auth",
     "bodies": "catalog",
+    "counts": "db",
     "deliveries": "events",
     "documents": "catalog",
     "ended_tokens": "auth",

@@ -42,6 +42,7 @@ TABLE_ROLES: Mapping[str, TableRole] = MappingProxyType(
         "audit": TableRole("the audit log", RESTORE),
         "bodies": TableRole("the texts of skills, of which those of records have no other copy", RESTORE),
         "counter": _derived("the number of the last change"),
+        "counts": _derived("counts of skills, documents and vectors"),
         "deliveries": TableRole("notifications that webhooks have not received yet", RESTORE),
         "documents": _derived("what search reads of skills"),
         "ended_tokens": TableRole("logouts, and removals of users", f"{RESTORE}, and set a new auth.secret"),
