@@ -72,7 +72,7 @@ COMMANDS = {
                 ("accounts", "keys", "Create, list and revoke API keys."),
                 ("accounts", "users", "Add, list, change and remove users."),
                 ("accounts", "token", "Sign a token with the secret of this registry."),
-                ("jobs", "jobs", "List and retry publish jobs that are set aside."),
+                ("jobs", "jobs", "List, retry and discard publish jobs that are set aside."),
                 ("log", "log", "Administer the transparency log."),
                 ("fsck", "fsck", "Compare the stores of a catalog, and repair them."),
                 ("operations", "backup", "Write a backup while the service runs."),
