@@ -15,7 +15,7 @@ from search.index_sync import IndexSync
 from search.lexical.concurrent_query import LARGE, ConcurrentLexicalQuery, LexicalQuery
 from search.lexical.disk_segment import IndexWriteError
 from search.modes import MatchedBy, Mode, RanMode, Relevance
-from search.text import fold, normalized
+from search.text import claim_rank, fold, normalized
 from search.types import Documents, Filter, Keys, Match
 from search.vectors.base import VectorIndex, VectorsUnavailable
 from search.vectors.cosines import candidate_cosines
@@ -133,6 +133,14 @@ class SearchService:
         embedder, space, vectors = semantic
         return not vectors.is_remote and self._query_vectors.is_fast(embedder, space, query)
 
+    def waits_for_others(self, request: SearchRequest) -> bool:
+        """Return whether a search waits for a provider, another process, or a model that is being loaded."""
+        semantic = self._semantic() if request.mode != "keyword" else None
+        if semantic is None:
+            return False
+        embedder, space, vectors = semantic
+        return vectors.is_remote or not self._query_vectors.is_local(embedder, space, normalized(request.query))
+
     def search(self, request: SearchRequest) -> Results:
         """Return the best documents for a query, including all changes committed before the call.
 
@@ -230,7 +238,7 @@ class SearchService:
         if self._verified is not None:
             verified.update(query.reader.filter_keys(np.array(keys, np.int64), self._verified).tolist())
         name, cards = fold(query.query), self._cards(keys, revision)
-        ranks = {key: _claim(cards[key][0], name, verified=key in verified) for key in keys if key in cards}
+        ranks = {key: claim_rank(cards[key][0], name, verified=key in verified) for key in keys if key in cards}
         best = min(ranks.values(), default=None)
         return [key for key in keys if ranks.get(key) == best]
 
@@ -279,13 +287,6 @@ class SearchService:
 def _depth(request: SearchRequest, least: int) -> int:
     """Return how many documents an index contributes to a page: at least `least`."""
     return min(max(least, request.offset + request.limit), DEEPEST)
-
-
-def _claim(skill_id: str, name: str, *, verified: bool) -> tuple[bool, int]:
-    """Return the rank of a document's claim to a folded name; lower is better."""
-    scope, _, bare = skill_id.rpartition("/")
-    kind = 0 if fold(skill_id) == name else 1 if fold(bare) == name else 2
-    return not (verified and scope), kind
 
 
 def _fall_back_to_keywords(mode: Mode, error: Exception, warnings: list[str]) -> None:

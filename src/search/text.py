@@ -133,3 +133,10 @@ def sentences(query: str) -> list[str]:
     """
     parts = [part for part in _SENTENCE_END.split(query) if len(part.split()) >= _MIN_SENTENCE_WORDS]
     return [query, *parts[:QUERY_SENTENCES]] if len(parts) > 1 else [query]
+
+
+def claim_rank(skill_id: str, name: str, *, verified: bool) -> tuple[bool, int]:
+    """Return the rank of a document's claim to a folded name; lower is better."""
+    scope, _, bare = skill_id.rpartition("/")
+    kind = 0 if fold(skill_id) == name else 1 if fold(bare) == name else 2
+    return not (verified and scope), kind

@@ -14,6 +14,7 @@ from registry.http.fast_search import FastSearch
 from registry.http.query_params import QueryRules
 from registry.server.app import create_app
 from registry.services.container import Services
+from support import asgi
 from support.embedding_server import EmbeddingServer
 from support.servers import RunningServer, bearer, write_skill
 
@@ -223,36 +224,13 @@ def test_the_framework_has_no_part_in_it(tmp_path: Path, profile: str) -> None:
     async def framework(*_: object) -> None:
         raise AssertionError("the framework was asked")
 
-    handlers = create_app(services).route_handler_method_map
-    search = FastSearch(framework, services, QueryRules(handlers[SEARCH]["GET"]))
+    app = create_app(services)
+    handlers = app.route_handler_method_map
+    search = FastSearch(framework, services, app.state.searches, QueryRules(handlers[SEARCH]["GET"]))
     assert {path for _, path in search.routes} <= set(handlers)
     for method, path in search.routes:
-        assert b"pdf-forms" in asyncio.run(answer_of(search, method, path))
+        question = (f"{path}?q=pdf+forms",) if method == "GET" else (path, b'{"query": "pdf", "prompt": "pdf"}')
+        answer = asyncio.run(asgi.ask(search, method, *question))
+        assert (answer.status, b"pdf-forms" in answer.body) == (200, True)
+    app.state.searches.close()
     services.close()
-
-
-async def answer_of(search: FastSearch, method: str, path: str) -> bytes:
-    """Return the body of the answer to a search for forms."""
-    sent: list[Any] = []
-    is_post = method == "POST"
-
-    async def receive() -> Any:
-        body = b'{"query": "pdf forms", "prompt": "pdf forms"}' if is_post else b""
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    scope: Any = {
-        "type": "http",
-        "path": path,
-        "method": method,
-        "query_string": b"" if is_post else b"q=pdf+forms",
-        "headers": [(b"host", b"localhost"), *([(b"content-type", b"application/json")] if is_post else [])],
-        "client": ("127.0.0.1", 1),
-        "state": {},
-    }
-    await search(scope, receive, send)
-    assert sent[0]["status"] == 200
-    body: bytes = sent[1]["body"]
-    return body
