@@ -111,7 +111,7 @@ def fill(
                 catalog.save(transaction, _skill(number, entry), entry.body)
         vectors = vectors_near(of_originals, [index for _, (index, _) in batch], seed=start)
         stale = documents.stale(space, len(batch), start)  # keys count from 1 in the order of creation
-        embedded = [Embedded(key, text_hash, vectors[key - 1 - start]) for key, text_hash, _ in stale]
+        embedded = [Embedded(key, text_hash, vectors[key - 1 - start]) for key, text_hash, *_ in stale]
         documents.put_vectors(space, embedded)
         yield np.array([document.key for document in stale], np.int64), vectors
 

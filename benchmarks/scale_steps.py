@@ -231,6 +231,7 @@ def serve(arguments: argparse.Namespace) -> Figures:
     """Start the service and send it searches over HTTP."""
     if not (arguments.folder / "models").exists():
         (arguments.folder / "models").symlink_to(MODELS)
+    (arguments.folder / "skills").mkdir(exist_ok=True)
     command = [
         str(Path(sys.executable).with_name("skill-registry")), "serve", "--host", "127.0.0.1", "--port", "{port}",
         "--skills-dir", str(arguments.folder / "skills"), "--data-dir", str(arguments.folder), "--log-level", "error",

@@ -8,6 +8,7 @@ PATH=$(cd "$(dirname "$0")/.." && pwd)/.venv/bin:$PATH
 folder=$(mktemp -d)
 export XDG_CONFIG_HOME="$folder/config" # no login of yours is used
 cd "$folder"
+mkdir served
 git init --quiet --bare --initial-branch=main index.git
 skill-registry serve --enable-registry --host 127.0.0.1 --port 0 --embedding-provider none --auth-anonymous-read \
   --skills-dir served --data-dir registry --blobs-dir blobs --registry-index-url "$folder/index.git" 2>log &

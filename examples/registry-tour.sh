@@ -6,6 +6,7 @@ set -eu
 
 PATH=$(cd "$(dirname "$0")/.." && pwd)/.venv/bin:$PATH
 folder=$(mktemp -d)
+mkdir "$folder/skills"
 skill-registry serve --profile registry --host 127.0.0.1 --port 0 --embedding-provider none \
   --skills-dir "$folder/skills" --data-dir "$folder/data" 2>"$folder/log" &
 trap 'kill $! && wait $!; rm -rf "$folder"' EXIT

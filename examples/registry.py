@@ -20,6 +20,7 @@ def main() -> int:
     remote = HOME / "index.git"
     if not remote.exists():
         subprocess.run(["git", "init", "--quiet", "--bare", "--initial-branch=main", str(remote)], check=True)
+    (HOME / "skills").mkdir(exist_ok=True)
     with SeaweedFS(HOME / "s3") as bucket:
         command = [str(Path(sys.executable).with_name("skill-registry")), "serve", "--enable-registry"]
         command += [*bucket.flags(), "--registry-index-url", str(remote), "--data-dir", str(HOME / "data")]

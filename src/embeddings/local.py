@@ -5,13 +5,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from embeddings import converted
 from embeddings.base import EmbeddingError, Matrix, Vector
-from embeddings.models import LocalModel
+from embeddings.models import INSTALL_HINT, LocalModel
 from embeddings.settings import EmbeddingSettings
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ _RETRY_SECONDS = 60.0
 class LocalEmbedder:
     """An Embedder that uses onnxruntime. It encodes texts one by one: on a CPU, batches are not faster.
 
-    The first call starts loading the model. Loading converts the model if necessary (about a second), and may download
-    it. Calls wait for it at most `total_timeout`. After a failed load, calls fail at once for a minute.
+    The first call starts loading the model, which converts it if necessary (about a second). Calls wait for that at
+    most `total_timeout`. They do not wait for a download. After a failed load, calls fail at once for a minute.
     """
 
     provider = "local"
@@ -53,6 +54,11 @@ class LocalEmbedder:
         encoder = self._encoder()
         return self._encode_all(encoder, encoder.query_prompt, texts)
 
+    @cached_property
+    def _must_download(self) -> bool:
+        """Whether the first load has to download the weights, which no call waits for."""
+        return not (converted.cache_file(self._source, self._settings.cache_dir).is_file() or self._source.is_on_disk())
+
     def _encode_all(self, encoder: "Encoder", prompt: str, texts: Sequence[str]) -> Matrix:
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
         for row, text in enumerate(texts):
@@ -72,11 +78,13 @@ class LocalEmbedder:
             raise EmbeddingError("the local model failed") from error
 
     def _encoder(self) -> "Encoder":
+        must_download = self._must_download
         loading = self._start_loading()
         try:
-            return loading.result(timeout=self._settings.total_timeout)
+            return loading.result(timeout=0 if must_download else self._settings.total_timeout)
         except TimeoutError as error:
-            raise EmbeddingError("the local model is still loading", retry_after=1.0) from error
+            state = f"being downloaded ({INSTALL_HINT})" if must_download else "still loading"
+            raise EmbeddingError(f"the local model is {state}", retry_after=1.0) from error
         except EmbeddingError as error:
             wait = max(self._retry_at - self._clock(), 0.0)
             raise EmbeddingError(str(error), retry_after=wait) from error
@@ -98,8 +106,13 @@ class LocalEmbedder:
 
             data = converted.load(self._source, self._settings.cache_dir)
             loading.set_result(Encoder(data, self._settings.threads))
+        except EmbeddingError as error:  # its message says what to do
+            _LOG.warning("the local model could not be loaded: %s", error)
+            self._fail(loading, f": {error}")
         except Exception as error:  # the callers that wait for the future must get every error
-            self._retry_at = self._clock() + _RETRY_SECONDS
             _LOG.warning("the local model %s could not be loaded", self.model, exc_info=error)
-            reason = f": {error}" if isinstance(error, EmbeddingError) else ""
-            loading.set_exception(EmbeddingError(f"the local model could not be loaded{reason}"))
+            self._fail(loading, "")
+
+    def _fail(self, loading: "Future[Encoder]", reason: str) -> None:
+        self._retry_at = self._clock() + _RETRY_SECONDS
+        loading.set_exception(EmbeddingError(f"the local model could not be loaded{reason}"))

@@ -8,6 +8,7 @@ qualifies columns of the table, and texts compare byte by byte. `registry.databa
 import logging
 import threading
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple, Protocol
@@ -51,17 +52,25 @@ def read_fact(reader: Reader, name: str) -> str | None:
     return str(rows[0][0]) if rows else None
 
 
+_CHANGE_COUNT = (
+    "insert into counts (name, block, value) values (?, ?, ?)"
+    " on conflict (name, block) do update set value = counts.value + excluded.value"
+)
+
+
 class Transaction(ABC):
     """One open write transaction.
 
     Attributes:
         touched: The ids of what it changes, for the audit log.
         changes_documents: Whether it changes what search reads.
+        counted: By how much each count changes, by name and block (`registry.database.counts`).
     """
 
     def __init__(self) -> None:
         self.touched: list[str] = []
         self.changes_documents = False
+        self.counted: Counter[tuple[str, int]] = Counter()
 
     @abstractmethod
     def execute(self, sql: str, parameters: Parameters = ()) -> int:
@@ -78,6 +87,19 @@ class Transaction(ABC):
     def next_revision(self, count: int = 1) -> int:
         """Draw `count` change numbers in commit order, and return the last of them."""
         return int(self.read("update counter set value = value + ? returning value", (count,))[0][0])
+
+    def count(self, name: str, change: int, block: int = 0) -> None:
+        """Change a count of the catalog by `change` when the transaction commits."""
+        self.counted[name, block] += change
+
+    def store_counts(self) -> None:
+        """Write what `count` has collected, each count once; for implementations of Database."""
+        changes = [(name, block, change) for (name, block), change in self.counted.items() if change]
+        self.counted.clear()
+        if changes:
+            self.execute_many(_CHANGE_COUNT, changes)
+            emptied = [(name, block) for name, block, change in changes if change < 0]
+            self.execute_many("delete from counts where name = ? and block = ? and value = 0", emptied)
 
     def put_fact(self, name: str, value: str) -> None:
         """Set a fact about the catalog, and replace its previous value."""
@@ -136,9 +158,10 @@ class CommitHooks:
         self._change_hooks.append(hook)
 
     def run_before(self, transaction: Transaction) -> None:
-        """Run the commit hooks; for implementations of Database."""
+        """Run the commit hooks, and store the counts; for implementations of Database."""
         for hook in self._commit_hooks:
             hook(transaction)
+        transaction.store_counts()
 
     def run_after(self, transaction: Transaction) -> None:
         """Run the change hooks, or leave them to the batch of this thread; for implementations of Database."""

@@ -60,7 +60,6 @@ class Engine:
         self._running_reindexes: dict[tuple[bool, tuple[int, ...] | None], Future[Reindexed]] = {}
         self._lock = threading.Lock()
         self._was_complete = False
-        self._pending_cache = (-1, 0)
         self.index_sync = IndexSync(documents, folder)
         self._target = self._open_semantic(embedder, text_space(embedder)) if embedder else None
         self._serving = self._target
@@ -255,7 +254,7 @@ class Engine:
     def status(self) -> EngineStatus:
         """Return the state of the indexes."""
         target = self._target
-        pending = self._pending(target) if target else 0
+        pending = self._documents.stale_count(target.space) if target else 0
         count = self._documents.count()
         drift = abs(len(self.index_sync.lexical.reader) - count)
         if target:
@@ -270,14 +269,6 @@ class Engine:
             dim=target.embedder.dim if target else None,
             last_error=self.indexer.totals.last_error if self.indexer and pending else None,
         )
-
-    def _pending(self, target: Semantic) -> int:
-        """Return the number of documents without a current vector, counted once per revision."""
-        revision = self._documents.revision()
-        if self._pending_cache[0] != revision:
-            since = self.indexer.complete_revision() if self.indexer else 0
-            self._pending_cache = (revision, self._documents.stale_count(target.space, since=since))
-        return self._pending_cache[1]
 
     def wait_until_embedded(self, seconds: float) -> None:
         """Return when all documents are embedded, embedding has failed, or `seconds` have passed."""

@@ -10,7 +10,8 @@ from search.fusion import Parts, Signals, evidence_parts
 from search.lexical.concurrent_query import LexicalQuery
 from search.lexical.schema import document_terms, query_terms
 from search.modes import RanMode
-from search.text import split_cjk, text_parts
+from search.scripts import divided, divided_document
+from search.text import text_parts
 from search.types import Document
 
 _DIGITS = 4
@@ -61,7 +62,7 @@ def _explanation(row: int, signals: Signals, parts: Parts, mode: RanMode) -> Exp
 def _words_by_term(query: LexicalQuery) -> dict[str, str]:
     """Return the first word of the query that each of its terms was made from."""
     words: dict[str, str] = {}
-    for word in _WORD.findall(split_cjk(query.query)):
+    for word in _WORD.findall(divided(query.query)):
         for term in document_terms(word):
             words.setdefault(term, word)
     return {term: words.get(term, term) for term in query.terms}
@@ -82,7 +83,7 @@ def _matched_words(
     counts: Counter[str] = Counter()
     length = 0
     for field, repetitions, text in text_parts(document):
-        terms = document_terms(split_cjk(text))
+        terms = document_terms(divided_document(text))
         length += repetitions * len(terms)
         for term in terms:
             if term in words:

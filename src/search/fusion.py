@@ -123,6 +123,11 @@ class Ranking(Sequence[Fused]):
             _MATCHED_BY[self._matched_by[rank]],
         )
 
+    def keys(self, count: int) -> list[int]:
+        """Return the keys of the first candidates."""
+        keys: list[int] = self._keys[:count].tolist()
+        return keys
+
     def score(self, rank: int) -> float:
         """Return the score at a rank."""
         return float(self._scores[rank])

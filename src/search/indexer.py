@@ -114,10 +114,6 @@ class Indexer:
         """Return the reason for each document that is skipped because its text was refused."""
         return {key: reason for key, (_, reason) in self._refused.items()}
 
-    def complete_revision(self) -> int:
-        """Return a revision up to which every document is embedded, or 0 if none is known."""
-        return 0 if self._full_rescan_wanted or self._refused else self._complete_revision
-
     def wait_for_progress(self, seconds: float) -> None:
         """Return after the next batch or failure, or after `seconds`."""
         with self._progress:

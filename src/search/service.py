@@ -15,7 +15,9 @@ from search.index_sync import IndexSync
 from search.lexical.concurrent_query import LARGE, ConcurrentLexicalQuery, LexicalQuery
 from search.lexical.disk_segment import IndexWriteError
 from search.modes import MatchedBy, Mode, RanMode, Relevance
-from search.text import claim_rank, fold, normalized
+from search.names import best_named
+from search.text import normalized
+from search.totals import Total, count_hits
 from search.types import Documents, Filter, Keys, Match
 from search.vectors.base import VectorIndex, VectorsUnavailable
 from search.vectors.cosines import candidate_cosines
@@ -66,13 +68,19 @@ class Hit(NamedTuple):
 
 
 class Results(NamedTuple):
-    """The hits of a search, best first. `mode` is the mode that ran, `revision` the last change that it saw."""
+    """The hits of a search, best first. `mode` is the mode that ran, `revision` the last change that it saw.
+
+    `total` counts the hits of all pages. `embedded` is the number of documents that have a vector, None if unknown.
+    """
 
     query: str
     mode: RanMode
     hits: list[Hit]
     warnings: list[str]
     revision: int
+    total: Total
+    embedded: int | None
+    documents: int
 
 
 class Semantic(NamedTuple):
@@ -124,22 +132,18 @@ class SearchService:
         if revision is None or request.explain or len(self._index_sync.lexical.reader) >= LARGE:
             return None
         semantic = self._semantic() if request.mode != "keyword" else None
-        if semantic is not None and not self._is_fast(semantic, normalized(request.query)):
+        is_remote = semantic is not None and semantic.vectors.is_remote
+        if is_remote or (semantic and not self._query_vectors.is_fast(*semantic[:2], normalized(request.query))):
             return None
         with self.in_flight:
             return self._search(request, revision, [])
 
-    def _is_fast(self, semantic: Semantic, query: str) -> bool:
-        embedder, space, vectors = semantic
-        return not vectors.is_remote and self._query_vectors.is_fast(embedder, space, query)
-
     def waits_for_others(self, request: SearchRequest) -> bool:
         """Return whether a search waits for a provider, another process, or a model that is being loaded."""
         semantic = self._semantic() if request.mode != "keyword" else None
-        if semantic is None:
-            return False
-        embedder, space, vectors = semantic
-        return vectors.is_remote or not self._query_vectors.is_local(embedder, space, normalized(request.query))
+        if semantic is None or semantic.vectors.is_remote:
+            return semantic is not None
+        return not self._query_vectors.is_local(*semantic[:2], normalized(request.query))
 
     def search(self, request: SearchRequest) -> Results:
         """Return the best documents for a query, including all changes committed before the call.
@@ -164,19 +168,23 @@ class SearchService:
             concurrent = semantic is not None and len(lexical_query.reader) >= LARGE
             keyword_match = self._lexical_queries.start(lexical_query, concurrent=concurrent)
         vectors = self._embed_query(semantic, query, request.mode, warnings)
-        mode: RanMode = "keyword" if vectors is None else "semantic" if request.mode == "semantic" else "hybrid"
         index = semantic.vectors if semantic and vectors is not None else None
+        embedded = None if index is None or index.is_remote else len(index)
+        if embedded == 0 and request.mode != "semantic":
+            index = None
+        mode: RanMode = "keyword" if index is None else "semantic" if request.mode == "semantic" else "hybrid"
+        depth = _depth(request, CANDIDATES)
         try:
-            depth = _depth(request, CANDIDATES)
             signals = self._signals(lexical_query, keyword_match, index, vectors, depth, revision)
         except VectorsUnavailable as error:
             _fall_back_to_keywords(request.mode, error, warnings)
-            mode, signals = "keyword", self._signals(lexical_query, keyword_match, None, None, 0, revision)
+            mode, index, signals = "keyword", None, self._signals(lexical_query, keyword_match, None, None, 0, revision)
         ranking = fuse(signals, mode)
         hits = self._page(ranking, request, revision)
         if request.explain:
             hits = self._explained(hits, lexical_query, signals, mode)
-        return Results(request.query, mode, hits, warnings, revision)
+        total = count_hits(ranking, request.min_score, lexical_query, signals, index, depth)
+        return Results(request.query, mode, hits, warnings, revision, total, embedded, len(lexical_query.reader))
 
     def _lexical_query(self, request: SearchRequest, query: str) -> LexicalQuery:
         reader = self._index_sync.lexical.reader
@@ -229,18 +237,10 @@ class SearchService:
         )
 
     def _best_named(self, query: LexicalQuery, keys: Sequence[int], revision: int) -> list[int]:
-        """Return those of the documents with the query as their name that have the best claim to it.
-
-        Verified documents come before others, a full id before an id without its scope, and that before a displayed
-        name, which anybody may choose.
-        """
         verified = set[int]()
         if self._verified is not None:
             verified.update(query.reader.filter_keys(np.array(keys, np.int64), self._verified).tolist())
-        name, cards = fold(query.query), self._cards(keys, revision)
-        ranks = {key: claim_rank(cards[key][0], name, verified=key in verified) for key in keys if key in cards}
-        best = min(ranks.values(), default=None)
-        return [key for key in keys if ranks.get(key) == best]
+        return best_named(keys, self._cards(keys, revision), query.query, verified)
 
     def _page(self, ranking: Ranking, request: SearchRequest, revision: int) -> list[Hit]:
         """Return the hits of the requested page. Hits with equal scores are ordered by id, also across pages."""

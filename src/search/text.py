@@ -2,16 +2,16 @@
 
 import hashlib
 import re
-from itertools import pairwise
 from typing import NamedTuple
 
 import tantivy
 
 from search.explanation import Field
+from search.scripts import composed, divided_document
 from search.stop_words import STOP_WORDS
 from search.types import Document
 
-RECIPE = 3
+RECIPE = 4
 """The version of the text preparation. Increase it with any change here: indexes and vectors are then rebuilt."""
 
 BODY_CHARACTERS = 6000
@@ -21,8 +21,6 @@ QUERY_TERMS = 48
 QUERY_SENTENCES = 6
 _MIN_SENTENCE_WORDS = 3
 
-# Chinese, Japanese and Korean text has no spaces: a run of it would become one term that matches nothing else.
-_CJK_RUN = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]{2,}")
 _CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 _SEPARATORS = re.compile(r"[\s_\-]+")
@@ -46,13 +44,6 @@ def query_analyzer() -> tantivy.TextAnalyzer:
     """Return the analyzer of queries: that of documents, and without stop words."""
     without_stop_words = _base_analyzer().filter(tantivy.Filter.custom_stopword(list(STOP_WORDS)))
     return without_stop_words.filter(tantivy.Filter.stemmer("english")).build()
-
-
-def split_cjk(text: str) -> str:
-    """Return the text with each run of Chinese, Japanese or Korean characters replaced by its overlapping bigrams."""
-    if text.isascii():
-        return text
-    return _CJK_RUN.sub(lambda run: " " + " ".join(map("".join, pairwise(run[0]))) + " ", text)
 
 
 def _split_camel_case(name: str) -> str:
@@ -86,7 +77,7 @@ def text_parts(document: Document) -> list[TextPart]:
 def indexed_text(document: Document) -> str:
     """Return the text of the keyword index."""
     texts = [text for _, repetitions, text in text_parts(document) for _ in range(repetitions)]
-    return split_cjk("\n".join(texts))
+    return divided_document("\n".join(texts))
 
 
 def embedded_text(document: Document) -> str:
@@ -111,8 +102,8 @@ def normalized(query: str) -> str:
 
 
 def fold(name: str) -> str:
-    """Return a name in the form in which names are compared: case-folded, separators replaced by one space."""
-    return _SEPARATORS.sub(" ", name.casefold()).strip()
+    """Return a name in the form in which names are compared: composed, case-folded, one space for each separator."""
+    return _SEPARATORS.sub(" ", composed(name).casefold()).strip()
 
 
 def remove_spaces(folded: str) -> str:
@@ -133,10 +124,3 @@ def sentences(query: str) -> list[str]:
     """
     parts = [part for part in _SENTENCE_END.split(query) if len(part.split()) >= _MIN_SENTENCE_WORDS]
     return [query, *parts[:QUERY_SENTENCES]] if len(parts) > 1 else [query]
-
-
-def claim_rank(skill_id: str, name: str, *, verified: bool) -> tuple[bool, int]:
-    """Return the rank of a document's claim to a folded name; lower is better."""
-    scope, _, bare = skill_id.rpartition("/")
-    kind = 0 if fold(skill_id) == name else 1 if fold(bare) == name else 2
-    return not (verified and scope), kind

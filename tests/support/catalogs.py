@@ -7,7 +7,8 @@ import numpy as np
 
 from embeddings.base import EmbeddingError, Matrix, Vector
 from registry.catalog.documents import CatalogDocuments
-from registry.catalog.store import Catalog, Clock, FolderState
+from registry.catalog.skill_rows import FolderState
+from registry.catalog.store import Catalog, Clock
 from registry.db import Database
 from registry.domain.models import Skill, now
 

@@ -18,7 +18,7 @@ from support.publish_kills import SETTLE_SECONDS
 from support.publishing import Registry, skill_package
 from support.registry_stores import RegistryStores
 from support.servers import new_skill
-from support.waiting import PATIENCE_SECONDS
+from support.waiting import PATIENCE_SECONDS, wait_until
 
 Answer = httpx.Response | None
 
@@ -267,12 +267,16 @@ class MixedLoad:
         self._readers = [Reader(self.callers) for _ in range(readers)]
 
     def run(self, postgres: PostgresServer, seconds: float, every: float) -> int:
-        """Call for so long, while a replica is killed every so many seconds, and the database once; return the kills.
+        """Call for so long, and until something was found, while replicas and once the database are killed.
 
-        Raises AssertionError where a caller was told what cannot be.
+        A replica is killed every so many seconds. Return the kills. Raises AssertionError where a caller was told what
+        cannot be.
         """
         with self.calling():
-            return self._disturb(postgres, seconds, every)
+            kills = self._disturb(postgres, seconds, every)
+            # On a slow machine, replicas start for longer than the pause between two kills.
+            wait_until(lambda: bool(self.callers.searches))
+            return kills
 
     @contextmanager
     def calling(self) -> Iterator[None]:

@@ -178,7 +178,7 @@ class RegistryStores:
         return sorted(found)
 
     def _lines(self) -> list[Version]:
-        paths = [path for path in self._index_paths() if "/" in path]
+        paths = [path for path in self._index_paths() if "/" in path and "." not in path]
         lines = [json.loads(line) for path in paths for line in self._git("show", f"main:{path}").splitlines()]
         return sorted(Version(line["name"], line["vers"], line["cksum"]) for line in lines)
 

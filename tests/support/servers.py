@@ -131,6 +131,11 @@ class RunningServer:
         data: dict[str, Any] = self.api("GET", "/status").json()["data"]
         return data
 
+    def is_embedded(self, least: int = 1) -> bool:
+        """Return whether all skills, at least this many, have vectors."""
+        status = self.status()
+        return status["skills"] >= least and status["pending"] == 0
+
     def wait_for(self, condition: Callable[[], object], seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until `condition()` holds."""
         wait_until(condition, seconds)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from registry.database.counts import DocumentState, count_document, vectors_in, vectors_of
 from registry.db import Row, Transaction
 from registry.domain.models import Card
 from search.text import vector_hash
@@ -63,10 +64,11 @@ def put_document(transaction: Transaction, key: int, card: Card, scope: str | No
     """Update the document of a skill from its card and body; return the revision."""
     revision = transaction.next_revision()
     transaction.changes_documents = True
-    rows = transaction.read("select examples from documents where key = ?", (key,))
-    examples = decode_examples(rows[0][0]) if rows else ()
+    encoded, *state = transaction.read("select examples, gone, text_hash from documents where key = ?", (key,))[0]
+    examples = decode_examples(encoded)
     document = Document(key=key, id=card.id, name=card.name, description=card.description, examples=examples)
-    encode = msgspec.json.encode
+    text_hash, encode = vector_hash(document), msgspec.json.encode
+    count_document(transaction, key, DocumentState(*state), DocumentState(0, text_hash))
     transaction.execute(
         "update documents set gone = 0, number = ?, name = ?, description = ?, tags = ?, capabilities = ?,"
         " labels = ?, text_hash = ?, card = ? where key = ?",
@@ -77,7 +79,7 @@ def put_document(transaction: Transaction, key: int, card: Card, scope: str | No
             encode(card.tags).decode(),
             encode(card.capabilities).decode(),
             encode(labels(card, scope)).decode(),
-            vector_hash(document),
+            text_hash,
             encode(card).decode(),
             key,
         ),
@@ -91,27 +93,32 @@ def remove_document(transaction: Transaction, key: int) -> int:
     """Mark a document as deleted and delete its vectors and examples; return the revision."""
     revision = transaction.next_revision()
     transaction.changes_documents = True
+    for gone, text_hash in transaction.read("select gone, text_hash from documents where key = ?", (key,)):
+        count_document(transaction, key, DocumentState(gone, text_hash), DocumentState(1, text_hash))
     transaction.execute(
         "update documents set gone = 1, number = ?, name = '', description = '', labels = '[]', card = '{}',"
         " examples = '[]' where key = ?",
         (revision, key),
     )
     transaction.execute("delete from bodies where key = ?", (key,))
-    transaction.execute("delete from vectors where key = ?", (key,))
+    for space, _ in vectors_of(transaction, key):
+        transaction.count(vectors_in(space), -1)
+        transaction.execute("delete from vectors where space = ? and key = ?", (space, key))
     transaction.execute("delete from examples where key = ?", (key,))
     return revision
 
 
 def put_examples(transaction: Transaction, key: int, examples: Sequence[Example]) -> None:
     """Replace the examples of a document. Its vector becomes stale, and searches learn of the change."""
-    rows = transaction.read("select id, name, description from documents where key = ? and gone = 0", (key,))
-    for skill_id, name, description in rows:
+    sql = "select id, name, description, text_hash from documents where key = ? and gone = 0"
+    for skill_id, name, description, before in transaction.read(sql, (key,)):
         document = Document(key=key, id=skill_id, name=name, description=description, examples=tuple(examples))
         revision = transaction.next_revision()
         transaction.changes_documents = True
-        encoded = msgspec.json.encode(examples).decode()
+        encoded, text_hash = msgspec.json.encode(examples).decode(), vector_hash(document)
+        count_document(transaction, key, DocumentState(0, before), DocumentState(0, text_hash))
         sql = "update documents set number = ?, examples = ?, text_hash = ? where key = ?"
-        transaction.execute(sql, (revision, encoded, vector_hash(document), key))
+        transaction.execute(sql, (revision, encoded, text_hash, key))
 
 
 def decode_examples(encoded: str) -> tuple[Example, ...]:

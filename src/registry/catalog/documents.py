@@ -7,6 +7,16 @@ from contextlib import ExitStack, contextmanager
 import numpy as np
 
 from registry.catalog.document_rows import DOCUMENT_COLUMNS, document_of
+from registry.database.counts import (
+    DOCUMENTS,
+    count_dropped,
+    count_forgotten,
+    current_in,
+    rebuild,
+    stale_total,
+    total,
+    vectors_in,
+)
 from registry.db import Database, Transaction, read_fact
 from search.text import RECIPE, embedded_text, vector_hash
 from search.types import Claimed, Document, DocumentGone, DocumentPut, Embedded, Stale, VectorPut
@@ -37,6 +47,7 @@ class CatalogDocuments:
             rows = transaction.read(f"select {DOCUMENT_COLUMNS} from documents where gone = 0")
             hashes = [(vector_hash(document_of(row)), row[0]) for row in rows]
             transaction.execute_many("update documents set text_hash = ? where key = ?", hashes)
+            rebuild(transaction)
             transaction.put_fact("text_recipe", str(RECIPE))
 
     def revision(self) -> int:
@@ -45,12 +56,11 @@ class CatalogDocuments:
 
     def count(self) -> int:
         """Return the number of documents."""
-        sql = "select (select count(*) from documents) - (select count(*) from documents where gone = 1)"
-        return int(self._database.read(sql)[0][0])
+        return total(self._database, DOCUMENTS)
 
     def vector_count(self, space: str) -> int:
         """Return the number of stored vectors of `space`."""
-        return int(self._database.read("select count(*) from vectors where space = ?", (space,))[0][0])
+        return total(self._database, vectors_in(space))
 
     def document_changes(self, since: int, limit: int) -> Sequence[DocumentPut | DocumentGone]:
         """Return at most `limit` document changes after the revision `since`, in order; only the latest of each key."""
@@ -62,6 +72,11 @@ class CatalogDocuments:
             DocumentGone(row[0], row[3]) if row[1] else DocumentPut(row[0], document_of(row[3:], row[2]))
             for row in self._database.read(sql, (since, limit))
         ]
+
+    def changed_ids(self, since: int, until: int) -> list[str]:
+        """Return the ids of the documents with a revision in (`since`, `until`], deleted ones too."""
+        sql = "select id from documents where number > ? and number <= ? order by number"
+        return [row[0] for row in self._database.read(sql, (since, until))]
 
     def documents_with_examples(self) -> list[Document]:
         """Return the documents that have examples, without their bodies."""
@@ -104,12 +119,12 @@ class CatalogDocuments:
             stale = [document for document in current if document.key // _BLOCK in claimed]
             yield Claimed(stale, candidates[-1].key if candidates else None, len(claimed) < len(blocks))
 
-    def stale_count(self, space: str, keys: Sequence[int] | None = None, since: int = 0) -> int:
-        """Return the number of documents (of `keys`, or all; changed after `since`) that are stale in `space`."""
-        changed, revision = _changed_since(since)
-        only = "" if keys is None else f" and d.key in ({_placeholders(keys)})"
-        sql = f"select count(*) {_STALE}{changed}{only}"
-        return int(self._database.read(sql, (space, *revision, *(keys or ())))[0][0])
+    def stale_count(self, space: str, keys: Sequence[int] | None = None) -> int:
+        """Return the number of documents (of `keys`, or all) that are stale in `space`."""
+        if keys is None:
+            return stale_total(self._database, space)
+        sql = f"select count(*) {_STALE} and d.key in ({_placeholders(keys)})"
+        return int(self._database.read(sql, (space, *keys))[0][0])
 
     def put_vectors(self, space: str, vectors: Iterable[Embedded]) -> int:
         """Store the vectors whose text hash is still that of the document, and return their number. Idempotent."""
@@ -123,6 +138,7 @@ class CatalogDocuments:
         """Mark the vectors of `space` (of some keys, or all) as stale. Searches use them until they are replaced."""
         only = "" if keys is None else f" and key in ({_placeholders(keys)})"
         with self._database.write() as transaction:
+            count_forgotten(transaction, space, keys)
             transaction.execute(f"update vectors set text_hash = '' where space = ?{only}", (space, *(keys or ())))
             transaction.next_revision()  # wakes the processes that embed
 
@@ -154,6 +170,7 @@ class CatalogDocuments:
         with self._database.write() as transaction:
             if not backfill.isdisjoint(spaces):
                 transaction.delete_fact(_BACKFILL_FACT)
+            count_dropped(transaction, others)
             return transaction.execute(f"delete from vectors where space in ({_placeholders(others)})", others)
 
     def read(self, keys: Sequence[int]) -> dict[int, Document]:
@@ -213,6 +230,8 @@ def _put_vector(transaction: Transaction, space: str, embedded: Embedded) -> int
     )
     if not current or current[0][0] == embedded.text_hash:
         return 0
+    transaction.count(current_in(space), 1)
+    transaction.count(vectors_in(space), current[0][0] is None)
     vector = np.ascontiguousarray(embedded.vector, np.float32)  # bytes to SQLite, a halfvec to PostgreSQL
     revision = transaction.next_revision()
     transaction.execute(

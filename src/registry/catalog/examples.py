@@ -2,13 +2,14 @@
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Literal, NamedTuple
+from itertools import islice
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from registry.catalog.document_rows import put_examples
+from registry.catalog.document_rows import decode_examples, put_examples
 from registry.db import Database, Row, Transaction
 from registry.domain.models import timestamp
 from search.types import Example
@@ -25,8 +26,12 @@ MAX_CHOICES = 60
 """The choices that are stored for a skill. The oldest ones go first."""
 
 AUTHOR = "author"
-"""The caller of the examples in a skill's front matter."""
+"""The caller of the examples that a skill brings with it, in `metadata.examples` of its front matter."""
 
+MAX_OF_AUTHOR = 6
+"""The examples of a skill's author that count. The others are ignored."""
+
+_AUTHOR_WEIGHT = 0.5  # what an author expects to be asked says less than what somebody asked
 _MAX_VOTES = 3  # callers who chose a skill for the same query and count
 _HALF_LIFE = timedelta(days=180)
 
@@ -139,13 +144,40 @@ def query_hash(query: str) -> str:
     return hashlib.sha256(query.casefold().encode()).hexdigest()[:16]
 
 
+def put_author_examples(transaction: Transaction, key: int, metadata: Mapping[str, Any], now: str) -> None:
+    """Replace the examples of a skill's author by those in its metadata: a list, or a text with one on each line.
+
+    This changes what search reads of the document, but not its revision: `put_document` comes next.
+    """
+    queries = _queries_of(metadata.get("examples"))
+    sql = "select query from examples where key = ? and caller = ?"
+    if queries == {query for (query,) in transaction.read(sql, (key, AUTHOR))}:
+        return
+    transaction.execute("delete from examples where key = ? and caller = ?", (key, AUTHOR))
+    transaction.execute_many(
+        "insert into examples (key, query_hash, caller, query, outcome, at) values (?, ?, ?, ?, 'chosen', ?)",
+        [(key, query_hash(query), AUTHOR, query, now) for query in queries],
+    )
+    transaction.execute("update documents set examples = ? where key = ?", (_encoded_examples(transaction, key), key))
+
+
+def _queries_of(examples: object) -> set[str]:
+    """Return the first examples of an author, each query once."""
+    given = examples.splitlines() if isinstance(examples, str) else examples if isinstance(examples, list) else []
+    queries = (normalized(query) for query in given if isinstance(query, str))
+    return set(islice({query_hash(query): query for query in queries if query}.values(), MAX_OF_AUTHOR))
+
+
 def update_examples(transaction: Transaction, key: int) -> None:
     """Bring the examples of a document in step with its choices. A document that did not change keeps its revision."""
-    sql = "select query_hash, caller, query, outcome, at from examples where key = ? order by at desc, query_hash"
-    examples = examples_of(transaction.read(sql, (key,)))
-    encoded = msgspec.json.encode(examples).decode()
+    encoded = _encoded_examples(transaction, key)
     if transaction.read("select 1 from documents where key = ? and examples <> ?", (key, encoded)):
-        put_examples(transaction, key, examples)
+        put_examples(transaction, key, decode_examples(encoded))
+
+
+def _encoded_examples(transaction: Transaction, key: int) -> str:
+    sql = "select query_hash, caller, query, outcome, at from examples where key = ? order by at desc, query_hash"
+    return msgspec.json.encode(examples_of(transaction.read(sql, (key,)))).decode()
 
 
 def examples_of(rows: Iterable[Row]) -> list[Example]:
@@ -159,7 +191,7 @@ def examples_of(rows: Iterable[Row]) -> list[Example]:
     authors: list[Example] = []
     for hashed, caller, query, outcome, at in rows:
         if caller == AUTHOR:
-            authors.append(Example(query, 1.0))
+            authors.append(Example(query, _AUTHOR_WEIGHT))
             continue
         votes[hashed] += -1 if outcome == "wrong" else 1
         if outcome != "wrong":

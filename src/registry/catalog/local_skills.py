@@ -13,7 +13,8 @@ from registry.catalog.folder_state import is_where_it_was, scan_fingerprint
 from registry.catalog.installs import current_install, delete_install, find_install, with_install
 from registry.catalog.skill_backend import SkillFile, opened_file
 from registry.catalog.skill_changes import checked_fields, default_body, sent_changes, with_fields
-from registry.catalog.store import Catalog, FolderState, StoredSkill
+from registry.catalog.skill_rows import FolderState
+from registry.catalog.store import Catalog, StoredSkill
 from registry.db import Transaction
 from registry.domain.file_names import printable_name
 from registry.domain.findings import SkillFindings

@@ -7,7 +7,10 @@ from typing import NamedTuple
 import msgspec
 
 from registry.catalog.document_rows import ensure_document, put_document, remove_document
+from registry.catalog.examples import put_author_examples
 from registry.catalog.installs import delete_install, update_shadowing_of_folder
+from registry.catalog.skill_rows import FolderState, former_row, insert_version, put_skill
+from registry.database.counts import DISABLED, ENABLED, Listed, count_listed, total
 from registry.db import Database, Row, Transaction
 from registry.domain.models import Skill, SkillVersion, VersionItem, timestamp, version_parts
 from registry.errors import conflict, precondition_failed, skill_not_found
@@ -15,13 +18,6 @@ from registry.errors import conflict, precondition_failed, skill_not_found
 Clock = Callable[[], datetime.datetime]
 
 ANY_ETAG = "*"
-
-
-class FolderState(NamedTuple):
-    """The path of a skill's folder in the skills directory, and its fingerprint when it was read."""
-
-    folder: str
-    fingerprint: str
 
 
 class StoredSkill(NamedTuple):
@@ -132,7 +128,8 @@ class Catalog:
         key = ensure_document(transaction, skill.id)
         transaction.touched.append(skill.id)
         now = timestamp(self.clock())
-        created_at, updated_at = _times(transaction, key) or (now, now)
+        former = former_row(transaction, key)
+        created_at, updated_at = former[:2] if former else (now, now)
         skill = msgspec.structs.replace(
             skill,
             created_at=created_at,
@@ -140,20 +137,26 @@ class Catalog:
             timeout=skill.execution_timeout,
             latest_version=max([skill.version, *self.all_versions(transaction, key)], key=version_parts),
         )
+        put_author_examples(transaction, key, skill.metadata, now)
         revision = put_document(transaction, key, skill.card(), skill.scope, body)
         skill = msgspec.structs.replace(skill, etag=_etag(revision))
-        _put_skill(transaction, key, revision, skill, folder, advertised)
-        _insert_version(transaction, key, skill.version, skill.description, (), now)
+        sequence = former.listed.sequence if former else revision
+        listed = Listed(sequence, int(skill.enabled), int(advertised))
+        put_skill(transaction, key, skill, folder, listed, former)
+        insert_version(transaction, key, skill.version, skill.description, (), now)
         update_shadowing_of_folder(transaction, folder.folder if folder else None)
         return skill
 
     def delete(self, transaction: Transaction, key: int) -> None:
         """Delete a skill, its versions, its install record and its document."""
-        rows = transaction.read("select id, folder from skills where key = ?", (key,))
+        sql = "select id, folder, sequence, enabled, advertised from skills where key = ?"
+        rows = transaction.read(sql, (key,))
         transaction.touched += [row[0] for row in rows]
         transaction.execute("delete from skills where key = ?", (key,))
-        for folder in (row[1] for row in rows if row[1] is not None):
-            delete_install(transaction, folder)
+        for _, folder, *listed in rows:
+            count_listed(transaction, Listed(*listed), -1)
+            if folder is not None:
+                delete_install(transaction, folder)
         remove_document(transaction, key)
 
     def body(self, skill_id: str) -> str:
@@ -203,7 +206,7 @@ class Catalog:
         self, transaction: Transaction, key: int, version: str, description: str, changes: Sequence[str]
     ) -> None:
         """Add a version to a skill, unless it exists."""
-        _insert_version(transaction, key, version, description, changes, timestamp(self.clock()))
+        insert_version(transaction, key, version, description, changes, timestamp(self.clock()))
 
     def set_version_changes(self, transaction: Transaction, key: int, version: str, changes: Sequence[str]) -> None:
         """Set the changes of a version, unless `changes` is empty."""
@@ -226,56 +229,15 @@ class Catalog:
 
     def warnings(self) -> dict[str, list[str]]:
         """Return the warnings about skills that are not advertised, by id; skills without warnings are omitted."""
-        sql = "select id, detail from skills where advertised = 0 and detail like ? order by id"
-        rows = self.database.read(sql, ('%"warnings":["%',))  # so that few skills are decoded
+        # The condition on the text is that of an index. Without the plus sign, SQLite would choose another index.
+        sql = """select id, detail from skills where detail like '%"warnings":["%' and +advertised = 0 order by id"""
+        rows = self.database.read(sql)
         warnings = {skill_id: msgspec.json.decode(detail, type=Skill).warnings for skill_id, detail in rows}
         return {skill_id: texts for skill_id, texts in warnings.items() if texts}
 
     def count(self) -> int:
         """Return the number of skills that are not advertised: folders, records and published skills."""
-        return int(self.database.read("select count(*) from skills where advertised = 0")[0][0])
-
-
-def _times(transaction: Transaction, key: int) -> Row | None:
-    rows = transaction.read("select created_at, updated_at from skills where key = ?", (key,))
-    return rows[0] if rows else None
-
-
-def _put_skill(
-    transaction: Transaction, key: int, revision: int, skill: Skill, folder: FolderState | None, advertised: bool
-) -> None:
-    path, fingerprint = folder or (None, None)
-    transaction.execute(
-        "insert into skills (key, id, sequence, enabled, advertised, source, folder,"
-        " fingerprint, detail, created_at, updated_at)"
-        " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (key) do update set"
-        " enabled = excluded.enabled, advertised = excluded.advertised, source = excluded.source,"
-        " folder = excluded.folder, fingerprint = excluded.fingerprint,"
-        " detail = excluded.detail, updated_at = excluded.updated_at",
-        (
-            key,
-            skill.id,
-            revision,
-            int(skill.enabled),
-            int(advertised),
-            skill.source,
-            path,
-            fingerprint,
-            msgspec.json.encode(skill).decode(),
-            skill.created_at,
-            skill.updated_at,
-        ),
-    )
-
-
-def _insert_version(
-    transaction: Transaction, key: int, version: str, description: str, changes: Sequence[str], at: str
-) -> None:
-    transaction.execute(
-        "insert into versions (key, version, major, minor, patch, description, changes, created_at)"
-        " values (?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
-        (key, version, *version_parts(version), description, msgspec.json.encode(changes).decode(), at),
-    )
+        return total(self.database, ENABLED, DISABLED)
 
 
 def _single(rows: Sequence[Row], skill_id: str) -> StoredSkill:

@@ -20,6 +20,7 @@ from registry.auth.secret import WeakSecret
 from registry.auth.tokens import Tokens
 from registry.auth.users import NewUser, UserChanges, Users
 from registry.cli import command, console
+from registry.cli.help.settings_options import settings_options
 from registry.config.settings import Settings
 from registry.database import open_database
 from registry.db import Database, DatabaseError
@@ -42,7 +43,7 @@ _password = click.option(
 
 def local_options(function: _Command) -> _Command:
     """Give a command `--json` and the options that select a database."""
-    return command.json_option(command.settings_options("data_dir", "database.url")(function))
+    return command.json_option(settings_options("data_dir", "database.url")(function))
 
 
 @contextmanager

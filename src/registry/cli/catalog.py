@@ -11,6 +11,7 @@ from rich.table import Table
 from registry.cli import command, console
 from registry.cli.backend import CommandFailed
 from registry.cli.explained import explained_tables
+from registry.cli.help.settings_options import settings_options
 from registry.runtime.data_dir import DataDirInUse, DataDirLock
 from registry.services.schemas import SearchBody
 from search.modes import Mode
@@ -29,7 +30,7 @@ from search.modes import Mode
 @click.option("--explain", is_flag=True, help="Show why each result has its rank.")
 @command.json_option
 @command.server_option
-@command.settings_options(*command.SHARED_SETTINGS)
+@settings_options(*command.SHARED_SETTINGS)
 def search(query: str, limit: int, mode: str, explain: bool, as_json: bool, server: str | None, **flags: Any) -> None:
     """List the skills that match QUERY, best first. Exit code 3: no results."""
     if not 1 <= len(query.strip()) <= 2000:
@@ -46,9 +47,9 @@ def search(query: str, limit: int, mode: str, explain: bool, as_json: bool, serv
 @click.option("--force", is_flag=True, help="Embed every text again, even if it has not changed.")
 @command.json_option
 @command.server_option
-@command.settings_options(*command.SHARED_SETTINGS)
+@settings_options(*command.SHARED_SETTINGS)
 def reindex(skill_id: str | None, force: bool, as_json: bool, server: str | None, **flags: Any) -> None:
-    """Update the search indexes for SKILL_ID, or for all skills."""
+    """Update the search indexes for one skill or all."""
     with console.progress_bar("Embedding", hidden=as_json) as progress:
         result = command.with_backend(
             flags, server, lambda backend: backend.reindex(skill_id, force=force, progress=progress)
@@ -60,7 +61,7 @@ def reindex(skill_id: str | None, force: bool, as_json: bool, server: str | None
 
 @click.command()
 @command.json_option
-@command.settings_options(*command.SHARED_SETTINGS)
+@settings_options(*command.SHARED_SETTINGS)
 def scan(as_json: bool, **flags: Any) -> None:
     """Read the skills directory once. List skipped folders and problems, with the reasons."""
     settings = command.load(flags)
@@ -88,7 +89,7 @@ def _scan_tables(report: console.Data) -> Iterator[Table | str]:
 @click.command()
 @command.json_option
 @command.server_option
-@command.settings_options(*command.SHARED_SETTINGS)
+@settings_options(*command.SHARED_SETTINGS)
 def status(as_json: bool, server: str | None, **flags: Any) -> None:
     """Show the state of the catalog and its indexes."""
     answer = command.with_backend(flags, server, lambda backend: backend.status(), reads=True)
@@ -98,9 +99,9 @@ def status(as_json: bool, server: str | None, **flags: Any) -> None:
 @click.command()
 @command.json_option
 @command.server_option
-@command.settings_options(*command.SHARED_SETTINGS, "project.file")
+@settings_options(*command.SHARED_SETTINGS, "project.file")
 def generate_mdc(as_json: bool, server: str | None, **flags: Any) -> None:
-    """Write a rule file for editors that lists the installed skills. It is .cursor/rules/skills.mdc in the project."""
+    """Write a rule file for editors that lists the skills. It is .cursor/rules/skills.mdc in the project."""
     answer = command.with_backend(flags, server, lambda backend: backend.generate_mdc(), needs_indexes=False)
     console.show(answer, _rule_file_table, as_json=as_json)
 

@@ -1,19 +1,22 @@
 """What the commands share: options for settings, access to a catalog, and one-line failures."""
 
+import contextlib
+import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, NoReturn, TypeVar
 
 import click
 
 from registry.cli.backend import CommandBackend, CommandFailed
 from registry.cli.client import connect
 from registry.cli.console import printable
+from registry.cli.help.settings_options import parameter, settings_options
 from registry.cli.remote_backend import RemoteBackend
 from registry.cli.server_choice import choose_catalog, choose_registry, has_catalog
-from registry.config.settings import SETTINGS, Setting, Settings, SettingsError, load_settings
+from registry.config.settings import SETTINGS, Settings, SettingsError, load_settings
 from registry.domain.addresses import redact_text
 from registry.runtime.data_dir import DataDirInUse, DataDirLock
 
@@ -23,39 +26,6 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 SHARED_SETTINGS = ("skills_dir", "data_dir", "embedding.provider", "embedding.model")
 """The settings of commands that only read a catalog."""
-
-
-def _parameter(key: str) -> str:
-    """Return the name of a setting as a Python parameter."""
-    return key.replace(".", "__")
-
-
-def _option(setting: Setting) -> Callable[[_Command], _Command]:
-    is_switch = setting.type is bool
-    return click.option(
-        cast(str, setting.flag),
-        _parameter(setting.key),
-        default=None,
-        multiple=setting.type is tuple,
-        is_flag=is_switch,
-        flag_value=True if is_switch else None,
-        metavar=None if is_switch else setting.expected.upper(),
-        help=f"{setting.description[0].upper()}{setting.description[1:]}.",
-    )
-
-
-def settings_options(*keys: str) -> Callable[[_Command], _Command]:
-    """Give a command the options of these settings, or of all."""
-
-    def add(command: _Command) -> _Command:
-        for setting in reversed(SETTINGS):
-            if setting.flag and (not keys or setting.key in keys):
-                command = _option(setting)(command)
-        return click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Configuration file.")(
-            command
-        )
-
-    return add
 
 
 server_option = click.option("--server", metavar="URL", help="Use a running server instead of the data directory.")
@@ -76,7 +46,7 @@ def backend_options(command: _Command) -> _Command:
 def load(flags: dict[str, Any]) -> Settings:
     """Return the settings. The environment is the object of the root command's context."""
     config = flags.pop("config", None)
-    given = {setting.key: flags.get(_parameter(setting.key)) for setting in SETTINGS}
+    given = {setting.key: flags.get(parameter(setting.key)) for setting in SETTINGS}
     environment: Mapping[str, str] = click.get_current_context().find_root().obj
     try:
         return load_settings(given, environment, config)
@@ -116,7 +86,10 @@ def with_backend(
         if reads and not server:
             server = choose_catalog(settings, names_data_dir=_names_data_dir(flags))
         needs_indexes = needs_indexes and not creates
-        with _open_backend(settings, server, named, needs_indexes=needs_indexes, creates=creates) as backend:
+        with (
+            _without_new_folders(settings),
+            _open_backend(settings, server, named, needs_indexes=needs_indexes, creates=creates) as backend,
+        ):
             return call(backend)
     except (CommandFailed, OSError) as error:
         stop(str(error))
@@ -128,7 +101,7 @@ def server_of(settings: Settings, server: str | None, flags: Mapping[str, Any]) 
 
 
 def _names_data_dir(flags: Mapping[str, Any]) -> bool:
-    return bool(flags.get(_parameter("data_dir")))
+    return bool(flags.get(parameter("data_dir")))
 
 
 @contextmanager
@@ -153,6 +126,23 @@ def _open_backend(
             return
     with connect(settings, server) as client:
         yield RemoteBackend(client)
+
+
+@contextmanager
+def _without_new_folders(settings: Settings) -> Iterator[None]:
+    """Remove the folders that the block has created, if it fails: a command that did nothing leaves nothing."""
+    new = [folder for folder in (settings.data_dir, settings.skills_dir) if not os.path.lexists(folder)]
+    try:
+        yield
+    except Exception:
+        with contextlib.suppress(OSError, DataDirInUse):
+            if settings.data_dir in new and settings.data_dir.exists():
+                lock = DataDirLock(settings.data_dir)  # so that a service which starts meanwhile keeps its files
+                shutil.rmtree(settings.data_dir)
+                lock.release()
+            if settings.skills_dir in new:
+                settings.skills_dir.rmdir()
+        raise
 
 
 def check_catalog(settings: Settings) -> None:

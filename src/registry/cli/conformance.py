@@ -16,6 +16,7 @@ from registry.cli import command, console
 from registry.cli.backend import CommandFailed
 from registry.cli.client import check_url, credential_headers, open_http
 from registry.cli.credentials import find_credential
+from registry.cli.help.settings_options import settings_options
 from registry.conformance.answer import Mismatch
 from registry.conformance.rows import Result
 from registry.conformance.running import rows_of, run
@@ -42,11 +43,11 @@ _PUBLISHES = (
 @click.option("--only-specification", is_flag=True, help="Leave out what the specification leaves open.")
 @click.option("--section", "sections", multiple=True, help="Only sections whose name contains this. May be repeated.")
 @command.json_option
-@command.settings_options("data_dir")
+@settings_options("data_dir")
 def conformance(
     url: str, profile: Literal["local", "registry"] | None, token: str | None, as_json: bool, **options: Any
 ) -> None:
-    """Check whether the service at URL keeps the HTTP specification. It may be any implementation.
+    """Check whether a service keeps the HTTP specification. URL may be that of any implementation.
 
     Without --write and --publish, nothing is changed. In the registry profile, the command takes a token of each role,
     with your credential if there is one, and ends them. Exit codes: 0 nothing failed, 1 something failed, 2 wrong

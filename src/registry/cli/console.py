@@ -60,8 +60,16 @@ def facts_table(answer: Data) -> Iterator[Table | str]:
     table = Table(box=None, show_header=False, pad_edge=False)
     for name, value in answer.items():
         if not isinstance(value, dict | list):
-            table.add_row(name, escape(str(value)))
+            table.add_row(name, escape(_value_text(value)))
     yield table
+
+
+def _value_text(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return printable(str(value))
 
 
 def status_tables(answer: Data) -> Iterator[Table | str]:

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from registry.auth.shared_secrets import forget_secrets as forget_secrets_in
 from registry.cli import command, console
+from registry.cli.help.settings_options import settings_options
 from registry.config.types import DatabaseUrl
 from registry.database import open_database, open_url
 from registry.database.copying import copy_catalog
@@ -20,9 +21,9 @@ from registry.db import DatabaseError
 @click.option("--from", "source", required=True, metavar="sqlite:///FILE", help="The catalog to copy.")
 @click.option("--to", "target", metavar="postgresql://...", help="An empty database; default: database.url.")
 @command.json_option
-@command.settings_options("data_dir")
+@settings_options("data_dir")
 def migrate(source: str, target: str | None, as_json: bool, **flags: Any) -> None:
-    """Copy a catalog from SQLite into PostgreSQL and compare every table.
+    """Copy a catalog from SQLite into PostgreSQL. Every table is then compared.
 
     Stop the service first. If the command is interrupted, run it again: it continues where it stopped. Give a password
     in the environment variable SKILL_REGISTRY_DATABASE_URL or in libpq's password file.
@@ -43,9 +44,9 @@ def migrate(source: str, target: str | None, as_json: bool, **flags: Any) -> Non
 
 @click.command()
 @command.json_option
-@command.settings_options("data_dir")
+@settings_options("data_dir")
 def forget_secrets(as_json: bool, **flags: Any) -> None:
-    """Delete the secrets that replicas share in PostgreSQL, after one is lost. They are auth.secret and the log key.
+    """Delete the secrets that replicas share, after a loss. They are auth.secret and the log key, in PostgreSQL.
 
     Stop every replica first. The next replica that starts stores its own secrets. Tokens that were signed with another
     secret become invalid, and the log records the new key.

@@ -9,6 +9,7 @@ import msgspec
 from embeddings import EmbeddingUnavailable
 from registry.cli import command, console
 from registry.cli.backend import Progress
+from registry.cli.help.settings_options import settings_options
 from registry.config.settings import Settings
 from registry.database import open_database
 from registry.db import DatabaseError
@@ -18,7 +19,7 @@ from registry.indexing.embedder import choose_embedder
 
 @click.command()
 @command.json_option
-@command.settings_options(
+@settings_options(
     *("data_dir", "database.url", "search.vectors", "embedding.provider", "embedding.model", "embedding.adapter"),
     *("embedding.dimension", "embedding.threads", "embedding.rate"),
 )

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from embeddings import EmbeddingUnavailable
 from registry.cli import command, console
+from registry.cli.help.settings_options import settings_options
 from registry.config.settings import Settings
 from registry.evaluation.corpus_index import IncompleteIndex
 from registry.evaluation.dataset import DatasetError, read_dataset
@@ -28,9 +29,9 @@ _TITLES = {"ndcg@10": "nDCG@10", "hit@1": "right first", "recall@5": "R@5", "rec
     help="Folder with corpus.jsonl, queries.jsonl and qrels.tsv.",
 )
 @command.json_option
-@command.settings_options("data_dir", "embedding.provider", "embedding.model", "embedding.dimension")
+@settings_options("data_dir", "embedding.provider", "embedding.model", "embedding.dimension")
 def evaluation(data: Path, as_json: bool, **flags: Any) -> None:
-    """Measure search quality on labelled queries, with the configured model.
+    """Measure search quality on labelled queries. The configured model is used.
 
     Indexes the corpus in a temporary folder; the catalog is neither read nor changed. Prints means over the queries in
     percent, with 95 % bootstrap intervals, and the differences to simpler rankings.

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from registry.cli import command, console
 from registry.cli.backend import CommandFailed
+from registry.cli.help.settings_options import settings_options
 from registry.config.settings import Settings
 from registry.database import open_database
 from registry.db import DatabaseError, DatabaseUnusable
@@ -31,9 +32,9 @@ _SETTINGS = (
 @click.command()
 @click.option("--repair", is_flag=True, help="Rebuild derived data. The sources of truth are never changed.")
 @command.json_option
-@command.settings_options(*_SETTINGS)
+@settings_options(*_SETTINGS)
 def fsck(repair: bool, as_json: bool, **flags: Any) -> None:
-    """Compare the stores of a catalog and report differences. They are rows, packages, indexes, vectors and log.
+    """Compare the stores of a catalog, and repair them. They are rows, packages, indexes, vectors and log.
 
     Use the settings of the service. The service may run, but with --repair it must be stopped. Exit codes: 0 no
     differences, 1 differences, 2 something could not be checked.

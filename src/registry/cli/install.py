@@ -15,6 +15,7 @@ from registry.cli import command, console
 from registry.cli.backend import CommandBackend, CommandFailed
 from registry.cli.client import check_url
 from registry.cli.credentials import default_server
+from registry.cli.help.settings_options import settings_options
 from registry.config.settings import Settings
 from registry.domain.addresses import redact_text
 from registry.domain.origins import LocalOrigin, Origin, RegistryOrigin, SourceOrigin, parse_origin
@@ -29,7 +30,7 @@ _FAILED = "error"
 
 
 def _options(function: _Command) -> _Command:
-    options = command.settings_options(*command.SHARED_SETTINGS, "project.file")
+    options = settings_options(*command.SHARED_SETTINGS, "project.file")
     return command.json_option(command.server_option(options(function)))
 
 
@@ -100,7 +101,7 @@ def uninstall(skill_ids: tuple[str, ...], as_json: bool, server: str | None, **f
 def upgrade(
     skill_id: str | None, check: bool, version: str | None, as_json: bool, server: str | None, **flags: Any
 ) -> None:
-    """Update the skill ID, or all installed skills, from their origin."""
+    """Update one skill or all from where they came from. Without ID, all installed skills are updated."""
     try:
         body = msgspec.convert({"skill_id": skill_id, "check": check, "version": version}, UpgradeBody)
     except msgspec.ValidationError as error:
@@ -144,6 +145,14 @@ _Step = tuple[str, Callable[[CommandBackend], dict[str, Any]]]
 """The name of a skill, and the function that changes it and returns fields of its row."""
 
 
+class _AllFailed(Exception):
+    """No step has changed anything. `rows` say why."""
+
+    def __init__(self, rows: list[dict[str, Any]]) -> None:
+        super().__init__()
+        self.rows = rows
+
+
 def _run(
     steps: Sequence[_Step],
     flags: dict[str, Any],
@@ -166,9 +175,14 @@ def _run(
                 except CommandFailed as error:
                     row["reason"] = redact_text(str(error))
                 rows.append(row)
+        if all(row["outcome"] == _FAILED for row in rows):
+            raise _AllFailed(rows)
         return rows
 
-    rows = command.with_backend(flags, server, run, creates=True, named=named)
+    try:
+        rows = command.with_backend(flags, server, run, creates=True, named=named)
+    except _AllFailed as failed:
+        rows = failed.rows
     console.show({"results": rows}, _tables, as_json=as_json)
     if any(row["outcome"] == _FAILED for row in rows):
         sys.exit(command.FAILED)

@@ -8,7 +8,8 @@ import click
 from registry.auth.audit import Audit
 from registry.cli import console
 from registry.cli.accounts import local_database
-from registry.cli.command import json_option, settings_options, stop
+from registry.cli.command import json_option, stop
+from registry.cli.help.settings_options import settings_options
 from registry.config.settings import Settings
 from registry.domain.models import now
 from registry.runtime.data_dir import DataDirInUse, DataDirLock

@@ -9,8 +9,14 @@ from registry.cli import command, console
 from registry.cli.backend import CommandFailed, Data
 from registry.cli.client import RegistryClient, check_url
 from registry.cli.credentials import Login, LoginsUnreadable, configured_key, has_expired, stored_logins
+from registry.cli.help.settings_options import settings_options
 from registry.cli.open_issuer import take_token
 from registry.domain.hosts import is_loopback_host
+
+_NO_TERMINAL = (
+    "this registry needs a password, and there is no terminal to ask for it: give --username and --password-stdin, or "
+    "--api-key"
+)
 
 
 @click.command()
@@ -19,7 +25,7 @@ from registry.domain.hosts import is_loopback_host
 @click.option("--api-key", is_flag=True, help="Use the API key in SKILL_REGISTRY_CLIENT_API_KEY or on standard input.")
 @command.json_option
 @command.registry_option
-@command.settings_options("data_dir")
+@settings_options("data_dir")
 def login(
     username: str | None, password_stdin: bool, api_key: bool, as_json: bool, server: str | None, **flags: Any
 ) -> None:
@@ -40,6 +46,8 @@ def login(
         if api_key:
             token = _token(server, {}, configured_key(settings, server) or console.ask_secret("API key"))
         elif password_stdin or (token := take_token(server, username)) is None:
+            if not (password_stdin or sys.stdin.isatty()):
+                raise CommandFailed(_NO_TERMINAL)
             user = username or str(click.prompt(f"Username at {server}", err=True))
             token = _token(server, {"username": user, "password": _password(from_stdin=password_stdin)})
         stored_logins().store(server, Login(token=token["token"], expires_at=token["expires_at"]))
@@ -65,7 +73,7 @@ def _password(*, from_stdin: bool) -> str:
 @click.command()
 @command.json_option
 @command.registry_option
-@command.settings_options("data_dir")
+@settings_options("data_dir")
 def logout(as_json: bool, server: str | None, **flags: Any) -> None:
     """Revoke the stored token of a registry and delete it."""
     settings = command.load(flags)

@@ -12,51 +12,76 @@ from typing import Any
 import click
 
 from registry import __version__
-from registry.cli.lazy_group import LazyCommand, LazyGroup
+from registry.cli.help.lazy_group import LazyCommand, LazyGroup
 from registry.domain.file_names import is_text, printable_name
 
+FIND, INSTALL, PUBLISH, SERVE, OPERATE = "Find skills", "Install skills", "Publish skills", "Serve", "Operate"
+
 COMMANDS = {
-    name: LazyCommand(f"registry.cli.{module}", summary)
-    for module, name, summary in (
-        ("serve", "serve", "Serve the catalog over HTTP."),
-        ("catalog", "search", "List the skills that match QUERY, best first."),
-        ("catalog", "reindex", "Update the search indexes for SKILL_ID, or for all skills."),
-        ("catalog", "scan", "Read the skills directory once."),
-        ("catalog", "status", "Show the state of the catalog and its indexes."),
-        ("embed", "embed", "Embed all skills with the configured model, then exit."),
-        ("evaluation", "eval", "Measure search quality on labelled queries, with the configured model."),
-        ("login", "login", "Get a token from a registry and store it."),
-        ("login", "logout", "Revoke the stored token of a registry and delete it."),
-        ("publish", "publish", "Publish PATH, a skill folder or a zip of it, and wait for the result."),
-        ("publish", "yank", "Hide a published version from lists and search."),
-        ("publish", "unyank", "Undo a yank."),
-        ("jobs", "jobs", "List and retry publish jobs that are set aside."),
-        ("log", "log", "Administer the transparency log."),
-        ("accounts", "keys", "Create, list and revoke API keys."),
-        ("accounts", "users", "Add, list, change and remove users."),
-        ("accounts", "token", "Sign a token with the secret of this registry."),
-        ("sources", "sources", "List, add, remove and refresh the sources of skills."),
-        ("install", "install", "Install skills."),
-        ("install", "uninstall", "Remove skills."),
-        ("install", "upgrade", "Update the skill ID, or all installed skills, from their origin."),
-        ("conformance", "conformance", "Check whether the service at URL keeps the HTTP specification."),
-        ("mcp", "mcp", "Speak the Model Context Protocol over standard input and output."),
-        ("project", "lock", "Write skills.lock: the installed skills, with a digest of each skill's files."),
-        ("project", "verify", "Check the installed skills against skills.lock, offline."),
-        ("catalog", "generate-mdc", "Write a rule file for editors that lists the installed skills."),
-        ("fsck", "fsck", "Compare the stores of a catalog and report differences."),
-        ("database", "migrate", "Copy a catalog from SQLite into PostgreSQL and compare every table."),
-        ("database", "forget-secrets", "Delete the secrets that replicas share in PostgreSQL, after one is lost."),
-        ("operations", "backup", "Write a backup into the new folder DIR while the service runs."),
+    name: LazyCommand(f"registry.cli.{module}", summary, section)
+    for section, commands in (
         (
-            "operations",
-            "verify-backup",
-            "Compare the files and the database in the backup DIR with its checksums and digests.",
+            FIND,
+            (
+                ("catalog", "search", "List the skills that match QUERY, best first."),
+                ("sources", "sources", "List, add, remove and refresh the sources of skills."),
+            ),
         ),
-        ("operations", "clone-index", "Clone the registry index into its folder if the folder is empty."),
+        (
+            INSTALL,
+            (
+                ("install", "install", "Install skills."),
+                ("install", "upgrade", "Update one skill or all from where they came from."),
+                ("install", "uninstall", "Remove skills."),
+                ("project", "lock", "Write skills.lock, which names the installed skills."),
+                ("project", "verify", "Check the installed skills against skills.lock, offline."),
+                ("catalog", "generate-mdc", "Write a rule file for editors that lists the skills."),
+            ),
+        ),
+        (
+            PUBLISH,
+            (
+                ("login", "login", "Get a token from a registry and store it."),
+                ("login", "logout", "Revoke the stored token of a registry and delete it."),
+                ("publish", "publish", "Publish PATH, a skill folder or a zip of it."),
+                ("publish", "yank", "Hide a published version from lists and search."),
+                ("publish", "unyank", "Undo a yank."),
+            ),
+        ),
+        (
+            SERVE,
+            (
+                ("serve", "serve", "Serve the catalog over HTTP."),
+                ("mcp", "mcp", "Speak the Model Context Protocol on standard input."),
+                ("catalog", "scan", "Read the skills directory once."),
+                ("catalog", "status", "Show the state of the catalog and its indexes."),
+                ("catalog", "reindex", "Update the search indexes for one skill or all."),
+                ("embed", "embed", "Embed all skills with the configured model, then exit."),
+                ("evaluation", "eval", "Measure search quality on labelled queries."),
+            ),
+        ),
+        (
+            OPERATE,
+            (
+                ("accounts", "keys", "Create, list and revoke API keys."),
+                ("accounts", "users", "Add, list, change and remove users."),
+                ("accounts", "token", "Sign a token with the secret of this registry."),
+                ("jobs", "jobs", "List and retry publish jobs that are set aside."),
+                ("log", "log", "Administer the transparency log."),
+                ("fsck", "fsck", "Compare the stores of a catalog, and repair them."),
+                ("operations", "backup", "Write a backup while the service runs."),
+                ("operations", "verify-backup", "Compare a backup with its checksums and digests."),
+                ("rebuild", "rebuild", "Rebuild a lost database from the index and the packages."),
+                ("operations", "clone-index", "Clone the registry index into its empty folder."),
+                ("database", "migrate", "Copy a catalog from SQLite into PostgreSQL."),
+                ("database", "forget-secrets", "Delete the secrets that replicas share, after a loss."),
+                ("conformance", "conformance", "Check whether a service keeps the HTTP specification."),
+            ),
+        ),
     )
+    for module, name, summary in commands
 }
-"""Every command. The summary is the first sentence of the command's own help."""
+"""Every command, by section. The summary is the first sentence of the command's own help, and fits on one line."""
 
 
 class _MainGroup(LazyGroup):
@@ -95,6 +120,7 @@ def _without_passwords() -> Iterator[None]:
 @click.group(
     cls=_MainGroup,
     lazy_commands=COMMANDS,
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="skill-registry")
@@ -105,5 +131,9 @@ def main(context: click.Context) -> None:
     \b
     skill-registry serve --skills-dir ~/.claude/skills
     skill-registry search "turn a pdf into text"
+
+    'skill-registry COMMAND --help' has the options and examples of a command.
     """
     context.obj = os.environ
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())

@@ -7,13 +7,14 @@ import click
 
 from registry.cli import command
 from registry.cli.backend import CommandBackend
+from registry.cli.help.settings_options import settings_options
 
 
 @click.command()
 @command.server_option
-@command.settings_options(*command.SHARED_SETTINGS, "project.file", "server.read_only")
+@settings_options(*command.SHARED_SETTINGS, "project.file", "server.read_only")
 def mcp(server: str | None, **flags: Any) -> None:
-    """Speak the Model Context Protocol over standard input and output.
+    """Speak the Model Context Protocol on standard input. The answers are on standard output.
 
     An agent starts this command. It searches and reads the catalog of the data directory, or of the server that runs on
     it, or with --server those of a registry, with the login for it.

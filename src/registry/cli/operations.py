@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from registry.cli import command, console
+from registry.cli.help.settings_options import settings_options
 from registry.db import DatabaseError
 from registry.ops.backup import BackupFailed
 from registry.ops.backup import backup as write_backup
@@ -31,9 +32,9 @@ _INDEX = ("data_dir", "registryIndex.url", "registryIndex.branch", "registryInde
     help="Verify the backup, then remove older ones of this catalog beside DIR, so that N remain.",
 )
 @command.json_option
-@command.settings_options(*_FOLDERS)
+@settings_options(*_FOLDERS)
 def backup(target: Path, dump: bool, keep: int | None, as_json: bool, **flags: Any) -> None:
-    """Write a backup into the new folder DIR while the service runs.
+    """Write a backup while the service runs. DIR is the new folder for it.
 
     A backup holds the catalog, the keys, queued uploads, the package folder, the installed skills, the manifest and the
     lock, and the digest of every table. It holds a catalog in PostgreSQL only with --dump. Packages in a bucket are not
@@ -59,9 +60,9 @@ def _backup_tables(answer: console.Data) -> Iterator[Table | str]:
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 @click.option("--restored", is_flag=True, help="Compare the database of the settings with the backup it came from.")
 @command.json_option
-@command.settings_options("data_dir", "database.url")
+@settings_options("data_dir", "database.url")
 def verify_backup(folder: Path, restored: bool, as_json: bool, **flags: Any) -> None:
-    """Compare the files and the database in the backup DIR with its checksums and digests.
+    """Compare a backup with its checksums and digests. DIR holds its files and its database.
 
     With --restored, compare the database that was restored from it, before the service has started. Exit codes: 0 all
     agrees, 1 differences, which are listed.
@@ -82,9 +83,9 @@ def _problem_lines(answer: console.Data) -> Iterator[Table | str]:
 
 
 @click.command("clone-index")
-@command.settings_options(*_INDEX)
+@settings_options(*_INDEX)
 def clone_index(**flags: Any) -> None:
-    """Clone the registry index into its folder if the folder is empty. The service does the same when it starts."""
+    """Clone the registry index into its empty folder. The service does the same when it starts."""
     settings = command.load(flags)
     if settings.registry_index.url is None:
         command.stop("the registry index is not configured: set registryIndex.url", command.WRONG_USAGE)

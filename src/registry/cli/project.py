@@ -12,6 +12,7 @@ from rich.table import Table
 
 from registry.cli import command, console
 from registry.cli.backend import CommandFailed
+from registry.cli.help.settings_options import settings_options
 from registry.cli.local_backend import open_catalog
 from registry.db import DatabaseUnusable
 from registry.errors import RegistryError
@@ -25,9 +26,9 @@ from registry.transparency.checkpoint import CheckpointInvalid, Verifier
 
 @click.command()
 @command.json_option
-@command.settings_options(*command.SHARED_SETTINGS, "project.file")
+@settings_options(*command.SHARED_SETTINGS, "project.file")
 def lock(as_json: bool, **flags: Any) -> None:
-    """Write skills.lock: the installed skills, with a digest of each skill's files.
+    """Write skills.lock, which names the installed skills. It has a digest of each skill's files.
 
     The file is beside the project's manifest. A skill from a registry also has the digest of its package, and the proof
     that the transparency log of the registry includes it. 'verify --log' checks that proof offline.
@@ -58,7 +59,7 @@ def lock(as_json: bool, **flags: Any) -> None:
     "--index", type=click.Path(path_type=Path, exists=True, file_okay=False), help="A clone of the registry's index."
 )
 @command.json_option
-@command.settings_options("skills_dir", "data_dir", "project.file")
+@settings_options("skills_dir", "data_dir", "project.file")
 def verify(with_log: bool, key: str | None, index: Path | None, as_json: bool, **flags: Any) -> None:
     """Check the installed skills against skills.lock, offline. Exit codes: 1 they differ, 2 there is no usable lock.
 

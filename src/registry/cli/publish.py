@@ -16,6 +16,7 @@ from rich.table import Table
 from registry.cli import command, console
 from registry.cli.backend import CommandFailed, Data, Progress
 from registry.cli.client import ConnectionFailed, RegistryClient
+from registry.cli.help.settings_options import settings_options
 from registry.cli.open_issuer import connect_as_publisher
 from registry.packages.packing import pack
 from registry.packages.refusal import PackageRefused
@@ -53,9 +54,9 @@ class _ProgressFile:
 @click.option("--username", metavar="SCOPE/NAME", help="The user, if the registry needs no credential.")
 @command.json_option
 @command.registry_option
-@command.settings_options("data_dir")
+@settings_options("data_dir")
 def publish(path: Path, username: str | None, as_json: bool, server: str | None, **flags: Any) -> None:
-    """Publish PATH, a skill folder or a zip of it, and wait for the result. Exit code 1: the package is rejected.
+    """Publish PATH, a skill folder or a zip of it. Exit code 1: the package is rejected.
 
     The credential is SKILL_REGISTRY_CLIENT_API_KEY, an API key with a scope or a token, else the token from 'login'.
     Without one, a registry on this machine may issue a token to everyone. The command then uses it, as 'dev-user'
@@ -149,7 +150,7 @@ def _change(action: str, target: str, flags: dict[str, Any], server: str | None,
 @click.argument("version", metavar="SCOPE/NAME@VERSION")
 @command.json_option
 @command.registry_option
-@command.settings_options("data_dir")
+@settings_options("data_dir")
 def yank(version: str, as_json: bool, server: str | None, **flags: Any) -> None:
     """Hide a published version from lists and search. Clients that name the version exactly still get it."""
     _change("yank", version, flags, server, as_json=as_json)
@@ -159,7 +160,7 @@ def yank(version: str, as_json: bool, server: str | None, **flags: Any) -> None:
 @click.argument("version", metavar="SCOPE/NAME@VERSION")
 @command.json_option
 @command.registry_option
-@command.settings_options("data_dir")
+@settings_options("data_dir")
 def unyank(version: str, as_json: bool, server: str | None, **flags: Any) -> None:
     """Undo a yank."""
     _change("unyank", version, flags, server, as_json=as_json)

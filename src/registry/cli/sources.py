@@ -73,6 +73,9 @@ def add(
         command.stop(f"this is not a valid source: {error}", command.WRONG_USAGE)
     added = command.with_backend(flags, server, lambda backend: backend.add_source(source), creates=True)
     _show([added], as_json=as_json)
+    if added["error"]:
+        hint = f"'skill-registry sources remove {name}' removes it"
+        command.stop(f"the source {name} was added, and cannot be read; {hint}")
 
 
 @sources.command()
@@ -88,7 +91,10 @@ def remove(name: str, as_json: bool, server: str | None, **flags: Any) -> None:
 @command.backend_options
 def refresh(as_json: bool, server: str | None, **flags: Any) -> None:
     """Fetch every source again."""
-    _show(command.with_backend(flags, server, lambda backend: backend.refresh_sources()), as_json=as_json)
+    entries = command.with_backend(flags, server, lambda backend: backend.refresh_sources())
+    _show(entries, as_json=as_json)
+    if failed := [entry["name"] for entry in entries if entry["error"]]:
+        command.stop(f"these sources cannot be read, and keep their last list: {', '.join(failed)}")
 
 
 def _show(entries: list[dict[str, Any]], *, as_json: bool) -> None:

@@ -231,6 +231,29 @@ _ADD_EXAMPLES: Statements = (
     "create index documents_with_examples on documents (key) where examples <> '[]'",
 )
 
+COUNTED = (
+    "select case enabled when 1 then 'enabled' else 'disabled' end as name, sequence / 1024 as block,"
+    " count(*) as value from skills where advertised = 0 group by 1, 2"
+    " union all select 'documents', 0, count(*) from documents where gone = 0 group by gone"
+    " union all select 'vectors ' || space, 0, count(*) from vectors group by space"
+    " union all select 'current ' || v.space, 0, count(*) from vectors v join documents d on d.key = v.key"
+    " where d.gone = 0 and d.text_hash = v.text_hash group by v.space"
+)
+"""The query for the rows of `counts` as they must be (`registry.database.counts`). The migration below uses it too."""
+
+# Counts that the writes keep, so that lists and the status need not read every skill; and two indexes for lists.
+_ADD_COUNTS: Statements = (
+    """create table counts (
+        name text not null,
+        block integer not null,
+        value integer not null,
+        primary key (name, block)
+    )""",
+    f"insert into counts (name, block, value) {COUNTED}",
+    "create index skills_by_state on skills (advertised, enabled, sequence)",
+    'create index skills_with_warnings on skills (id) where detail like \'%"warnings":["%\'',
+)
+
 MIGRATIONS: tuple[Statements, ...] = (
     _CREATE_TABLES,
     _ADD_FOLDER_INDEX,
@@ -238,4 +261,5 @@ MIGRATIONS: tuple[Statements, ...] = (
     _ADD_JOB_ATTEMPTS,
     _ADD_PUBLISHED_VERSION,
     _ADD_EXAMPLES,
+    _ADD_COUNTS,
 )

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embeddings.base import Matrix
+from registry.database.counts import vectors_in
 from registry.database.dialect import literal
 from registry.db import Database, DatabaseError, DatabaseUnusable, Row
 from search.fusion import MINILM, NullDistribution, null_distribution
@@ -64,7 +65,9 @@ class PgVectors:
             raise VectorsUnavailable(f"cannot search the vectors in the database: {error}") from error
 
     def __len__(self) -> int:
-        return int(self._read("select count(*) from vectors where space = ?", self.space)[0][0])
+        return int(
+            self._read("select coalesce(sum(value), 0) from counts where name = ?", vectors_in(self.space))[0][0]
+        )
 
     def _approximate_count(self) -> int:
         """Return the number of vectors. It is counted again after changes of more than a fifth of them."""

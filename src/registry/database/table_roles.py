@@ -5,13 +5,21 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 RESTORE = "restore a backup (docs/operations.md, Backup and restore)"
+REBUILD = (
+    f"{RESTORE}, or stop the service and run 'skill-registry rebuild --from-index', which recovers published versions "
+    "and the log, and nothing else"
+)
 
 
 class TableRole(NamedTuple):
-    """What a table holds. `recovery` says how to get it back; derived data has none, because fsck builds it again."""
+    """What a table holds. `recovery` says how to get it back; derived data has none, because fsck builds it again.
+
+    `is_rebuilt` tells that `rebuild` recovers what is in it of published skills, from the packages and the index.
+    """
 
     content: str
     recovery: str | None = None
+    is_rebuilt: bool = False
 
     @property
     def is_derived(self) -> bool:
@@ -23,6 +31,10 @@ def _derived(content: str) -> TableRole:
     return TableRole(content)
 
 
+def _rebuilt(content: str) -> TableRole:
+    return TableRole(content, REBUILD, is_rebuilt=True)
+
+
 TABLE_ROLES: Mapping[str, TableRole] = MappingProxyType(
     {
         "advertised": _derived("what sources list, which their next refresh reads again"),
@@ -30,19 +42,20 @@ TABLE_ROLES: Mapping[str, TableRole] = MappingProxyType(
         "audit": TableRole("the audit log", RESTORE),
         "bodies": TableRole("the texts of skills, of which those of records have no other copy", RESTORE),
         "counter": _derived("the number of the last change"),
+        "counts": _derived("counts of skills, documents and vectors"),
         "deliveries": TableRole("notifications that webhooks have not received yet", RESTORE),
         "documents": _derived("what search reads of skills"),
         "ended_tokens": TableRole("logouts, and removals of users", f"{RESTORE}, and set a new auth.secret"),
         "examples": TableRole("the choices that search learned from", RESTORE),
-        "facts": TableRole("facts about the catalog, such as the keys of the log", RESTORE),
+        "facts": _rebuilt("facts about the catalog, such as the keys of the log"),
         "index_files": _derived("which files of the index are pushed"),
         "installs": TableRole("where installed skills come from", RESTORE),
         "jobs": TableRole("installations in the background, and their results", RESTORE),
-        "log_entries": TableRole("the transparency log", RESTORE),
+        "log_entries": _rebuilt("the transparency log"),
         # Not derived from the entries: the hashes are the evidence that no entry was changed.
-        "log_nodes": TableRole("the hashes of the transparency log", RESTORE),
+        "log_nodes": _rebuilt("the hashes of the transparency log"),
         "publish_jobs": TableRole("the publish jobs and their results", RESTORE),
-        "published": TableRole("the published versions and their states", RESTORE),
+        "published": _rebuilt("the published versions and their states"),
         "rate_windows": _derived("counts of requests, which begin again"),
         "revoked_tokens": TableRole("revoked tokens", f"{RESTORE}, and set a new auth.secret"),
         "scan_problems": _derived("reasons for skipped folders, which the next scan finds again"),
@@ -57,7 +70,7 @@ TABLE_ROLES: Mapping[str, TableRole] = MappingProxyType(
 )
 """The role of every table of the catalog. A test compares it with the schema."""
 
-_OTHER = TableRole("the structure of the database", RESTORE)
+_OTHER = _rebuilt("the structure of the database")
 
 
 def role_of(table: str) -> TableRole:

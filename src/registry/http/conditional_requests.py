@@ -1,6 +1,8 @@
 """Conditional requests (RFC 9110, section 13): `If-None-Match` on reads, `If-Match` on writes."""
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from litestar import Request, Response
@@ -11,12 +13,14 @@ _T = TypeVar("_T")
 _ENTITY_TAG = re.compile(r'(?:W/)?("[\x21\x23-\x7e]*")')
 
 
-def not_modified(request: Request[Any, Any, Any], answer: _T, etag: str) -> Response[_T]:
-    """Return the response with its entity tag, or 304 without a body if the caller has that version."""
+def not_modified(
+    request: Request[Any, Any, Any], answer: _T, etag: str, headers: Mapping[str, str] = MappingProxyType({})
+) -> Response[_T]:
+    """Return the response with its entity tag and `headers`, or 304 without a body if the caller has that version."""
     known = _tags(request.headers.getall("If-None-Match", []), weak=True)
     if known is not None and (ANY_ETAG in known or etag in known):
         return Response(b"", status_code=304, headers={"ETag": etag})  # type: ignore[arg-type]
-    return Response(answer, headers={"ETag": etag})
+    return Response(answer, headers={**headers, "ETag": etag})
 
 
 def if_match(request: Request[Any, Any, Any]) -> frozenset[str] | None:

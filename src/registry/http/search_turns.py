@@ -19,7 +19,7 @@ _Found = TypeVar("_Found")
 _RETRY_SECONDS = 1
 
 _LOOKING = 4
-"""After how many searches on the event loop it is seen whether others have arrived meanwhile. Each look takes some 30 µs."""
+"""How many searches on the event loop share one look for others that have arrived meanwhile, which takes 30 µs."""
 
 _CALM = 16
 """How many searches in a row must have been alone before the next one runs on the event loop again."""

@@ -7,13 +7,14 @@ checked. Nothing in the repository is executed: hooks, filters, links and submod
 import copy
 import logging
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from registry.outbound import parse_url
 from registry.outbound.git import SAFE_CONFIG, GitError, GitRun, authorization_config
 from registry.publish.index_lines import SkippedLine, merged
+from registry.publish.index_log import Attachment
 from registry.runtime.atomic_files import TEMPORARY_PREFIX, temporary_path
 
 _log = logging.getLogger("registry.publish")
@@ -38,18 +39,6 @@ _WRITE_CONFIG: Mapping[str, str] = {
 }
 
 _COMMITTER = "skill-registry <skill-registry@localhost>"
-
-
-class AttachedFile(NamedTuple):
-    """A file that is written with a change.
-
-    `check` gets its bytes on the remote branch, empty if it is not there, and raises to keep it from being replaced.
-    `content` returns its new bytes.
-    """
-
-    path: str
-    check: Callable[[bytes], None]
-    content: Callable[[], bytes]
 
 
 class GitIndex:
@@ -194,19 +183,19 @@ class GitIndex:
         """Reset the working tree to the commit. Raises GitError."""
         self._run(self._folder)("reset", "--quiet", "--hard", "HEAD")
 
-    def write(self, files: Mapping[str, tuple[str, bytes]], attached: AttachedFile | None = None) -> str:
+    def write(self, files: Mapping[str, tuple[str, bytes]], attached: Attachment | None = None) -> str:
         """Commit files on top of the remote branch, one commit each, push them, and return the new remote commit.
 
-        `files` maps paths to the commit message and our lines. The last commit, if any, includes `attached`. If another
-        push comes first, the commits are repeated on top of it, at most five times. A push is never forced. Raises
-        GitError, OSError, and what `attached` raises.
+        `files` maps paths to the commit message and our lines. The last commit includes the files of `attached`, which
+        may be all there is. If another push comes first, the commits are repeated on top of it, at most five times. A
+        push is never forced. Raises GitError, OSError, and what `attached` raises.
         """
         run = self._run(self._folder)
         self._pushed = self._push_directly(run, files, attached) or self._fetch_and_push(run, files, attached)
         return self._pushed
 
     def _push_directly(
-        self, run: GitRun, files: Mapping[str, tuple[str, bytes]], attached: AttachedFile | None
+        self, run: GitRun, files: Mapping[str, tuple[str, bytes]], attached: Attachment | None
     ) -> str | None:
         """Push on top of the last push without a fetch. Return None if others have pushed since or it failed."""
         tip, self._pushed = self._pushed, None
@@ -223,9 +212,7 @@ class GitIndex:
             _log.info("a direct push to the index failed; the remote branch is fetched first: %s", error)
             return None
 
-    def _fetch_and_push(
-        self, run: GitRun, files: Mapping[str, tuple[str, bytes]], attached: AttachedFile | None
-    ) -> str:
+    def _fetch_and_push(self, run: GitRun, files: Mapping[str, tuple[str, bytes]], attached: Attachment | None) -> str:
         for remaining in reversed(range(PUSHES)):
             tip = self._fetch(run, self._folder)
             commits = self._commits(files, attached)
@@ -244,8 +231,8 @@ class GitIndex:
         run("push", "--quiet", "--", self._url, f"HEAD:refs/heads/{self._branch}")
         return run("rev-parse", "--verify", "HEAD^{commit}").strip()
 
-    def _commits(self, files: Mapping[str, tuple[str, bytes]], attached: AttachedFile | None) -> list["_Commit"]:
-        """Return a commit for each file that differs from the remote branch."""
+    def _commits(self, files: Mapping[str, tuple[str, bytes]], attached: Attachment | None) -> list["_Commit"]:
+        """Return a commit for each file that differs from the remote branch; the last one has the attached files."""
         commits = []
         for path, (message, lines) in files.items():
             before = self.file(path)
@@ -253,9 +240,10 @@ class GitIndex:
             _warn(path, skipped)
             if after != before:
                 commits.append(_Commit(message, {path: after}))
-        if commits and attached:
-            attached.check(self.file(attached.path))
-            commits[-1].files[attached.path] = attached.content()
+        if attached and (also := attached.changed(self.file, has_commits=bool(commits))):
+            if not commits:
+                commits.append(_Commit("Update the log", {}))
+            commits[-1].files.update(also)
         return commits
 
     def file(self, path: str) -> bytes:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from registry.db import Database, DatabaseError, read_fact
 from registry.outbound.git import GitError
-from registry.publish.git_index import AttachedFile, GitIndex
+from registry.publish.git_index import GitIndex
+from registry.publish.index_log import IndexLog
 from registry.runtime.metrics import Metrics
 from registry.runtime.periodic_worker import STOP_SECONDS, PeriodicWorker
 from registry.transparency.fork import LogForked
@@ -16,7 +17,8 @@ _log = logging.getLogger("registry.publish")
 _POLL_SECONDS = 1.0
 _CHECK_SECONDS = 300.0
 _LONGEST_REST_SECONDS = 3.0
-_HEAD = "index_head"
+INDEX_HEAD = "index_head"
+"""The fact with the commit of the last push."""
 
 Lines = Callable[[str], bytes]
 
@@ -28,17 +30,17 @@ class IndexPusher:
         database: Stores which files have changed, and the last pushed commit.
         index: The clone.
         lines: Returns the index file of a skill.
-        checkpoint: The file with the signed checkpoint of the log.
+        index_log: The log in the index.
         metrics: Records each push.
     """
 
     def __init__(
-        self, database: Database, index: GitIndex, lines: Lines, checkpoint: AttachedFile, metrics: Metrics
+        self, database: Database, index: GitIndex, lines: Lines, index_log: IndexLog, metrics: Metrics
     ) -> None:
         self._database = database
         self._index = index
         self._lines = lines
-        self._checkpoint = checkpoint
+        self._index_log = index_log
         self._metrics = metrics
         self._thread = PeriodicWorker("index", self._round, _log, (GitError, OSError, DatabaseError, LogForked))
         self._check_at = 0.0
@@ -46,6 +48,7 @@ class IndexPusher:
     def start(self) -> None:
         """Start to push, beginning with pending files. The remote may be unavailable."""
         self._check_at = 0.0
+        self._index_log.forget()  # another process may have pushed since this one did
         self._thread.start()
 
     def wake(self) -> None:
@@ -78,10 +81,13 @@ class IndexPusher:
         return _POLL_SECONDS
 
     def push(self) -> None:
-        """Push the files that have changed since the last push. Raises GitError, OSError, LogForked."""
+        """Push the files and the entries of the log that are new since the last push.
+
+        Raises GitError, OSError, LogForked.
+        """
         rows = self._database.read("select skill_id, wanted from index_files where pushed < wanted")
         revisions: dict[str, int] = dict(rows)
-        if not revisions:
+        if not revisions and not self._index_log.is_behind():
             return
         with self._database.claim("index push") as is_claimed:  # the previous leader may not have finished
             if is_claimed:
@@ -91,13 +97,14 @@ class IndexPusher:
         before = self._pushed_head()
         files = {skill_id: (f"Update {skill_id}", self._lines(skill_id)) for skill_id in revisions}
         with self._metrics.index_push(len(files)):
-            head = self._index.write(files, self._checkpoint)
+            head = self._index.write(files, self._index_log)
+        self._index_log.pushed()
         with self._database.write() as transaction:
             transaction.execute_many(
                 "update index_files set pushed = ? where skill_id = ?",
                 [(revision, skill_id) for skill_id, revision in revisions.items()],
             )
-            transaction.put_fact(_HEAD, head)
+            transaction.put_fact(INDEX_HEAD, head)
         self._restore_if_lost(before)
 
     def check(self) -> None:
@@ -111,10 +118,10 @@ class IndexPusher:
 
     def check_clone(self) -> None:
         """Compare the log with its checkpoint in the clone. Raises LogForked, OSError."""
-        self._checkpoint.check(self._index.file(self._checkpoint.path))
+        self._index_log.check(self._index.file)
 
     def _pushed_head(self) -> str | None:
-        return read_fact(self._database, _HEAD)
+        return read_fact(self._database, INDEX_HEAD)
 
     def _restore_if_lost(self, commit: str | None) -> None:
         if commit is None or self._index.contains(commit):
@@ -124,6 +131,7 @@ class IndexPusher:
         )
         with self._database.write() as transaction:
             transaction.execute("update index_files set wanted = wanted + 1")
-            if read_fact(transaction, _HEAD) == commit:
-                transaction.delete_fact(_HEAD)
+            if read_fact(transaction, INDEX_HEAD) == commit:
+                transaction.delete_fact(INDEX_HEAD)
+        self._index_log.forget()
         self._thread.wake()

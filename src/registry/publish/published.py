@@ -16,6 +16,7 @@ from registry.findings.engine import CURRENT_RULES
 from registry.inspection import InspectedPackage
 from registry.packages.update_diff import Footprint, update_findings
 from registry.parsing.frontmatter import read
+from registry.parsing.yaml_text import Value
 from registry.publish.lookalikes import lookalike, skeleton
 from registry.transparency.log import Kind, LogEntry, TransparencyLog
 
@@ -23,6 +24,11 @@ VersionState = Literal["active", "yanked", "revoked"]
 
 _COLUMNS = "skill_id, version, state, checksum, size, published_at, record, skill_file"
 _LOG_KINDS: Mapping[VersionState, Kind] = MappingProxyType({"active": "unyank", "yanked": "yank", "revoked": "revoke"})
+LOGGED_STATES: Mapping[Kind, VersionState] = MappingProxyType(
+    {"publish": "active", "unyank": "active", "yank": "yanked", "revoke": "revoked"}
+)
+"""The state of a version after each kind of entry in the log."""
+
 _NEWEST_FIRST = "order by major desc, minor desc, patch desc"
 
 
@@ -118,6 +124,11 @@ class PublishedVersions:
 
     def add(self, transaction: Transaction, version: PublishedVersion) -> int:
         """Add a version with its notes, and return the revision of the index file that lists it."""
+        self._log.append(transaction, _entry("publish", version))
+        return self.replay_publish(transaction, version)
+
+    def replay_publish(self, transaction: Transaction, version: PublishedVersion) -> int:
+        """Do the same for a version that the log has already."""
         version.record.notes = self._notes(transaction, version)
         transaction.execute(
             "insert into published (skill_id, skeleton, version, major, minor, patch, state,"
@@ -136,7 +147,6 @@ class PublishedVersions:
                 version.skill_file,
             ),
         )
-        self._log.append(transaction, _entry("publish", version))
         return self._schedule_push(transaction, version.skill_id)
 
     def _notes(self, transaction: Transaction, version: PublishedVersion) -> list[Finding]:
@@ -195,11 +205,19 @@ class PublishedVersions:
                 self._schedule_push(transaction, skill_id)
 
     def _set_state(self, transaction: Transaction, skill_id: str, version: str, state: VersionState) -> None:
-        rows = transaction.read(
-            f"update published set state = ? where skill_id = ? and version = ? returning {_COLUMNS}",
-            (state, skill_id, version),
-        )
-        self._log.append(transaction, _entry(_LOG_KINDS[state], _version(rows[0])))
+        changed = self._store_state(transaction, skill_id, version, state)
+        self._log.append(transaction, _entry(_LOG_KINDS[state], changed))
+
+    def replay_state(self, transaction: Transaction, skill_id: str, version: str, state: VersionState) -> None:
+        """Set the state of a version to the one that the log has already."""
+        self._store_state(transaction, skill_id, version, state)
+        self._schedule_push(transaction, skill_id)
+
+    def _store_state(
+        self, transaction: Transaction, skill_id: str, version: str, state: VersionState
+    ) -> PublishedVersion:
+        sql = f"update published set state = ? where skill_id = ? and version = ? returning {_COLUMNS}"
+        return _version(transaction.read(sql, (state, skill_id, version))[0])
 
     def _schedule_push(self, transaction: Transaction, skill_id: str) -> int:
         self.update_catalog(transaction, skill_id)
@@ -226,8 +244,9 @@ class PublishedVersions:
             listed = set(self._catalog.all_versions(transaction, stored.key))
             for removed in listed - {version.version for version in active}:
                 self._catalog.delete_version(transaction, stored.key, removed)
-        skill = _skill(active[0], enabled=stored is None or stored.skill.enabled)
-        saved = self._catalog.save(transaction, skill, read(active[0].skill_file).body)
+        document = read(active[0].skill_file)
+        skill = _skill(active[0], document.fields, enabled=stored is None or stored.skill.enabled)
+        saved = self._catalog.save(transaction, skill, document.body)
         key = stored.key if stored is not None else self._catalog.get_for_update(transaction, saved.id, None).key
         self._catalog.set_version_changes(transaction, key, active[0].version, changes_of(active[0]))
         for older in active[1:]:
@@ -256,8 +275,8 @@ def changes_of(version: PublishedVersion) -> list[str]:
     return [note.message for note in version.record.notes if note.kind == "quality_warning"]
 
 
-def _skill(version: PublishedVersion, *, enabled: bool) -> Skill:
-    record = version.record
+def _skill(version: PublishedVersion, fields: Mapping[str, Value], *, enabled: bool) -> Skill:
+    record, metadata = version.record, fields.get("metadata")
     return Skill(
         id=version.skill_id,
         name=record.title,
@@ -275,4 +294,5 @@ def _skill(version: PublishedVersion, *, enabled: bool) -> Skill:
         license=record.license,
         digest=version.checksum,
         findings=record.all_findings(),
+        metadata=metadata if isinstance(metadata, dict) else {},
     )

@@ -19,8 +19,9 @@ from registry.inspection import Inspector, NotScanned
 from registry.packages.expected import ANY_PACKAGE, Expected
 from registry.packages.limits import PackageLimits
 from registry.publish.change_feed import ChangeFeed
-from registry.publish.git_index import AttachedFile, GitIndex
+from registry.publish.git_index import GitIndex
 from registry.publish.index_files import IndexFiles
+from registry.publish.index_log import IndexLog
 from registry.publish.index_pusher import IndexPusher
 from registry.publish.jobs import Job, JobFinding, Jobs, JobState
 from registry.publish.published import PublishedVersion, PublishedVersions, VersionState
@@ -81,7 +82,7 @@ class Publishing:
         packages: StoredPackages,
         engine: Engine,
         enqueue: Callable[[Transaction, Checked], None],
-        checkpoint: AttachedFile,
+        index_log: IndexLog,
         metrics: Metrics,
     ) -> None:
         database = catalog.database
@@ -107,7 +108,7 @@ class Publishing:
             metrics,
             engine.search.in_flight.yield_to_foreground,
         )
-        self._pusher = IndexPusher(database, git_index(settings), self._files.file, checkpoint, metrics)
+        self._pusher = IndexPusher(database, git_index(settings), self._files.file, index_log, metrics)
         with contextlib.suppress(LogForked):  # the remote is compared later; it may be unavailable
             self._pusher.check_clone()
         database.hooks.after_change(self._pusher.wake)
@@ -229,11 +230,11 @@ class Publishing:
         self.published.set_findings(skill_id, version, findings)
 
 
-def git_index(settings: Settings) -> GitIndex:
-    """Return the configured index, without a connection to it."""
+def git_index(settings: Settings, folder: Path | None = None) -> GitIndex:
+    """Return the configured index, without a connection to it, with its clone in the configured or another folder."""
     index, limits = settings.registry_index, settings.limits
     url = index.url.reveal() if index.url else ""
-    folder = index.path or settings.data_dir / "registry-index"
+    folder = folder or index.path or settings.data_dir / "registry-index"
     return GitIndex(url, index.branch, folder, seconds=limits.git_seconds, limit=limits.index_bytes)
 
 

@@ -16,12 +16,13 @@ from registry.blobs import BlobConflict, BlobStore, BlobUnavailable, put_checked
 from registry.config import groups
 from registry.db import ChangeBatch, DatabaseError
 from registry.domain.findings import Finding
-from registry.inspection import InspectedPackage, InspectionStopped, Inspector
+from registry.inspection import InspectionStopped, Inspector
 from registry.packages.limits import PackageLimits
 from registry.packages.refusal import PackageRefused, security_issue, structure_error
+from registry.publish.inspected_version import inspected_version
 from registry.publish.jobs import Job, JobFinding, Jobs
 from registry.publish.leftovers import Leftovers
-from registry.publish.published import PublishedRecord, PublishedVersion, PublishedVersions
+from registry.publish.published import PublishedVersions
 from registry.publish.spool import UNPACKED_PREFIX, PackageLost, Spool
 from registry.runtime.metrics import Metrics, PublishStep
 from registry.runtime.periodic_worker import STOP_SECONDS, PeriodicWorker
@@ -160,7 +161,8 @@ class PublishWorker:
         with tempfile.TemporaryDirectory(dir=self._spool.folder, prefix=UNPACKED_PREFIX) as folder:
             with self._step("read"):
                 inspected = self._inspector.read_package(package, Path(folder) / "package", self._limits)
-            version = _version(job, inspected, self._jobs.now())
+            names, at = (job.skill_id, job.version), self._jobs.now()
+            version = inspected_version(inspected, *names, checksum=job.checksum, size=job.size, at=at)
         if self._thread.is_stopped:
             return
         with self._step("store"):
@@ -191,15 +193,3 @@ class PublishWorker:
         delay = min(_FIRST_DELAY_SECONDS * 2**job.tries, _LONGEST_DELAY_SECONDS)
         self._jobs.postpone(job, time.time() + delay)
         self._begun.discard(job.id)
-
-
-def _version(job: Job, inspected: InspectedPackage, at: str) -> PublishedVersion:
-    return PublishedVersion(
-        skill_id=job.skill_id,
-        version=job.version,
-        checksum=job.checksum,
-        size=job.size,
-        published_at=at,
-        record=PublishedRecord.of(inspected),
-        skill_file=(inspected.package.folder / "SKILL.md").read_text(encoding="utf-8"),
-    )

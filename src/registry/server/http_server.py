@@ -42,10 +42,14 @@ _LEAVING_SECONDS = 2.0
 
 
 class Site(NamedTuple):
-    """What is served: the application, and the function to call in the event loop when a stop is requested."""
+    """What is served: the application, and what to call in the event loop when a stop is requested.
+
+    `on_listening` is called with the address once requests are answered, in one of the processes.
+    """
 
     app: ASGIApp
     on_drain: Callable[[], None]
+    on_listening: Callable[[str], None] = lambda url: None
 
 
 def serve(
@@ -76,12 +80,17 @@ def serve(
     )
     server = _DrainingServer(config, site.on_drain, limits.drain_seconds, signals)
     if announce:
-        server.on_started = lambda: _log.info("Skill Registry %s listening on %s", __version__, listener.url)
+        server.on_started = functools.partial(_announce, site, listener.url)
     try:
         server.run(sockets=listener.sockets)
     except SystemExit:
         return START_FAILED
     return 0
+
+
+def _announce(site: Site, url: str) -> None:
+    _log.info("Skill Registry %s listening on %s", __version__, url)
+    site.on_listening(url)
 
 
 class _DrainingServer(uvicorn.Server):

@@ -38,6 +38,7 @@ from registry.runtime.private_files import PrivateFileExposed
 from registry.server.app import create_app
 from registry.server.http_server import STOP_SIGNALS, Site, serve
 from registry.server.sockets import ListenError, listen
+from registry.server.start_report import report_start
 from registry.server.workers import serve_workers
 from registry.services.container import Services
 from registry.services.registry_profile import configured_witnesses, log_signer
@@ -160,7 +161,7 @@ def _warn_of_issuer(settings: Settings, *, elsewhere: bool) -> None:
 def site(settings: Settings, worker: int = 0) -> Site:
     """Return the application with its middleware, over services of its own."""
     services = Services(settings, worker=worker)
-    return Site(wrapped(create_app(services), services), services.drain)
+    return Site(wrapped(create_app(services), services), services.drain, functools.partial(report_start, services))
 
 
 def wrapped(application: Litestar, services: Services) -> ASGIApp:

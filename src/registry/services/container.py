@@ -179,7 +179,7 @@ class Services:
             packages,
             self.engine,
             self.webhooks.enqueue,
-            self.registry.index_attachment(),
+            self.registry.index_log(),
             self.registry.metrics,
         )
 

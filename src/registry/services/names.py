@@ -1,5 +1,6 @@
 """The names that the format of agentskills.io allows, and how many skills protocols leave out that demand them."""
 
+import itertools
 import logging
 import re
 import threading
@@ -28,18 +29,18 @@ def name_of(skill_id: str) -> str | None:
     return name if _NAME.fullmatch(name) else None
 
 
-class _Checked(NamedTuple):
-    """What was found of a skill at the revision of its last change. Without a reason it is not left out."""
+class _Counted(NamedTuple):
+    """A count, and the revision that it is true of."""
 
     revision: int
-    reason: LeftOutReason | None
+    left_out: LeftOut
 
 
 class SkillNames:
     """Counts the skills that protocols leave out. The count is kept until the catalog changes.
 
-    A change costs a list of the catalog and the `SKILL.md` of what has changed. A count reads at most `read_at_once`
-    of them, so a large catalog takes several counts.
+    The first count lists the catalog. Later ones look at what has changed since, and read its `SKILL.md`. A count reads
+    at most `read_at_once` of them, so a large catalog takes several counts.
     """
 
     def __init__(
@@ -54,30 +55,40 @@ class SkillNames:
         self._skill_backends = skill_backends
         self._read_at_once = read_at_once
         self._lock = threading.Lock()
-        self._checked: dict[str, _Checked] = {}
-        self._counted: tuple[int, LeftOut] | None = None
+        self._checked: dict[str, LeftOutReason | None] = {}  # by id; without a reason the skill is not left out
+        self._unchecked: dict[str, None] = {}  # in the order in which they are read
+        self._counted: _Counted | None = None
 
     def left_out(self) -> LeftOut:
         """Return the count as of the latest change of the catalog."""
         with self._lock:
             revision = self._documents.revision()  # read first: the next count takes up a change from now on
-            if self._counted is None or self._counted[0] != revision or self._counted[1].unchecked:
+            if self._counted is None or self._counted.revision != revision or self._unchecked:
                 try:
-                    self._counted = revision, self._count()
+                    self._counted = _Counted(revision, self._count(revision))
                 except Exception as error:  # a damaged row must not take the status with it
                     _LOG.warning("the names that protocols leave out cannot be counted", exc_info=error)
                     return LeftOut(count=0, reasons={}, unchecked=self._documents.count())
-            return self._counted[1]
+            return self._counted.left_out
 
-    def _count(self) -> LeftOut:
-        listed = self._skill_files.listed_revisions()
-        known = {one: found for one, found in self._checked.items() if listed.get(one) == found.revision}
-        unknown = [one for one in listed if one not in known]
-        for skill_id in unknown[: self._read_at_once]:
-            known[skill_id] = _Checked(listed[skill_id], _reason(skill_id, self._text))
-        self._checked = known
-        reasons = Counter(found.reason for found in known.values() if found.reason is not None)
-        return LeftOut(count=reasons.total(), reasons=dict(reasons), unchecked=len(listed) - len(known))
+    def _count(self, revision: int) -> LeftOut:
+        self._look_for_changes(revision)
+        for skill_id in list(itertools.islice(self._unchecked, self._read_at_once)):
+            self._checked[skill_id] = _reason(skill_id, self._text)
+            del self._unchecked[skill_id]
+        reasons = Counter(reason for reason in self._checked.values() if reason is not None)
+        return LeftOut(count=reasons.total(), reasons=dict(reasons), unchecked=len(self._unchecked))
+
+    def _look_for_changes(self, revision: int) -> None:
+        """Note what is to be read again because it has changed since the last count: at first everything."""
+        if self._counted is None:
+            self._checked, self._unchecked = {}, dict.fromkeys(self._skill_files.listed_ids())
+            return
+        for skill_id in self._documents.changed_ids(self._counted.revision, revision):
+            self._checked.pop(skill_id, None)
+            self._unchecked.pop(skill_id, None)
+            if self._skill_files.is_listed(skill_id):
+                self._unchecked[skill_id] = None
 
     def _text(self, skill_id: str) -> str:
         return self._skill_backends.of(skill_id).text(skill_id)

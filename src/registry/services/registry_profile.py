@@ -12,9 +12,9 @@ from registry.config.settings import Settings
 from registry.db import Database
 from registry.domain.release_proofs import ReleaseProof
 from registry.errors import skill_not_found
-from registry.publish.git_index import AttachedFile
+from registry.publish.index_log import IndexLog
 from registry.runtime.metrics import Metrics
-from registry.transparency.checkpoint import LogCheckpoint, Signer, checkpoint_file
+from registry.transparency.checkpoint import LogCheckpoint, Signer
 from registry.transparency.fork import refuse_if_forked
 from registry.transparency.fork_guard import ForkGuard
 from registry.transparency.log import TransparencyLog
@@ -69,13 +69,9 @@ class RegistryProfile:
         refuse_if_forked(self._database)
         return self.signer.sign(size, self.log.root(size))
 
-    def index_attachment(self) -> AttachedFile:
-        """Return the file of the index that has the checkpoint as of each push."""
-        return AttachedFile(
-            checkpoint_file(self.signer.name),
-            lambda seen: self._guard.check(seen, "the index repository"),
-            lambda: self.checkpoint().encode(),
-        )
+    def index_log(self) -> IndexLog:
+        """Return the log in the index."""
+        return IndexLog(self.signer.name, self.log, self._guard, self._signed)
 
     def problems(self) -> dict[str, str]:
         """Return what keeps the registry from publishing."""

@@ -9,6 +9,7 @@ from registry.domain.findings import Risk
 from registry.domain.origins import Origin
 from search.explanation import Explanation
 from search.modes import MatchedBy, Mode, RanMode, Relevance
+from search.snippet import Snippet
 
 Query = Annotated[
     str,
@@ -54,22 +55,39 @@ class SearchBody(msgspec.Struct, kw_only=True):
     min_score: Score = 0.0
     content: ContentDetail = "none"
     explain: bool = False
+    highlight: bool = False
+    facets: bool = False
 
 
 class FoundSkill(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """One hit: its score, why it matched, and the card of the skill."""
+    """One hit: its score, why it matched, and the card of the skill.
+
+    `snippet` is the passage with the words of the query, if the search asked for it and there is one.
+    """
 
     score: float
     relevance: Relevance
     matched_by: tuple[MatchedBy, ...]
     skill: msgspec.Raw
     content: str | None = None
+    snippet: Snippet | None = None
     explanation: Explanation | None = None
+
+
+class Facets(msgspec.Struct, kw_only=True):
+    """How many of the ranked hits, of all pages, have each value: most first, at most 40 of each kind."""
+
+    sources: list[tuple[str, int]]
+    tags: list[tuple[str, int]]
+    capabilities: list[tuple[str, int]]
+    risks: list[tuple[str, int]]
+    installed: int
 
 
 class SearchData(msgspec.Struct, kw_only=True):
     """The result of a search. `mode` is what ran, `limit` what was used; `count` is the number of skills here.
 
+    `total` is the number of skills on all pages; with `total_is_floor`, at least as many.
     `search_id` names the search in feedback; it is missing where the service does not learn from use.
     """
 
@@ -77,9 +95,12 @@ class SearchData(msgspec.Struct, kw_only=True):
     mode: RanMode
     limit: int
     count: int
+    total: int
+    total_is_floor: bool
     took_ms: float
     warnings: list[str]
     skills: list[FoundSkill]
+    facets: Facets | UnsetType = UNSET
     search_id: str | UnsetType = UNSET
 
 

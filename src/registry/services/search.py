@@ -7,6 +7,7 @@ from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
+from msgspec import UNSET
 
 from registry.catalog.installs import SHADOWED
 from registry.catalog.locations import Location, locations
@@ -16,6 +17,7 @@ from registry.domain.findings import RISKS
 from registry.domain.source_entry import REGISTRY
 from registry.errors import service_unavailable
 from registry.services.container import Services
+from registry.services.facets import count_facets
 from registry.services.schemas import (
     ContentDetail,
     FoundSkill,
@@ -26,6 +28,7 @@ from registry.services.schemas import (
     SearchData,
     SearchFilters,
 )
+from registry.services.snippets import find_snippets
 from search.explanation import Explanation
 from search.service import Hit, Results, SearchRequest, SemanticUnavailable
 from search.types import Filter
@@ -33,6 +36,9 @@ from search.types import Filter
 PREVIEW_CHARACTERS = 500
 MAX_LIMIT = 100
 """The most skills of one answer; a greater limit counts as this one."""
+
+_HIGHLIGHTED_AT_ONCE = 20
+"""Passages that are found without a thread: a long query over hostile texts takes up to half a millisecond each."""
 
 DISABLED = "enabled:false"
 STARTING = "the skills directory is still being read: results may be incomplete"
@@ -115,6 +121,8 @@ def search_task(services: Services, body: SearchBody) -> SearchTask[SearchOutcom
     """Return `search_skills` as a task."""
 
     def at_once() -> SearchOutcome | None:
+        if body.facets or (body.highlight and body.limit > _HIGHLIGHTED_AT_ONCE):
+            return None
         started = time.perf_counter()
         results = _search_nowait(services, request)
         return None if results is None else _outcome(services, body, results, started)
@@ -133,6 +141,7 @@ def _shown_explanation(services: Services, hit: Hit) -> Explanation | None:
 
 def _outcome(services: Services, body: SearchBody, results: Results, started: float) -> SearchOutcome:
     texts = _texts(services, results.hits, body.content)
+    snippets = find_snippets(services.documents, body.query, results.hits) if body.highlight else {}
     skills = [
         FoundSkill(
             score=hit.score,
@@ -140,6 +149,7 @@ def _outcome(services: Services, body: SearchBody, results: Results, started: fl
             matched_by=hit.matched_by,
             skill=msgspec.Raw(hit.payload),
             content=texts.get(hit.key),
+            snippet=snippets.get(hit.key),
             explanation=_shown_explanation(services, hit),
         )
         for hit in results.hits
@@ -149,12 +159,29 @@ def _outcome(services: Services, body: SearchBody, results: Results, started: fl
         mode=results.mode,
         limit=_used_limit(body),
         count=len(skills),
+        total=results.total.number,
+        total_is_floor=results.total.is_floor,
         took_ms=round((time.perf_counter() - started) * 1000, 3),
-        warnings=results.warnings if services.ready.is_set() else [*results.warnings, STARTING],
+        warnings=[*results.warnings, *_progress(services, results)],
         skills=skills,
+        facets=count_facets(services.documents, results.total.keys) if body.facets else UNSET,
         search_id=services.feedback.search_id(body.query, [hit.key for hit in results.hits]),
     )
     return SearchOutcome(data, _holds_at(services, results))
+
+
+def _progress(services: Services, results: Results) -> list[str]:
+    """Return what is still to be read or embedded. The latter holds at one revision, so such results may be cached."""
+    if not services.ready.is_set():
+        return [STARTING]
+    if results.embedded is None:
+        return []
+    indexer, documents = services.engine.indexer, results.documents
+    refused = len(indexer.refused()) if indexer is not None else 0
+    if results.embedded + refused >= documents:
+        return []
+    done = f"{results.embedded:,} of {documents:,}"
+    return [f"indexing: {done} skills can be found by meaning so far, the others by words only"]
 
 
 def _holds_at(services: Services, results: Results) -> int | None:

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from registry.catalog.listing import enabled_skills
+from registry.catalog.listing import enabled_skill, enabled_skills
 from registry.catalog.local_skills import LocalSkills
 from registry.catalog.store import Catalog
 from registry.domain.models import Skill
@@ -117,6 +117,13 @@ class SkillFiles:
     def listed_ids(self) -> list[str]:
         """Return the ids of the enabled skills that have files, in order."""
         return list(self.listed_revisions())
+
+    def is_listed(self, skill_id: str) -> bool:
+        """Return whether an enabled skill has this id and has files."""
+        skill = enabled_skill(self._catalog.database, skill_id)
+        if skill is None or skill.is_folder:
+            return skill is not None
+        return self._packages is not None and self._published.is_published(skill_id)
 
     def listed_revisions(self) -> dict[str, int]:
         """Return the revision of the last change of each enabled skill that has files, by id, in order."""

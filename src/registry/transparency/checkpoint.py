@@ -26,9 +26,14 @@ _NO_KEY = "this is not a verifier key: expected name+hash+base64"
 _NAME = re.compile(r"[^\s+]{1,200}")
 
 
+def file_stem(name: str) -> str:
+    """Return the name of a log as the begin of a file name."""
+    return name.replace("/", "_")
+
+
 def checkpoint_file(name: str) -> str:
     """Return the name of the file for the last checkpoint of a log. It cannot clash with a scope, which has no dot."""
-    return f"{name.replace('/', '_')}.checkpoint"
+    return f"{file_stem(name)}.checkpoint"
 
 
 class CheckpointInvalid(Exception):

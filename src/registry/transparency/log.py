@@ -52,19 +52,18 @@ class TransparencyLog:
         """Append an entry with the current time, and return its number, from 0 on. Raises LogForked."""
         refuse_if_forked(transaction)
         entry = msgspec.structs.replace(entry, at=timestamp(self._clock()))
-        number = int(transaction.read(_SIZE)[0][0])
-        text = canonical(entry)
-        publishes = _name(entry.skill_id, entry.version) if entry.kind == "publish" else None
-        sql = "insert into log_entries (number, entry, publishes) values (?, ?, ?)"
-        transaction.execute(sql, (number, text.decode(), publishes))
-        level, position, node = 0, number, leaf_hash(text)
-        _insert_node(transaction, level, position, node)
-        while position & 1:  # a right subtree is complete, so the one above it is too
-            sql = "select hash from log_nodes where level = ? and position = ?"
-            left: Hash = transaction.read(sql, (level, position - 1))[0][0]
-            level, position, node = level + 1, position >> 1, node_hash(left, node)
-            _insert_node(transaction, level, position, node)
-        return number
+        return _append(transaction, entry, canonical(entry))
+
+    def replay(self, transaction: Transaction, text: str) -> None:
+        """Append an entry that this log had already, exactly as it was, when the log is built again.
+
+        Raises msgspec.DecodeError.
+        """
+        entry = msgspec.json.decode(text, type=LogEntry)
+        if entry.kind == "key" and entry.key is not None:
+            earlier = [] if entry.contradicts is not None else _keys(transaction)
+            _put_keys(transaction, [*earlier, entry.key])
+        _append(transaction, entry, text.encode())
 
     def record_key(self, key: str) -> None:
         """Append an entry for the key that signs from now on, unless it is the current one already.
@@ -74,8 +73,7 @@ class TransparencyLog:
         with self._database.write() as transaction:
             if read_fact(transaction, _KEY) == key or read_fork(transaction) is not None:
                 return
-            transaction.put_fact(_KEYS, json.dumps([*_keys(transaction), key]))
-            transaction.put_fact(_KEY, key)
+            _put_keys(transaction, [*_keys(transaction), key])
             self.append(transaction, LogEntry(kind="key", key=key))
 
     def identity_keys(self) -> list[str]:
@@ -87,8 +85,7 @@ class TransparencyLog:
         with self._database.write() as transaction:
             fork = read_fork(transaction)
             forget_fork(transaction)
-            transaction.put_fact(_KEYS, json.dumps([key]))
-            transaction.put_fact(_KEY, key)
+            _put_keys(transaction, [key])
             contradicts = f"{fork.seen_size} {fork.seen_root}" if fork else ""
             self.append(transaction, LogEntry(kind="key", key=key, contradicts=contradicts))
             transaction.touched.append(key)
@@ -135,6 +132,27 @@ def _keys(reader: Reader) -> list[str]:
     if stored is not None:
         return list(json.loads(stored))
     return [] if current is None else [current]
+
+
+def _put_keys(transaction: Transaction, keys: list[str]) -> None:
+    transaction.put_fact(_KEYS, json.dumps(keys))
+    transaction.put_fact(_KEY, keys[-1])
+
+
+def _append(transaction: Transaction, entry: LogEntry, text: bytes) -> int:
+    """Append an entry with its text, and the hashes of the subtrees that it completes. Return its number."""
+    number = int(transaction.read(_SIZE)[0][0])
+    publishes = _name(entry.skill_id, entry.version) if entry.kind == "publish" else None
+    sql = "insert into log_entries (number, entry, publishes) values (?, ?, ?)"
+    transaction.execute(sql, (number, text.decode(), publishes))
+    level, position, node = 0, number, leaf_hash(text)
+    _insert_node(transaction, level, position, node)
+    while position & 1:  # a right subtree is complete, so the one above it is too
+        sql = "select hash from log_nodes where level = ? and position = ?"
+        left: Hash = transaction.read(sql, (level, position - 1))[0][0]
+        level, position, node = level + 1, position >> 1, node_hash(left, node)
+        _insert_node(transaction, level, position, node)
+    return number
 
 
 def _name(skill_id: str | None, version: str | None) -> str:

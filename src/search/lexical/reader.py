@@ -95,8 +95,7 @@ class LexicalReader:
         """Return the best documents for weighted `terms` by BM25, best first; none if there are no terms."""
         if not terms:
             return Match.empty()
-        query = _QUERY.boolean_query([(_SHOULD, self._term_query(term, weight)) for term, weight in terms.items()])
-        on_disk = self._search_disk(query, limit, allowed)
+        on_disk = self._search_disk(self._any_of(terms), limit, allowed)
         if not self._memory:
             return on_disk
         in_memory = self._memory.search(self._weights(terms), self._mean_length, allowed)
@@ -104,6 +103,17 @@ class LexicalReader:
         scores = np.concatenate((on_disk.scores, in_memory.scores))
         best = np.argsort(-scores, kind="stable")[:limit]
         return Match(keys[best], scores[best])
+
+    def count_matches(self, terms: Mapping[str, float], allowed: Filter) -> int:
+        """Return the number of documents that contain at least one of the terms."""
+        if not terms:
+            return 0
+        result = self._searcher.search(self._filtered(self._any_of(terms), allowed), 1, count=True)
+        in_memory = self._memory.search(self._weights(terms), self._mean_length, allowed)
+        return int(result.count) + len(in_memory.keys)  # type: ignore[attr-defined]  # missing in the stubs
+
+    def _any_of(self, terms: Mapping[str, float]) -> tantivy.Query:
+        return _QUERY.boolean_query([(_SHOULD, self._term_query(term, weight)) for term, weight in terms.items()])
 
     def term_scores(self, terms: Mapping[str, float], counts: Mapping[str, int], length: int) -> dict[str, float]:
         """Return what each term adds to the score of a document with these term counts and this length in terms."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import tantivy
 
+from search.scripts import divided
 from search.text import (
     document_analyzer,
     fold,
@@ -13,7 +14,6 @@ from search.text import (
     indexed_text,
     query_analyzer,
     remove_spaces,
-    split_cjk,
 )
 from search.types import Document
 
@@ -87,6 +87,6 @@ def query_terms(query: str) -> dict[str, float]:
 
     Stop words count only if the query has no other words.
     """
-    text = split_cjk(query)
+    text = divided(query)
     terms = _QUERY_ANALYZER.analyze(text) or _DOCUMENT_ANALYZER.analyze(text)
     return {term: math.sqrt(count) for term, count in Counter(terms).items()}

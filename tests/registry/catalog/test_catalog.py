@@ -29,9 +29,9 @@ def test_a_missing_skill_is_named(catalog: SkillCatalog) -> None:
 def test_lists_are_in_order_of_creation_and_know_their_total(catalog: SkillCatalog) -> None:
     for name in ("zebra", "apple", "mango"):
         catalog.put(name, enabled=name != "apple")
-    cards, total, _ = list_cards(catalog.database, 2, 0, None)
+    cards, total, *_ = list_cards(catalog.database, 2, 0, None)
     assert (["zebra" in cards[0].decode(), "apple" in cards[1].decode()], total) == ([True, True], 3)
-    enabled, total, _ = list_cards(catalog.database, 10, 0, True)
+    enabled, total, *_ = list_cards(catalog.database, 10, 0, True)
     assert (len(enabled), total) == (2, 2)
 
 
@@ -61,7 +61,7 @@ def test_a_clock_set_back_turns_no_order_round(database: Database) -> None:
     catalog.put("third")
     again = catalog.put("second", "changed later")
     assert again.updated_at >= again.created_at == "2026-01-01T12:00:00.000Z"
-    cards, _, _ = list_cards(catalog.database, 10, 0, None)
+    cards = list_cards(catalog.database, 10, 0, None).cards
     assert [name in card.decode() for name, card in zip(("first", "second", "third"), cards, strict=True)] == [True] * 3
 
 
@@ -100,7 +100,7 @@ def test_what_became_stale_since_a_change_is_found_without_looking_at_the_rest(c
     catalog.put("two", "changed")
     documents.forget_vectors("space", [made[2].key])
     assert [stale.key for stale in documents.stale("space", 10, since=number)] == [made[1].key, made[2].key]
-    assert documents.stale_count("space", since=number) == 2
+    assert documents.stale_count("space") == 3
 
 
 def test_a_vector_of_a_text_that_has_changed_meanwhile_is_not_kept(catalog: SkillCatalog) -> None:

@@ -39,6 +39,18 @@ def outcomes(done: Done) -> dict[str, str]:
     return {row["id"]: row["outcome"] for row in done.json["results"]}
 
 
+@pytest.mark.parametrize("args", [("install", "acme/absent"), ("uninstall", "absent"), ("upgrade", "absent")])
+def test_a_command_that_fails_leaves_no_folders(tmp_path: Path, args: tuple[str, ...]) -> None:
+    assert Done(tmp_path, *args).code == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_that_fails_leaves_folders_that_were_there(tmp_path: Path) -> None:
+    (tmp_path / "skills").mkdir()
+    assert Done(tmp_path, "install", "acme/absent").code == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["skills"]
+
+
 def test_the_life_of_a_skill(folder: Path, skills: Repository) -> None:
     assert outcomes(Done(folder, "install", "hub/pdf", "csv", "--json")) == {"pdf": "installed", "csv": "installed"}
     assert outcomes(Done(folder, "upgrade", "--json")) == {"csv": "up_to_date", "pdf": "up_to_date"}
@@ -77,7 +89,7 @@ def test_a_zip_that_is_not_what_was_locked_is_refused(folder: Path) -> None:
         done = Done(folder, "install", "--from-lock", "--json")
     assert (done.code, outcomes(done)) == (1, {"zipped": "error"})
     assert "locked" in done.json["results"][0]["reason"]
-    assert list((folder / "skills").iterdir()) == []
+    assert not (folder / "skills").exists()
 
 
 def test_what_was_put_there_by_hand_cannot_be_installed_from_the_lock(folder: Path) -> None:

@@ -70,6 +70,12 @@ def test_an_api_key_is_exchanged(registry: Registry, tmp_path: Path) -> None:
     assert run(tmp_path, "search", "anything at all", "--server", registry.url).code in {0, 3}
 
 
+def test_without_a_terminal_it_says_how_to_give_a_password(registry: Registry, tmp_path: Path) -> None:
+    for flags in ((), ("--username", "acme/ann")):
+        done = Done(tmp_path, "login", "--server", registry.url, *flags)
+        done.complains(1, "no terminal", "--password-stdin", "--api-key")
+
+
 def test_a_wrong_password_keeps_nothing(registry: Registry, tmp_path: Path) -> None:
     flags = ("--server", registry.url, "--username", "acme/ann", "--password-stdin")
     run(tmp_path, "login", *flags, stdin="wrong\n").complains(1, "wrong")

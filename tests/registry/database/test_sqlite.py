@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from registry.database.counts import differences
 from registry.database.migrations import MIGRATIONS
 from registry.database.sqlite import SqliteDatabase, backup
 from registry.database.sqlite_schema import APPLICATION_ID
@@ -67,6 +68,7 @@ def test_a_database_of_every_older_release_opens(tmp_path: Path) -> None:
         connection.close()
         database = SqliteDatabase(path)
         assert database.read("pragma user_version") == [(len(MIGRATIONS),)]
+        assert list(differences(database)) == []
         database.close()
 
 

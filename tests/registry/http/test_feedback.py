@@ -7,7 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
+from support.publishing import Registry
 from support.servers import RunningServer, bearer, new_skill, write_skill
+from support.zips import plain_zip
 
 FEEDBACK = "/api/v1/search/feedback"
 QUERY = "make my holiday snapshots look nicer"
@@ -187,3 +189,26 @@ def test_managers_delete_choices_of_their_scope_only(tmp_path: Path) -> None:
         assert len(stored(running, "pdf")) == 2
         deleted = running.api("DELETE", "/search/feedback", params=of_skill, headers=own)
         assert deleted.json()["data"] == {"deleted": 2}
+
+
+def test_authors_bring_examples_with_their_skills(tmp_path: Path) -> None:
+    folder = write_skill(tmp_path / "skills", "origami", "A swan of paper.", examples='["wrap a gift", "fold a card"]')
+    with RunningServer(tmp_path, "--embedding-provider", "none") as server:
+        assert server.found("how do I wrap this gift?") == ["origami"]
+        assert {choice["query"] for choice in stored(server, "origami")} == {"wrap a gift", "fold a card"}
+        assert server.api("DELETE", "/search/feedback", params={"skill_id": "origami"}).status_code == 404
+        write_skill(tmp_path / "skills", "origami", "A swan of paper.", examples='"fold a card"')
+        server.wait_for(lambda: server.found("how do I wrap this gift?") == [])
+        assert server.found("a folded card") == ["origami"]
+        (folder / "SKILL.md").unlink()
+        server.wait_for(lambda: server.found("a folded card") == [])
+
+
+def test_a_published_skill_has_the_examples_of_its_author(tmp_path: Path) -> None:
+    front = "name: origami\ndescription: A swan of paper.\nversion: 1.0.0\nmetadata:\n  examples: [wrap a gift]"
+    text = f"---\n{front}\n---\n# Origami\n"
+    with Registry(tmp_path, "--embedding-provider", "none") as server:
+        server.finished(server.publish(plain_zip({"SKILL.md": text.encode()})))
+        server.sign_in("user")
+        assert server.found("how do I wrap this gift?") == ["acme/origami"]
+        assert server.api("GET", "/skills/acme/origami").json()["data"]["metadata"] == {"examples": ["wrap a gift"]}

@@ -26,11 +26,11 @@ def test_another_model_fills_its_own_space_and_the_old_one_goes(tmp_path: Path) 
         common = ("--embedding-provider", "hosted", "--embedding-base-url")
         key = {"OPENAI_API_KEY": "sk-test"}
         with RunningServer(tmp_path, *common, first.url, env=key) as server:
-            server.wait_for(lambda: server.status()["pending"] == 0)
+            server.wait_for(server.is_embedded)
             assert server.status()["embedding"]["dim"] == 1536
         small = ("--embedding-model", "small", "--embedding-dimension", "8")
         with RunningServer(tmp_path, *common, second.url, *small, env=key) as server:
-            server.wait_for(lambda: server.status()["pending"] == 0)
+            server.wait_for(server.is_embedded)
             assert server.search("pdf forms")["mode"] == "hybrid"
             assert (server.status()["embedding"]["dim"], server.status()["drift"]) == (8, 0)
             assert len(list((server.data_dir / "indexes").glob("vectors-*.npz"))) <= 1

@@ -3,6 +3,7 @@
 The long run, 10,000 requests and more of each profile: ENDURANCE=10 pytest tests/http/test_schema.py
 """
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from support.publishing import Registry, skill_package
 from support.servers import RunningServer, write_skill
 
 LONG = times(1) > 1
+TESTS = Path(__file__).parents[2]
 CHECKS = (
     "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,"
     "response_headers_conformance"
@@ -46,10 +48,17 @@ def check(server: RunningServer, folder: Path, examples: int, *options: str) -> 
     """Send what the document allows, and what it does not; return the report of a run that found nothing."""
     command = [str(Path(sys.executable).with_name("schemathesis")), "run", f"{server.url}/schema/openapi.json"]
     common = ["--checks", CHECKS, "--suppress-health-check", "all", "-n", str(times(examples)), "--seed", "1"]
+    hooks = {"SCHEMATHESIS_HOOKS": "support.schemathesis_hooks", "PYTHONPATH": str(TESTS)}
     done = subprocess.run(
-        [*command, *common, *options], capture_output=True, text=True, check=False, cwd=folder, timeout=times(1800)
+        [*command, *common, *options],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        timeout=times(1800),
+        env=os.environ | hooks,
     )
-    assert done.returncode == 0, done.stdout[-5000:]
+    assert done.returncode == 0, done.stdout[-60_000:]
     return done.stdout
 
 

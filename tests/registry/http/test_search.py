@@ -1,14 +1,16 @@
 """Search over HTTP, words and vectors: the six rules of the contract, and what no query may break."""
 
 import json
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
-from support.embedding_server import EmbeddingServer
+from support.embedding_server import EmbeddingServer, Request, honest
 from support.servers import RunningServer, new_skill, write_skill
 from support.site import Site
+from support.waiting import PATIENCE_SECONDS
 
 SEARCH = "POST /api/v1/search"
 
@@ -23,13 +25,14 @@ def server(tmp_path_factory: pytest.TempPathFactory, database_setting: Mapping[s
         arguments = ("--embedding-provider", "hosted", "--embedding-base-url", provider.url)
         environment = {**database_setting, "OPENAI_API_KEY": "sk-canary-0123456789"}
         with RunningServer(folder, *arguments, env=environment) as running:
-            running.wait_for(lambda: running.status()["pending"] == 0)
+            running.wait_for(lambda: running.is_embedded(3))
             yield running
 
 
 def test_a_search_tells_what_it_found_and_why(server: RunningServer) -> None:
     data = server.search("slow sql joins")
-    assert set(data) == {"query", "mode", "limit", "count", "took_ms", "warnings", "skills", "search_id"}
+    fields = {"query", "mode", "limit", "count", "total", "total_is_floor", "took_ms", "warnings", "skills"}
+    assert set(data) == {*fields, "search_id"}
     assert (data["mode"], data["count"], data["warnings"]) == ("hybrid", len(data["skills"]), [])
     best = data["skills"][0]
     assert best["skill"]["id"] == "sql-review"
@@ -137,6 +140,46 @@ def test_content_is_added_where_asked_for(server: RunningServer) -> None:
     assert server.search("slow sql joins", content="full")["skills"][0]["content"].strip() == "Look at the indexes."
 
 
+def test_a_passage_with_the_matched_words_is_added_where_asked_for(server: RunningServer) -> None:
+    assert "snippet" not in server.search("slow sql joins")["skills"][0]
+    for query, field, words in [
+        ("joining slow queries", "description", ["queries", "slow", "joins"]),
+        ("indexes", "body", ["indexes"]),
+    ]:
+        hit = server.search(query, highlight=True, mode="keyword")["skills"][0]
+        assert hit["skill"]["id"] == "sql-review"
+        snippet = hit["snippet"]
+        assert snippet["field"] == field
+        assert [snippet["text"][start:end] for start, end in snippet["ranges"]] == words
+        same = server.api("GET", "/search", params={"q": query, "highlight": "true", "mode": "keyword"}).json()["data"]
+        assert same["skills"][0]["snippet"] == snippet
+
+
+def test_a_hit_without_the_words_has_no_passage(server: RunningServer) -> None:
+    hits = server.search("aardvark forms", highlight=True, mode="semantic", limit=100)["skills"]
+    assert {"forms" in hit["skill"]["description"] for hit in hits} == {"snippet" in hit for hit in hits}
+
+
+def test_facets_count_the_values_of_all_hits(server: RunningServer) -> None:
+    assert "facets" not in server.search("forms")
+    found = server.search("forms sql trains", mode="keyword", facets=True, limit=1)
+    assert found["total"] == 3
+    facets = found["facets"]
+    assert facets["sources"] == [["local", 3]]
+    assert facets["installed"] == 3
+    assert facets["risks"] == [["none", 3]]
+    assert facets["tags"] == [["forms", 1], ["pdf", 1]]
+    assert server.search("zzzz", mode="keyword", facets=True)["facets"]["tags"] == []
+
+
+def test_the_total_counts_all_pages(server: RunningServer) -> None:
+    for query in ("forms and trains", "sql", "zzzz"):
+        every = server.search(query, mode="keyword", limit=100)
+        assert (every["total"], every["total_is_floor"]) == (every["count"], False)
+        assert server.search(query, mode="keyword", limit=1)["total"] == every["total"]
+    assert server.search("forms", mode="keyword", min_score=1)["total"] == 0
+
+
 def test_pages_cut_one_ranking(server: RunningServer) -> None:
     whole = server.found("plan forms queries")
     assert [server.found("plan forms queries", limit=1, offset=at)[0] for at in range(len(whole))] == whole
@@ -222,3 +265,28 @@ def test_the_status_says_how_things_stand(server: RunningServer) -> None:
 def test_the_api_key_is_nowhere_to_be_seen(server: RunningServer) -> None:
     shown = server.http.get("/schema/openapi.json").text + str(server.status()) + server.log.read_text()
     assert "canary" not in shown
+
+
+def test_a_search_says_how_far_the_vectors_are_and_so_does_the_log(tmp_path: Path) -> None:
+    for number in range(3):
+        write_skill(tmp_path / "skills", f"shelf-{number}", f"Puts book {number} back")
+    may_embed = threading.Event()
+
+    def slow_for_skills(request: Request) -> None:
+        if any("Puts" in text for text in request.texts):
+            may_embed.wait(PATIENCE_SECONDS)
+        honest(request)
+
+    with EmbeddingServer() as provider:
+        provider.answer = slow_for_skills
+        arguments = ("--embedding-provider", "hosted", "--embedding-base-url", provider.url)
+        with RunningServer(tmp_path, *arguments, env={"OPENAI_API_KEY": "sk-canary-0123456789"}) as running:
+            running.wait_for(lambda: running.status()["skills"] == 3)
+            before = running.search("book")
+            assert (before["mode"], before["count"]) == ("keyword", 3)
+            assert [text.split(" skills")[0] for text in before["warnings"]] == ["indexing: 0 of 3"]
+            assert "ready: " not in running.log.read_text()
+            may_embed.set()
+            running.wait_for(lambda: f"ready: {running.url}" in running.log.read_text())
+            after = running.search("book")
+            assert (after["mode"], after["warnings"]) == ("hybrid", [])

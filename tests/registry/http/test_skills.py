@@ -263,6 +263,33 @@ def test_lists_are_paged_and_clamped(server: RunningServer) -> None:
     assert (far["data"], far["pagination"]["total"]) == ([], answer["pagination"]["total"])
 
 
+def test_the_link_of_each_page_leads_through_the_list(server: RunningServer) -> None:
+    for number in range(5):
+        create(server, f"linked-{number}", content="")
+    whole = server.api("GET", "/skills?limit=100").json()["data"]
+    answer, found = server.api("GET", "/skills?limit=2&enabled=true"), []
+    while True:
+        page = answer.json()
+        assert (page["pagination"]["offset"], page["pagination"]["total"]) == (len(found), len(whole))
+        found += page["data"]
+        if "next" not in answer.links:
+            break
+        assert answer.links["next"]["url"].startswith(f"{server.url}/api/v1/skills?limit=2&enabled=true&cursor=")
+        answer = server.http.get(answer.links["next"]["url"])
+    assert found == whole
+    assert "Link" not in server.api("GET", "/skills?limit=100").headers
+
+
+@pytest.mark.parametrize("cursor", ["!", "MTIz", "MS4yLjM", "LTEuMg", "x" * 65, "2aHZoi4x", "\N{SNOWMAN}", "%00"])
+def test_a_cursor_that_no_page_gave_is_refused(server: RunningServer, cursor: str) -> None:
+    assert faults(server.api("GET", "/skills", params={"cursor": cursor})) == {"cursor"}
+
+
+def test_a_cursor_excludes_an_offset(server: RunningServer) -> None:
+    assert faults(server.api("GET", "/skills", params={"cursor": "MS4x", "offset": 1})) == {"offset"}
+    assert server.api("GET", "/skills", params={"cursor": "OTk5OTk5OTk5OTk5OTk5OS45", "offset": 0}).json()["data"] == []
+
+
 @pytest.mark.parametrize("key", ["limit", "offset"])
 @pytest.mark.parametrize(
     "value", ["-1", "1e3", "1_000", "٣", '"5"', "1.0", "true", "+5", "", " 5", "9" * 5000, str(2**63)]

@@ -3,7 +3,8 @@
 import subprocess
 from pathlib import Path
 
-from registry.publish.git_index import AttachedFile, GitIndex
+from registry.publish.git_index import GitIndex
+from registry.publish.index_log import ReadFile
 from registry.transparency.checkpoint import Verifier
 from support.git_server import _BLANK
 from support.publishing import Registry, bare_repository, index_file, skill_package
@@ -38,14 +39,24 @@ def test_the_index_holds_a_checkpoint_that_covers_its_lines(tmp_path: Path) -> N
         assert sizes == [2, 3]
         assert registry.get("/index/acme/signed").text.count("\n") == 2
         changed = git(registry.remote, "show", "--name-only", "--format=", "main").splitlines()
-        assert changed == ["acme/signed", CHECKPOINT]
+        assert changed == ["acme/signed", CHECKPOINT, "skill-registry.entries/000000"]
+
+
+class States:
+    """Attached files with another content each time, which are never a reason to push."""
+
+    def __init__(self, *contents: bytes) -> None:
+        self._contents = iter(contents)
+
+    def changed(self, read: ReadFile, *, has_commits: bool) -> dict[str, bytes]:
+        return {"log.checkpoint": next(self._contents)} if has_commits else {}
 
 
 def test_an_attachment_is_pushed_with_the_last_change_only(tmp_path: Path) -> None:
-    remote, states = bare_repository(tmp_path / "remote"), iter(["one", "two", "three"])
+    remote = bare_repository(tmp_path / "remote")
     ours = GitIndex(str(remote), "main", tmp_path / "ours", seconds=30, limit=1 << 30)
     ours.prepare()
-    state = AttachedFile("log.checkpoint", lambda _: None, lambda: next(states).encode())
+    state = States(b"one", b"two")
     line = b'{"name":"a/b","vers":"1.0.0"}\n'
     head = ours.write({"a/b": ("Update a/b", line), "a/c": ("Update a/c", line)}, state)
     assert ours.write({"a/b": ("Update a/b", line)}, state) == head

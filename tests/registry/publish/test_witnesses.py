@@ -139,7 +139,7 @@ def test_a_key_of_a_witness_that_is_none_stops_the_start(tmp_path: Path, witness
     log_key = Signer(tmp_path / "keys", "witness.example").verifier_key  # that of a log has another type
     with pytest.raises(CheckpointInvalid):
         WitnessKey(log_key)
-    flags = ("--data-dir", str(tmp_path / "data"), "--skills-dir", str(tmp_path / "skills"), "--port", "0")
+    flags = ("--data-dir", str(tmp_path / "data"), "--port", "0")
     for value in (f"{log_key} http://{witness.host}", "nonsense", f"{witness.setting.split()[0]} ftp://x"):
         done = Done(tmp_path, "serve", "--profile", "registry", *flags, "--transparency-witness", value)
         assert done.code in {1, 2}

@@ -68,12 +68,14 @@ class LimitsSettings(msgspec.Struct, frozen=True, kw_only=True):
     scan_seconds: Annotated[Seconds, Meta(description="timeout of the scan of one package, skill folder or record")] = (
         10.0
     )
-    scan_memory_bytes: Annotated[int, Meta(ge=64 << 20, description="maximum memory of one scanning process")] = (
-        512 << 20
-    )
+    scan_memory_bytes: Annotated[
+        int, Meta(ge=64 << 20, le=1 << 40, description="maximum memory of one scanning process")
+    ] = 512 << 20
     s3_connect_seconds: Annotated[Seconds, Meta(description="timeout for connecting to the S3 service")] = 2.0
     s3_read_seconds: Annotated[Seconds, Meta(description="timeout for each read from the S3 service")] = 10.0
-    index_bytes: Annotated[Positive, Meta(description="maximum size of the clone of the registry index")] = 5 << 30
+    index_bytes: Annotated[
+        int, Meta(ge=1, le=1 << 40, description="maximum size of the clone of the registry index")
+    ] = 5 << 30
     source_wait_seconds: Annotated[
         Seconds, Meta(description="time a refresh waits for slow sources before it responds without them")
     ] = 10.0

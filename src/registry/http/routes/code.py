@@ -10,6 +10,7 @@ from registry.catalog.listing import list_cards
 from registry.domain.models import NewSkill, NewVersion, SkillVersion, VersionItem
 from registry.http.admission import principal_of
 from registry.http.conditional_requests import not_modified
+from registry.http.cursors import Cursor, next_page, position_at
 from registry.http.envelope import Ok, Pagination
 from registry.http.request_state import request_state
 from registry.http.routes.parameters import ERRORS, ListPage, ReadyServices, each, skill_id
@@ -55,13 +56,18 @@ class DeletedVersion(msgspec.Struct, kw_only=True):
 
 @get("/skills", sync_to_thread=False, tags=_TAGS, responses=ERRORS, role="user")
 def list_code_skills(
-    request: Request[Any, Any, Any], services: ReadyServices, page: ListPage, enabled: Enabled = None
+    request: Request[Any, Any, Any],
+    services: ReadyServices,
+    page: ListPage,
+    enabled: Enabled = None,
+    cursor: Cursor = "",
 ) -> Response[Ok[list[SkillItem]]]:
-    """List skills in the order of their creation."""
-    cards, total, _ = list_cards(services.database, page.limit, page.offset, enabled)
-    items = [msgspec.json.decode(card, type=SkillItem) for card in cards]
-    answer = Ok(items, Pagination(total, page.limit, page.offset))
-    return not_modified(request, answer, f'"{services.documents.revision():x}"')
+    """List skills in the order of their creation, from an offset or a cursor. `Link` names the next page."""
+    found = list_cards(services.database, page.limit, page.offset, enabled, after=position_at(cursor, page))
+    items = [msgspec.json.decode(card, type=SkillItem) for card in found.cards]
+    answer = Ok(items, Pagination(found.total, page.limit, found.offset))
+    links = next_page(request, services, found)
+    return not_modified(request, answer, f'"{services.documents.revision():x}"', links)
 
 
 @post("/skills", tags=_TAGS, responses=ERRORS, role="manager")

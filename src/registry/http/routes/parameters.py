@@ -24,6 +24,7 @@ ERRORS = {
         409: "It clashes with what exists",
         412: "The record has changed since it was read",
         413: "The body is too large",
+        414: "The URL is longer than 8,192 bytes",
         415: "The body is not JSON",
         429: "Too many requests (registry profile)",
         500: "An unexpected fault; the log knows more under the request id",

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any
 
+import msgspec
 from litestar import Request, get, post
 from litestar.di import NamedDependency, Provide
 from litestar.params import JSONBody, QueryParameter
@@ -31,7 +32,6 @@ from registry.services.search import (
 )
 from search.modes import Mode
 
-Explain = Annotated[bool, QueryParameter(description="Add to each hit why it has its rank")]
 Labels = Annotated[str, QueryParameter(max_length=2000, description="All of these, with commas between them")]
 _ONLY = "Only skills with this value"
 Choice = Annotated[bool | None, QueryParameter(description="Only skills that are, or are not")]
@@ -58,6 +58,23 @@ def filters(
     )
 
 
+class Shown(msgspec.Struct):
+    """What a search adds to each hit."""
+
+    content: ContentDetail
+    explain: bool
+    highlight: bool
+
+
+def shown(
+    content: Annotated[ContentDetail, QueryParameter(description="How much of each skill's text to add")] = "none",
+    explain: Annotated[bool, QueryParameter(description="Add to each hit why it has its rank")] = False,
+    highlight: Annotated[bool, QueryParameter(description="Add to each hit the passage that matched")] = False,
+) -> Shown:
+    """Return what a query string wants to see of each hit, as a dependency."""
+    return Shown(content, explain, highlight)
+
+
 _FILTER_PARAMETERS = MappingProxyType(
     {name: name for name in ("tags", "capabilities", "source", "installed", "enabled", "max_risk")}
     | {"scope": "in_scope"}
@@ -72,7 +89,7 @@ def search_body(values: Mapping[str, Any]) -> SearchBody:
         return {parameter: values[name] for name, parameter in names.items() if name in values}
 
     page = page_of(**given({"limit": "limit", "offset": "offset"}))
-    chosen = given({"mode": "mode", "content": "content", "explain": "explain"})
+    chosen = given({"mode": "mode", "content": "content", "explain": "explain", "highlight": "highlight"})
     wanted = filters(**given(_FILTER_PARAMETERS))
     return SearchBody(query=values["q"], limit=page.limit, offset=page.offset, filters=wanted, **chosen)
 
@@ -122,17 +139,16 @@ async def resolve(
     tags=["search"],
     responses=ERRORS,
     role="user",
-    dependencies={"filters": Provide(filters, sync_to_thread=False)},
+    dependencies={"filters": Provide(filters, sync_to_thread=False), "shown": Provide(shown, sync_to_thread=False)},
 )
 async def search_by_query(
     request: Request[Any, Any, Any],
     services: ReadyServices,
     page: ListPage,
     filters: NamedDependency[SearchFilters],
+    shown: NamedDependency[Shown],
     q: Annotated[str, QueryParameter(max_length=2000, pattern=r"\S", description="What to look for")],
     mode: Annotated[Mode, QueryParameter(description="Rank by words, by meaning, or both")] = "auto",
-    content: Annotated[ContentDetail, QueryParameter(description="How much of each skill's text to add")] = "none",
-    explain: Explain = False,
 ) -> Ok[SearchData]:
     """Find the skills that fit a query, best first."""
     body = SearchBody(
@@ -140,9 +156,10 @@ async def search_by_query(
         limit=page.limit,
         offset=page.offset,
         mode=mode,
-        content=content,
+        content=shown.content,
         filters=filters,
-        explain=explain,
+        explain=shown.explain,
+        highlight=shown.highlight,
     )
     return await _search(request, services, body)
 

@@ -11,6 +11,7 @@ from registry.catalog.listing import list_cards
 from registry.domain.api import API
 from registry.domain.models import Card, Skill, SkillChanges
 from registry.http.conditional_requests import if_match, not_modified
+from registry.http.cursors import Cursor, next_page, position_at
 from registry.http.envelope import Ok, Pagination
 from registry.http.request_state import request_state
 from registry.http.routes.parameters import ERRORS, Deleted, ListPage, OptionalBody, ReadyServices, each, skill_id
@@ -24,13 +25,18 @@ Enabled = Annotated[bool | None, QueryParameter(description="Only skills that ar
 
 @get("/skills", sync_to_thread=False, tags=["skills"], responses=ERRORS, role="user")
 def list_skills(
-    request: Request[Any, Any, Any], services: ReadyServices, page: ListPage, enabled: Enabled = None
+    request: Request[Any, Any, Any],
+    services: ReadyServices,
+    page: ListPage,
+    enabled: Enabled = None,
+    cursor: Cursor = "",
 ) -> Response[Ok[list[Card]]]:
-    """List skills in the order of their creation."""
-    cards, total, _ = list_cards(services.database, page.limit, page.offset, enabled)
-    encoded = cast("list[Card]", [msgspec.Raw(card) for card in cards])
-    answer = Ok(encoded, Pagination(total, page.limit, page.offset))
-    return not_modified(request, answer, f'"{services.documents.revision():x}"')
+    """List skills in the order of their creation, from an offset or a cursor. `Link` names the next page."""
+    found = list_cards(services.database, page.limit, page.offset, enabled, after=position_at(cursor, page))
+    encoded = cast("list[Card]", [msgspec.Raw(card) for card in found.cards])
+    answer = Ok(encoded, Pagination(found.total, page.limit, found.offset))
+    links = next_page(request, services, found)
+    return not_modified(request, answer, f'"{services.documents.revision():x}"', links)
 
 
 @get(each("/skills/{id}"), sync_to_thread=False, tags=["skills"], responses=ERRORS, role="user")

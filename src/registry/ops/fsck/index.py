@@ -11,9 +11,11 @@ from registry.ops.fsck.parts import Parts
 from registry.outbound.git import GitError
 from registry.publish.git_index import GitIndex
 from registry.publish.index_lines import merged, read_lines
+from registry.transparency.bundles import bundle_count, bundle_file, bundle_range, write_bundle
 from registry.transparency.checkpoint import CheckpointInvalid, Verifier, checkpoint_file
 
 _LINES_SHOWN = 5
+_RESTART = "start the service again: it compares the log with the index at its start, and completes the index"
 
 
 def check(parts: Parts) -> Iterator[Discrepancy]:
@@ -113,6 +115,21 @@ def _checkpoint(parts: Parts, remote: GitIndex) -> Iterator[Discrepancy]:
         yield lost("log", path, problem, FORKED)
     elif signed.root != parts.log.root(signed.size):
         yield lost("log", path, f"the first {signed.size} entries differ from the signed ones", FORKED)
+    else:
+        yield from _bundles(parts, remote, signed.size)
+
+
+def _bundles(parts: Parts, remote: GitIndex, size: int) -> Iterator[Discrepancy]:
+    """Compare the entries of the log in the index with those of the database: it can be rebuilt from them."""
+    committed = remote.committed_objects()
+    for number in range(bundle_count(size)):
+        path, entries = bundle_file(parts.settings.transparency.name, number), bundle_range(number, size)
+        expected = write_bundle(parts.log.entries(entries.start, len(entries)))
+        name = committed.get(path)
+        if name is None:
+            yield lost("index", path, "it is not in the index: the database could not be rebuilt from it", _RESTART)
+        elif name != _object_name(expected, len(name)):
+            yield lost("index", path, "it has other entries than the log", _RESTART)
 
 
 def _problem(skill_id: str, remote: GitIndex, expected: bytes, object_name: str | None) -> str | None:
@@ -137,7 +154,7 @@ def _object_name(content: bytes, digits: int) -> str:
 
 def _lists_our_packages(parts: Parts, path: str, content: bytes) -> bool:
     """Return whether a file lists packages of this registry, since several registries may share an index."""
-    if path.count("/") != 1:
+    if path.count("/") != 1 or "." in path:  # a file about a log: ids of skills have no dot
         return False
     lines, _ = read_lines(path, content)
     return any(line.download_url == parts.settings.package_urls.of(path, line.vers) for line, _ in lines)

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from registry.ops.fsck.drift import BACKUP, EVIDENCE, FORKED, Discrepancy, lost
+from registry.database.table_roles import REBUILD
+from registry.ops.fsck.drift import EVIDENCE, FORKED, Discrepancy, lost
 from registry.ops.fsck.parts import Parts
+from registry.publish.published import LOGGED_STATES
 from registry.transparency.log import LogEntry
 from registry.transparency.merkle import Hash, Tree, leaf_hash
 
 _BATCH_ROWS = 1000
-_STATE = {"publish": "active", "unyank": "active", "yank": "yanked", "revoke": "revoked"}
 
 Version = tuple[str, str]
 
@@ -65,7 +66,7 @@ def _record(logged: dict[Version, _Logged], key: list[str | None], entry: LogEnt
         key.append(entry.key)
         return
     version = logged.setdefault((str(entry.skill_id), str(entry.version)), _Logged())
-    version.state = _STATE[entry.kind]
+    version.state = LOGGED_STATES[entry.kind]
     if entry.kind == "publish":
         version.published.append((entry.sha256, entry.digest))
 
@@ -99,7 +100,7 @@ def _versions(
             yield lost("log", thing, f"it is {state}, but {entry.state} in the log", EVIDENCE)
     for skill_id, version in logged:
         yield lost(
-            "log", f"{skill_id} {version}", "the log has an entry for it, but the version does not exist", BACKUP
+            "log", f"{skill_id} {version}", "the log has an entry for it, but the version does not exist", REBUILD
         )
 
 

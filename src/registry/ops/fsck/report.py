@@ -12,6 +12,7 @@ from registry.db import DatabaseError, DatabaseUnusable
 from registry.indexing.active_space import active_space
 from registry.ops.fsck import (
     blobs,
+    counts,
     damage,
     examples,
     folders,
@@ -40,6 +41,7 @@ CHECKS: Mapping[str, Check] = MappingProxyType(
         "uploads": uploads.check,
         "words indexes": words.check,
         "vectors": vectors.check,
+        "counts": counts.check,
         "vector snapshots": snapshots.check,
         "git index": index.check,
         "transparency log": log.check,

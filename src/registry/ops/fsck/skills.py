@@ -9,7 +9,7 @@ import msgspec
 
 from registry.catalog.document_rows import decode_examples, labels, remove_document, restore_document
 from registry.catalog.installs import SHADOWED
-from registry.catalog.store import FolderState
+from registry.catalog.skill_rows import FolderState
 from registry.db import Row, Transaction
 from registry.domain.models import Card, Skill, version_parts
 from registry.ops.fsck.drift import BACKUP, Discrepancy, derived, lost

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from embeddings import EmbeddingUnavailable
+from registry.database.counts import rebuild
 from registry.indexing.active_space import ActiveSpace
 from registry.ops.fsck.drift import CannotCheck, Discrepancy, derived, lost
 from registry.ops.fsck.parts import Parts
@@ -25,7 +26,7 @@ def check(parts: Parts) -> Iterator[Discrepancy]:
     dimensions = _dimensions(parts)
     strays = f"select space, count(*) from vectors where {_ORPHANED} group by space order by space"
     for space, count in parts.database.read(strays):
-        repair = functools.partial(parts.run, f"delete from vectors where {_ORPHANED}")
+        repair = functools.partial(_remove_orphaned, parts)
         yield derived("vectors", space, f"there are vectors of {count} removed documents", repair)
     for space in parts.documents.spaces():
         if space in dimensions:
@@ -74,6 +75,12 @@ def _is_sound(vector: bytes, dimension: int, shortest: float) -> bool:
     return shortest - _LENGTH_TOLERANCE <= length <= 1.0 + _LENGTH_TOLERANCE  # false for NaN too
 
 
+def _remove_orphaned(parts: Parts) -> None:
+    with parts.database.write() as transaction:
+        transaction.execute(f"delete from vectors where {_ORPHANED}")
+        rebuild(transaction)
+
+
 def _remove_vectors(parts: Parts, space: str, keys: Iterable[int]) -> None:
     """Remove vectors, so that their documents are embedded again, and the snapshots that contain them."""
     with parts.database.write() as transaction:
@@ -81,4 +88,5 @@ def _remove_vectors(parts: Parts, space: str, keys: Iterable[int]) -> None:
             transaction.execute("delete from vectors where space = ? and key = ?", (space, key))
             # A new change number makes the embedding process look at the document again.
             transaction.execute("update documents set number = ? where key = ?", (transaction.next_revision(), key))
+        rebuild(transaction)
     drop_snapshots(parts, space)

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from registry.database.table_roles import REBUILD
 from registry.db import Row
 from registry.domain.models import Skill, version_parts
-from registry.ops.fsck.drift import BACKUP, Discrepancy, derived, lost
+from registry.ops.fsck.drift import Discrepancy, derived, lost
 from registry.ops.fsck.parts import Parts
 from registry.publish.published import PublishedRecord
 
@@ -52,7 +53,7 @@ def _records(parts: Parts, skill_id: str) -> Iterator[Discrepancy]:
         try:
             msgspec.json.decode(record, type=PublishedRecord)
         except msgspec.DecodeError as error:
-            yield lost("rows", f"{skill_id} {version}", f"its record cannot be read: {error}", BACKUP)
+            yield lost("rows", f"{skill_id} {version}", f"its record cannot be read: {error}", REBUILD)
 
 
 def _shown_problems(parts: Parts, skill_id: str, active: list[_Version]) -> Iterator[str]:
@@ -95,7 +96,7 @@ def _jobs(parts: Parts) -> Iterator[Discrepancy]:
         " and (p.checksum is null or p.checksum <> j.checksum or p.size <> j.size) order by j.number"
     )
     for row in parts.database.read(sql):
-        yield lost("rows", f"{row[0]} {row[1]}", _job_problem(row), BACKUP)
+        yield lost("rows", f"{row[0]} {row[1]}", _job_problem(row), REBUILD)
 
 
 def _job_problem(row: Row) -> str:

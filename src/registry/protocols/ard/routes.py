@@ -88,8 +88,7 @@ class Fault(msgspec.Struct, kw_only=True, rename="camel"):
 _FAULTS = {
     status: ResponseSpec(Fault, generate_examples=False, description=str(described.description))
     for status, described in ERRORS.items()
-}
-_LIST_FAULTS = _FAULTS | {414: ResponseSpec(Fault, generate_examples=False, description="The URL is too long")}
+} | {414: ERRORS[414]}
 
 
 def answer_fault(request: Request[Any, Any, Any], exception: Exception) -> Response[Any]:
@@ -149,7 +148,7 @@ def _offset(token: str | None) -> int:
     return int(token)
 
 
-@get("/ard/agents", tags=_TAGS, responses=_LIST_FAULTS, exception_handlers={Exception: answer_fault}, role="user")
+@get("/ard/agents", tags=_TAGS, responses=_FAULTS, exception_handlers={Exception: answer_fault}, role="user")
 async def list_entries(
     request: Request[Any, Any, Any],
     services: ReadyServices,

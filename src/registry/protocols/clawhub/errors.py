@@ -49,8 +49,8 @@ class AmbiguousSlug(Exception):
 ERRORS = {
     status: ResponseSpec(str, media_type=MediaType.TEXT, generate_examples=False, description=spec.description)
     for status, spec in ENVELOPED_ERRORS.items()
-}
-"""The errors of every route of the protocol, for the OpenAPI document."""
+} | {414: ENVELOPED_ERRORS[414]}
+"""The errors of every route of the protocol, for the OpenAPI document. A URL is refused before its route is known."""
 
 SLUG_ERRORS = ERRORS | {
     409: ResponseSpec(Ambiguity, generate_examples=False, description="Several skills have this slug")

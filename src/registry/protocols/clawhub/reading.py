@@ -138,7 +138,7 @@ async def get_clawhub_version(
     return await PACKAGE_POOL.run(detail)
 
 
-@get("/clawhub/api/v1/skills/{slug:str}/file", tags=TAGS, responses=SLUG_ERRORS, role="user")
+@get("/clawhub/api/v1/skills/{slug:str}/file", tags=TAGS, responses=SLUG_ERRORS, role="user", media_type="*/*")
 async def get_clawhub_file(
     request: Request[Any, Any, Any],
     services: ReadyServices,

@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta
 
 from registry.domain.findings import Risk
 from registry.domain.models import SkillId, Version
@@ -178,7 +178,10 @@ def _search_body(asked: SearchArguments) -> SearchBody:
 def _found(services: Services, found: SearchOutcome, asked: SearchArguments) -> dict[str, Any]:
     services.searched(found.data.mode, found.data.took_ms / 1000)
     text, skills = found_text(found.data, asked.max_tokens)
-    return {"content": [{"type": "text", "text": text}], "structuredContent": {"skills": skills}, "isError": False}
+    structured: dict[str, Any] = {"skills": skills}
+    if found.data.search_id is not UNSET:
+        structured["search_id"] = found.data.search_id  # not in the text: a model has no use for it, its program has
+    return {"content": [{"type": "text", "text": text}], "structuredContent": structured, "isError": False}
 
 
 def _get(services: Services, asked: GetArguments) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def list_v1_skills(
     newest_first = order == "desc"
     found = list_cards(services.database, page.limit, page.offset, enabled, after=start, newest_first=newest_first)
     items = [listed_skill(msgspec.json.decode(card, type=SkillItem)) for card in found.cards]
-    pagination = Pagination(found.total, page.limit, page.offset)
+    pagination = Pagination(found.total, page.limit, found.offset)
     answer = list_object(items, [item.id for item in items], pagination, has_more=found.has_more)
     return not_modified(request, answer, f'"{services.documents.revision():x}"')
 

@@ -104,6 +104,8 @@ ROWS = {
         rows("update documents set labels = '[]' where id = 'acme/pdf'"),
         "differs from the skill: labels",
     ),
+    "a count is wrong": (rows("update counts set value = 9 where name = 'documents'"), "documents: 9 instead of"),
+    "the counts are deleted": (rows("delete from counts"), "enabled, block 0: 0 instead of"),
     "a card differs": (rows("update documents set card = '{}' where id = 'local-one'"), "cannot be read"),
     "a folder's text is deleted": (rows("delete from bodies where key = KEY_OF('local-one')"), "no text"),
     "a listed skill's text is deleted": (rows("delete from bodies where key = KEY_OF('near/listed-one')"), "no text"),

@@ -2,21 +2,26 @@
 
 import gc
 import importlib
+import itertools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 
 class LazyCommand(NamedTuple):
-    """Where a command is defined, and the line that `--help` of the group shows for it.
+    """Where a command is defined, the line that `--help` of the group shows for it, and the section of that line.
 
     The command is the attribute of the module that has the command's name, with underscores for hyphens.
     """
 
     module: str
     help: str
+    section: str
 
 
 class LazyGroup(click.Group):
@@ -32,8 +37,8 @@ class LazyGroup(click.Group):
         self.lazy_commands = lazy_commands
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the commands in alphabetical order."""
-        return sorted(self.lazy_commands)
+        """Return the names of the commands, section by section."""
+        return list(self.lazy_commands)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return a command, or return None for an unknown name."""
@@ -45,9 +50,19 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the table of commands."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, self.lazy_commands[name].help) for name in self.list_commands(ctx)])
+        """Write a table of commands for each section, all of the same widths."""
+        width = max(map(len, self.lazy_commands))
+        for section, commands in itertools.groupby(self.lazy_commands.items(), lambda item: item[1].section):
+            with formatter.section(section):
+                formatter.write_dl([(name.ljust(width), command.help) for name, command in commands])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """Return the commands that begin with a text, without importing any, and the options of the group."""
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 - only completion needs it
+
+        names = (name for name in self.lazy_commands if name.startswith(incomplete))
+        commands = [CompletionItem(name, help=self.lazy_commands[name].help) for name in names]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
 
 
 @contextmanager

@@ -1,0 +1,173 @@
+"""Passages for people: where a text has the words of a query, and the best passage around them."""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+from search.lexical.schema import document_terms, query_terms
+from search.scripts import is_undivided
+from search.snippet import Snippet
+from search.text import BODY_CHARACTERS
+
+PASSAGE_CHARACTERS = 240
+"""About the length of a passage. A shorter text is its own passage."""
+
+_MOST_TERMS = 24
+_MOST_LOOKS = 100
+"""How often a text is searched for one query: it bounds the time of a text that nearly matches everywhere."""
+
+_LONGEST_WORD = 60
+_CONTEXT = 60
+_WORD_END = re.compile(r"[^\W_]*")
+_ACCENTED = re.compile(r"[\u00c0-\u024f\u1e00-\u1eff]")
+_MARKS = "#*->|`=~_:+"
+_CUT = "…"
+
+
+class _Folding(dict[int, int]):
+    """Maps characters to the lower-case letter without accent that the index has. Texts keep their length."""
+
+    def __missing__(self, code: int) -> int:
+        if code > 0x24F and not 0x1E00 <= code <= 0x1EFF:  # no Latin letter
+            return code
+        letter = unicodedata.normalize("NFD", chr(code))[0].lower()
+        folded = self[code] = ord(letter) if len(letter) == 1 else code
+        return folded
+
+
+_FOLDING = _Folding()
+
+
+@lru_cache(maxsize=16_384)
+def _term(word: str) -> str:
+    """Return the term of a folded word."""
+    return next(iter(document_terms(word)), "")
+
+
+def _folded(text: str) -> str:
+    lowered = text.lower()
+    if text.isascii() or (len(lowered) == len(text) and not _ACCENTED.search(lowered)):
+        return lowered
+    return text.translate(_FOLDING)
+
+
+class Wanted(NamedTuple):
+    """A term to look for. `start` is what all its words begin with. An `undivided` term is looked for as it is."""
+
+    term: str
+    start: str
+    undivided: bool
+
+
+def wanted(query: str) -> list[Wanted]:
+    """Return the terms of a normalized query to look for in texts, at most 24."""
+    return [Wanted(term, _start(term), is_undivided(term)) for term in list(query_terms(query))[:_MOST_TERMS]]
+
+
+def _start(term: str) -> str:
+    """Return what every word of an English stem begins with: `happi` is the stem of `happy`, `hope` of `hoping`."""
+    return term[:-1] if len(term) > 2 and term[-1] in "iel" else term
+
+
+def _matches(text: str, terms: Sequence[Wanted]) -> list[tuple[int, int, int]]:
+    """Return the places of a text that match: start, end and the index of the term, by start.
+
+    A word matches if the keyword index would find it. The time is linear in the text, with at most 100 looks.
+    """
+    folded = _folded(text)
+    found: list[tuple[int, int, int]] = []
+    looks = _MOST_LOOKS
+    for index, (term, start, undivided) in enumerate(terms):
+        at = folded.find(start)
+        while at >= 0 and looks:
+            looks -= 1
+            end = at + len(term) if undivided else _word_end(folded, at, term)
+            if end:
+                found.append((at, end, index))
+            at = folded.find(start, end or at + 1)
+    return sorted(found)
+
+
+def _word_end(folded: str, start: int, term: str) -> int:
+    """Return where the word at `start` ends if it has this term, else 0."""
+    if start and folded[start - 1].isalnum():
+        return 0
+    match = _WORD_END.match(folded, start, start + _LONGEST_WORD + 1)
+    end = match.end() if match else start
+    return end if end - start <= _LONGEST_WORD and _term(folded[start:end]) == term else 0
+
+
+def _joined(found: Sequence[tuple[int, int, int]]) -> list[tuple[int, int]]:
+    """Return the places as ranges that neither overlap nor touch."""
+    ranges: list[tuple[int, int]] = []
+    for start, end, _ in found:
+        if ranges and start <= ranges[-1][1]:
+            ranges[-1] = (ranges[-1][0], max(end, ranges[-1][1]))
+        else:
+            ranges.append((start, end))
+    return ranges
+
+
+def _best_start(found: Sequence[tuple[int, int, int]]) -> int:
+    """Return the start of the match from which on a passage has the most different terms, then the most matches."""
+    best, best_at, last = (0, 0), 0, 0
+    inside: Counter[int] = Counter()
+    for first, (start, _, index) in enumerate(found):
+        while last < len(found) and found[last][1] <= start + PASSAGE_CHARACTERS - _CONTEXT:
+            inside[found[last][2]] += 1
+            last += 1
+        value = (len(inside), last - first)
+        if value > best:
+            best, best_at = value, start
+        inside[index] -= 1
+        if inside[index] <= 0:
+            del inside[index]
+    return best_at
+
+
+def _cut(text: str, around: int) -> str:
+    """Return the passage of a text around a place, as one line that begins and ends with whole words."""
+    start = max(0, around - _CONTEXT)
+    end = min(len(text), start + PASSAGE_CHARACTERS)
+    if start and (space := text.find(" ", start, around)) >= 0:
+        start = space + 1
+    if end < len(text) and (space := text.rfind(" ", around + _CONTEXT, end)) >= 0:
+        end = space
+    passage = text[start:end].strip()
+    return f"{_CUT if start else ''}{passage}{_CUT if end < len(text) else ''}"
+
+
+def description_snippet(description: str, terms: Sequence[Wanted]) -> Snippet | None:
+    """Return the passage of a description, None if it has no word of the query."""
+    found = _matches(description[:BODY_CHARACTERS], terms)
+    return _snippet("description", description[:BODY_CHARACTERS], found, terms) if found else None
+
+
+def body_snippet(body: str, terms: Sequence[Wanted]) -> Snippet | None:
+    """Return the best passage of what the index has of a body, without its markup; None if it has no word."""
+    text = body[:BODY_CHARACTERS]
+    found = _matches(text, terms)
+    if not found:
+        return None
+    at = _best_start(found)
+    near = text[max(0, at - 3 * _CONTEXT) : at + 2 * PASSAGE_CHARACTERS]  # markup is removed from this part only
+    plain = _plain(near)
+    return _snippet("body", plain, _matches(plain, terms), terms)
+
+
+def _plain(markdown: str) -> str:
+    """Return a piece of Markdown as one line without the marks of headings, lists, tables, emphasis and code."""
+    words = [word for word in markdown.split() if word.strip(_MARKS)]
+    return " ".join(words).replace("**", "").replace("`", "")
+
+
+def _snippet(
+    field: Literal["description", "body"], text: str, found: Sequence[tuple[int, int, int]], terms: Sequence[Wanted]
+) -> Snippet:
+    if len(text) > PASSAGE_CHARACTERS + _CONTEXT:
+        text = _cut(text, _best_start(found))
+        found = _matches(text, terms)
+    return Snippet(field=field, text=text, ranges=_joined(found))

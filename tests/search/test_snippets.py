@@ -1,0 +1,71 @@
+"""Snippets: the words that the index matches are the words that are marked, in any text, in bounded time."""
+
+import pytest
+
+from search.lexical.schema import document_terms
+from search.scripts import divided
+from search.snippets import PASSAGE_CHARACTERS, body_snippet, description_snippet, wanted
+
+
+def marked(query: str, text: str) -> list[str]:
+    snippet = description_snippet(text, wanted(query))
+    return [] if snippet is None else [snippet.text[start:end] for start, end in snippet.ranges]
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "words"),
+    [
+        ("hoping happiness", "He hopes to be happy. Hope!", ["hopes", "happy", "Hope"]),
+        ("resumes", "A Résumé, a RESUME; presume nothing", ["Résumé", "RESUME"]),
+        ("pdf form", "apdf pdf_forms pdf2", ["pdf", "forms"]),
+        ("数据分析", "用于数据分析和可视化", ["数据分析"]),
+        ("the", "the one", ["the"]),
+        ("absent", "nothing of it", []),
+        ("🎉 \x00", "🎉 party", []),
+    ],
+)
+def test_the_matched_words_are_marked_in_any_inflection(query: str, text: str, words: list[str]) -> None:
+    assert marked(query, text) == words
+
+
+@pytest.mark.parametrize(
+    "text", ["Relational databases: relate, relating", "sensibility and sensible abilities", "flies fly"]
+)
+def test_every_word_that_the_index_has_can_be_marked(text: str) -> None:
+    for word in text.replace(",", "").replace(":", "").split():
+        assert word in marked(word, text)
+        same = [
+            other
+            for other in text.replace(",", "").replace(":", "").split()
+            if document_terms(other) == document_terms(word)
+        ]
+        assert marked(word, text) == same
+
+
+def test_a_passage_of_a_body_is_where_most_words_are_without_markup() -> None:
+    body = (
+        "# Deploy\n\n"
+        + "Nothing is here. " * 100
+        + "\n## Deploy with **helm**\n- charts for `kubernetes`\n"
+        + "more " * 500
+    )
+    snippet = body_snippet(body, wanted("deploy helm kubernetes"))
+    assert snippet is not None
+    assert "Deploy with helm charts for kubernetes" in snippet.text
+    assert snippet.text.startswith("…") or snippet.text.endswith("…")
+    assert len(snippet.text) <= PASSAGE_CHARACTERS + 2
+    assert {snippet.text[start:end] for start, end in snippet.ranges} == {"Deploy", "helm", "kubernetes"}
+
+
+@pytest.mark.parametrize(
+    "text", ["pdf " * 20_000, "pdf" * 20_000, "xpdf" * 20_000, "a" * 90_000, "数据" * 30_000, "\u0130" * 9000]
+)
+def test_hostile_texts_give_short_passages_with_ranges_inside(text: str) -> None:
+    terms = wanted("pdf a 数据 İ " + " ".join(f"pd{letter}" for letter in "abcdefgh"))
+    for find in (body_snippet, description_snippet):
+        snippet = find(text, terms)
+        if snippet is not None:
+            assert len(snippet.text) <= PASSAGE_CHARACTERS + 100
+            ends = [0, *(place for found in snippet.ranges for place in found), len(snippet.text)]
+            assert ends == sorted(ends)
+            assert len(divided(snippet.text)) >= 1
