@@ -17,10 +17,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from quality import DEPTH, ndcg, read_jsonl, read_qrels
+from quality import read_jsonl
 from registry.config.groups import EmbeddingSettings
 from registry.config.settings import Settings
 from registry.domain.models import Skill
+from registry.evaluation.dataset import read_qrels
+from registry.evaluation.measures import DEPTH, ndcg
 from registry.services.container import Services
 from registry.services.feedback import FeedbackBody
 from registry.services.schemas import SearchBody

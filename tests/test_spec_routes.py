@@ -111,6 +111,7 @@ DELETE  /api/v1/search/feedback                      manager
 DELETE  /api/v1/search/feedback/own                  user
 POST    /api/v1/resolve                             user
 GET     /api/v1/reindex/{job_id}                    manager
+POST    /api/v1/skills:batch                        manager
 GET     /api/v1/installs/{job_id}                   manager
 DELETE  /api/v1/installs/{job_id}                   manager
 GET     /api/v1/registry/sources/{name}/marketplace user

@@ -3,7 +3,8 @@
 `STATUS` is the only table of error codes; a code and its status are the service's promise to its callers.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import ParamSpec, TypeVar
 
 import msgspec
 
@@ -59,6 +60,20 @@ class RegistryError(Exception):
     def status(self) -> int:
         """The HTTP status that belongs to the code."""
         return STATUS[self.code]
+
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+def result_or_error(
+    call: Callable[_Arguments, _Result], *args: _Arguments.args, **kwargs: _Arguments.kwargs
+) -> _Result | RegistryError:
+    """Return the result of a call, or the refusal that it raises: for one of many items, of which each may fail."""
+    try:
+        return call(*args, **kwargs)
+    except RegistryError as refusal:
+        return refusal
 
 
 class ClientGoneError(Exception):

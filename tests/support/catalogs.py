@@ -7,10 +7,12 @@ import numpy as np
 
 from embeddings.base import EmbeddingError, Matrix, Vector
 from registry.catalog.documents import CatalogDocuments
+from registry.catalog.local_skills import LocalSkills
+from registry.catalog.record_skills import RecordSkills
 from registry.catalog.skill_rows import FolderState
 from registry.catalog.store import Catalog, Clock
 from registry.db import Database
-from registry.domain.models import Skill, now
+from registry.domain.models import NewSkill, Skill, now
 
 
 class HashingEmbedder:
@@ -85,3 +87,10 @@ class SkillCatalog:
             stored = self.catalog.find(transaction, skill_id)
             assert stored is not None
             self.catalog.delete(transaction, stored.key)
+
+
+def created(backend: LocalSkills | RecordSkills, new: NewSkill) -> Skill:
+    """Create one skill in a backend, and return it."""
+    (made,) = backend.create_all([new])
+    assert isinstance(made, Skill), made
+    return made

@@ -1,5 +1,6 @@
-"""Loaded by schemathesis: how to send the bodies of git, which it does not know."""
+"""Loaded by schemathesis: how to send the bodies of git and lines of JSON, which it does not know."""
 
 import schemathesis
 
 schemathesis.serializer.alias("application/x-git-upload-pack-request", "application/octet-stream")
+schemathesis.serializer.alias("application/x-ndjson", "text/plain")

@@ -26,10 +26,11 @@ class AuditEntry(msgspec.Struct, kw_only=True):
 
 
 class _Pending:
-    """The entry of a request that may change something. The first change writes it."""
+    """The entry of a request that may change something: written by its first change, or with `each` for each change."""
 
-    def __init__(self, entry: AuditEntry) -> None:
+    def __init__(self, entry: AuditEntry, *, each: bool) -> None:
         self.entry = entry
+        self.each = each
         self.is_written = False
 
 
@@ -44,10 +45,16 @@ class Audit:
         self._clock = clock
         database.hooks.on_commit(self._write)
 
-    def begin(self, *, request_id: str, actor: str, role: str, client: str, action: str, target: str) -> None:
-        """Set the request of the current context. Its first transaction writes the entry."""
+    def begin(
+        self, *, request_id: str, actor: str, role: str, client: str, action: str, target: str, each: bool = False
+    ) -> None:
+        """Set the request of the current context. Its first transaction writes the entry.
+
+        With `each`, every transaction writes an entry for each id that it changes.
+        """
         caller = {"request_id": request_id, "actor": actor, "role": role, "client": client}
-        _request.set(_Pending(AuditEntry(at=self._now(), action=action, target=target, detail="", **caller)))
+        entry = AuditEntry(at=self._now(), action=action, target=target, detail="", **caller)
+        _request.set(_Pending(entry, each=each))
 
     def _now(self) -> str:
         return timestamp(self._clock())
@@ -56,9 +63,10 @@ class Audit:
         pending = _request.get()
         if pending is None or pending.is_written:
             return
-        detail = ", ".join(dict.fromkeys(transaction.touched))[:_DETAIL_CHARACTERS]
-        self._insert(transaction, msgspec.structs.replace(pending.entry, detail=detail))
-        pending.is_written = True
+        touched = list(dict.fromkeys(transaction.touched))
+        for detail in touched if pending.each else [", ".join(touched)]:
+            self._insert(transaction, msgspec.structs.replace(pending.entry, detail=detail[:_DETAIL_CHARACTERS]))
+        pending.is_written = not pending.each
 
     def record(
         self, action: str, detail: str, *, actor: str, role: str, request_id: str = "", client: str = ""

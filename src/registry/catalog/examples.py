@@ -4,7 +4,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -178,6 +178,17 @@ def update_examples(transaction: Transaction, key: int) -> None:
 def _encoded_examples(transaction: Transaction, key: int) -> str:
     sql = "select query_hash, caller, query, outcome, at from examples where key = ? order by at desc, query_hash"
     return msgspec.json.encode(examples_of(transaction.read(sql, (key,)))).decode()
+
+
+def learned_queries(database: Database) -> dict[str, list[str]]:
+    """Return the queries for which callers chose skills, and which are examples of them, by skill id."""
+    sql = (
+        "select e.query_hash, e.caller, e.query, e.outcome, e.at, d.id"
+        " from examples e join documents d on d.key = e.key where d.gone = 0 and e.caller <> ?"
+        " order by d.id, e.at desc, e.query_hash"
+    )
+    by_skill = groupby(database.read(sql, (AUTHOR,)), key=lambda row: row[5])
+    return {skill_id: [example.text for example in examples_of(row[:5] for row in rows)] for skill_id, rows in by_skill}
 
 
 def examples_of(rows: Iterable[Row]) -> list[Example]:

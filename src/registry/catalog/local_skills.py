@@ -2,48 +2,73 @@
 
 import io
 import itertools
-from collections.abc import Collection, Mapping
-from contextlib import ExitStack
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import msgspec
 
+from registry.catalog.folder_fields import (
+    check_not_overridden,
+    front_matter_edits,
+    front_matter_of,
+    skill_of_folder,
+)
 from registry.catalog.folder_state import is_where_it_was, scan_fingerprint
 from registry.catalog.installs import current_install, delete_install, find_install, with_install
 from registry.catalog.skill_backend import SkillFile, opened_file
-from registry.catalog.skill_changes import checked_fields, default_body, sent_changes, with_fields
+from registry.catalog.skill_changes import checked_fields, default_body, refuse_existing, sent_changes, with_fields
 from registry.catalog.skill_rows import FolderState
 from registry.catalog.store import Catalog, StoredSkill
 from registry.db import Transaction
 from registry.domain.file_names import printable_name
 from registry.domain.findings import SkillFindings
-from registry.domain.models import RESERVED_IDS, NewSkill, Skill, SkillChanges, SourceType, split_labels
-from registry.errors import FieldError, conflict, not_found, skill_not_found, validation_error
+from registry.domain.models import RESERVED_IDS, NewSkill, Skill, SkillChanges
+from registry.errors import (
+    FieldError,
+    RegistryError,
+    conflict,
+    not_found,
+    result_or_error,
+    skill_not_found,
+    validation_error,
+)
 from registry.inspection import Inspector
 from registry.parsing.frontmatter import FrontMatterError
+from registry.runtime.atomic_files import sync_folder
 from registry.skill_folder import (
     FileEntry,
     SkillFolder,
     UnreadableSkill,
     list_files,
     open_file,
-    project_metadata,
+    placing_skill_folder,
     qualified_id,
     read_skill_folder,
-    remove_skill_folder,
     removing_skill_folder,
     restoring_skill_file,
+    staging_folder,
     suggest_id,
     update_skill_file,
     write_skill_folder,
 )
-
-SKILL_FILE = "SKILL.md"
+from registry.skill_folder.tree import SKILL_FILE
 
 _OWN_FILE = "is always the SKILL.md of the skill's own folder: omit this field"
 
-_IN_METADATA = ("source_url", "source_type", "source_branch", "execution_timeout", "memory_limit_mb")
+_WRITERS = 8
+"""The number of folders that are written at a time, because each waits for the disk."""
+
+
+class _Draft(NamedTuple):
+    """A new skill whose folder is staged: read, scanned and durable, but not in place."""
+
+    staged: Path
+    skill: Skill
+    body: str
+    fingerprint: str
 
 
 class ScannedFolder(NamedTuple):
@@ -65,24 +90,55 @@ class LocalSkills:
         self._catalog = catalog
         self._inspector = inspector
 
-    def create(self, new: NewSkill) -> Skill:
-        """Create a skill and its folder. Raises VALIDATION_ERROR, and CONFLICT if the id or its folder exists."""
+    def create_all(self, news: Sequence[NewSkill]) -> list[Skill | RegistryError]:
+        """Create skills and their folders in one transaction, and return each, or why it was refused.
+
+        The refusals are VALIDATION_ERROR, and CONFLICT if the id or its folder exists. The folders are written and
+        scanned before the transaction, because other writers wait for it.
+        """
+        with staging_folder(self.root) as staging:
+            drafts = self._drafts(news, staging)
+            if not any(isinstance(draft, _Draft) for draft in drafts):
+                return [draft for draft in drafts if isinstance(draft, RegistryError)]
+            with ExitStack() as undo, self._catalog.database.write() as transaction:
+                made = [
+                    result_or_error(self._place, transaction, undo, draft) if isinstance(draft, _Draft) else draft
+                    for draft in drafts
+                ]
+                sync_folder(self.root)
+                return made
+
+    def _drafts(self, news: Sequence[NewSkill], staging: Path) -> list[_Draft | RegistryError]:
+        places = [staging / str(number) for number in range(len(news))]
+        with ThreadPoolExecutor(_WRITERS) if len(news) > 1 else nullcontext() as pool:
+            staged = list((pool.map if pool else map)(self._staged, news, places))
+        folders = [draft.staged for draft in staged if isinstance(draft, _Draft)]
+        scans = iter(list(self._inspector.scan_folders(folders)))
+        return [_scanned(draft, next(scans)) if isinstance(draft, _Draft) else draft for draft in staged]
+
+    def _staged(self, new: NewSkill, place: Path) -> _Draft | RegistryError:
+        return result_or_error(self._draft, new, place)
+
+    def _draft(self, new: NewSkill, place: Path) -> _Draft:
         sent = checked_fields(new)
         if new.skill_file is not None:
             raise validation_error(FieldError("skill_file", _OWN_FILE))
-        with ExitStack() as undo:
-            with self._catalog.database.write() as transaction:
-                if self._catalog.find(transaction, new.id):
-                    raise conflict(f"Skill '{new.id}' already exists")
-                try:
-                    folder = write_skill_folder(self.root, new.id, _fields(new), default_body(new))
-                except FileExistsError:
-                    raise conflict(f"The folder of skill '{new.id}' already exists") from None
-                undo.callback(remove_skill_folder, self.root, folder)
-                written = _skill(read_skill_folder(folder), new.id, new.enabled, folder.name)
-                skill = self._save(transaction, folder, with_fields(written, sent))
-            undo.pop_all()  # committed
-            return skill
+        refuse_existing(self._catalog.database, new.id)  # before the work of writing and scanning
+        staged = write_skill_folder(place, new.id, front_matter_of(new), default_body(new))
+        read = read_skill_folder(staged)
+        skill = with_fields(skill_of_folder(read, new.id, new.enabled, new.id), sent)
+        return _Draft(staged, skill, read.body, scan_fingerprint(staged))
+
+    def _place(self, transaction: Transaction, undo: ExitStack, draft: _Draft) -> Skill:
+        """Move a staged folder into place and record it. `undo` moves it back unless the transaction commits."""
+        skill_id = draft.skill.id
+        refuse_existing(transaction, skill_id)
+        try:
+            undo.enter_context(placing_skill_folder(draft.staged, self.root / skill_id, sync=lambda parent: None))
+        except FileExistsError:
+            raise conflict(f"The folder of skill '{skill_id}' already exists") from None
+        skill = _installed(transaction, skill_id, draft.skill)
+        return self._catalog.save(transaction, skill, draft.body, FolderState(skill_id, draft.fingerprint))
 
     def update(self, skill_id: str, changes: SkillChanges, etags: Collection[str] | None) -> Skill:
         """Change the fields that were sent, in the folder's SKILL.md and in the catalog.
@@ -102,14 +158,14 @@ class LocalSkills:
         folder = self._folder(stored)
         if sent.get("skill_file", stored.skill.skill_file) != stored.skill.skill_file:
             raise validation_error(FieldError("skill_file", _OWN_FILE))
-        _check_not_overridden(folder, sent)
+        check_not_overridden(folder, sent)
         current, known = stored.skill, stored.fingerprint
         if scan_fingerprint(folder) != known:  # changed by hand after the last scan
             known = None
-            current = _skill(read_skill_folder(folder), current.id, current.enabled, str(stored.folder))
+            current = skill_of_folder(read_skill_folder(folder), current.id, current.enabled, str(stored.folder))
         undo.enter_context(restoring_skill_file(folder))
         try:
-            update_skill_file(folder, _edits(sent), sent.get("content"))
+            update_skill_file(folder, front_matter_edits(sent), sent.get("content"))
         except (FrontMatterError, UnreadableSkill) as error:
             raise validation_error(message=f"The SKILL.md cannot be updated: {error}") from None
         return self._save(transaction, folder, with_fields(current, sent), known)
@@ -188,7 +244,7 @@ class LocalSkills:
         enabled = known.skill.enabled if known else True
         if scanned is None:
             scanned = ScannedFolder(current, self._inspector.scan_folder(folder))
-        skill = msgspec.structs.replace(_skill(read, skill_id, enabled, path), findings=scanned.findings)
+        skill = msgspec.structs.replace(skill_of_folder(read, skill_id, enabled, path), findings=scanned.findings)
         install = find_install(transaction, path)
         if install is not None and known is None and install.sha256 != skill.digest:
             delete_install(transaction, path)  # the record of an interrupted install
@@ -221,79 +277,13 @@ class LocalSkills:
         return self._catalog.save(transaction, skill, read.body, FolderState(path, current))
 
 
+def _scanned(draft: _Draft, findings: SkillFindings | OSError) -> _Draft:
+    if isinstance(findings, OSError):
+        raise findings
+    draft.skill.findings = findings
+    return draft
+
+
 def _installed(transaction: Transaction, path: str, skill: Skill) -> Skill:
     install = current_install(transaction, path, skill.digest)
     return skill if install is None else with_install(skill, install)
-
-
-def _check_not_overridden(folder: Path, sent: Mapping[str, Any]) -> None:
-    """Refuse changes of SKILL.md that have no effect, because skill-project.toml overrides the field."""
-    overridden = project_metadata(folder, []).keys() & sent.keys()
-    if overridden:
-        raise validation_error(
-            *(
-                FieldError(name, "is set in the skill's skill-project.toml: change it there")
-                for name in sorted(overridden)
-            )
-        )
-
-
-def _fields(new: NewSkill) -> dict[str, Any]:
-    """Return the front matter of a new skill: the fields of the Agent Skills format, and all others in `metadata`."""
-    metadata: dict[str, str] = {"name": new.name} if new.name != new.id else {}
-    metadata["version"] = new.version
-    metadata |= {"author": new.author} if new.author else {}
-    for name in ("tags", "capabilities"):
-        metadata |= {name: _joined(getattr(new, name))} if getattr(new, name) else {}
-    metadata |= {name: str(getattr(new, name)) for name in _IN_METADATA if getattr(new, name) is not None}
-    metadata |= {"editable": "true"} if new.editable else {}
-    return {"name": new.id, "description": new.description, "metadata": metadata}
-
-
-def _edits(sent: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the changed keys of the front matter and their new values; None removes a key."""
-    edits: dict[str, Any] = {}
-    for name, value in sent.items():
-        if name in ("content", "enabled", "skill_file"):
-            continue
-        if name == "description":
-            edits[name] = value
-        elif name in ("tags", "capabilities"):
-            edits[f"metadata.{name}"] = _joined(value)
-        elif name == "editable":
-            edits["metadata.editable"] = "true" if value else None
-        else:
-            edits[f"metadata.{name}"] = None if value is None else str(value)
-    return edits
-
-
-def _joined(value: list[str] | str) -> str:
-    return ", ".join(split_labels(value))
-
-
-_SAME_FIELDS = [
-    name
-    for name in SkillFolder.__struct_fields__
-    if name in Skill.__struct_fields__ and name not in ("skill_file", "source_type")
-]
-"""The fields of a skill that are copied from its folder."""
-
-
-def _skill(read: SkillFolder, skill_id: str, enabled: bool, path: str) -> Skill:
-    scope, _, _ = skill_id.rpartition("/")
-    source_type = read.source_type if read.source_type in ("git", "local", "http", "zip") else "local"
-    return Skill(
-        id=skill_id,
-        enabled=enabled,
-        skill_file=f"{path}/{SKILL_FILE}",
-        source_type=cast(SourceType, source_type),
-        editable=read.metadata.get("editable") == "true",
-        scope=scope or None,
-        execution_timeout=_number(read.metadata.get("execution_timeout")),
-        memory_limit_mb=_number(read.metadata.get("memory_limit_mb")),
-        **{name: getattr(read, name) for name in _SAME_FIELDS},
-    )
-
-
-def _number(value: object) -> int | None:
-    return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 9 else None

@@ -1,6 +1,6 @@
 """Skills that are records in the database, created through the API, without a folder."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -8,14 +8,14 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from registry.catalog.skill_backend import SkillFile
-from registry.catalog.skill_changes import checked_fields, default_body, sent_changes, with_fields
+from registry.catalog.skill_changes import checked_fields, default_body, refuse_existing, sent_changes, with_fields
 from registry.catalog.store import Catalog, StoredSkill
 from registry.db import Transaction
 from registry.domain.findings import SkillFindings
 from registry.domain.models import NewSkill, Skill, SkillChanges
-from registry.errors import FieldError, RegistryError, conflict, not_found, validation_error
+from registry.errors import FieldError, RegistryError, not_found, result_or_error, validation_error
 from registry.findings.engine import CURRENT_RULES, ENGINE
-from registry.inspection import Inspector
+from registry.inspection import Inspector, RecordTexts
 from registry.skill_folder import FileEntry, open_file
 
 SOURCE = "registry"
@@ -23,11 +23,10 @@ SOURCE = "registry"
 _OPTIONAL_FIELDS = ("source_url", "source_type", "source_branch", "execution_timeout", "memory_limit_mb", "skill_file")
 
 
-class _Texts(NamedTuple):
-    """The texts of a record that are scanned."""
+class _Draft(NamedTuple):
+    """A record before it is scanned and stored."""
 
-    name: str
-    description: str
+    skill: Skill
     body: str
 
 
@@ -42,18 +41,35 @@ class RecordSkills:
         self._catalog = catalog
         self._inspector = inspector
 
-    def create(self, new: NewSkill, scope: str | None = None) -> Skill:
-        """Create a record of a scope, if any. Raises VALIDATION_ERROR, and CONFLICT if the id exists."""
+    def create_all(self, news: Sequence[NewSkill], scope: str | None = None) -> list[Skill | RegistryError]:
+        """Create records of a scope, if any, in one transaction, and return each, or why it was refused.
+
+        The refusals are VALIDATION_ERROR, and CONFLICT if the id exists.
+        """
+        drafts = [result_or_error(self._draft, new, scope) for new in news]
+        good = [draft for draft in drafts if isinstance(draft, _Draft)]
+        texts = [RecordTexts(skill.name, skill.description, body) for skill, body in good]
+        for draft, findings in zip(good, self._inspector.scan_records(texts), strict=True):
+            draft.skill.findings = findings
+        if not good:
+            return [draft for draft in drafts if isinstance(draft, RegistryError)]
+        with self._catalog.database.write() as transaction:
+            return [
+                result_or_error(self._save_new, transaction, draft) if isinstance(draft, _Draft) else draft
+                for draft in drafts
+            ]
+
+    def _draft(self, new: NewSkill, scope: str | None) -> _Draft:
         sent = checked_fields(new) | {name: getattr(new, name) for name in _OPTIONAL_FIELDS}
         body = new.content or self._file_text(sent) or default_body(new)
         blank = Skill(id=new.id, name=new.name, description=new.description, version=new.version)
         blank.source, blank.installed, blank.scope = SOURCE, False, scope
-        skill = with_fields(blank, sent)
-        skill.findings = self._inspector.scan_record(skill.name, skill.description, body)
-        with self._catalog.database.write() as transaction:
-            if self._catalog.find(transaction, new.id):
-                raise conflict(f"Skill '{new.id}' already exists")
-            return self._catalog.save(transaction, skill, body)
+        refuse_existing(self._catalog.database, new.id)  # before the work of a scan
+        return _Draft(with_fields(blank, sent), body)
+
+    def _save_new(self, transaction: Transaction, draft: _Draft) -> Skill:
+        refuse_existing(transaction, draft.skill.id)
+        return self._catalog.save(transaction, draft.skill, draft.body)
 
     def update(self, skill_id: str, changes: SkillChanges, etags: Collection[str] | None) -> Skill:
         """Change the fields that were sent. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, VALIDATION_ERROR."""
@@ -61,11 +77,11 @@ class RecordSkills:
         body = sent.get("content", self._file_text(sent))
         before = self._catalog.get(skill_id)
         texts = self._texts(with_fields(before, sent), body)
-        findings = self._current_findings(before, texts) or self._inspector.scan_record(*texts)
+        findings = self._current_findings(before, texts) or self._inspector.scan_records([texts])[0]
         with self._catalog.database.write() as transaction:
             skill = with_fields(self._catalog.get_for_update(transaction, skill_id, etags).skill, sent)
             if (now := self._texts(skill, body)) != texts:  # changed by another writer
-                findings = self._inspector.scan_record(*now)
+                findings = self._inspector.scan_records([now])[0]
             return self._catalog.save(transaction, msgspec.structs.replace(skill, findings=findings), now.body)
 
     def delete(self, skill_id: str, etags: Collection[str] | None) -> None:
@@ -107,17 +123,17 @@ class RecordSkills:
             texts = self._texts(self._catalog.get(skill_id))
         except RegistryError:
             return  # the record was deleted
-        findings = inspector.scan_record(*texts)
+        findings = inspector.scan_records([texts])[0]
         with self._catalog.database.write() as transaction:
             stored = self._catalog.find(transaction, skill_id)
             if stored is None or stored.folder is not None or stored.advertised or self._texts(stored.skill) != texts:
                 return
             self._catalog.save(transaction, msgspec.structs.replace(stored.skill, findings=findings), texts.body)
 
-    def _texts(self, skill: Skill, body: str | None = None) -> _Texts:
-        return _Texts(skill.name, skill.description, self._catalog.body(skill.id) if body is None else body)
+    def _texts(self, skill: Skill, body: str | None = None) -> RecordTexts:
+        return RecordTexts(skill.name, skill.description, self._catalog.body(skill.id) if body is None else body)
 
-    def _current_findings(self, skill: Skill, texts: _Texts) -> SkillFindings | None:
+    def _current_findings(self, skill: Skill, texts: RecordTexts) -> SkillFindings | None:
         """Return the skill's findings if they come from the current rules and these texts."""
         report = skill.findings
         return report if report and report.engine == ENGINE and self._texts(skill) == texts else None

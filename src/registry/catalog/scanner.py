@@ -13,7 +13,7 @@ import msgspec
 import watchfiles
 
 from registry.catalog.folder_state import scan_fingerprint
-from registry.catalog.local_skills import SKILL_FILE, LocalSkills, ScannedFolder
+from registry.catalog.local_skills import LocalSkills, ScannedFolder
 from registry.catalog.store import Catalog
 from registry.db import DatabaseError
 from registry.domain.file_names import is_text, printable_name
@@ -21,6 +21,7 @@ from registry.domain.findings import SkillFindings
 from registry.inspection import InspectionStopped, Inspector
 from registry.runtime.periodic_worker import PeriodicWorker
 from registry.skill_folder import UnreadableSkill, find_skill_folders
+from registry.skill_folder.tree import SKILL_FILE
 
 _log = logging.getLogger("registry.catalog")
 

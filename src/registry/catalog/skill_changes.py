@@ -1,4 +1,4 @@
-"""The fields of a skill that a request sends: checks beyond their types, and how they change the skill."""
+"""What a request sends of a skill: checks beyond the types of its fields, and how they change the skill."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,9 +6,10 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from registry.db import Reader
 from registry.domain.models import RESERVED_IDS, Capabilities, NewSkill, Skill, SkillChanges, Tags, split_labels
 from registry.domain.validation import find_errors
-from registry.errors import FieldError, validation_error
+from registry.errors import FieldError, conflict, validation_error
 
 _NEW_FIELDS = ("name", "description", "version", "author", "tags", "capabilities", "editable", "enabled")
 """The fields of a create request that the catalog stores exactly as sent."""
@@ -21,6 +22,12 @@ def checked_fields(new: NewSkill) -> dict[str, Any]:
     sent = {name: getattr(new, name) for name in _NEW_FIELDS}
     _check_labels(sent)
     return sent
+
+
+def refuse_existing(reader: Reader, skill_id: str) -> None:
+    """Raise CONFLICT if a skill has this id."""
+    if reader.read("select 1 from skills where id = ?", (skill_id,)):
+        raise conflict(f"Skill '{skill_id}' already exists")
 
 
 def sent_changes(changes: SkillChanges, skill_id: str) -> dict[str, Any]:

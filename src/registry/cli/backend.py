@@ -1,6 +1,6 @@
 """The interface of commands to a catalog, whether it is on a server or in a data directory."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:  # the schemas cost start time that `publish` and `login` do not need
@@ -55,6 +55,10 @@ class CommandBackend(Protocol):
 
     def install(self, body: "SkillRequest") -> Data:
         """Install a skill and return it."""
+        ...
+
+    def create_skills(self, lines: Sequence[bytes]) -> list[CommandFailed | None]:
+        """Create a skill from each line of JSON, at most 1,000, and return why not, or None, for each of them."""
         ...
 
     def uninstall(self, skill_id: str) -> Data:

@@ -1,7 +1,7 @@
 """The HTTP client of a server: one connection pool, one-line errors, and a credential that stays on its origin."""
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any, BinaryIO, Self
@@ -86,6 +86,12 @@ class RegistryClient:
         headers = {"Content-Type": "application/json", **headers}
         return self._send("POST", path, relays=True, content=content, headers=headers, timeout=seconds)
 
+    def send_lines(self, path: str, lines: Sequence[bytes], seconds: float) -> Any:
+        """Send lines of JSON to a path of the API and return the `data` of the answer."""
+        headers = {"Content-Type": "application/x-ndjson"}
+        content = b"\n".join(lines)
+        return self.data(self._send("POST", f"{API}{path}", content=content, headers=headers, timeout=seconds))
+
     def upload(self, path: str, package: BinaryIO, headers: dict[str, str], seconds: float) -> Data:
         """Send a package to a path of the API in chunks, from the start of the file, and return `data`.
 
@@ -105,8 +111,8 @@ class RegistryClient:
         if response.is_success or (relays and response.status_code in _RELAYED):
             return response.content
         needs_login = response.status_code == HTTPStatus.UNAUTHORIZED and path.startswith(API)
-        message, code = _error(response)
-        raise CommandFailed(message + (login_hint(self.base) if needs_login else ""), code)
+        failure = _failure(response)
+        raise CommandFailed(f"{failure}{login_hint(self.base) if needs_login else ''}", failure.code)
 
     def _follow(self, response: httpx.Response) -> httpx.Response:
         for _ in range(_MAX_REDIRECTS):
@@ -172,11 +178,15 @@ def credential_headers(credential: str | None) -> Mapping[str, str]:
     return credential_header(credential)
 
 
-def _error(response: httpx.Response) -> tuple[str, str | None]:
-    """Return the message and the code of an error, None for a code that is not one of the API."""
+def _failure(response: httpx.Response) -> CommandFailed:
+    """Return the error of a response, without a code if it is not one of the API."""
     try:
-        error = msgspec.json.decode(response.content)["error"]
-        details = [f"{detail['field']}: {detail['message']}" for detail in error.get("details") or []]
-        return "; ".join(details) or str(error["message"]), error.get("code")
+        return failure_of(msgspec.json.decode(response.content)["error"])
     except (msgspec.DecodeError, KeyError, TypeError, AttributeError):
-        return f"the server answered {response.status_code} {response.reason_phrase}", None
+        return CommandFailed(f"the server answered {response.status_code} {response.reason_phrase}")
+
+
+def failure_of(error: Data) -> CommandFailed:
+    """Return an error of the API as that of a command. Raises KeyError, TypeError, AttributeError for anything else."""
+    details = [f"{detail['field']}: {detail['message']}" for detail in error.get("details") or []]
+    return CommandFailed("; ".join(details) or str(error["message"]), error.get("code"))

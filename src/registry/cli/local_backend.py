@@ -25,6 +25,7 @@ from registry.runtime.data_dir import DataDirInUse, DataDirLock
 from registry.services.container import Services
 from registry.services.schemas import SearchBody
 from registry.services.search import search_skills
+from registry.services.skill_batches import Line, create_skills
 from registry.services.skills import create_skill, uninstall_skill
 from registry.services.status import service_status
 from registry.skill_folder import remove_leftovers
@@ -84,6 +85,11 @@ class LocalBackend:
             answer: Data = self._result(lambda: create_skill(self.services, body))
         return answer
 
+    def create_skills(self, lines: Sequence[bytes]) -> list[CommandFailed | None]:
+        """Create a skill from each line of JSON, and return why not, or None, for each of them."""
+        numbered = [Line(number, line) for number, line in enumerate(lines, 1)]
+        return [_failure(outcome.result) for outcome in create_skills(self.services, numbered)]
+
     def uninstall(self, skill_id: str) -> Data:
         """Remove a skill."""
         self._result(lambda: uninstall_skill(self.services, skill_id))
@@ -125,6 +131,13 @@ class LocalBackend:
             return msgspec.json.decode(msgspec.json.encode(call()))
         except RegistryError as error:
             raise CommandFailed(error.message, error.code) from None
+
+
+def _failure(result: object) -> CommandFailed | None:
+    if isinstance(result, RegistryError):
+        details = (f"{detail.field}: {detail.message}" for detail in result.details)
+        return CommandFailed("; ".join(details) or result.message, result.code)
+    return CommandFailed(str(result)) if isinstance(result, Exception) else None
 
 
 @contextmanager

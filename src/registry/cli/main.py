@@ -53,6 +53,7 @@ COMMANDS = {
             (
                 ("serve", "serve", "Serve the catalog over HTTP."),
                 ("mcp", "mcp", "Speak the Model Context Protocol on standard input."),
+                ("import_skills", "import", "Create many skills, from a folder or from lines of JSON."),
                 ("catalog", "scan", "Read the skills directory once."),
                 ("catalog", "status", "Show the state of the catalog and its indexes."),
                 ("catalog", "reindex", "Update the search indexes for one skill or all."),
@@ -66,7 +67,7 @@ COMMANDS = {
                 ("accounts", "keys", "Create, list and revoke API keys."),
                 ("accounts", "users", "Add, list, change and remove users."),
                 ("accounts", "token", "Sign a token with the secret of this registry."),
-                ("jobs", "jobs", "List and retry publish jobs that are set aside."),
+                ("jobs", "jobs", "List, retry and discard publish jobs that are set aside."),
                 ("log", "log", "Administer the transparency log."),
                 ("fsck", "fsck", "Compare the stores of a catalog, and repair them."),
                 ("operations", "backup", "Write a backup while the service runs."),

@@ -1,6 +1,7 @@
 """A catalog on a server, over HTTP."""
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -8,7 +9,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from registry.cli.backend import CommandFailed, Data, Progress
-from registry.cli.client import RegistryClient
+from registry.cli.client import RegistryClient, failure_of
 from registry.protocols.mcp.messages import INTERNAL_ERROR, McpError, error_response, http_headers, parse
 
 if TYPE_CHECKING:
@@ -75,6 +76,11 @@ class RemoteBackend:
         """Install a skill and return it."""
         answer: Data = self._call("POST", "/skills", msgspec.to_builtins(body), _FETCH_SECONDS)
         return answer
+
+    def create_skills(self, lines: Sequence[bytes]) -> list[CommandFailed | None]:
+        """Create a skill from each line of JSON, and return why not, or None, for each of them."""
+        answer: Data = self._client.send_lines("/skills:batch", lines, _FETCH_SECONDS)
+        return [None if one["success"] else failure_of(one["error"]) for one in answer["results"]]
 
     def uninstall(self, skill_id: str) -> Data:
         """Remove a skill."""

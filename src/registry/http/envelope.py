@@ -76,10 +76,15 @@ class HttpResponse(NamedTuple):
     body: bytes
 
 
+def error_body(error: RegistryError) -> ErrorBody:
+    """Return an error as responses show it: without the passwords of URLs."""
+    details = tuple(FieldError(redact_text(detail.field), redact_text(detail.message)) for detail in error.details)
+    return ErrorBody(error.code, redact_text(error.message), details)
+
+
 def error_answer(error: RegistryError) -> HttpResponse:
     """Return the response for `error`."""
-    details = tuple(FieldError(redact_text(detail.field), redact_text(detail.message)) for detail in error.details)
-    body = msgspec.json.encode(Failure(ErrorBody(error.code, redact_text(error.message), details)))
+    body = msgspec.json.encode(Failure(error_body(error)))
     headers = {name.lower(): value for name, value in error.headers.items()}
     headers |= {"content-type": "application/json", "content-length": str(len(body))}
     return HttpResponse(error.status, headers, body)

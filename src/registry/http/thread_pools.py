@@ -61,6 +61,9 @@ class ThreadPool:
 ORDINARY_POOL = ThreadPool("the catalog", threads=24, queue=500)
 """Reads and writes of the catalog."""
 
+BATCH_POOL = ThreadPool("a batch of skills", threads=1, queue=20)
+"""Batches, one after another, so that the requests of other callers get their turn between its transactions."""
+
 ADMINISTRATION_POOL = ThreadPool("administration", threads=8, queue=200)
 """Tokens, keys, users, status and metrics. They work whatever others do."""
 

@@ -6,5 +6,6 @@ the process that answers requests. `inspector` is the interface for the service,
 """
 
 from registry.inspection.inspector import InspectedPackage, InspectionStopped, Inspector, NotScanned
+from registry.inspection.messages import RecordTexts
 
-__all__ = ["InspectedPackage", "InspectionStopped", "Inspector", "NotScanned"]
+__all__ = ["InspectedPackage", "InspectionStopped", "Inspector", "NotScanned", "RecordTexts"]

@@ -12,7 +12,7 @@ import select
 import socket
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -25,10 +25,11 @@ from registry.inspection.messages import (
     PackageRead,
     ReadPackage,
     Ready,
+    RecordTexts,
     Request,
     ScanFolders,
     Scanned,
-    ScanRecord,
+    ScanRecords,
     StorageFailed,
     decode_request,
     encode,
@@ -75,12 +76,18 @@ def _next(requests: BinaryIO) -> bytes:
 
 
 def _answers(request: Request, seconds: float) -> Iterator[Answer]:
-    for work in request.folders if isinstance(request, ScanFolders) else [request]:
+    for work in _works(request):
         _limit(resource.RLIMIT_CPU, math.ceil(time.process_time() + seconds) + _SPARE_SECONDS)
         yield _answer(work)
 
 
-def _answer(work: Path | ScanRecord | ReadPackage) -> Answer:
+def _works(request: Request) -> Sequence[Path | RecordTexts | ReadPackage]:
+    if isinstance(request, ScanFolders):
+        return request.folders
+    return request.records if isinstance(request, ScanRecords) else [request]
+
+
+def _answer(work: Path | RecordTexts | ReadPackage) -> Answer:
     try:
         return _done(work)
     except PackageRefused as refused:
@@ -93,10 +100,10 @@ def _answer(work: Path | ScanRecord | ReadPackage) -> Answer:
         return Failed("the scan failed", traceback.format_exc())
 
 
-def _done(work: Path | ScanRecord | ReadPackage) -> Answer:
+def _done(work: Path | RecordTexts | ReadPackage) -> Answer:
     if isinstance(work, Path):
         return Scanned(scan_folder(work))
-    if isinstance(work, ScanRecord):
+    if isinstance(work, RecordTexts):
         return Scanned(scan_record(work.name, work.description, work.body))
     read = read_folder if work.source.is_dir() else read_zip
     package = read(work.source, work.staged, work.limits)

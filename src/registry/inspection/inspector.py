@@ -3,10 +3,10 @@
 import logging
 import shutil
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar, cast
 
 import msgspec
 
@@ -20,10 +20,11 @@ from registry.inspection.messages import (
     PackageBroken,
     PackageRead,
     ReadPackage,
+    RecordTexts,
     Request,
     ScanFolders,
     Scanned,
-    ScanRecord,
+    ScanRecords,
     StorageFailed,
 )
 from registry.inspection.process import Process
@@ -34,7 +35,9 @@ from registry.packages.update_diff import Footprint
 
 _log = logging.getLogger("registry.inspection")
 
-_FOLDERS_PER_REQUEST = 500
+_ITEMS_PER_REQUEST = 500
+
+_Item = TypeVar("_Item", Path, RecordTexts)
 
 
 class InspectionStopped(Exception):
@@ -99,12 +102,12 @@ class Inspector:
 
     def scan_record(self, name: str, description: str, body: str) -> SkillFindings:
         """Scan a skill without files; line numbers refer to its body."""
-        try:
-            answer = self._answer(ScanRecord(name, description, body))
-        except _NotDone as problem:
-            return not_scanned(problem)
-        assert isinstance(answer, Scanned)
-        return answer.findings
+        (findings,) = self.scan_records([RecordTexts(name, description, body)])
+        return findings
+
+    def scan_records(self, records: Sequence[RecordTexts]) -> list[SkillFindings]:
+        """Scan skills without files, and return the findings of each, as `scan_record`."""
+        return [cast(SkillFindings, result) for result in self._scan_each(records, ScanRecords)]
 
     def scan_folder(self, folder: Path) -> SkillFindings:
         """Scan the texts of a skill folder. Raises OSError if the folder cannot be listed."""
@@ -118,18 +121,25 @@ class Inspector:
 
         The process continues while the caller uses a result. It is free again when the iterator is exhausted.
         """
+        return self._scan_each(folders, ScanFolders)
+
+    def _scan_each(
+        self, items: Sequence[_Item], request: Callable[[list[_Item]], Request]
+    ) -> Iterator[SkillFindings | OSError]:
+        """Yield the result of each item. After the death of a process, the item it died at is repeated once."""
         done, died_at = 0, -1
-        while done < len(folders):
-            batch = list(folders[done : done + _FOLDERS_PER_REQUEST])
+        while done < len(items):
+            batch = list(items[done : done + _ITEMS_PER_REQUEST])
             try:
-                for answer in self._answers(ScanFolders(batch), len(batch)):
+                for answer in self._answers(request(batch), len(batch)):
                     done += 1
                     yield _result(answer)
             except _NotDone as problem:
                 if isinstance(problem, _Died) and died_at != done:
                     died_at = done
                     continue
-                _log.warning("%s: %s", folders[done], problem)
+                if isinstance(items[done], Path):
+                    _log.warning("%s: %s", items[done], problem)
                 done += 1
                 yield not_scanned(problem)
 

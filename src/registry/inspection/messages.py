@@ -25,12 +25,18 @@ class ScanFolders(Message, frozen=True):
     folders: list[Path]
 
 
-class ScanRecord(Message, frozen=True):
-    """Scan a skill without files: one answer."""
+class RecordTexts(msgspec.Struct, frozen=True):
+    """The texts of a skill without files that are scanned."""
 
     name: str
     description: str
     body: str
+
+
+class ScanRecords(Message, frozen=True):
+    """Scan skills without files: one answer per skill, in order."""
+
+    records: list[RecordTexts]
 
 
 class ReadPackage(Message, frozen=True):
@@ -78,7 +84,7 @@ class Failed(Message, frozen=True):
     trace: str = ""
 
 
-Request = ScanFolders | ScanRecord | ReadPackage
+Request = ScanFolders | ScanRecords | ReadPackage
 Answer = Ready | Scanned | PackageRead | PackageBroken | StorageFailed | Failed
 
 

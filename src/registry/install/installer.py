@@ -11,7 +11,6 @@ from typing import Literal
 import msgspec
 
 from registry.catalog.installs import InstalledRelease, InstallRecord, put_install
-from registry.catalog.local_skills import SKILL_FILE
 from registry.db import Transaction
 from registry.domain.models import RESERVED_IDS, Skill, timestamp
 from registry.domain.origins import GitOrigin, GitRef, LocalOrigin, Origin, RegistryOrigin, SourceOrigin
@@ -25,6 +24,7 @@ from registry.install.staged_packages import Staged
 from registry.packages.expected import ANY_PACKAGE, Expected
 from registry.packages.package import Package
 from registry.skill_folder import placing_skill_folder
+from registry.skill_folder.tree import SKILL_FILE
 
 Step = Literal["finding", "fetching", "checking", "placing"]
 

@@ -39,6 +39,7 @@ from registry.http.routes.publish import PACKAGES, PUBLISH
 from registry.http.routes.reindex import REINDEX
 from registry.http.routes.search import SEARCH, search
 from registry.http.routes.service import PROBES, SERVICE
+from registry.http.routes.skill_batches import create_batch
 from registry.http.routes.skills import INSTALLS, SKILLS, upgrade_skills
 from registry.http.routes.sources import SOURCES
 from registry.http.search_turns import SearchTurns
@@ -73,7 +74,7 @@ def to_version_1(request: Request[Any, Any, Any]) -> Response[bytes]:
     return Response(b"", status_code=308, media_type="text/plain", headers={"Location": location})
 
 
-_SKILL_ROUTES = [*SKILLS, *INSTALLS, upgrade_skills, *CONTENT, *SEARCH, *FEEDBACK, *REINDEX]
+_SKILL_ROUTES = [*SKILLS, *INSTALLS, create_batch, upgrade_skills, *CONTENT, *SEARCH, *FEEDBACK, *REINDEX]
 
 PROFILE_B: Mapping[str, Sequence[Any]] = MappingProxyType(
     {

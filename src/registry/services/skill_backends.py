@@ -1,10 +1,13 @@
 """Chooses the backend of a skill: a folder, a record of the database, or published packages."""
 
+from collections.abc import Sequence
+
 from registry.catalog.local_skills import LocalSkills
 from registry.catalog.record_skills import RecordSkills
 from registry.catalog.skill_backend import SkillBackend
 from registry.catalog.store import Catalog
 from registry.domain.models import NewSkill, Skill
+from registry.errors import RegistryError
 from registry.publish.published import PublishedVersions
 from registry.publish.skills import PublishedSkills
 from registry.publish.stored_packages import StoredPackages
@@ -39,9 +42,12 @@ class SkillBackends:
         self._published_skills = PublishedSkills(catalog, published, packages)
         self._makes_folders = makes_folders
 
-    def create(self, new: NewSkill, scope: str | None) -> Skill:
-        """Create a skill: a folder, or a record of a scope, if any. Raises VALIDATION_ERROR, CONFLICT."""
-        return self._local.create(new) if self._makes_folders else self._records.create(new, scope)
+    def create_all(self, news: Sequence[NewSkill], scope: str | None) -> list[Skill | RegistryError]:
+        """Create skills in one transaction, folders or records of a scope, and return each, or why it was refused.
+
+        The refusals are VALIDATION_ERROR and CONFLICT. They change nothing.
+        """
+        return self._local.create_all(news) if self._makes_folders else self._records.create_all(news, scope)
 
     def of(self, skill_id: str) -> SkillBackend:
         """Return the backend of this skill. Raises SKILL_NOT_FOUND."""

@@ -14,7 +14,7 @@ from registry.catalog.installs import installed_as
 from registry.domain.models import NewSkill, NewVersion, Skill, SkillChanges, SkillVersion
 from registry.domain.roles import Principal, includes
 from registry.domain.source_entry import REGISTRY
-from registry.errors import FieldError, conflict, validation_error
+from registry.errors import FieldError, RegistryError, conflict, validation_error
 from registry.install.installer import InstallOrder
 from registry.install.request import install_order
 from registry.install.schemas import SkillRequest
@@ -72,7 +72,10 @@ def create_from_fields(services: Services, new: NewSkill, caller: Principal | No
     Raises VALIDATION_ERROR, CONFLICT.
     """
     check_names(services, caller, (new.id, new.name))
-    return services.skill_backends.create(new, caller.scope if caller else None)
+    (made,) = services.skill_backends.create_all([new], caller.scope if caller else None)
+    if isinstance(made, RegistryError):
+        raise made
+    return made
 
 
 def check_names(services: Services, caller: Principal | None, names: Iterable[str], own: str | None = None) -> None:

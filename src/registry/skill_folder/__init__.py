@@ -9,6 +9,7 @@ from registry.skill_folder.writing import (
     remove_skill_folder,
     removing_skill_folder,
     restoring_skill_file,
+    staging_folder,
     update_skill_file,
     write_skill_folder,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "removing_skill_folder",
     "replacing_skill_folder",
     "restoring_skill_file",
+    "staging_folder",
     "suggest_id",
     "tree_digest",
     "update_skill_file",

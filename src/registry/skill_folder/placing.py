@@ -5,7 +5,7 @@ The staged folder must be durable already (`atomic_files.sync_tree`), because ot
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,16 +16,22 @@ REPLACED_PREFIX = f"{TEMPORARY_PREFIX}replaced-"
 
 
 @contextmanager
-def placing_skill_folder(staged: Path, folder: Path) -> Iterator[None]:
+def placing_skill_folder(staged: Path, folder: Path, sync: Callable[[Path], object] = sync_folder) -> Iterator[None]:
     """Move `staged`, a folder or a link, to `folder` in the same file system; move it back when the block fails.
 
+    `sync` is called with the parent of `folder`, whose entries it makes durable, now or later for several folders.
     Raises FileExistsError if `folder` exists, OSError.
     """
     if os.path.lexists(folder):
         raise FileExistsError(f"the folder '{folder.name}' already exists")
-    staged.rename(folder)
-    sync_folder(folder.parent)
     try:
+        staged.rename(folder)
+    except OSError:
+        if os.path.lexists(folder):  # another process has just created it
+            raise FileExistsError(f"the folder '{folder.name}' already exists") from None
+        raise
+    try:
+        sync(folder.parent)
         yield
     except BaseException:
         folder.rename(staged)

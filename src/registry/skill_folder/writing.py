@@ -18,26 +18,33 @@ from registry.skill_folder.tree import SKILL_FILE, find_skill_folders
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
-def write_skill_folder(root: Path, name: str, fields: Mapping[str, Value], body: str) -> Path:
-    """Create the folder `name` in `root` with a SKILL.md of these fields and this body, and return it.
-
-    Raises FileExistsError if `name` exists, ValueError if it is not a valid folder name, OSError.
-    """
-    if not _FOLDER_NAME.fullmatch(name):
-        raise ValueError(f"'{name}' is not a valid name of a skill's folder")
-    folder = root / name
-    if os.path.lexists(folder):
-        raise FileExistsError(f"the folder '{name}' already exists")
+@contextmanager
+def staging_folder(root: Path) -> Iterator[Path]:
+    """Yield a new temporary folder in `root`, which no scan reads, and remove it at the end of the block."""
     temporary = temporary_path(root)
     temporary.mkdir()
     try:
-        write_new(temporary / SKILL_FILE, render(fields, body).encode(), 0o644)
-        sync_folder(temporary)
-        _move_new(temporary, folder)
+        yield temporary
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)  # `remove_leftovers` removes the rest
+
+
+def write_skill_folder(parent: Path, name: str, fields: Mapping[str, Value], body: str) -> Path:
+    """Create the folder `name` with a SKILL.md of these fields and this body in a staging folder, and return it.
+
+    All of it is durable, so `placing_skill_folder` can move it into place. Raises FileExistsError if `name` exists,
+    ValueError if it is not a valid folder name, OSError.
+    """
+    if not _FOLDER_NAME.fullmatch(name):
+        raise ValueError(f"'{name}' is not a valid name of a skill's folder")
+    folder = parent / name
+    folder.mkdir(parents=True)
+    try:
+        write_new(folder / SKILL_FILE, render(fields, body).encode(), 0o644)
+        sync_folder(folder)
     except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
         raise
-    sync_folder(root)
     return folder
 
 
@@ -123,12 +130,3 @@ def remove_leftovers(root: Path) -> None:
                 shutil.rmtree(leftover, ignore_errors=True)
             else:
                 leftover.unlink(missing_ok=True)
-
-
-def _move_new(temporary: Path, folder: Path) -> None:
-    try:
-        temporary.rename(folder)
-    except OSError:
-        if os.path.lexists(folder):  # another process has just created it
-            raise FileExistsError(f"the folder '{folder.name}' already exists") from None
-        raise

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from registry.database.sqlite import SqliteDatabase
 from registry.evaluation.corpus_index import IncompleteIndex
 from registry.evaluation.dataset import DatasetError, read_dataset
 from registry.evaluation.intervals import interval, resamples
@@ -14,6 +15,7 @@ from registry.evaluation.rankings import convex_combination, reciprocal_rank_fus
 from registry.evaluation.report import evaluate
 from support.catalogs import HashingEmbedder
 from support.commands import Done
+from support.servers import RunningServer, write_skill
 
 CORPUS = [
     {"id": "pdf", "name": "pdf-forms", "description": "Fill in pdf forms"},
@@ -110,3 +112,30 @@ def test_the_command_prints_tables_or_json_without_a_catalog(data: Path) -> None
 def test_the_command_says_what_is_missing(data: Path) -> None:
     (data / "qrels.tsv").unlink()
     Done(data.parent, "eval", "--data", str(data)).complains(1, "qrels.tsv")
+
+
+def test_the_choices_of_a_catalog_are_measured_without_what_search_learned_from_them(tmp_path: Path) -> None:
+    write_skill(tmp_path / "skills", "pdf", "Fill in pdf forms.", examples='["of the author"]')
+    write_skill(tmp_path / "skills", "sql", "Review sql queries.")
+    words = ("--embedding-provider", "none")
+    with RunningServer(tmp_path, *words) as server:
+        for query, skill_id, outcome in (
+            ("a form for taxes", "pdf", "chosen"),
+            ("queries that are slow", "sql", "helped"),
+            ("review a form", "pdf", "wrong"),
+        ):
+            body = {"search_id": server.search(query)["search_id"], "skill_id": skill_id, "outcome": outcome}
+            assert server.api("POST", "/search/feedback", json=body).is_success
+    data_dir = ("--data-dir", str(server.data_dir))
+    figures = Done(tmp_path, "eval", "--from-feedback", *data_dir, *words, "--json").json
+    assert (figures["data"], figures["documents"], figures["queries"]) == ("choices", 2, 2)
+    assert figures["results"]["keyword"]["hit@1"]["mean"] == 1.0
+    both = Done(tmp_path, "eval", "--from-feedback", "--data", str(tmp_path))
+    both.complains(2, "one of --data and --from-feedback")
+    Done(tmp_path, "eval").complains(2, "one of --data and --from-feedback")
+    Done(tmp_path, "eval", "--from-feedback", "--data-dir", str(tmp_path / "none")).complains(1, "no catalog at")
+
+
+def test_a_catalog_without_choices_says_so(tmp_path: Path) -> None:
+    SqliteDatabase(tmp_path / "skill-registry.db").close()
+    Done(tmp_path, "eval", "--from-feedback", "--data-dir", str(tmp_path)).complains(1, "no choices yet")

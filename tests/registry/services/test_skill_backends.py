@@ -22,7 +22,7 @@ from registry.publish.skills import PublishedSkills
 from registry.publish.stored_packages import StoredPackages
 from registry.services.skill_backends import SkillBackends
 from registry.transparency.log import TransparencyLog
-from support.catalogs import SkillCatalog
+from support.catalogs import SkillCatalog, created
 from support.publishing import skill_package
 
 BODY = "# Brew\n\nBoil the water.\n"
@@ -55,10 +55,10 @@ def stored(
     chooser = SkillBackends(catalog.catalog, local, records, versions, packages, makes_folders=True)
 
     def folder() -> tuple[SkillBackend, str]:
-        return local, local.create(new("tea")).id
+        return local, created(local, new("tea")).id
 
     def record() -> tuple[SkillBackend, str]:
-        return records, records.create(new("tea")).id
+        return records, created(records, new("tea")).id
 
     def published() -> tuple[SkillBackend, str]:
         publish(versions, database, inspector, tmp_path, packages.store)

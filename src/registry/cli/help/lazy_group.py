@@ -3,6 +3,7 @@
 import gc
 import importlib
 import itertools
+import keyword
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 class LazyCommand(NamedTuple):
     """Where a command is defined, the line that `--help` of the group shows for it, and the section of that line.
 
-    The command is the attribute of the module that has the command's name, with underscores for hyphens.
+    The command is the attribute of the module with the command's name, with underscores for hyphens, and with one at
+    the end if the name is a keyword of Python.
     """
 
     module: str
@@ -46,7 +48,8 @@ class LazyGroup(click.Group):
             return None
         with _without_collection():
             module = importlib.import_module(self.lazy_commands[cmd_name].module)
-        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
+        attribute = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name.replace("-", "_")
+        command: click.Command = getattr(module, attribute)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

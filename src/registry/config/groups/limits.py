@@ -12,6 +12,7 @@ class LimitsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Maximum sizes in bytes, times in seconds, and rates."""
 
     json_body_bytes: Annotated[Positive, Meta(description="maximum size of a JSON body")] = 1 << 20
+    batch_body_bytes: Annotated[Positive, Meta(description="maximum size of a batch of skills")] = 16 << 20
     header_bytes: Annotated[Positive, Meta(description="maximum size of a request head")] = 16 << 10
     header_count: Annotated[Positive, Meta(description="maximum number of request headers")] = 100
     url_bytes: Annotated[Positive, Meta(description="maximum length of a request URL")] = 8 << 10

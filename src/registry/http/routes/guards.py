@@ -68,6 +68,7 @@ async def require_role(connection: Connection, handler: BaseRouteHandler) -> Non
             client=client_address(scope),
             action=f"{scope['method']} {scope['path_template']}",
             target=scope["raw_path"].decode("latin-1"),
+            each=handler.opt.get("audits_each", False),
         )
 
 
