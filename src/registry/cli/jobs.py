@@ -1,4 +1,4 @@
-"""`skill-registry jobs`: list and retry publish jobs that are set aside because the process died twice during each."""
+"""`skill-registry jobs`: list, retry and discard publish jobs during each of which the process died twice."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,14 +10,17 @@ from registry.cli import console
 from registry.cli.accounts import local_database, local_options
 from registry.db import Database
 from registry.domain.models import now
-from registry.publish.jobs import Job, Jobs
+from registry.packages.refusal import structure_error
+from registry.publish.jobs import Job, JobFinding, Jobs
+from registry.publish.spool import package_spool
 
+_DISCARDED = "the process died twice during this job; an administrator has discarded its package"
 _FIELDS = ("id", "skill_id", "version", "uploaded_by", "uploaded_at", "completed_at")
 
 
 @click.group()
 def jobs() -> None:
-    """List and retry publish jobs that are set aside."""
+    """List, retry and discard publish jobs that are set aside."""
 
 
 @jobs.command("list")
@@ -36,6 +39,17 @@ def retry_job(job_id: str, as_json: bool, **flags: Any) -> None:
     """Let the service retry the job JOB_ID, which is set aside."""
     with local_database(flags) as (_, database):
         job = _jobs(database).retry(job_id)
+    console.show({**_fields(job), "state": job.state}, console.facts_table, as_json=as_json)
+
+
+@jobs.command("discard")
+@click.argument("job_id")
+@local_options
+def discard_job(job_id: str, as_json: bool, **flags: Any) -> None:
+    """Give up the job JOB_ID, which is set aside, and delete its package."""
+    with local_database(flags) as (settings, database):
+        job = _jobs(database).discard(job_id, JobFinding.of(structure_error("discarded", _DISCARDED)))
+        package_spool(settings, database).remove(job_id)
     console.show({**_fields(job), "state": job.state}, console.facts_table, as_json=as_json)
 
 

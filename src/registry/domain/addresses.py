@@ -68,11 +68,12 @@ class OutboundError(Exception):
 
 
 class StatusError(OutboundError):
-    """A server answered with another status than 200."""
+    """A server answered with another status than 200. `body` is that of a short JSON answer, else empty."""
 
-    def __init__(self, message: str, status: int) -> None:
+    def __init__(self, message: str, status: int, body: bytes = b"") -> None:
         super().__init__(message)
         self.status = status
+        self.body = body
 
 
 class Endpoint(NamedTuple):

@@ -166,7 +166,11 @@ def parse_origin(value: Any, field: str = "origin") -> Origin:
     """Return the origin that decoded JSON describes, as an object or as one string. Raises VALIDATION_ERROR."""
     if isinstance(value, str):
         return classify(value, field)
-    origin = _convert(value, field)
+    return checked_origin(_convert(value, field), field)
+
+
+def checked_origin(origin: Origin, field: str = "origin") -> Origin:
+    """Return a decoded origin if its URL is valid. Raises VALIDATION_ERROR."""
     if not isinstance(origin, LocalOrigin | SourceOrigin):
         _check_url(origin.url, f"{field}.url")
     return origin

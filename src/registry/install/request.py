@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET
 
 from registry.domain.models import NewSkill
-from registry.domain.origins import Origin, SourceOrigin, parse_origin
+from registry.domain.origins import Origin, SourceOrigin, checked_origin, classify, parse_origin
 from registry.domain.validation import convert
 from registry.install.installer import InstallOrder
 from registry.install.schemas import SkillRequest
@@ -24,7 +24,7 @@ def install_order(body: SkillRequest, profile: Literal["local", "registry"]) -> 
 
 def _origin(body: SkillRequest, profile: str) -> Origin | None:
     if body.origin is not UNSET:
-        return parse_origin(msgspec.to_builtins(body.origin))
+        return classify(body.origin) if isinstance(body.origin, str) else checked_origin(body.origin)
     if body.source_name is not UNSET:
         version = None if body.version is UNSET else body.version
         return SourceOrigin(source=body.source_name, skill=str(body.skill_id), version=version)

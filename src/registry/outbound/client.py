@@ -17,6 +17,7 @@ from registry.outbound.credential import Credential
 from registry.outbound.interruption import Interruption
 
 MAX_REDIRECTS = 5
+_ERROR_BYTES = 16 << 10
 
 _Headers = dict[bytes | str, bytes | str]
 
@@ -200,11 +201,27 @@ def _redirect_target(target: Endpoint, location: str) -> Endpoint:
     return next_target
 
 
+def _error_body(opened: _Opened) -> bytes:
+    """Return the body of an error in JSON; nothing if it is long, or cannot be read: the status says enough."""
+    body = b""
+    if opened.header.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        return body
+    try:
+        for chunk in opened.response.iter_stream():
+            body += chunk
+            if len(body) > _ERROR_BYTES:
+                return b""
+    except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, TimeoutError):
+        return b""
+    return body
+
+
 def _limited(opened: _Opened, limit: int) -> Iterator[bytes]:
     """Yield the body in chunks, and count their size, since the announced length may be wrong."""
     name = redact_url(opened.url)
     if opened.response.status != 200:
-        raise StatusError(f"{name} answers with status {opened.response.status}", opened.response.status)
+        status = opened.response.status
+        raise StatusError(f"{name} answers with status {status}", status, _error_body(opened))
     if opened.header.get("content-encoding", "identity").lower() != "identity":
         raise OutboundError(f"{name} answers with a compressed body, although none was requested")
     received = 0

@@ -182,6 +182,16 @@ class Jobs:
         rows = self.database.read(f"select {_COLUMNS} from publish_jobs where {_SET_ASIDE} order by number")
         return [_job(row) for row in rows]
 
+    def discard(self, job_id: str, error: JobFinding) -> Job:
+        """Give up a job that is set aside, and return it. Nobody needs its package any more. Raises NOT_FOUND."""
+        with self.database.write() as transaction:
+            sql = "update publish_jobs set set_aside = 0, errors = ? where id = ? and set_aside = 1"
+            errors = msgspec.json.encode([error]).decode()
+            rows = transaction.read(f"{sql} returning {_COLUMNS}", (errors, job_id))
+        if not rows:
+            raise not_found(f"Job '{job_id[:64]}' that is set aside")
+        return _job(rows[0])
+
     def retry(self, job_id: str) -> Job:
         """Make a job that is set aside pending again, and return it.
 

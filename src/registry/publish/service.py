@@ -10,7 +10,7 @@ import msgspec
 
 from registry.catalog.store import Catalog
 from registry.config.settings import Settings
-from registry.db import Database, Transaction
+from registry.db import Transaction
 from registry.domain.roles import Principal, includes
 from registry.errors import conflict, forbidden, skill_not_found
 from registry.events.webhooks import Checked
@@ -25,7 +25,7 @@ from registry.publish.index_log import IndexLog
 from registry.publish.index_pusher import IndexPusher
 from registry.publish.jobs import Job, JobFinding, Jobs, JobState
 from registry.publish.published import PublishedVersion, PublishedVersions, VersionState
-from registry.publish.spool import UNPACKED_PREFIX, DatabaseSpool, FolderSpool, Spool
+from registry.publish.spool import UNPACKED_PREFIX, package_spool
 from registry.publish.stored_packages import FOLDER, StoredPackages
 from registry.publish.submission import Submitter, Upload, UploadReceiver
 from registry.publish.worker import PublishWorker
@@ -236,12 +236,6 @@ def git_index(settings: Settings, folder: Path | None = None) -> GitIndex:
     url = index.url.reveal() if index.url else ""
     folder = folder or index.path or settings.data_dir / "registry-index"
     return GitIndex(url, index.branch, folder, seconds=limits.git_seconds, limit=limits.index_bytes)
-
-
-def package_spool(settings: Settings, database: Database) -> Spool:
-    """Return where the packages of jobs wait: in the database if several replicas share it."""
-    folder = settings.data_dir / FOLDER
-    return DatabaseSpool(database, folder) if settings.is_replicated else FolderSpool(folder)
 
 
 def check_owner(caller: Principal, skill_id: str) -> None:

@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
+from registry.config.settings import Settings
 from registry.db import Database, Reader, Transaction
+from registry.publish.stored_packages import FOLDER
 from registry.runtime.atomic_files import sync_folder
 
 UNPACKED_PREFIX = "unpacked-"
@@ -150,3 +152,9 @@ class DatabaseSpool:
         """Remove packages that no job needs."""
         for job_id in self.orphans(transaction, needed):
             transaction.execute("delete from spooled_packages where job_id = ?", (job_id,))
+
+
+def package_spool(settings: Settings, database: Database) -> Spool:
+    """Return where the packages of jobs wait: in the database if several replicas share it."""
+    folder = settings.data_dir / FOLDER
+    return DatabaseSpool(database, folder) if settings.is_replicated else FolderSpool(folder)

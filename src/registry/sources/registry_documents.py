@@ -34,6 +34,7 @@ _PAGE_VALUES = 200 * PAGE_ENTRIES
 _INDEX_LINES = 10_000
 _LINE_BYTES = 16 << 10
 _BODY_CHARACTERS = 100_000
+_REASON_CHARACTERS = 1000
 _NOT_STORED = re.compile(r"[\x00\ud800-\udfff]")
 _PROTOCOL_VERSION = 1
 
@@ -259,6 +260,24 @@ def hashes(proof: list[str]) -> list[Hash]:
         return [base64.b64decode(step, validate=True) for step in proof]
     except (binascii.Error, ValueError):
         raise OutboundError("a proof of the log is not in base64") from None
+
+
+class _Error(msgspec.Struct):
+    message: str
+
+
+class _ErrorEnvelope(msgspec.Struct):
+    error: _Error
+
+
+def read_reason(body: bytes) -> str | None:
+    """Return why a registry refuses a request, in one line of at most 1,000 characters; None if it does not say."""
+    try:
+        message = msgspec.json.decode(body, type=_ErrorEnvelope).error.message
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    line = " ".join("".join(char if char.isprintable() else " " for char in message).split())
+    return line[:_REASON_CHARACTERS] or None
 
 
 def _strict(base: str, body: bytes, kind: type[_Kind]) -> _Kind:

@@ -34,6 +34,7 @@ from registry.sources.registry_documents import (
     read_description,
     read_log_proof,
     read_page,
+    read_reason,
     read_releases,
 )
 from registry.transparency.merkle import Hash
@@ -182,15 +183,15 @@ class RemoteRegistry:
             raise self._explained(error) from None
 
     def _explained(self, error: StatusError) -> StatusError:
-        """Return the error with a message that says what to do about a missing or weak credential."""
+        """Return the error with the registry's own reason, or what to do about a missing or weak credential."""
         if error.status == 401 and self._credential is None:
             text = f"{self.url} needs a credential: an API key for a source, a login for a command"
         elif error.status == 401:
             text = f"{self.url} does not accept the API key or token: it is wrong, expired or revoked"
-        elif error.status == 409:  # of all routes that are read here, only a package answers so
-            text = f"{self.url} has revoked this version"
         elif error.status == 403:
             text = f"{self.url} refuses: the API key or token lacks the role for this (user to read and install)"
+        elif (reason := read_reason(error.body)) is not None:
+            text = f"{error}: {reason}"
         else:
             return error
         return StatusError(text, error.status)

@@ -12,6 +12,7 @@ from registry.domain.origins import (
     Origin,
     SourceOrigin,
     ZipOrigin,
+    checked_origin,
     classify,
     parse_origin,
 )
@@ -121,3 +122,10 @@ def test_anything_else_is_no_origin(value: object) -> None:
     with pytest.raises(RegistryError) as error:
         parse_origin(value)
     assert error.value.details[0].field.startswith("origin")
+
+
+def test_a_decoded_origin_is_checked_and_not_decoded_again() -> None:
+    origin = ZipOrigin(url="https://example.org/a.zip")
+    assert checked_origin(origin) is origin
+    with pytest.raises(RegistryError, match=r"origin\.url"):
+        checked_origin(ZipOrigin(url="file:///etc/passwd"))

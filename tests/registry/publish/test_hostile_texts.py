@@ -141,6 +141,21 @@ def test_a_job_whose_process_died_twice_is_set_aside_until_it_is_retried(tmp_pat
         assert not list((registry.data_dir / "publish").iterdir())
 
 
+def test_a_job_that_is_set_aside_can_be_discarded(tmp_path: Path) -> None:
+    with Registry(tmp_path) as registry:
+        answer = registry.publish(skill_package("deadly"))
+        job_id = registry.finished(answer)["job_id"]
+        package = registry.data_dir / "publish" / f"{job_id}.zip"
+        with closing(sqlite3.connect(registry.data_dir / "skill-registry.db", isolation_level=None)) as database:
+            database.execute("delete from published")
+            database.execute("update publish_jobs set state = 'rejected', set_aside = 1")
+        package.write_bytes(b"kept")
+        assert jobs(registry, "discard", job_id)["state"] == "rejected"
+        assert not package.exists()
+        assert jobs(registry, "list")["jobs"] == []
+        assert "discarded" in registry.job(job_id)["errors"][0]["message"]
+
+
 def test_a_job_that_waits_for_its_store_has_not_died(tmp_path: Path) -> None:
     with Registry(tmp_path) as registry:
         registry.blobs.write_text("no folder")

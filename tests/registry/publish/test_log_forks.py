@@ -90,6 +90,21 @@ def stores(forked: Forked) -> tuple[str, ...]:
     return ("--skills-dir", str(registry.skills_dir), "--blobs-dir", str(registry.blobs), *index)
 
 
+def test_clients_of_a_forked_log_print_the_reason(forked: Forked, tmp_path: Path) -> None:
+    with forked.registry as registry:
+        environment = {"SKILL_REGISTRY_SERVER": registry.url}
+        assert Done(tmp_path, "login", "--username", "acme/ann", **environment).code == 0
+        package = tmp_path / "third.zip"
+        package.write_bytes(skill_package("third"))
+        done = Done(tmp_path, "publish", str(package), **environment)
+        assert done.code == 1
+        assert f"has size {forked.seen_size} and root" in done.error
+        (tmp_path / "skill-project.toml").write_text("[dependencies]\n")
+        done = Done(tmp_path, "install", "acme/first", "--json", **environment)
+        assert done.code == 1
+        assert f"has size {forked.seen_size} and root" in done.json["results"][0]["reason"]
+
+
 def test_a_checkpoint_that_only_the_remote_has_is_found_too(forked: Forked, tmp_path: Path) -> None:
     clone = forked.registry.data_dir / "registry-index"
     shutil.rmtree(clone)

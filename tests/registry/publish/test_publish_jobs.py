@@ -57,6 +57,20 @@ def test_a_job_that_is_set_aside_keeps_its_package_and_is_retried_once(database:
         jobs.retry("1")
 
 
+def test_a_job_that_is_set_aside_is_discarded_for_good(database: Database) -> None:
+    jobs = Jobs(database, now, lambda transaction, checked: None)
+    jobs.set_aside(added(jobs), JobFinding(kind="structure_error", severity="medium", field=None, message="it died"))
+    given_up = JobFinding(kind="structure_error", severity="medium", field=None, message="given up")
+    job = jobs.discard("1", given_up)
+    assert (job.state, job.errors) == ("rejected", [given_up])
+    assert jobs.set_aside_jobs() == []
+    with database.write() as transaction:
+        assert needed_packages(transaction) == set()
+    for act in (jobs.retry, lambda job_id: jobs.discard(job_id, given_up)):
+        with pytest.raises(RegistryError, match="not found"):
+            act("1")
+
+
 def test_a_job_is_not_retried_beside_another_for_its_version(database: Database) -> None:
     jobs = Jobs(database, now, lambda transaction, checked: None)
     first = added(jobs)

@@ -239,3 +239,22 @@ def test_proofs_of_the_log_are_read(web: WebServer) -> None:
     with pytest.raises(RegistryError) as error:
         registry(web).log_proof("a/b", "2.0.0")
     assert error.value.code == "SKILL_NOT_FOUND"
+
+
+@pytest.mark.parametrize("status", [409, 429, 503])
+def test_the_reason_of_a_refusal_is_that_of_the_registry(web: WebServer, status: int) -> None:
+    error = {"code": "ANY", "message": "Today we\n\x1b[31m rest"}
+    body = json.dumps({"success": False, "error": error}).encode()
+    web.answers[CHANGES] = reply(body, status, **{"Content-Type": "application/json; charset=utf-8"})
+    with pytest.raises(StatusError, match=rf"answers with status {status}: Today we \[31m rest$") as refused:
+        registry(web).changes(0)
+    assert refused.value.status == status
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b'{"error": "x"}', b'{"error": {"message": 7}}', b'"' + b"x" * 20_000 + b'"']
+)
+def test_a_refusal_without_a_reason_is_given_none(web: WebServer, body: bytes) -> None:
+    web.answers[CHANGES] = reply(body, 409, **{"Content-Type": "application/json"})
+    with pytest.raises(StatusError, match=r"answers with status 409$"):
+        registry(web).changes(0)

@@ -7,7 +7,7 @@ from registry.ops.fsck.drift import Discrepancy, derived
 from registry.ops.fsck.parts import Parts
 from registry.publish.jobs import needed_packages
 from registry.publish.leftovers import ABANDONED_SECONDS, remove_unfinished, unfinished
-from registry.publish.service import package_spool
+from registry.publish.spool import package_spool
 from registry.publish.stored_packages import FOLDER
 
 
