@@ -1,6 +1,7 @@
 """Two versions of the service side by side, asked in turns: what each request takes in one and in the other.
 
     python benchmarks/in_turns.py 25f67f6 [--new .] [--skills 2000] [--requests 300] [--models DIR] [--json OUT]
+    python benchmarks/in_turns.py 25f67f6 --load [--workers 2] [--rounds 10] [--models DIR] [--json OUT]
 
 The first argument is a commit, which is checked out into a temporary folder; the other version is the working tree, or
 a commit too. Both serve catalogs of the same skills, with the same interpreter and libraries. Each request goes to
@@ -8,6 +9,9 @@ both, one right after the other, and which is first alternates. So whatever else
 median counts, and beside it the processor time of the whole process, which other processes hardly change.
 
 Searches use keywords alone. With a folder of models (`embedding.models_dir`), new searches are also hybrid.
+
+`--load` sends new searches of mixed lengths to every route that searches, from 1, 8 and 32 clients at a time. The
+versions take turns: in every round, each answers the same number of searches.
 """
 
 import argparse
@@ -21,14 +25,16 @@ import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import httpx
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+import load
 from corpora import Entry, entries
 from latency_http import Served
 from results_file import keep
@@ -46,15 +52,17 @@ Ask = Callable[[httpx.Client, int], httpx.Response]
 class Version:
     """One version of the service, running on a catalog of its own in both profiles."""
 
-    def __init__(self, source: Path, folder: Path, skills: list[Entry], models: Path | None) -> None:
+    def __init__(self, source: Path, folder: Path, skills: list[Entry], models: Path | None, workers: int) -> None:
         self._environment = {**os.environ, "PYTHONPATH": str(source / "src")}
         local = folder / "local"
         for number, skill in enumerate(skills):
             _write_skill(local / "skills" / f"skill-{number}", skill)
         embedding = ("--embedding-provider", "local") if models else ("--embedding-provider", "none")
+        several = ("--workers", str(workers)) if workers > 1 else ()
         if models:
             self._environment["SKILL_REGISTRY_EMBEDDING_MODELS_DIR"] = str(models)
-        self._servers = [self._serve(local, *embedding)]
+        self._servers = [self._serve(local, *embedding, *several)]
+        self.local_port = self._servers[0].port
         store = ("--enable-registry", "--blobs-dir", str(folder / "packages"), "--embedding-provider", "none")
         index = bare_repository(folder / "index.git")
         limits = [f"--limits-{what}-per-minute=1000000" for what in ("reads", "writes", "publishes")]
@@ -164,6 +172,83 @@ def measure(old: Version, new: Version, profile: str, ask: Ask, requests: int) -
     }
 
 
+Make = Callable[[int, str], bytes]
+"""Returns the request for a port and a query."""
+
+SEARCH_ROUTES: Mapping[str, Make] = {
+    "POST search": lambda port, text: load.request("/api/v1/search", port, json.dumps({"query": text}).encode()),
+    "GET search": lambda port, text: load.request(f"/api/v1/search?{urlencode({'q': text, 'limit': 10})}", port),
+    "resolve": lambda port, text: load.request(
+        "/api/v1/resolve", port, json.dumps({"prompt": text, "limit": 10}).encode()
+    ),
+}
+SEARCHES_OF_A_ROUND = 64
+SEARCHES_OF_A_CLIENT = 8
+CLIENTS = (1, 8, 32)
+WORDS = (4, 8, 8, 12, 12, 20, 40, 80)
+"""The lengths of the searches, which take turns."""
+
+
+def mixed_queries(skills: list[Entry]) -> Iterator[str]:
+    """Yield texts of mixed lengths, no two alike."""
+    for number in itertools.count():
+        skill = skills[number % len(skills)]
+        words = f"{skill.description} {skill.body}".split()
+        yield f"{' '.join(words[: WORDS[number % len(WORDS)]])} {number}"[:1900]
+
+
+def wait_until_embedded(version: Version) -> None:
+    """Return once every skill has its vector."""
+    while version.local.get("/api/v1/status").json()["data"]["pending"]:
+        time.sleep(0.5)
+
+
+def measure_load(old: Version, new: Version, make: Make, queries: Iterator[str], clients: int, rounds: int) -> Any:
+    """Let both versions answer new searches of as many clients in turns, and return the figures of each."""
+    loads: tuple[list[load.Load], list[load.Load]] = ([], [])
+    several = max(SEARCHES_OF_A_ROUND, clients * SEARCHES_OF_A_CLIENT)
+    for number in range(rounds):
+        for one in (number % 2, 1 - number % 2):
+            port = (old, new)[one].local_port
+            requests = [make(port, query) for query in itertools.islice(queries, several)]
+            loads[one].append(load.run(port, requests, clients))
+    return {
+        "old": _of_rounds(loads[0]),
+        "new": _of_rounds(loads[1]),
+        "searches a second, new / old": _ratio(loads, lambda one: one.throughput),
+        "p50, new / old": _ratio(loads, lambda one: one.p50),
+        "p99, new / old": _ratio(loads, lambda one: one.p99),
+    }
+
+
+def _of_rounds(loads: list[load.Load]) -> dict[str, float]:
+    """Return the medians of the rounds. The speed of a shared machine changes from one round to the next."""
+    figures: Mapping[str, Callable[[load.Load], float]] = {
+        "p50": lambda one: one.p50,
+        "p95": lambda one: one.p95,
+        "p99": lambda one: one.p99,
+        "p99 / p50": lambda one: one.p99 / one.p50,
+        "searches a second": lambda one: one.throughput,
+    }
+    return {name: round(statistics.median(map(figure, loads)), 2) for name, figure in figures.items()}
+
+
+def _ratio(loads: Sequence[list[load.Load]], figure: Callable[[load.Load], float]) -> float:
+    """Return the median of the ratios of each round, new to old."""
+    return round(statistics.median(figure(new) / figure(old) for old, new in zip(*loads, strict=True)), 3)
+
+
+def load_rows(versions: list[Version], skills: list[Entry], arguments: argparse.Namespace) -> Iterator[tuple[str, Any]]:
+    """Yield the figures of every route and number of clients."""
+    for version in versions:
+        wait_until_embedded(version)
+    queries = mixed_queries(skills)
+    for (name, make), clients in itertools.product(SEARCH_ROUTES.items(), CLIENTS):
+        row = f"{name}, {clients} clients"
+        if not arguments.only or row in arguments.only or name in arguments.only:
+            yield row, measure_load(*versions, make, queries, clients, arguments.rounds)
+
+
 @contextlib.contextmanager
 def checked_out(revision: str) -> Iterator[Path]:
     """Provide the files of a commit in a temporary folder; `.` is the working tree."""
@@ -178,6 +263,15 @@ def checked_out(revision: str) -> Iterator[Path]:
         yield Path(folder)
 
 
+def request_rows(
+    versions: list[Version], skills: list[Entry], arguments: argparse.Namespace
+) -> Iterator[tuple[str, Any]]:
+    """Yield the figures of every kind of request."""
+    for name, (profile, ask) in rows(skills, hybrid=bool(arguments.models)).items():
+        if not arguments.only or name in arguments.only:
+            yield name, measure(*versions, profile, ask, arguments.requests)
+
+
 def main() -> None:
     """Measure every kind of request."""
     parser = argparse.ArgumentParser(description="Ask two versions of the service in turns.")
@@ -188,6 +282,9 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=300)
     parser.add_argument("--models", type=Path, help="folder of local models, for hybrid searches")
     parser.add_argument("--only", nargs="*", help="the kinds of requests to measure; default: all; delete needs create")
+    parser.add_argument("--load", action="store_true", help="measure searches of several clients instead")
+    parser.add_argument("--rounds", type=int, default=10, help="rounds of a row of the load")
+    parser.add_argument("--workers", type=int, default=1, help="worker processes of each service")
     parser.add_argument("--json", type=Path, help="file for the results")
     arguments = parser.parse_args()
     skills = entries(arguments.corpus)[: arguments.skills]
@@ -197,12 +294,12 @@ def main() -> None:
         for number, revision in enumerate((arguments.old, arguments.new)):
             source = stack.enter_context(checked_out(revision))
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            versions.append(Version(source, folder, skills, arguments.models))
+            versions.append(Version(source, folder, skills, arguments.models, arguments.workers))
             stack.callback(versions[number].stop)
-        for name, (profile, ask) in rows(skills, hybrid=bool(arguments.models)).items():
-            if not arguments.only or name in arguments.only:
-                results[name] = measure(*versions, profile, ask, arguments.requests)
-                print(name, results[name], flush=True)
+        figures = load_rows if arguments.load else request_rows
+        for name, row in figures(versions, skills, arguments):
+            results[name] = row
+            print(name, row, flush=True)
     keep(arguments.json, results)
 
 

@@ -19,7 +19,6 @@ PAGES = {
 BLOCKS = [block for page, text in PAGES.items() for block in blocks(page, text)]
 
 NOT_RUN: Mapping[str, str] = {
-    "README.md: make test": "it runs this test",
     "docs/postgresql.md: pip install": "it needs a package index",
     "docs/operations.md: skill-registry backup /backups/2026-11-21 --dump": "it needs PostgreSQL and a bucket of AWS",
     "docs/tours.md: ": "scripts in examples/ print this page: test_docs.py runs them",

@@ -55,7 +55,7 @@ class LocalEmbedder:
         return self._encode_all(encoder, encoder.query_prompt, texts)
 
     @cached_property
-    def _must_download(self) -> bool:
+    def must_download(self) -> bool:
         """Whether the first load has to download the weights, which no call waits for."""
         return not (converted.cache_file(self._source, self._settings.cache_dir).is_file() or self._source.is_on_disk())
 
@@ -78,7 +78,7 @@ class LocalEmbedder:
             raise EmbeddingError("the local model failed") from error
 
     def _encoder(self) -> "Encoder":
-        must_download = self._must_download
+        must_download = self.must_download
         loading = self._start_loading()
         try:
             return loading.result(timeout=0 if must_download else self._settings.total_timeout)

@@ -132,14 +132,18 @@ class SearchService:
         if revision is None or request.explain or len(self._index_sync.lexical.reader) >= LARGE:
             return None
         semantic = self._semantic() if request.mode != "keyword" else None
-        if semantic is not None and not self._is_fast(semantic, normalized(request.query)):
+        is_remote = semantic is not None and semantic.vectors.is_remote
+        if is_remote or (semantic and not self._query_vectors.is_fast(*semantic[:2], normalized(request.query))):
             return None
         with self.in_flight:
             return self._search(request, revision, [])
 
-    def _is_fast(self, semantic: Semantic, query: str) -> bool:
-        embedder, space, vectors = semantic
-        return not vectors.is_remote and self._query_vectors.is_fast(embedder, space, query)
+    def waits_for_others(self, request: SearchRequest) -> bool:
+        """Return whether a search waits for a provider, another process, or a model that is being loaded."""
+        semantic = self._semantic() if request.mode != "keyword" else None
+        if semantic is None or semantic.vectors.is_remote:
+            return semantic is not None
+        return not self._query_vectors.is_local(*semantic[:2], normalized(request.query))
 
     def search(self, request: SearchRequest) -> Results:
         """Return the best documents for a query, including all changes committed before the call.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
-from litestar import Litestar, Response, get, post
+from litestar import Litestar, Request, Response, get, post
 from litestar.di import NamedDependency, Provide
 from litestar.params import FromPath, FromQuery, QueryParameter
 from msgspec import UNSET, Meta, UnsetType
@@ -26,6 +26,7 @@ from registry.http.host_guard import HostGuard
 from registry.http.query_params import Page, StrictQueryParams, page
 from registry.http.request_body import StrictRequest
 from registry.http.request_log import RequestLog
+from registry.http.request_state import request_state
 from registry.runtime.logs import configure_logging
 from registry.server.http_server import Site, serve
 from registry.server.sockets import ListenError, listen
@@ -100,6 +101,18 @@ async def held(gate: FromQuery[str]) -> Ok[str]:
     return Ok("done")
 
 
+@get("/abandoned")
+async def abandoned(request: Request[Any, Any, Any], gate: FromQuery[str]) -> Ok[str]:
+    """Create the file `gate` once the caller has disconnected; `gate`.begun is there from the beginning on."""
+    state = request_state(request.scope)
+    assert not state.is_gone()
+    Path(f"{gate}.begun").touch()
+    while not state.is_gone():
+        await asyncio.sleep(0.005)
+    Path(gate).touch()
+    return Ok("nobody reads this")
+
+
 @get("/stuck/{how:str}")
 async def stuck(how: FromPath[str], gate: FromQuery[str]) -> Ok[str]:
     """Never answer; `gate`.begun is there from the beginning on."""
@@ -169,7 +182,7 @@ def make_site(
     def on_drain() -> None:
         state.draining = True
 
-    api: list[Any] = [create, options, find, missing, held, stuck, large, fail, pid, die]
+    api: list[Any] = [create, options, find, missing, held, abandoned, stuck, large, fail, pid, die]
     return Site(RequestLog(HostGuard(make_app([*api, healthz, readyz], limits), bind, (), origins)), on_drain)
 
 

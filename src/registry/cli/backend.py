@@ -29,6 +29,18 @@ class CommandBackend(Protocol):
         """Search for skills."""
         ...
 
+    def list_skills(self, limit: int, offset: int) -> tuple[list[Data], int]:
+        """Return at most `limit` cards of the catalog's own skills behind the first `offset`, and their total."""
+        ...
+
+    def skill(self, skill_id: str) -> Data:
+        """Return a skill in full."""
+        ...
+
+    def content(self, skill_id: str) -> str:
+        """Return the SKILL.md of a skill."""
+        ...
+
     def reindex(self, skill_id: str | None, *, force: bool, progress: Progress) -> Data:
         """Update the search indexes for one skill or all."""
         ...

@@ -12,8 +12,10 @@ from registry.cli import command, console
 from registry.cli.backend import CommandFailed
 from registry.cli.explained import explained_tables
 from registry.cli.help.settings_options import settings_options
+from registry.cli.results import is_relevant, show_results
+from registry.domain.findings import RISKS
 from registry.runtime.data_dir import DataDirInUse, DataDirLock
-from registry.services.schemas import SearchBody
+from registry.services.schemas import SearchBody, SearchFilters
 from search.modes import Mode
 
 
@@ -27,19 +29,43 @@ from search.modes import Mode
     type=click.Choice(["auto", "hybrid", "semantic", "keyword"]),
     help="Rank by keywords, by meaning, or by both.",
 )
+@click.option("--tag", "tags", metavar="TAG", multiple=True, help="Only skills with all of these tags.")
+@click.option("--source", metavar="NAME", help="Only skills of this source; local: those of the skills directory.")
+@click.option("--max-risk", type=click.Choice(RISKS), help="Only skills whose findings are at most this severe.")
+@click.option("--installed", is_flag=True, help="Only installed skills.")
+@click.option("--weak", is_flag=True, help="Also show weak matches: those that any query finds.")
 @click.option("--explain", is_flag=True, help="Show why each result has its rank.")
 @command.json_option
 @command.server_option
 @settings_options(*command.SHARED_SETTINGS)
-def search(query: str, limit: int, mode: str, explain: bool, as_json: bool, server: str | None, **flags: Any) -> None:
-    """List the skills that match QUERY, best first. Exit code 3: no results."""
+def search(
+    query: str, limit: int, mode: str, weak: bool, explain: bool, as_json: bool, server: str | None, **flags: Any
+) -> None:
+    """List the skills that match QUERY, best first. Exit code 3: nothing relevant was found.
+
+    In a pipe, each result is a line of tab-separated fields: id, version, score, relevance, matched by, description.
+    """
     if not 1 <= len(query.strip()) <= 2000:
         command.stop("the query must be 1 to 2,000 characters", command.WRONG_USAGE)
-    body = SearchBody(query=query, limit=limit, mode=cast(Mode, mode), explain=explain)
+    filters = _filters(flags)
+    body = SearchBody(query=query, limit=limit, mode=cast(Mode, mode), filters=filters, explain=explain)
     results = command.with_backend(flags, server, lambda backend: backend.search(body), reads=True)
-    console.show(results, explained_tables if explain else console.search_table, as_json=as_json)
-    if not results["skills"]:
+    if as_json or explain:
+        console.show(results, explained_tables, as_json=as_json)
+    else:
+        show_results(results, weak=weak)
+    if not any(map(is_relevant, results["skills"])):
         sys.exit(command.NO_RESULTS)
+
+
+def _filters(flags: dict[str, Any]) -> SearchFilters:
+    """Take the filters of a search out of the options, and return them. Exits if they are not valid."""
+    given = {name: flags.pop(name) for name in ("tags", "source", "max_risk", "installed")}
+    given = {name: value for name, value in given.items() if value}
+    try:
+        return msgspec.convert(given, SearchFilters)
+    except msgspec.ValidationError as error:
+        command.stop(f"the search is not valid: {error}", command.WRONG_USAGE)
 
 
 @click.command()

@@ -68,6 +68,14 @@ class RegistryClient:
         """Send a request to a path of the API, with a JSON body, and return the `data` of the answer."""
         return self.data(self.send(method, f"{API}{path}", body, seconds))
 
+    def page(self, path: str, limit: int, offset: int) -> tuple[list[Data], int]:
+        """Return a part of a list, and the total number of its items."""
+        content = self.send("GET", f"{API}{path}?limit={limit}&offset={offset}")
+        try:
+            return self.data(content), int(msgspec.json.decode(content)["pagination"]["total"])
+        except (KeyError, TypeError, ValueError):
+            raise CommandFailed(f"{self.base} does not answer as a skill registry: is the URL right?") from None
+
     def data(self, content: bytes) -> Any:
         """Return the `data` of an answer."""
         try:

@@ -31,30 +31,6 @@ def note(message: str) -> None:
         click.echo(f"skill-registry: {printable(message)}", err=True)
 
 
-def search_table(answer: Data) -> Iterator[Table | str]:
-    """Yield the results of a search."""
-    yield from search_heading(answer)
-    if not answer["skills"]:
-        return
-    table = _table("Score", "Skill", "Version", "Matched by", "Description")
-    for hit in answer["skills"]:
-        skill = hit["skill"]
-        score = f"{hit['score']:.2f} {hit['relevance']}"
-        description = _shortened(skill["description"], 160)
-        cells = (printable(skill["id"]), skill["version"], ", ".join(hit["matched_by"]), description)
-        table.add_row(score, *map(escape, cells))
-    yield table
-    yield f"Results: {answer['count']} ({answer['mode']} search, {answer['took_ms']:.1f} ms)"
-
-
-def search_heading(answer: Data) -> Iterator[str]:
-    """Yield the warnings of a search, and a line if it found nothing."""
-    for warning in answer["warnings"]:
-        yield f"[yellow]warning:[/] {escape(warning)}"
-    if not answer["skills"]:
-        yield "No skills match."
-
-
 def facts_table(answer: Data) -> Iterator[Table | str]:
     """Yield the plain values of an answer, one per line."""
     table = Table(box=None, show_header=False, pad_edge=False)
@@ -86,7 +62,7 @@ def problems_table(title: str, reasons: Mapping[str, str]) -> Iterator[Table | s
     if reasons:
         table = _table(title, "Reason")
         for place, reason in reasons.items():
-            table.add_row(escape(printable(place)), escape(_shortened(reason, 300)))
+            table.add_row(escape(printable(place)), escape(shortened(reason, 300)))
         yield table
 
 
@@ -110,7 +86,8 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
-def _shortened(text: str, length: int) -> str:
+def shortened(text: str, length: int) -> str:
+    """Return a text on one line, without control characters, of at most `length` characters."""
     line = printable(" ".join(text.split()))
     return line if len(line) <= length else f"{line[: length - 1]}…"
 

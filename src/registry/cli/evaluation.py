@@ -86,6 +86,3 @@ def _table(title: str, rows: console.Data, sign: str = "") -> Table:
 def _cell(interval: console.Data, sign: str) -> str:
     mean, low, high = (100 * interval[bound] for bound in ("mean", "low", "high"))
     return f"{mean:{sign}.1f} ({low:{sign}.1f} to {high:{sign}.1f})"
-
-
-eval = evaluation  # noqa: A001 - the group finds a command under its name

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from rich.markup import escape
 from rich.table import Table
 
-from registry.cli.console import Data, printable, search_heading
+from registry.cli.console import Data, printable
+from registry.cli.results import heading
 
 _TIERS = {"exact_name": "exact name, above everything", "name_prefix": "the name begins with the query"}
 _FIELD_ORDER = ("name", "id", "description", "tags", "capabilities", "body")
@@ -13,7 +14,7 @@ _FIELD_ORDER = ("name", "id", "description", "tags", "capabilities", "body")
 
 def explained_tables(answer: Data) -> Iterator[Table | str]:
     """Yield each result of a search with the reasons for its rank."""
-    yield from search_heading(answer)
+    yield from map(escape, heading(answer))
     for rank, hit in enumerate(answer["skills"], 1):
         skill, explanation = hit["skill"], hit["explanation"]
         name = escape(f"{printable(skill['id'])} {printable(skill['version'])}")

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from embeddings import EmbeddingUnavailable
+from registry.catalog.listing import list_cards
 from registry.catalog.store import Catalog
 from registry.cli.backend import CommandFailed, Data, Progress
 from registry.cli.credentials import find_credential, login_servers, server_name
@@ -26,7 +27,7 @@ from registry.services.container import Services
 from registry.services.schemas import SearchBody
 from registry.services.search import search_skills
 from registry.services.skill_batches import Line, create_skills
-from registry.services.skills import create_skill, uninstall_skill
+from registry.services.skills import create_skill, read_skill, uninstall_skill
 from registry.services.status import service_status
 from registry.skill_folder import remove_leftovers
 from registry.sources.access import NO_ACCESS, RegistryAccess
@@ -46,6 +47,20 @@ class LocalBackend:
         """Search for skills."""
         answer: Data = self._result(lambda: search_skills(self.services, body).data)
         return answer
+
+    def list_skills(self, limit: int, offset: int) -> tuple[list[Data], int]:
+        """Return at most `limit` cards of the catalog's own skills behind the first `offset`, and their total."""
+        page = list_cards(self.services.database, limit, offset, None)
+        return [msgspec.json.decode(card) for card in page.cards], page.total
+
+    def skill(self, skill_id: str) -> Data:
+        """Return a skill in full."""
+        answer: Data = self._result(lambda: read_skill(self.services, skill_id))
+        return answer
+
+    def content(self, skill_id: str) -> str:
+        """Return the SKILL.md of a skill."""
+        return str(self._result(lambda: self.services.skill_backends.of(skill_id).text(skill_id)))
 
     def reindex(self, skill_id: str | None, *, force: bool, progress: Progress) -> Data:
         """Update the search indexes for one skill or all."""

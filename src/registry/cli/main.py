@@ -24,6 +24,8 @@ COMMANDS = {
             FIND,
             (
                 ("catalog", "search", "List the skills that match QUERY, best first."),
+                ("skills", "list", "List the installed skills."),
+                ("skills", "show", "Show a skill in full, with what was found in it."),
                 ("sources", "sources", "List, add, remove and refresh the sources of skills."),
             ),
         ),
@@ -41,6 +43,7 @@ COMMANDS = {
         (
             PUBLISH,
             (
+                ("new_skill", "init", "Make a new skill to begin with."),
                 ("login", "login", "Get a token from a registry and store it."),
                 ("login", "logout", "Revoke the stored token of a registry and delete it."),
                 ("publish", "publish", "Publish PATH, a skill folder or a zip of it."),
@@ -64,6 +67,8 @@ COMMANDS = {
         (
             OPERATE,
             (
+                ("doctor", "doctor", "Show what is configured and missing, and how to mend it."),
+                ("help.completion", "completion", "Print a script that completes commands in a shell."),
                 ("accounts", "keys", "Create, list and revoke API keys."),
                 ("accounts", "users", "Add, list, change and remove users."),
                 ("accounts", "token", "Sign a token with the secret of this registry."),

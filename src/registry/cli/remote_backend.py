@@ -35,6 +35,19 @@ class RemoteBackend:
         answer: Data = self._call("POST", "/search", msgspec.to_builtins(body))
         return answer
 
+    def list_skills(self, limit: int, offset: int) -> tuple[list[Data], int]:
+        """Return at most `limit` cards of the catalog's own skills behind the first `offset`, and their total."""
+        return self._client.page("/skills", limit, offset)
+
+    def skill(self, skill_id: str) -> Data:
+        """Return a skill in full."""
+        answer: Data = self._call("GET", f"/skills/{quote(skill_id)}")
+        return answer
+
+    def content(self, skill_id: str) -> str:
+        """Return the SKILL.md of a skill."""
+        return str(self._call("GET", f"/skills/{quote(skill_id)}/content")["content"])
+
     def reindex(self, skill_id: str | None, *, force: bool, progress: Progress) -> Data:
         """Update the search indexes for one skill or all."""
         path = f"/reindex/{quote(skill_id)}" if skill_id else "/reindex"

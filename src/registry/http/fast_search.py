@@ -7,6 +7,7 @@ that is refused, goes to the framework's handler, which gives the same response 
 
 import gzip
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,16 +16,17 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 
 from registry.db import DatabaseError
 from registry.domain.api import API
-from registry.errors import RegistryError
+from registry.errors import ClientGoneError, RegistryError
 from registry.http.admission import admits_reading
-from registry.http.envelope import COMPRESSED_FROM_BYTES, HttpResponse, Ok, send_answer
+from registry.http.envelope import CLIENT_GONE, COMPRESSED_FROM_BYTES, HttpResponse, Ok, error_answer, send_answer
 from registry.http.query_params import QueryRules
 from registry.http.response_cache import LARGEST_BODY, replayed
 from registry.http.routes.search import answered, resolved, search_body
+from registry.http.search_turns import SearchTurns
 from registry.parsing.strict_json import decode
 from registry.services.container import Services
 from registry.services.schemas import ResolveBody, ResolveData, SearchBody, SearchData
-from registry.services.search import resolve_without_waiting, search_without_waiting
+from registry.services.search import SearchTask, resolve_task, search_task
 
 _JSON = ((b"content-type", b"application/json"),)
 _ASKED_OF = frozenset({b"content-type", b"content-encoding", b"transfer-encoding"})
@@ -37,13 +39,13 @@ REGISTRY_SEARCH = "/api/search"
 class _Search(NamedTuple):
     """How the requests of a route are answered.
 
-    `headers` are those that say what the body is, `read` decodes query string and body, and `answer` searches, or
-    returns None where that would have to wait.
+    `headers` are those that say what the body is, `read` decodes query string and body, and `task` makes the task that
+    searches and answers.
     """
 
     headers: tuple[tuple[bytes, bytes], ...]
     read: Callable[[bytes, bytes], Any]
-    answer: Callable[[Any, Services, Any], Ok[Any] | None]
+    task: Callable[[Any, Services, Any], SearchTask[Ok[Any]]]
 
 
 class FastSearch:
@@ -52,12 +54,14 @@ class FastSearch:
     Args:
         app: What answers all other requests.
         services: What searches.
+        turns: Who searches next, and where.
         query: What `GET` declares of its query string.
     """
 
-    def __init__(self, app: ASGIApp, services: Services, query: QueryRules) -> None:
+    def __init__(self, app: ASGIApp, services: Services, turns: SearchTurns, query: QueryRules) -> None:
         self._app = app
         self._services = services
+        self._turns = turns
         self._largest = min(LARGEST_BODY, services.settings.limits.json_body_bytes)
         posted = _Search(_JSON, _body_of(SearchBody), _found)
         self._searches = {
@@ -76,7 +80,7 @@ class FastSearch:
             await self._app(scope, receive, send)
             return
         first = await receive()
-        answer = self._answer(search, scope, first)
+        answer = await self._answer(search, scope, first)
         if answer is None:
             await self._app(scope, replayed(first, receive), send)
         else:
@@ -89,18 +93,29 @@ class FastSearch:
             return None
         return search
 
-    def _answer(self, search: _Search, scope: Any, message: Any) -> HttpResponse | None:
-        services, sent = self._services, message.get("body", b"")
-        if message.get("more_body") or len(sent) > self._largest or not services.ready.is_set():
+    async def _answer(self, search: _Search, scope: Any, message: Any) -> HttpResponse | None:
+        services = self._services
+        asked = self._asked(search, scope, message) if services.ready.is_set() else None
+        if asked is None or not admits_reading(services, scope):
             return None
         try:
-            asked = search.read(scope["query_string"], sent)
-            if asked is None or not admits_reading(services, scope):
-                return None
-            found = search.answer(scope, services, asked)
-        except (RegistryError, DatabaseError):
+            return await self._turns.run(scope, search.task(scope, services, asked).then(partial(_response, scope)))
+        except RegistryError as error:
+            return error_answer(error)
+        except ClientGoneError:
+            return HttpResponse(CLIENT_GONE, {}, b"")
+        except DatabaseError:
             return None
-        return None if found is None else _response(scope, found)
+
+    def _asked(self, search: _Search, scope: Any, message: Any) -> Any:
+        """Return the decoded request, None if it is not plain or not valid."""
+        sent = message.get("body", b"")
+        if message.get("more_body") or len(sent) > self._largest:
+            return None
+        try:
+            return search.read(scope["query_string"], sent)
+        except RegistryError:
+            return None
 
 
 def _body_of(kind: type) -> Callable[[bytes, bytes], Any]:
@@ -114,14 +129,12 @@ def _query_of(rules: QueryRules, query: bytes, body: bytes) -> SearchBody | None
     return None if body else search_body(rules.read(query))
 
 
-def _found(scope: Any, services: Services, asked: SearchBody) -> Ok[SearchData] | None:
-    found = search_without_waiting(services, asked)
-    return None if found is None else answered(scope, services, found)
+def _found(scope: Any, services: Services, asked: SearchBody) -> SearchTask[Ok[SearchData]]:
+    return search_task(services, asked).then(partial(answered, scope, services))
 
 
-def _resolved(scope: Any, services: Services, asked: ResolveBody) -> Ok[ResolveData] | None:
-    found = resolve_without_waiting(services, asked)
-    return None if found is None else resolved(scope, found)
+def _resolved(scope: Any, services: Services, asked: ResolveBody) -> SearchTask[Ok[ResolveData]]:
+    return resolve_task(services, asked).then(partial(resolved, scope))
 
 
 def _response(scope: Any, found: Ok[Any]) -> HttpResponse:

@@ -74,10 +74,14 @@ class StrictQueryParams:
 
 
 class QueryRules:
-    """What a registered handler declares of its query string, for callers that read one without the framework."""
+    """What a registered handler declares of its query string, for callers that read one without the framework.
+
+    `names` are those of its parameters.
+    """
 
     def __init__(self, handler: BaseRouteHandler) -> None:
         self._declared = _declarations(handler)
+        self.names = frozenset(self._declared)
 
     def read(self, query: bytes) -> dict[str, Any]:
         """Return the values of the declared parameters that are there. Raises VALIDATION_ERROR."""

@@ -20,9 +20,10 @@ class RequestState:
         response_headers: Headers that the response carries besides its own, whatever part of the service makes it.
         valid_at: The catalog revision at which the response may be cached, None where it may not.
         is_head: Whether only the head of the response is wanted (`HEAD`); handlers see such a request as a `GET`.
+        is_gone: Returns whether the caller has disconnected. Safe to call from any thread.
     """
 
-    __slots__ = ("_resources", "is_head", "principal", "request_id", "response_headers", "valid_at")
+    __slots__ = ("_resources", "is_gone", "is_head", "principal", "request_id", "response_headers", "valid_at")
 
     def __init__(self) -> None:
         self.request_id = ""
@@ -30,6 +31,7 @@ class RequestState:
         self.response_headers: _Headers = ()
         self.valid_at: int | None = None
         self.is_head = False
+        self.is_gone: Callable[[], bool] = _is_here
         self._resources: ExitStack | None = None
 
     def at_end(self, close: Callable[[], object]) -> None:
@@ -41,6 +43,10 @@ class RequestState:
         """Call the functions of `at_end`. For the outermost layer."""
         if self._resources is not None:
             self._resources.close()
+
+
+def _is_here() -> bool:
+    return False
 
 
 def request_state(scope: Any) -> RequestState:

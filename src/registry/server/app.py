@@ -1,5 +1,6 @@
 """The application: the routes of each profile, and the middleware around them."""
 
+import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from copy import copy
@@ -41,6 +42,7 @@ from registry.http.routes.service import PROBES, SERVICE
 from registry.http.routes.skill_batches import create_batch
 from registry.http.routes.skills import INSTALLS, SKILLS, upgrade_skills
 from registry.http.routes.sources import SOURCES
+from registry.http.search_turns import SearchTurns
 from registry.protocols.ard import ARD
 from registry.protocols.clawhub import CLAWHUB
 from registry.protocols.clawhub.errors import PREFIX as CLAWHUB_PREFIX
@@ -143,9 +145,11 @@ def answer_error(request: Request[Any, Any, Any], exception: Exception) -> Respo
 def _state(services: Services) -> State:
     """Return what the layers of the application share."""
     limits = services.settings.limits
+    processors = len(os.sched_getaffinity(0))
     shared = {
         "services": services,
         "limits": limits,
+        "searches": SearchTurns(processors, limits.searches_waiting),
         "downloads": OpenDownloads(limits.downloads),
         "marketplaces": Marketplaces(services),
         "ticketed_uploads": TicketedUploads(services.settings.data_dir, limits.upload_bytes, services.clock),
@@ -155,7 +159,7 @@ def _state(services: Services) -> State:
 
 def create_app(services: Services) -> Litestar:
     """Return the application over built services. Its lifespan starts and closes them."""
-    settings = services.settings
+    settings, state = services.settings, _state(services)
     protocols = [handler for name in settings.protocols.enabled for handler in PROTOCOLS[name]]
     handlers = [*PROFILE_A, *(REGISTRY_MODE if settings.registry.enabled else ())]
     handlers.append(Router("/", route_handlers=protocols, **_GUARDED))
@@ -170,6 +174,7 @@ def create_app(services: Services) -> Litestar:
         try:
             yield
         finally:
+            state.searches.close()
             await to_thread.run_sync(services.close)
 
     return _Application(
@@ -179,7 +184,7 @@ def create_app(services: Services) -> Litestar:
             "running": Provide(lambda: services, sync_to_thread=False),
             "page": Provide(page, sync_to_thread=False),
         },
-        state=_state(services),
+        state=state,
         exception_handlers={Exception: answer_error},
         request_class=StrictRequest,
         before_request=StrictQueryParams(),

@@ -18,6 +18,7 @@ from registry.errors import RegistryError
 from registry.http.envelope import error_answer
 from registry.http.request_id import new_request_id, request_id_of
 from registry.http.request_log import log_request
+from registry.http.request_state import request_state
 from registry.http.response_headers import identifying_headers
 from registry.server.reading_watch import ReadingWatch
 
@@ -105,6 +106,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Pass the request to the application."""
         super().on_headers_complete()
+        request_state(self.scope).is_gone = self.transport.is_closing
         self._in_head, self._in_body = False, True
 
     def on_message_complete(self) -> None:

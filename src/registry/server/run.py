@@ -7,6 +7,7 @@ import signal
 from contextlib import closing
 from typing import Any, cast
 
+from litestar import Litestar
 from litestar.types import ASGIApp
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
@@ -160,14 +161,19 @@ def _warn_of_issuer(settings: Settings, *, elsewhere: bool) -> None:
 def site(settings: Settings, worker: int = 0) -> Site:
     """Return the application with its middleware, over services of its own."""
     services = Services(settings, worker=worker)
-    server = settings.server
-    application = create_app(services)
-    searching = FastSearch(application, services, QueryRules(application.route_handler_method_map[SEARCH]["GET"]))
+    return Site(wrapped(create_app(services), services), services.drain, functools.partial(report_start, services))
+
+
+def wrapped(application: Litestar, services: Services) -> ASGIApp:
+    """Return the application over built services with its middleware."""
+    server = services.settings.server
+    query = QueryRules(application.route_handler_method_map[SEARCH]["GET"])
+    searching = FastSearch(application, services, application.state.searches, query)
     admits = functools.partial(admits_reading, services)
     cached = ResponseCache(searching, searching.routes, services.settled_number, admits)
     app = ImpliedMethods(cached)
-    any_host = settings.profile == "registry" and not is_loopback_host(server.host) and not server.allowed_hosts
-    is_registry = settings.profile == "registry"
+    is_registry = services.settings.profile == "registry"
+    any_host = is_registry and not is_loopback_host(server.host) and not server.allowed_hosts
     trusts_loopback = is_registry and services.registry.issuer.mode == "loopback"
     on_proxied = services.registry.proxies.noticed if trusts_loopback else None
     hosts = (server.host, server.allowed_hosts, server.allowed_origins)
@@ -176,7 +182,7 @@ def site(settings: Settings, worker: int = 0) -> Site:
     outermost: ASGIApp = RequestLog(guarded, on_answer)
     if server.trusted_proxies:
         outermost = cast(Any, ProxyHeadersMiddleware)(outermost, list(server.trusted_proxies))
-    return Site(outermost, services.drain, functools.partial(report_start, services))
+    return outermost
 
 
 def _share_counts(settings: Settings) -> None:

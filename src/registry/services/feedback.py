@@ -101,8 +101,15 @@ class Feedback:
         self.examples.add(NewChoice(key, shown.query, caller, body.outcome, limit))
         return FeedbackData(skill_id=body.skill_id, outcome=body.outcome, learned=True)
 
-    def list(self, skill_id: str | None, limit: int, offset: int) -> tuple[list[Choice], int]:
-        """Return what is stored, of one skill or of all, newest first, and the total number."""
+    def list(
+        self, skill_id: str | None, limit: int, offset: int, principal: Principal | None
+    ) -> tuple[list[Choice], int]:
+        """Return what is stored, of one skill or of all, newest first, and the total number.
+
+        What others asked is not for everyone: only administrators may omit the skill, or name one of another scope than
+        theirs. Raises VALIDATION_ERROR, FORBIDDEN.
+        """
+        self._check_reach(principal, skill_id)
         return self.examples.list(skill_id, limit, offset)
 
     def forget(self, skill_id: str | None, example_id: str | None, principal: Principal | None) -> Forgotten:
@@ -111,14 +118,15 @@ class Feedback:
         Only administrators may omit the skill, or name one of another scope than theirs. Raises VALIDATION_ERROR,
         FORBIDDEN, and NOT_FOUND if nothing of that skill or query is stored.
         """
-        if principal is not None and not includes(principal.role, "admin"):
-            self._check_scope(principal, skill_id)
+        self._check_reach(principal, skill_id)
         deleted = self.examples.forget(skill_id, example_id)
         if not deleted and (skill_id or example_id):
             raise not_found("Such an example")
         return Forgotten(deleted=deleted)
 
-    def _check_scope(self, caller: Principal, skill_id: str | None) -> None:
+    def _check_reach(self, caller: Principal | None, skill_id: str | None) -> None:
+        if caller is None or includes(caller.role, "admin"):
+            return
         if skill_id is None:
             raise validation_error(FieldError("skill_id", "is missing: only administrators may omit it"))
         scope = self._catalog.record_scope(skill_id)

@@ -1,9 +1,10 @@
 """Use cases of search: find skills for people, and resolve them for agents."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from functools import partial
+from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -70,6 +71,32 @@ def _allowed(filters: SearchFilters) -> Filter:
     return Filter(tuple(groups), (SHADOWED,) if filters.enabled is False else (DISABLED, SHADOWED))
 
 
+_Found = TypeVar("_Found")
+_Made = TypeVar("_Made")
+
+
+class SearchTask(NamedTuple, Generic[_Found]):
+    """A search for whoever decides when and where it runs.
+
+    `waits_for_others` returns whether it waits for a provider, another process, or a model that is being loaded.
+    `at_once` searches, or returns None where that takes more than a few milliseconds. `search` always searches. Both
+    may raise SERVICE_UNAVAILABLE.
+    """
+
+    waits_for_others: Callable[[], bool]
+    at_once: Callable[[], _Found | None]
+    search: Callable[[], _Found]
+
+    def then(self, make: Callable[[_Found], _Made]) -> "SearchTask[_Made]":
+        """Return the task that makes something of what is found, where it is found."""
+
+        def at_once() -> _Made | None:
+            found = self.at_once()
+            return None if found is None else make(found)
+
+        return SearchTask(self.waits_for_others, at_once, lambda: make(self.search()))
+
+
 class SearchOutcome(NamedTuple):
     """What a search found. `holds_at` is the revision it is true of, None where it must not be cached."""
 
@@ -90,13 +117,19 @@ def search_skills(services: Services, body: SearchBody) -> SearchOutcome:
     return _outcome(services, body, _search(services, _search_request(body)), started)
 
 
-def search_without_waiting(services: Services, body: SearchBody) -> SearchOutcome | None:
-    """Return what `search_skills` returns, or None where that would have to wait or take more than milliseconds."""
-    if body.facets or (body.highlight and body.limit > _HIGHLIGHTED_AT_ONCE):
-        return None
-    started = time.perf_counter()
-    results = _search_nowait(services, _search_request(body))
-    return None if results is None else _outcome(services, body, results, started)
+def search_task(services: Services, body: SearchBody) -> SearchTask[SearchOutcome]:
+    """Return `search_skills` as a task."""
+
+    def at_once() -> SearchOutcome | None:
+        if body.facets or (body.highlight and body.limit > _HIGHLIGHTED_AT_ONCE):
+            return None
+        started = time.perf_counter()
+        results = _search_nowait(services, request)
+        return None if results is None else _outcome(services, body, results, started)
+
+    request = _search_request(body)
+    waits = partial(services.engine.search.waits_for_others, request)
+    return SearchTask(waits, at_once, partial(search_skills, services, body))
 
 
 def _shown_explanation(services: Services, hit: Hit) -> Explanation | None:
@@ -161,10 +194,16 @@ def resolve_skills(services: Services, body: ResolveBody) -> ResolveOutcome:
     return _resolved(services, body, _search(services, _resolve_request(body)))
 
 
-def resolve_without_waiting(services: Services, body: ResolveBody) -> ResolveOutcome | None:
-    """Return what `resolve_skills` returns, or None where that would have to wait for something."""
-    results = _search_nowait(services, _resolve_request(body))
-    return None if results is None else _resolved(services, body, results)
+def resolve_task(services: Services, body: ResolveBody) -> SearchTask[ResolveOutcome]:
+    """Return `resolve_skills` as a task."""
+
+    def at_once() -> ResolveOutcome | None:
+        results = _search_nowait(services, request)
+        return None if results is None else _resolved(services, body, results)
+
+    request = _resolve_request(body)
+    waits = partial(services.engine.search.waits_for_others, request)
+    return SearchTask(waits, at_once, partial(resolve_skills, services, body))
 
 
 def _resolved(services: Services, body: ResolveBody, results: Results) -> ResolveOutcome:

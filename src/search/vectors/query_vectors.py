@@ -34,6 +34,10 @@ class QueryVectors:
         short = len(query) <= _SHORT_QUERY and self._is_loaded(embedder, space)
         return short or self._cache.get((space, query)) is not None
 
+    def is_local(self, embedder: Embedder, space: str, query: str) -> bool:
+        """Return whether the vectors of a query are cached, or made here by a loaded model."""
+        return self._is_loaded(embedder, space) or self._cache.get((space, query)) is not None
+
     def _is_loaded(self, embedder: Embedder, space: str) -> bool:
         """Return whether the embedder is a local model that is loaded, which takes milliseconds."""
         return embedder.provider == "local" and space in self._loaded_spaces

@@ -138,7 +138,6 @@ def test_search_reads_a_data_directory(folder: Path) -> None:
     done = Done(folder, "search", "slow sql joins")
     assert (done.code, done.error) == (0, "")
     assert "sql-review" in done.out
-    assert "keyword search" in done.out
 
 
 def test_search_answers_json(folder: Path) -> None:
@@ -161,7 +160,7 @@ def test_search_explains_its_results(folder: Path) -> None:
 def test_finding_nothing_has_a_code_of_its_own(folder: Path) -> None:
     done = Done(folder, "search", "xyzzy", "--json")
     assert (done.code, done.json["skills"]) == (3, [])
-    assert "No skills match" in Done(folder, "search", "xyzzy").out
+    assert "No skills match" in Done(folder, "search", "xyzzy").error
 
 
 def test_meaning_cannot_be_insisted_on_without_a_model(folder: Path) -> None:
@@ -296,7 +295,7 @@ def test_the_help_of_serve_shows_what_people_use_and_the_rest_on_request(tmp_pat
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_help_names_every_flag(tmp_path: Path, name: str) -> None:
-    done = Done(tmp_path, name, "--help-all" if name == "serve" else "--help")
+    done = Done(tmp_path, name, "--help-all" if name in {"serve", "doctor"} else "--help")
     assert (done.code, done.error) == (0, "")
     command = main.get_command(Context(main), name)
     assert command is not None

@@ -97,7 +97,15 @@ def test_the_command_itself_loads_no_command(tmp_path: Path, args: tuple[str, ..
 @pytest.mark.parametrize(
     "args",
     [
-        *[("publish", "light-weight"), ("search", "light"), ("status",), ("sources", "list"), ("reindex",)],
+        *[
+            ("publish", "light-weight"),
+            ("search", "light"),
+            ("list",),
+            ("show", "acme/light-weight"),
+            ("status",),
+            ("sources", "list"),
+            ("reindex",),
+        ],
         *[("generate-mdc",), ("login", "--api-key")],
     ],
     ids=lambda args: str(args[0]),

@@ -12,9 +12,12 @@ import pytest
 from registry.config.settings import load_settings
 from registry.http.fast_search import FastSearch
 from registry.http.query_params import QueryRules
+from registry.http.routes.search import search_body
 from registry.server.app import create_app
 from registry.services.container import Services
+from support import asgi
 from support.embedding_server import EmbeddingServer
+from support.routes import application
 from support.servers import RunningServer, bearer, write_skill
 
 SEARCH, RESOLVE, REGISTRY_SEARCH = "/api/v1/search", "/api/v1/resolve", "/api/search"
@@ -25,6 +28,7 @@ BODIES = [
     b'{"query": "forms", "mode": "keyword", "limit": 1, "offset": 1, "min_score": 0.01}',
     b'{"query": "forms", "content": "full", "filters": {"tags": ["pdf"], "enabled": true}}',
     b'{"query": "nothing like it", "mode": "keyword"}',
+    b'{"query": "forms", "facets": true, "highlight": true}',
     b'{"query": "forms", "mode": "semantic"}',
     b'{"query": "with \\u00fcml\\u00e4uts and a\\nline break"}',
     b'{"query": "forms", "query": "sql"}',
@@ -48,6 +52,7 @@ QUERIES = [
     "q=%C3%BCml%C3%A4uts%2Band;more=&unknown=1&=",
     "q=a=b&&limit=007",
     "q=forms&explain=true",
+    "q=forms&highlight=true",
     "q=nothing%20like%20it&mode=keyword",
     "q=forms&mode=semantic",
     "q=forms&limit=9999&offset=9007199254740992",
@@ -206,6 +211,20 @@ def test_a_search_that_was_let_in_is_counted_once(tmp_path: Path, method: str, p
             assert [int(answer.headers["RateLimit-Remaining"]) for answer in answers] == [49, 48, 47, 46, 45]
 
 
+VALUES = {"limit": 7, "offset": 3, "mode": "keyword", "content": "full", "explain": True, "highlight": True} | {
+    "tags": "pdf", "capabilities": "read", "source": "local", "scope": "acme",
+    "installed": True, "enabled": False, "max_risk": "low",
+}  # fmt: skip
+
+
+def test_every_parameter_of_a_query_string_counts(tmp_path: Path) -> None:
+    with application(tmp_path, "local") as app:
+        names = QueryRules(app.route_handler_method_map[SEARCH]["GET"]).names
+    assert names == {"q", *VALUES}
+    for name in VALUES:
+        assert search_body({"q": "forms", name: VALUES[name]}) != search_body({"q": "forms"}), name
+
+
 @pytest.mark.parametrize("profile", ["local", "registry"])
 def test_the_framework_has_no_part_in_it(tmp_path: Path, profile: str) -> None:
     write_skill(tmp_path / "skills", "pdf-forms", "Fill in pdf forms.")
@@ -223,36 +242,13 @@ def test_the_framework_has_no_part_in_it(tmp_path: Path, profile: str) -> None:
     async def framework(*_: object) -> None:
         raise AssertionError("the framework was asked")
 
-    handlers = create_app(services).route_handler_method_map
-    search = FastSearch(framework, services, QueryRules(handlers[SEARCH]["GET"]))
+    app = create_app(services)
+    handlers = app.route_handler_method_map
+    search = FastSearch(framework, services, app.state.searches, QueryRules(handlers[SEARCH]["GET"]))
     assert {path for _, path in search.routes} <= set(handlers)
     for method, path in search.routes:
-        assert b"pdf-forms" in asyncio.run(answer_of(search, method, path))
+        question = (f"{path}?q=pdf+forms",) if method == "GET" else (path, b'{"query": "pdf", "prompt": "pdf"}')
+        answer = asyncio.run(asgi.ask(search, method, *question))
+        assert (answer.status, b"pdf-forms" in answer.body) == (200, True)
+    app.state.searches.close()
     services.close()
-
-
-async def answer_of(search: FastSearch, method: str, path: str) -> bytes:
-    """Return the body of the answer to a search for forms."""
-    sent: list[Any] = []
-    is_post = method == "POST"
-
-    async def receive() -> Any:
-        body = b'{"query": "pdf forms", "prompt": "pdf forms"}' if is_post else b""
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    scope: Any = {
-        "type": "http",
-        "path": path,
-        "method": method,
-        "query_string": b"" if is_post else b"q=pdf+forms",
-        "headers": [(b"host", b"localhost"), *([(b"content-type", b"application/json")] if is_post else [])],
-        "client": ("127.0.0.1", 1),
-        "state": {},
-    }
-    await search(scope, receive, send)
-    assert sent[0]["status"] == 200
-    body: bytes = sent[1]["body"]
-    return body

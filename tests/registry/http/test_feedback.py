@@ -170,7 +170,7 @@ def test_one_caller_has_three_choices_of_a_skill(tmp_path: Path) -> None:
         assert running.api("DELETE", "/search/feedback").json()["data"] == {"deleted": 3}
 
 
-def test_managers_delete_choices_of_their_scope_only(tmp_path: Path) -> None:
+def test_managers_list_and_delete_choices_of_their_scope_only(tmp_path: Path) -> None:
     with RunningServer(tmp_path, "--profile", "registry", "--embedding-provider", "none") as running:
         running.sign_in("admin")
         scopes = {name: bearer(running.token("manager", f"{name}/someone")) for name in ("acme", "other")}
@@ -180,7 +180,11 @@ def test_managers_delete_choices_of_their_scope_only(tmp_path: Path) -> None:
         for query in ("read pdf", "open pdf"):
             assert teach(running, running.search(query), "pdf").status_code == 200
         of_skill = {"skill_id": "pdf"}
-        assert running.api("DELETE", "/search/feedback", params=of_skill, headers=other).status_code == 403
+        for method in ("GET", "DELETE"):
+            assert running.api(method, "/search/feedback", params=of_skill, headers=other).status_code == 403
+            assert running.api(method, "/search/feedback", headers=own).status_code == 400
+        assert running.api("GET", "/search/feedback", params=of_skill, headers=own).json()["pagination"]["total"] == 2
+        assert running.api("GET", "/search/feedback").json()["pagination"]["total"] == 2
         for headers in (own, other):
             example = {"example_id": stored(running, "pdf")[0]["example_id"]}
             for missing in ({}, example):

@@ -34,6 +34,9 @@ class Gate:
     def open(self) -> None:
         self._file.touch()
 
+    def is_open(self) -> bool:
+        return self._file.exists()
+
 
 @pytest.fixture
 def gate(tmp_path: Path) -> Gate:
@@ -53,6 +56,14 @@ def test_a_drain_is_seen_on_old_and_new_connections_and_requests_finish(gate: Ga
         gate.open()
         assert busy.answer().json["data"] == "done"
         assert server.exit_code() == 0
+
+
+def test_a_request_is_told_that_its_caller_has_disconnected(gate: Gate) -> None:
+    with tiny_server() as server:
+        with server.connect() as leaving:
+            leaving.send(gate.request("/api/v1/abandoned"))
+            gate.wait_until_begun()
+        wait_until(gate.is_open)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -3,7 +3,6 @@
 import gc
 import importlib
 import itertools
-import keyword
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
 class LazyCommand(NamedTuple):
     """Where a command is defined, the line that `--help` of the group shows for it, and the section of that line.
 
-    The command is the attribute of the module with the command's name, with underscores for hyphens, and with one at
-    the end if the name is a keyword of Python.
+    The module has one command of that name.
     """
 
     module: str
@@ -48,9 +46,8 @@ class LazyGroup(click.Group):
             return None
         with _without_collection():
             module = importlib.import_module(self.lazy_commands[cmd_name].module)
-        attribute = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name.replace("-", "_")
-        command: click.Command = getattr(module, attribute)
-        return command
+        commands = (value for value in vars(module).values() if isinstance(value, click.Command))
+        return next(command for command in commands if command.name == cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a table of commands for each section, all of the same widths."""

@@ -33,6 +33,10 @@ class LimitsSettings(msgspec.Struct, frozen=True, kw_only=True):
         Positive, Meta(description="failures in a row that open the circuit breaker of the hosted provider")
     ] = 5
     embedding_breaker_seconds: Annotated[Seconds, Meta(description="time that the circuit breaker stays open")] = 30.0
+    searches_waiting: Annotated[
+        Positive,
+        Meta(description="searches that may wait for a processor, for each process; others get 503"),
+    ] = 500
     search_fallback_seconds: Annotated[
         Seconds, Meta(description="time a search waits for the query vector before it uses keywords only")
     ] = 1.5

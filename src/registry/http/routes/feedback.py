@@ -28,10 +28,14 @@ async def give_feedback(
 
 
 @get("/search/feedback", role="manager", **_OPTIONS)
-@ORDINARY_POOL.handler
-def list_feedback(services: ReadyServices, page: ListPage, skill_id: OfSkill = "") -> Ok[list[Choice]]:
-    """List the stored choices, newest first."""
-    choices, total = services.feedback.list(skill_id or None, page.limit, page.offset)
+async def list_feedback(
+    request: Request[Any, Any, Any], services: ReadyServices, page: ListPage, skill_id: OfSkill = ""
+) -> Ok[list[Choice]]:
+    """List the stored choices of a skill, newest first. Administrators may list those of all skills."""
+    principal = request_state(request.scope).principal
+    choices, total = await ORDINARY_POOL.run(
+        services.feedback.list, skill_id or None, page.limit, page.offset, principal
+    )
     return Ok(choices, Pagination(total, page.limit, page.offset))
 
 

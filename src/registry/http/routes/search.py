@@ -15,7 +15,6 @@ from registry.http import response_cache
 from registry.http.envelope import Ok
 from registry.http.query_params import page as page_of
 from registry.http.routes.parameters import ERRORS, ListPage, ReadyServices
-from registry.http.thread_pools import ORDINARY_POOL
 from registry.services.container import Services
 from registry.services.schemas import (
     ContentDetail,
@@ -28,10 +27,8 @@ from registry.services.schemas import (
 from registry.services.search import (
     ResolveOutcome,
     SearchOutcome,
-    resolve_skills,
-    resolve_without_waiting,
-    search_skills,
-    search_without_waiting,
+    resolve_task,
+    search_task,
 )
 from search.modes import Mode
 
@@ -97,12 +94,9 @@ def search_body(values: Mapping[str, Any]) -> SearchBody:
     return SearchBody(query=values["q"], limit=page.limit, offset=page.offset, filters=wanted, **chosen)
 
 
-async def _search(scope: Any, services: Services, body: SearchBody) -> Ok[SearchData]:
-    # A search in memory takes less time than a change of threads.
-    found = search_without_waiting(services, body)
-    if found is None:
-        found = await ORDINARY_POOL.run(search_skills, services, body)
-    return answered(scope, services, found)
+async def _search(request: Request[Any, Any, Any], services: Services, body: SearchBody) -> Ok[SearchData]:
+    found = await request.app.state.searches.run(request.scope, search_task(services, body))
+    return answered(request.scope, services, found)
 
 
 def answered(scope: Any, services: Services, found: SearchOutcome) -> Ok[SearchData]:
@@ -128,7 +122,7 @@ async def search(request: Request[Any, Any, Any], data: JSONBody[SearchBody]) ->
     """Find the skills that fit a query, best first."""
     # The most frequent route has no dependencies: resolving them takes as long as a keyword search.
     services: Services = request.app.state.services
-    return await _search(request.scope, await services.when_ready(), data)
+    return await _search(request, await services.when_ready(), data)
 
 
 @post("/resolve", status_code=200, tags=["search"], responses=ERRORS, role="user", changes=False)
@@ -136,9 +130,7 @@ async def resolve(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[ResolveBody]
 ) -> Ok[ResolveData]:
     """Find the skills that fit an agent's prompt, and where to load them from."""
-    found = resolve_without_waiting(services, data)
-    if found is None:
-        found = await ORDINARY_POOL.run(resolve_skills, services, data)
+    found = await request.app.state.searches.run(request.scope, resolve_task(services, data))
     return resolved(request.scope, found)
 
 
@@ -169,7 +161,7 @@ async def search_by_query(
         explain=shown.explain,
         highlight=shown.highlight,
     )
-    return await _search(request.scope, services, body)
+    return await _search(request, services, body)
 
 
 SEARCH = [search, search_by_query, resolve]

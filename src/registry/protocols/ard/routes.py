@@ -20,7 +20,7 @@ from registry.http.thread_pools import ORDINARY_POOL
 from registry.protocols.ard.entries import SKILL_TYPE, Entry, RegistryEntry, Result, entry, identifier, result
 from registry.services.container import Services
 from registry.services.schemas import Query, SearchBody
-from registry.services.search import SearchOutcome, search_skills, search_without_waiting
+from registry.services.search import SearchOutcome, search_task
 
 _TAGS = ["Agentic Resource Discovery"]
 _MAX_PAGE = 100
@@ -122,7 +122,7 @@ async def search_entries(
         return SearchResponse(results=[])
     offset = _offset(data.page_token)
     body = SearchBody(query=data.query.text, limit=data.page_size, offset=offset)
-    found = await _found(services, body)
+    found = await _found(request, services, body)
     base = base_url(request, services)
     results = [result(services, base, skill) for skill in found.data.skills]
     following = offset + data.page_size
@@ -130,10 +130,8 @@ async def search_entries(
     return SearchResponse(results=results, page_token=None if is_last else str(following))
 
 
-async def _found(services: Services, body: SearchBody) -> SearchOutcome:
-    found = search_without_waiting(services, body)
-    if found is None:
-        found = await ORDINARY_POOL.run(search_skills, services, body)
+async def _found(request: Request[Any, Any, Any], services: Services, body: SearchBody) -> SearchOutcome:
+    found: SearchOutcome = await request.app.state.searches.run(request.scope, search_task(services, body))
     services.searched(found.data.mode, found.data.took_ms / 1000)
     return found
 

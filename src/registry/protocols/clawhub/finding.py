@@ -1,5 +1,6 @@
 """Search and lists of the ClawHub protocol."""
 
+from functools import partial
 from typing import Any, Literal
 
 import msgspec
@@ -18,7 +19,7 @@ from registry.protocols.clawhub.references import owner_of, page_url, slug_of
 from registry.protocols.clawhub.shapes import SkillList, listed, listed_skill, milliseconds
 from registry.services.container import Services
 from registry.services.schemas import ResolveBody, ResolvedSkill
-from registry.services.search import resolve_skills
+from registry.services.search import ResolveOutcome, resolve_task
 
 TAGS = ["clawhub"]
 
@@ -90,15 +91,21 @@ async def search_clawhub(
     """Search skills. Advertised ones have no `source`, and `links` say where they come from."""
     if not text.strip():
         return FoundSkills(results=[])
-    return await ORDINARY_POOL.run(_found, services, base_url(request, services), text, at_most(limit), mode)
-
-
-def _found(services: Services, base: str, text: str, limit: int, mode: str) -> FoundSkills:
+    base, most = base_url(request, services), at_most(limit)
     if mode == "exact":
-        named = [_entry(services, base, skill_id, 1.0) for skill_id in ids_named(services.database, text.strip())]
-        return FoundSkills(results=[entry for entry in named if entry is not None][:limit])
-    found = resolve_skills(services, ResolveBody(prompt=text, limit=limit)).data.results
-    entries = [_entry(services, base, skill.skill_id, skill.score, skill) for skill in found]
+        return await ORDINARY_POOL.run(_named, services, base, text.strip(), most)
+    task = resolve_task(services, ResolveBody(prompt=text, limit=most)).then(partial(_found, services, base))
+    found: FoundSkills = await request.app.state.searches.run(request.scope, task)
+    return found
+
+
+def _named(services: Services, base: str, name: str, limit: int) -> FoundSkills:
+    named = [_entry(services, base, skill_id, 1.0) for skill_id in ids_named(services.database, name)]
+    return FoundSkills(results=[entry for entry in named if entry is not None][:limit])
+
+
+def _found(services: Services, base: str, found: ResolveOutcome) -> FoundSkills:
+    entries = [_entry(services, base, skill.skill_id, skill.score, skill) for skill in found.data.results]
     return FoundSkills(results=[entry for entry in entries if entry is not None])
 
 

@@ -35,7 +35,7 @@ from registry.protocols.mcp.messages import (
     response,
 )
 from registry.protocols.mcp.methods import call
-from registry.protocols.mcp.tools import INSTALL, may_install, search_now, tool_error
+from registry.protocols.mcp.tools import INSTALL, may_install, tool_error, tool_task
 from registry.services.container import Services
 
 _STATUS: Mapping[int, int] = MappingProxyType(
@@ -89,8 +89,9 @@ def _json(content: dict[str, Any], status: int) -> Response[Any]:
 
 
 async def _result(request: Request[Any, Any, Any], services: Services, message: Message) -> dict[str, Any]:
-    found = search_now(services, message.params) if message.method == "tools/call" else None
-    if found is not None:
+    task = tool_task(services, message.params) if message.method == "tools/call" else None
+    if task is not None:
+        found: dict[str, Any] = await request.app.state.searches.run(request.scope, task)
         return found
     name = message.params.get("name")
     if message.method == "tools/call" and name == INSTALL and may_install(services):

@@ -15,7 +15,7 @@ from registry.protocols.mcp.reading import skill_text
 from registry.protocols.mcp.search_text import found_text
 from registry.services.container import Services
 from registry.services.schemas import Label, Query, SearchBody, SearchFilters
-from registry.services.search import SearchOutcome, search_skills, search_without_waiting
+from registry.services.search import SearchOutcome, SearchTask, search_skills, search_task
 from registry.services.skills import create_skill
 
 INSTALL = "install_skill"
@@ -155,20 +155,15 @@ def _converted(arguments: dict[str, Any], kind: Any) -> Any:
     return msgspec.convert(arguments, kind)
 
 
-def search_now(services: Services, params: dict[str, Any]) -> dict[str, Any] | None:
-    """Return what `call_tool` returns for a search, or None where that would have to wait for something.
-
-    A search in memory takes less time than a change of threads. None also stands for any other call, and for one that
-    fails.
-    """
+def tool_task(services: Services, params: dict[str, Any]) -> SearchTask[dict[str, Any]] | None:
+    """Return `call_tool` as a task for a valid search, None for any other call."""
     if params.get("name") != _SEARCH["name"] or not isinstance(params.get("arguments"), dict):
         return None
     try:
         asked = _converted(params["arguments"], SearchArguments)
-        found = search_without_waiting(services, _search_body(asked))
     except RegistryError:
         return None
-    return None if found is None else _found(services, found, asked)
+    return search_task(services, _search_body(asked)).then(lambda found: _found(services, found, asked))
 
 
 def _search(services: Services, asked: SearchArguments) -> dict[str, Any]:

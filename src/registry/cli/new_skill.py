@@ -1,0 +1,71 @@
+"""`skill-registry init`: a new skill to begin with."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from registry.cli import command, console
+from registry.packages.metadata import parse_metadata
+from registry.packages.refusal import PackageRefused
+from registry.parsing.frontmatter_edit import render
+from registry.parsing.yaml_text import Value
+from registry.skill_folder import write_skill_folder
+
+_DESCRIPTION = "Does one task from start to end. Use it when somebody asks for this task. (Say here what and when.)"
+
+_BODY = """
+# {title}
+
+Say in one sentence what an agent has achieved when it is done.
+
+## When to use it
+
+- Name the requests that this skill is for, in the words that people use.
+- Name what it is not for.
+
+## Steps
+
+1. Write each step as an instruction, with the command to run or the file to change.
+2. Say how the agent checks that the step has worked.
+
+## Example
+
+Show one request and its result.
+"""
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path), metavar="NAME")
+@click.option("--description", metavar="TEXT", default=_DESCRIPTION, help="What it does, and when to use it.")
+@command.json_option
+def init(path: Path, description: str, as_json: bool) -> None:
+    """Make a new skill to begin with. NAME is a new folder, perhaps with a path, such as skills/pdf-forms.
+
+    The name has the characters a-z and 0-9, with single hyphens between words. The new skill passes the checks of
+    'publish'.
+    """
+    path = path.absolute()
+    fields: dict[str, Value] = {"name": path.name, "description": description, "metadata": {"version": "0.1.0"}}
+    body = _BODY.format(title=path.name.replace("-", " ").capitalize())
+    try:
+        warnings = parse_metadata(render(fields, body).encode(), None).warnings
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_skill_folder(path.parent, path.name, fields, body)
+    except PackageRefused as refused:
+        command.stop("; ".join(f"{one.message}" for one in refused.findings), command.WRONG_USAGE)
+    except (ValueError, OSError) as error:
+        command.stop(str(error))
+    _show(path, [warning.message for warning in warnings], as_json=as_json)
+
+
+def _show(path: Path, warnings: list[str], *, as_json: bool) -> None:
+    answer: dict[str, Any] = {"path": str(path), "warnings": warnings}
+    if as_json:
+        console.show(answer, console.facts_table, as_json=True)
+        return
+    for warning in warnings:
+        click.echo(f"skill-registry: warning: {console.printable(warning)}", err=True)
+    click.echo(f"Made {path / 'SKILL.md'}. Say in it what the skill does, and then:")
+    click.echo(f"  skill-registry serve --skills-dir {path.parent}    serves it")
+    click.echo(f"  skill-registry publish {path}    publishes it in a registry")

@@ -1,0 +1,122 @@
+"""Lists of skills: as wide as a terminal, and lines of tab-separated fields for other programs."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import click
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.text import Text
+
+from registry.cli.console import Data, printable
+
+_WEAK = "low"
+"""The relevance of what nonsense finds too."""
+
+_GAP, _WIDEST, _NARROWEST = 2, 40, 20
+"""Cells between columns, of the widest column but the last, and of the narrowest last one."""
+
+
+class _Field(NamedTuple):
+    title: str
+    text: Callable[[Data], str]
+
+
+_SEARCH_LINE = (
+    _Field("id", lambda hit: hit["skill"]["id"]),
+    _Field("version", lambda hit: hit["skill"]["version"]),
+    _Field("score", lambda hit: f"{hit['score']:.6f}"),
+    _Field("relevance", lambda hit: hit["relevance"]),
+    _Field("matched by", lambda hit: ",".join(hit["matched_by"])),
+    _Field("description", lambda hit: hit["skill"]["description"]),
+)
+_LIST = (
+    _Field("Skill", lambda card: card["id"]),
+    _Field("Version", lambda card: card["version"]),
+    _Field("Risk", lambda card: card["findings"] or "-"),
+    _Field("Source", lambda card: card["source"]),
+    _Field("Description", lambda card: card["description"]),
+)
+
+
+def is_relevant(hit: Data) -> bool:
+    """Return whether a hit is more than what any query finds."""
+    return bool(hit["relevance"] != _WEAK)
+
+
+def show_results(answer: Data, *, weak: bool) -> None:
+    """Print the relevant results of a search, and the others too with `weak`."""
+    hits = [hit for hit in answer["skills"] if weak or is_relevant(hit)]
+    if not sys.stdout.isatty():
+        for line in heading(answer):
+            click.echo(line, err=True)
+        _print_lines(_SEARCH_LINE, hits)
+        return
+    terminal = Console(highlight=False)
+    for line in heading(answer):
+        terminal.print(line, markup=False)
+    for hit in hits:
+        for part in _two_lines(hit, terminal.width):
+            terminal.print(part, no_wrap=True, overflow="ellipsis")
+    if hits:
+        terminal.print(f"Results: {len(hits)} ({answer['mode']} search, {answer['took_ms']:.1f} ms)")
+    if hidden := len(answer["skills"]) - len(hits):
+        terminal.print(f"Weaker matches: {hidden} (--weak shows them)")
+
+
+def _two_lines(hit: Data, width: int) -> Iterator[Text]:
+    """Yield what a hit is and why it is there, and then its description, as far as it fits on a line."""
+    skill = hit["skill"]
+    yield Text.assemble(
+        (_line(skill["id"]), "bold"),
+        f" {_line(skill['version'])}  {hit['score']:.2f} {hit['relevance']}  {', '.join(hit['matched_by'])}",
+        "" if skill["installed"] else "  not installed",
+    )
+    yield Text(f"  {_fitted(_line(skill['description']), width - 2)}")
+
+
+def heading(answer: Data) -> Iterator[str]:
+    """Yield the warnings of a search, and a line if it found nothing relevant."""
+    for warning in answer["warnings"]:
+        yield f"warning: {printable(warning)}"
+    if not any(map(is_relevant, answer["skills"])):
+        yield "No skills match."
+
+
+def show_list(answer: Data) -> None:
+    """Print the cards of skills, each on one line."""
+    cards = answer["skills"]
+    if not sys.stdout.isatty():
+        _print_lines(_LIST, cards)
+    elif cards:
+        _print_columns(_LIST, cards)
+        click.echo(f"Skills: {len(cards)} of {answer['total']}")
+    else:
+        click.echo("No skills are installed. 'skill-registry search QUERY' finds some.")
+
+
+def _print_columns(fields: Sequence[_Field], rows: Sequence[Data]) -> None:
+    """Print a table in which each row is one line. The last column takes what the others leave."""
+    cells = [[field.title for field in fields], *([_line(field.text(row)) for field in fields] for row in rows)]
+    widths = [min(max(map(cell_len, column)), _WIDEST) for column in zip(*cells, strict=True)]
+    terminal = Console(highlight=False)
+    widths[-1] = max(terminal.width - sum(widths[:-1]) - _GAP * len(widths[:-1]), _NARROWEST)
+    for number, row in enumerate(cells):
+        fitted = (_fitted(text, width) for text, width in zip(row, widths, strict=True))
+        padded = (" " * _GAP).join(set_cell_size(text, width) for text, width in zip(fitted, widths, strict=True))
+        terminal.print(Text(padded.rstrip(), style="" if number else "bold"), no_wrap=True, overflow="ellipsis")
+
+
+def _fitted(text: str, width: int) -> str:
+    """Return as much of a text as fits into `width` cells of a terminal."""
+    return text if cell_len(text) <= width else f"{set_cell_size(text, width - 1).rstrip()}…"
+
+
+def _print_lines(fields: Sequence[_Field], rows: Sequence[Data]) -> None:
+    for row in rows:
+        click.echo("\t".join(_line(field.text(row)) for field in fields))
+
+
+def _line(text: str) -> str:
+    return printable(" ".join(text.split()))

@@ -1,0 +1,135 @@
+"""What a newcomer uses: `init`, `doctor` and `completion`."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from click import Context
+
+from registry.cli.main import COMMANDS, main
+from registry.findings.engine import scan_folder
+from registry.packages.package import read_folder
+from support.commands import Done
+from support.ports import free_port
+from support.publishing import Registry
+from support.servers import COMMAND, RunningServer, write_skill
+
+LOCAL = {"SKILL_REGISTRY_EMBEDDING_PROVIDER": "local"}
+
+
+def checks(done: Done) -> dict[str, tuple[str, str, str | None]]:
+    return {one["name"]: (one["state"], one["message"], one["remedy"]) for one in done.json["checks"]}
+
+
+def test_a_new_skill_passes_our_checks_and_is_served(tmp_path: Path) -> None:
+    done = Done(tmp_path, "init", "skills/pdf-forms")
+    assert (done.code, done.error) == (0, "")
+    assert "skill-registry publish" in done.out
+    folder = tmp_path / "skills" / "pdf-forms"
+    package = read_folder(folder, tmp_path / "staged")
+    assert (package.name, package.version, package.findings.findings) == ("pdf-forms", "0.1.0", [])
+    assert scan_folder(folder).findings == []
+    assert Done(tmp_path, "scan", "--json").json["warnings"] == {}
+    assert Done(tmp_path, "list").out.startswith("pdf-forms\t0.1.0\tnone\tlocal\t")
+
+
+def test_a_new_skill_is_published_as_it_is(tmp_path: Path) -> None:
+    assert Done(tmp_path, "init", "pdf-forms", "--description", "Fills: 'pdf' forms # and more.").code == 0
+    with Registry(tmp_path / "registry") as registry:
+        published = Done(tmp_path, "publish", "pdf-forms", "--server", registry.url, "--json")
+    assert (published.code, published.json["status"], published.json["warnings"]) == (0, "accepted", [])
+
+
+@pytest.mark.parametrize("name", ["Bad Name", "a--b", "-a", "a" * 65, "..", "a_b"])
+def test_a_name_that_no_package_may_have_is_refused(tmp_path: Path, name: str) -> None:
+    done = Done(tmp_path, "init", "--", name)
+    assert (done.code, list(tmp_path.iterdir())) == (2, [])
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    folder = write_skill(tmp_path, "pdf", "Is mine.")
+    before = (folder / "SKILL.md").read_bytes()
+    Done(tmp_path, "init", "pdf").complains(1, "pdf", "exists")
+    assert (folder / "SKILL.md").read_bytes() == before
+
+
+def test_a_short_description_is_warned_of(tmp_path: Path) -> None:
+    assert "10 to 500 characters" in Done(tmp_path, "init", "pdf", "--description", "pdf").error
+    Done(tmp_path, "init", "two", "--description", "a\x00b" * 9).complains(2, "description")
+
+
+def test_an_empty_folder_lacks_things_and_nothing_fails(tmp_path: Path) -> None:
+    done = Done(tmp_path, "doctor", "--json", "--port", str(free_port()), **LOCAL)
+    assert (done.code, done.error) == (0, "")
+    found = checks(done)
+    assert {name for name, (state, *_) in found.items() if state == "missing"} == {
+        *("skills directory", "data directory", "service", "registry")
+    }
+    assert all(remedy for state, _, remedy in found.values() if state == "missing")
+    assert found["semantic search"][:2] == ("ok", "local model all-MiniLM-L6-v2")
+    assert list(tmp_path.iterdir()) == []
+    assert "skill-registry login" in Done(tmp_path, "doctor").out
+
+
+def test_what_runs_is_seen(tmp_path: Path) -> None:
+    write_skill(tmp_path / "skills", "pdf", "Fills pdf forms.")
+    with RunningServer(tmp_path) as server:
+        found = checks(Done(tmp_path, "doctor", "--json", "--data-dir", "data"))
+        other = checks(Done(tmp_path, "doctor", "--json", "--port", server.url.rpartition(":")[2]))
+    assert (found["service"][0], server.url in found["service"][1]) == ("ok", True)
+    assert found["skills directory"][:2] == ("ok", f"{tmp_path / 'skills'}: 1 skills")
+    assert "another program" in other["service"][1]
+
+
+def test_what_is_configured_and_does_not_work_fails(tmp_path: Path) -> None:
+    broken = {"SKILL_REGISTRY_SERVER": f"http://127.0.0.1:{free_port()}"}
+    done = Done(tmp_path, "doctor", "--json", **broken)
+    assert (done.code, checks(done)["registry"][0]) == (1, "fails")
+    assert "is it running" in checks(done)["registry"][1]
+    (tmp_path / "file").write_text("")
+    done = Done(tmp_path, "doctor", "--json", "--data-dir", "file/data")
+    assert (done.code, checks(done)["data directory"][0]) == (1, "fails")
+    done = Done(tmp_path, "doctor", "--json", PATH="")
+    assert checks(done)["git"][0] == "missing"
+
+
+def test_a_wrong_credential_is_seen(tmp_path: Path) -> None:
+    with Registry(tmp_path / "registry") as registry:
+        named = {"SKILL_REGISTRY_SERVER": registry.url, "SKILL_REGISTRY_CLIENT_API_KEY": "sk_wrong"}
+        assert checks(Done(tmp_path, "doctor", "--json", **named))["registry"][0] == "fails"
+        named["SKILL_REGISTRY_CLIENT_API_KEY"] = registry.caller()["Authorization"].removeprefix("Bearer ")
+        assert checks(Done(tmp_path, "doctor", "--json", **named))["registry"][0] == "ok"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_there_is_a_script_for_each_shell(tmp_path: Path, shell: str) -> None:
+    done = Done(tmp_path, "completion", shell)
+    assert (done.code, "_SKILL_REGISTRY_COMPLETE" in done.out) == (0, True)
+
+
+def completed(folder: Path, line: str) -> set[str]:
+    """Return what bash offers for the last word of a line."""
+    program = f"""
+eval "$(skill-registry completion bash)"
+COMP_WORDS=({line}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
+_skill_registry_completion skill-registry
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+    environment = os.environ | {"PATH": f"{Path(COMMAND).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-c", program], cwd=folder, env=environment, capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.split())
+
+
+def test_bash_completes_commands_options_and_choices(tmp_path: Path) -> None:
+    assert completed(tmp_path, "skill-registry un") == {"uninstall", "unyank"}
+    assert {"--max-risk", "--mode"} <= completed(tmp_path, "skill-registry search --m")
+    assert completed(tmp_path, "skill-registry search --max-risk l") == {"low"}
+    assert completed(tmp_path, "skill-registry sources re") == {"refresh", "remove"}
+
+
+def test_commands_are_completed_without_loading_them() -> None:
+    names = {item.value for item in main.shell_complete(Context(main), "")}
+    assert names == set(COMMANDS)

@@ -1,0 +1,47 @@
+"""Asks an ASGI application as the server does: with the whole body in one message."""
+
+import json
+from typing import Any, NamedTuple
+
+
+class AsgiAnswer(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+async def ask(
+    app: Any, method: str, path: str, body: bytes = b"", content_type: str = "application/json"
+) -> AsgiAnswer:
+    """Send a request to an application and return its response. Only requests with a body have a content type."""
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    bare, _, query = path.partition("?")
+    kind = [(b"content-type", content_type.encode())] if body else []
+    scope: Any = {
+        "type": "http",
+        "http_version": "1.1",
+        "scheme": "http",
+        "server": ("127.0.0.1", 80),
+        "client": ("127.0.0.1", 1),
+        "root_path": "",
+        "method": method,
+        "path": bare,
+        "raw_path": bare.encode(),
+        "query_string": query.encode(),
+        "headers": [(b"host", b"localhost"), (b"content-length", str(len(body)).encode()), *kind],
+        "state": {},
+    }
+    await app(scope, receive, send)
+    headers = {name.decode().lower(): value.decode() for name, value in sent[0]["headers"]}
+    return AsgiAnswer(sent[0]["status"], headers, b"".join(message.get("body", b"") for message in sent[1:]))
