@@ -68,7 +68,7 @@ SEARCH_LAYERS = (
     {"vectors"},
     {"explainer", "snippets", "totals"},
     {"index_sync", "indexer", "inspection"},
-    {"service"},
+    {"service", "index_takeover"},
     {"engine"},
 )
 

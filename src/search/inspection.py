@@ -29,6 +29,23 @@ def lexical_folders(indexes: Path) -> list[Path]:
     return folders[-1:]
 
 
+def read_lexical_state(folder: Path) -> IndexState:
+    """Return the state of a keyword index at its last commit, without checking its files. Raises IndexDamaged."""
+    try:
+        index = tantivy.Index.open(str(folder))
+        return _state(index, index.searcher())
+    except (OSError, ValueError, IndexError, msgspec.DecodeError) as error:
+        raise IndexDamaged(str(error)) from None
+
+
+def _state(index: tantivy.Index, searcher: tantivy.Searcher) -> IndexState:
+    state_query = tantivy.Query.term_query(index.schema, "state", "state", "basic")
+    state_hits = searcher.search(state_query, 1, count=False).hits
+    if not state_hits:
+        raise IndexDamaged("it contains no state")
+    return msgspec.json.decode(searcher.doc(state_hits[0][1]).get_all("state")[1], type=IndexState)
+
+
 def read_lexical(folder: Path) -> LexicalContents:
     """Return the contents of the keyword index in `folder` at its last commit. Raises IndexDamaged."""
     try:
@@ -36,12 +53,7 @@ def read_lexical(folder: Path) -> LexicalContents:
             raise IndexDamaged(fault)
         index = tantivy.Index.open(str(folder))
         searcher = index.searcher()
-        schema = index.schema
-        state_query = tantivy.Query.term_query(schema, "state", "state", "basic")
-        state_hits = searcher.search(state_query, 1, count=False).hits
-        if not state_hits:
-            raise IndexDamaged("it contains no state")
-        state = msgspec.json.decode(searcher.doc(state_hits[0][1]).get_all("state")[1], type=IndexState)
+        state = _state(index, searcher)
         limit = max(1, searcher.num_docs)
         hits = searcher.search(tantivy.Query.exists_query("key"), limit, count=False).hits
         keys = searcher.fast_field_values("key", [address for _, address in hits])

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from registry import __version__
 from registry.config.settings import SettingsError, load_settings
+from support.commands import WORDS_ONLY
 from support.deployment import DEPLOY, instructions
 from support.servers import RunningServer, write_skill
 
@@ -41,16 +43,45 @@ def test_what_is_copied_is_sent_to_the_engine_and_nothing_else() -> None:
     assert all((ROOT / path).exists() for path in sent)
 
 
-def test_the_wheel_of_what_is_copied_is_the_whole_service(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel that is built from what is copied."""
+    tmp_path = tmp_path_factory.mktemp("wheel")
     source, environment = tmp_path / "source", {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     source.mkdir()
     subprocess.run(["cp", "--recursive", *(str(ROOT / path) for path in copied()), source], check=True)
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
     subprocess.run([*command, "--wheel-dir", tmp_path, source], check=True, env=environment, timeout=120)
-    [wheel] = tmp_path.glob("skill_registry-*.whl")
+    [built] = tmp_path.glob("skill_registry-*.whl")
+    return built
+
+
+def test_the_wheel_of_what_is_copied_is_the_whole_service(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"registry/cli/main.py", "search/engine.py", "embeddings/local.py", "registry/ui/index.html"} <= names
     assert "embeddings/adapters/skills-1.safetensors" in names
+    assert {f"{package}/py.typed" for package in ("registry", "search", "embeddings")} <= names
+
+
+def test_what_the_wheel_installs_starts_in_an_empty_folder(wheel: Path, tmp_path: Path) -> None:
+    installed, folder = tmp_path / "installed", tmp_path / "empty"
+    folder.mkdir()
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", installed, wheel]
+    subprocess.run(pip, check=True, env={**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}, timeout=120)
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(installed)} | WORDS_ONLY
+
+    def run(*args: str) -> str:
+        command = [sys.executable, *args]
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    assert Path(run("-c", "import registry; print(registry.__file__)")).is_relative_to(installed)
+    assert run("-m", "registry", "--version") == f"skill-registry, version {__version__}"
+    run("-m", "registry", "init", "skills/pdf-forms", "--description", "Fills pdf forms.")
+    run("-m", "registry", "scan")
+    assert run("-m", "registry", "search", "pdf").startswith("pdf-forms\t0.1.0\t")
+    program = installed / "bin" / "skill-registry"
+    assert run(str(program), "list").startswith("pdf-forms\t0.1.0\t")
 
 
 def test_the_weights_are_those_that_make_install_takes() -> None:

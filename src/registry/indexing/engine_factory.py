@@ -1,5 +1,6 @@
 """Creates the search engine of the settings."""
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,11 @@ from registry.db import Database
 from registry.domain.source_entry import REGISTRY
 from registry.indexing.active_space import ActiveSpace
 from search.engine import Engine
+from search.index_takeover import take_over
+from search.lexical.disk_segment import lexical_identity
 from search.types import Filter
+
+_log = logging.getLogger("registry.indexing")
 
 
 def create_engine(
@@ -24,7 +29,13 @@ def create_engine(
     *,
     indexing: bool,
 ) -> tuple[Engine, Callable[[], None]]:
-    """Return the engine with its index files in `indexes`, and the function that closes it. Raises DatabaseUnusable."""
+    """Return the engine with its index files in `indexes`, and the function that closes it. Raises DatabaseUnusable.
+
+    A worker without `indexing` begins with the index files of the first one.
+    """
+    first = index_folder(settings.data_dir, 0)
+    if indexes != first and take_over(first, indexes, lexical_identity(documents.catalog_id)):
+        _log.info("took over the index files of the first worker")
     options: dict[str, Any] = {}
     hnsw_indexes = None
     if settings.search.vectors == "database":

@@ -25,6 +25,12 @@ MAX_FLAT_VECTORS = 20_000
 _MAX_DEAD_SHARE = 0.2
 """The share of dead vectors in the IVF segment from which a merge removes them."""
 
+_LEAST_MERGED = 1 / 8
+"""The share of MAX_FLAT_VECTORS from which a merge moves vectors to an existing IVF segment ..."""
+
+_MERGED_SHARE = 1 / 32
+"""... if they are also this share of it: each merge writes the whole segment again."""
+
 _MAX_BACKLOG = 4  # how many times MAX_FLAT_VECTORS may wait for a merge before `apply` blocks
 
 
@@ -188,7 +194,13 @@ class FaissVectors:
     def _needs_merge(self) -> bool:
         state = self._state
         dead = len(state.ivf) - state.live.total() if state.ivf else 0
-        return len(state.flat.keys) > self._max_flat or dead > _MAX_DEAD_SHARE * (state.live.total() + dead)
+        return len(state.flat.keys) > self._flat_limit(state) or dead > _MAX_DEAD_SHARE * (state.live.total() + dead)
+
+    def _flat_limit(self, state: _State) -> float:
+        """Return how many vectors the flat segment may have, which every search compares one by one."""
+        if state.ivf is None:
+            return self._max_flat
+        return min(self._max_flat, max(_LEAST_MERGED * self._max_flat, _MERGED_SHARE * len(state.ivf)))
 
     def is_ready(self) -> bool:
         """Return true: the flat segment is searched exactly, so there is nothing to wait for."""

@@ -28,9 +28,9 @@ def open_index(folder: Path, max_flat: int, space: str = "space") -> FaissVector
 def max_flat(request: pytest.FixtureRequest, tmp_path: Path) -> int:
     """Save a snapshot of an index with new, replaced and deleted vectors; return its `max_flat`."""
     index = open_index(tmp_path, request.param)
-    put(index, KEYS[:500], VECTORS[:500])
+    put(index, KEYS[:580], VECTORS[:580])
     index.wait_for_merge()
-    put(index, KEYS[500:], VECTORS[500:])
+    put(index, KEYS[580:], VECTORS[580:])
     put(index, [1], VECTORS[1:2])
     index.apply([DocumentGone(602, 2)], 602)
     index.save()
@@ -76,6 +76,18 @@ def test_a_document_that_changes_several_times_during_a_merge_is_found_once(
     index.wait_for_merge()
     assert len(index) == 800
     assert index.search(VECTORS[509:510], 800).keys.tolist().count(30) == 1
+
+
+def test_few_new_vectors_are_compared_one_by_one_beside_an_ivf_segment(tmp_path: Path) -> None:
+    index = open_index(tmp_path, 200)
+    put(index, KEYS[:500], VECTORS[:500])
+    index.wait_for_merge()
+    put(index, KEYS[500:525], VECTORS[500:525])
+    index.wait_for_merge()
+    assert len(index._state.flat.keys) == 25
+    put(index, KEYS[525:600], VECTORS[525:600])
+    index.wait_for_merge()
+    assert (len(index._state.flat.keys), len(index)) == (0, 600)
 
 
 def test_files_of_earlier_snapshots_are_removed(tmp_path: Path, max_flat: int) -> None:
