@@ -120,6 +120,8 @@ POST    /api/v1/registry/sources                    admin
 DELETE  /api/v1/registry/sources/{name}             admin
 GET     /ui/{path}                                  public
 GET     /schema                                     public
+GET     /skills/{path}                              public
+GET     /favicon.ico                                public
 GET     /schema/openapi.json                        public
 GET     /schema/{path}                              public
 """

@@ -13,7 +13,7 @@ from search.indexer import Indexer
 from search.lexical.disk_segment import IndexWriteError
 from search.reports import EngineStatus, Reindexed
 from search.service import SearchService, Semantic
-from search.text import RECIPE
+from search.text import EMBEDDING_RECIPE
 from search.types import Documents, Filter
 from search.vectors.base import OpenVectors
 from search.vectors.faiss_index import FaissVectors
@@ -27,7 +27,7 @@ Progress = Callable[[int, int], None]
 
 def text_space(embedder: Embedder) -> str:
     """Return the space of an embedder's document vectors. It contains the version of the text preparation."""
-    return f"{embedder.space}/text-{RECIPE}"
+    return f"{embedder.space}/text-{EMBEDDING_RECIPE}"
 
 
 class Engine:

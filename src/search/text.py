@@ -11,8 +11,11 @@ from search.scripts import composed, divided_document
 from search.stop_words import STOP_WORDS
 from search.types import Document
 
-RECIPE = 4
-"""The version of the text preparation. Increase it with any change here: indexes and vectors are then rebuilt."""
+INDEXING_RECIPE = 4
+"""The version of `indexed_text` and the analyzers. Increase it with any change: keyword indexes are then rebuilt."""
+
+EMBEDDING_RECIPE = 3
+"""The version of `embedded_text`. Increase it with any change: every document is then embedded again."""
 
 BODY_CHARACTERS = 6000
 QUERY_TERMS = 48

@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from support.pages import ListedServer, Watched
+from support.servers import write_skill
 
 Show = Callable[..., Page]
 
@@ -15,9 +16,28 @@ def names(page: Page) -> list[str]:
     return page.locator(".card a.open").all_inner_texts()
 
 
-def test_without_words_skills_are_listed_by_source_with_their_number(show: Show) -> None:
+def test_the_start_says_what_this_is_and_what_there_is(show: Show) -> None:
     page = show()
     expect(page.get_by_role("searchbox")).to_be_focused()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Find the skill your agent needs")
+    expect(page.locator(".card, .action")).to_have_count(0)
+    expect(page.locator("section[aria-label=New] li")).to_have_count(6)
+    expect(page.locator(".topics a").first).to_have_text("books 120")
+    example = page.locator(".examples a").first
+    query = example.inner_text()
+    example.click()
+    expect(page.get_by_role("searchbox")).to_have_value(query)
+    expect(page.locator(".card").first).to_be_visible()
+    page.go_back()
+    page.get_by_role("link", name="Browse all 137 skills").click()
+    expect(page.locator(".line-up [role=status]")).to_have_text("137 skills")
+    page.get_by_role("link", name="Skill Registry").click()
+    expect(page.locator(".hero")).to_be_visible()
+
+
+def test_without_words_skills_are_listed_by_source_with_their_number(show: Show) -> None:
+    page = show("/?view=skills")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Skills")
     expect(page.locator("h2.source").first).to_have_text("local 17")
     expect(page.locator(".line-up [role=status]")).to_have_text("137 skills")
     library = page.get_by_role("link", name="library 120")
@@ -42,8 +62,8 @@ def test_typing_finds_a_skill_and_says_why(show: Show) -> None:
     page = show()
     page.keyboard.type("messy csv")
     expect(page.locator(".card a.open").first).to_have_text("csv-cleanup")
-    expect(page.locator(".card .why").first).to_have_text("Matched by words")
-    expect(page.locator(".line-up [role=status]")).to_contain_text("keyword")
+    expect(page.locator(".card mark.match").first).to_have_text("messy")
+    expect(page.locator(".line-up [role=status]")).to_contain_text("by words")
     page.wait_for_url("**q=messy+csv*")  # what is found may stand there before the last letters do
     page.reload()
     expect(page.locator(".card a.open").first).to_have_text("csv-cleanup")
@@ -78,7 +98,7 @@ def test_an_explanation_that_fails_says_so_and_can_be_asked_for_again(watched: W
 
 
 def test_an_old_answer_does_not_replace_a_newer_one(show: Show) -> None:
-    page = show()
+    page = show("/?view=skills")
     expect(page.locator(".card").first).to_be_visible()
     held: list[Route] = []
 
@@ -97,7 +117,7 @@ def test_an_old_answer_does_not_replace_a_newer_one(show: Show) -> None:
 
 
 def test_filters_combine_stand_in_the_url_and_are_gone_back_from(show: Show) -> None:
-    page = show()
+    page = show("/?view=skills")
     page.get_by_role("link", name=re.compile("^Installed")).click()
     expect(page.locator(".line-up [role=status]")).to_have_text("17 skills")
     page.locator(".filters .choice", has_text="git").first.click()
@@ -117,12 +137,15 @@ def test_filters_are_those_of_the_search_too(show: Show) -> None:
 
 
 @pytest.mark.parametrize(("value", "first"), [("name", "accessibility-audit"), ("risk", "hostile-hidden")])
-def test_the_list_is_sorted(show: Show, value: str, first: str) -> None:
-    page = show()
+def test_the_list_is_sorted_and_a_search_is_ranked(show: Show, value: str, first: str) -> None:
+    page = show("/?view=skills")
     expect(page.locator(".card").first).to_be_visible()
     page.get_by_label("Sort by").select_option(value)
     expect(page.locator(".card a.open").first).to_have_text(first)
     assert f"sort={value}" in page.url
+    page.get_by_role("searchbox").fill("csv")
+    expect(page.locator(".card a.open").first).to_have_text("csv-cleanup")
+    expect(page.get_by_label("Sort by")).to_have_count(0)
 
 
 def test_every_flow_can_be_done_with_the_keyboard(show: Show) -> None:
@@ -149,7 +172,7 @@ def test_nothing_found_is_said(show: Show) -> None:
 
 def test_a_service_that_is_gone_is_said_and_asked_again(watched: Watched, server: ListedServer) -> None:
     watched.expected = ["ERR_FAILED", "ERR_INTERNET_DISCONNECTED"]
-    page = watched.open(server.url)
+    page = watched.open(server.url, "/?view=skills")
     expect(page.locator(".card").first).to_be_visible()
     page.route("**/api/v1/search", lambda route: route.abort())
     page.get_by_role("searchbox").fill("csv")
@@ -159,9 +182,109 @@ def test_a_service_that_is_gone_is_said_and_asked_again(watched: Watched, server
     expect(page.locator(".card a.open").first).to_have_text("csv-cleanup")
 
 
-@pytest.mark.parametrize("path", ["/", "/?q=csv", "/?skill=csv-cleanup", "/?view=admin"])
-def test_the_page_fits_a_phone(show: Show, path: str) -> None:
-    page = show(path, width=320)
-    expect(page.locator("main")).to_contain_text("kill")
+@pytest.mark.parametrize("path", ["/", "/?view=skills", "/?q=csv", "/skills/csv-cleanup", "/?view=admin", "/nowhere"])
+def test_the_page_fits_a_phone(watched: Watched, server: ListedServer, path: str) -> None:
+    watched.expected = ["404"]
+    page = watched.open(server.url, path, width=320)
+    expect(page.locator("body")).to_contain_text("kill")
     expect(page.locator(".skeleton")).to_have_count(0)
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
+
+
+def test_six_results_fit_on_a_screen_and_say_nothing_that_all_have_in_common(show: Show) -> None:
+    page = show("/?q=shelf&source=library")
+    expect(page.locator(".card").first).to_be_visible()
+    page.set_viewport_size({"width": 1280, "height": 800})
+    seen = "all => all.filter(one => one.getBoundingClientRect().bottom <= 800).length"
+    assert page.locator("#results > li").evaluate_all(seen) >= 6
+    first = page.locator(".card").first
+    expect(first.locator(".badge")).to_have_count(0)
+    expect(first).not_to_contain_text("1.0.0")
+
+
+def test_the_passage_of_a_text_is_shown_where_the_description_lacks_the_words(show: Show, server: ListedServer) -> None:
+    write_skill(
+        server.skills_dir, "in-the-text", "Does something else", "# Steps\n\nPolish the **astrolabe** <b>daily</b>.\n"
+    )
+    server.wait_for(lambda: server.api("GET", "/skills/in-the-text").status_code == 200)
+    page = show("/?q=astrolabes")
+    expect(page.locator(".card .passage")).to_have_text("Steps Polish the astrolabe <b>daily</b>.")
+    expect(page.locator(".card mark.match")).to_have_text("astrolabe")
+    assert server.api("DELETE", "/skills/in-the-text").status_code == 200
+
+
+def test_facets_count_all_hits_of_a_search(show: Show) -> None:
+    page = show("/?q=book")
+    expect(page.get_by_role("link", name="library 120")).to_be_visible()
+    page.get_by_role("link", name="books 120").click()
+    expect(page.locator(".line-up [role=status]")).to_contain_text("120 skills")
+    page.get_by_role("button", name="Clear all").click()
+    assert page.url.endswith("/?q=book")
+
+
+def test_weaker_matches_wait_for_a_button(show: Show) -> None:
+    page = show("/?view=skills")
+    expect(page.locator(".card").first).to_be_visible()
+
+    def weaken(route: Route) -> None:
+        answer = route.fetch()
+        data = answer.json()
+        for number, hit in enumerate(data["data"]["skills"]):
+            hit["relevance"] = "high" if number < 2 else "low"
+        route.fulfill(response=answer, json=data)
+
+    page.route("**/api/v1/search", weaken)
+    page.get_by_role("searchbox").fill("book")
+    expect(page.locator(".card")).to_have_count(2)
+    page.get_by_role("button", name="Show weaker matches").click()
+    expect(page.locator(".card").nth(10)).to_be_visible()
+    expect(page.get_by_role("button", name="Show weaker matches")).to_have_count(0)
+    page.unroute_all(behavior="wait")
+
+
+def test_a_skill_has_a_path_and_the_old_address_leads_there(show: Show) -> None:
+    page = show("/?skill=csv-cleanup&file=scripts%2Fprofile_csv.py")
+    expect(page.locator(".file")).to_contain_text("import")
+    assert page.url.endswith("/skills/csv-cleanup?file=scripts%2Fprofile_csv.py")
+    page = show("/skills/csv-cleanup@1.0.0")
+    expect(page.locator(".detail h1").first).to_contain_text("csv-cleanup")
+    page.keyboard.press("Escape")
+    expect(page.locator(".hero")).to_be_visible()
+
+
+def test_a_link_to_a_skill_does_not_take_the_keys(show: Show) -> None:
+    page = show("/skills/csv-cleanup")
+    expect(page.locator(".markdown")).to_be_visible()
+    page.keyboard.press("Space")
+    expect(page.get_by_role("searchbox")).to_have_value("")
+    assert page.evaluate("document.activeElement.id") != "query"
+
+
+def test_an_unknown_path_answers_a_page_to_a_browser(watched: Watched, server: ListedServer) -> None:
+    watched.expected = ["404"]
+    page = watched.open(server.url, "/no/such/page")
+    expect(page.locator(".notice .title")).to_have_text("There is no such page")
+    page.get_by_role("button", name="To the start page").click()
+    expect(page.locator(".hero")).to_be_visible()
+
+
+def test_the_content_can_be_skipped_to(show: Show) -> None:
+    page = show("/?q=csv")
+    expect(page.locator(".card").first).to_be_visible()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+
+
+def test_the_colours_are_chosen_and_kept(show: Show) -> None:
+    page = show(color_scheme="light")
+    colour = "getComputedStyle(document.documentElement).backgroundColor"
+    light = page.evaluate(colour)
+    page.get_by_role("button", name="Use dark colours").click()
+    dark = page.evaluate(colour)
+    assert light != dark
+    page.reload()
+    assert page.evaluate(colour) == dark
+    page.goto("/schema")
+    assert page.evaluate(colour) == dark

@@ -37,8 +37,8 @@ def test_a_skill_md_keeps_its_text_and_nothing_that_runs_or_loads(show: Show) ->
     expect(text.locator("td")).to_have_text(["1", "2"])
     expect(text.locator("mark.hidden-character").first).to_have_text("U+200B")
     assert text.locator(":is(script, iframe, img, svg, style, form, button, path)").count() == 0
-    targets = text.locator("a[href]").evaluate_all("all => all.map(one => one.getAttribute('href'))")
-    assert targets == ["https://good.example/", "?skill=hostile-script&file=notes%2Fmore.md"]
+    targets = text.locator("a[href]:not(.anchor)").evaluate_all("all => all.map(one => one.getAttribute('href'))")
+    assert targets == ["https://good.example/", "/skills/hostile-script?file=notes%2Fmore.md"]
     text.get_by_role("link", name="ours").click()
     expect(page.locator(".file pre")).to_have_text("More <b>of</b> it.")
 
@@ -71,7 +71,7 @@ def test_following_every_link_changes_nothing(show: Show, server: ListedServer) 
     before = fingerprint(server)
     page = show()
     seen = {"/"}
-    waiting = ["/", "/?skill=csv-cleanup", "/?view=admin", "/?q=csv"]
+    waiting = ["/", "/?view=skills", "/skills/csv-cleanup", "/?view=admin", "/?q=csv"]
     links = "all => all.map(one => one.href).filter(href => href.startsWith(location.origin))"
     for path in waiting:
         page.goto(path)

@@ -30,7 +30,7 @@ def signed_in(watched: Watched, url: str, path: str = "/", role: str = "user", *
     page.get_by_role("button", name="Sign in").first.click()
     page.get_by_label("Role").select_option(role)
     page.get_by_role("dialog").get_by_role("button", name="Sign in").click()
-    expect(page.locator(".card, .markdown").first).to_be_visible()
+    expect(page.locator(".rows, .card, .markdown").first).to_be_visible()
     return page
 
 
@@ -43,13 +43,12 @@ def command(publishing: Registry) -> str:
     return f"skill-registry install acme/whittle --from {publishing.url}"
 
 
-@pytest.mark.parametrize("path", ["/", "/?q=whittle", "/?skill=acme%2Fwhittle"])
+@pytest.mark.parametrize("path", ["/?view=skills", "/?q=whittle", "/skills/acme/whittle"])
 def test_the_line_that_installs_a_skill_is_copied_with_the_keyboard(
     enter: Enter, publishing: Registry, path: str
 ) -> None:
     page = enter(path)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    expect(page.get_by_text(command(publishing))).to_be_visible()
     page.get_by_role("button", name="Copy: install acme/whittle").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("status").get_by_text("Copied")).to_have_count(1)
@@ -58,7 +57,8 @@ def test_the_line_that_installs_a_skill_is_copied_with_the_keyboard(
 
 
 def test_without_a_clipboard_the_line_is_selected(enter: Enter, publishing: Registry) -> None:
-    page = enter()
+    page = enter("/skills/acme/whittle")
+    expect(page.get_by_text(command(publishing))).to_be_visible()
     page.evaluate("Object.defineProperty(navigator, 'clipboard', {value: undefined})")  # as over plain HTTP
     page.get_by_role("button", name="Copy: install acme/whittle").click()
     assert page.evaluate("String(getSelection())") == command(publishing)
@@ -67,17 +67,24 @@ def test_without_a_clipboard_the_line_is_selected(enter: Enter, publishing: Regi
 def test_the_line_names_the_address_at_which_others_reach_the_registry(watched: Watched, tmp_path: Path) -> None:
     with Registry(tmp_path, "--public-url", "https://skills.example.com/team/") as registry:
         registry.finished(registry.publish(PACKAGE))
-        page = signed_in(watched, registry.url)
-        line = page.locator(".card .copyable code")
+        page = signed_in(watched, registry.url, "/skills/acme/whittle")
+        line = page.locator(".install .copyable code")
         expect(line).to_have_text("skill-registry install acme/whittle --from https://skills.example.com/team")
+
+
+def test_a_version_has_a_page(enter: Enter) -> None:
+    page = enter("/skills/acme/whittle@1.0.0")
+    expect(page.get_by_role("heading", name="Version 1.0.0")).to_be_visible()
+    page.get_by_role("link", name="All skills").click()
+    expect(page.locator(".hero")).to_be_visible()
 
 
 def test_the_files_of_a_package_are_listed_and_opened(enter: Enter) -> None:
     page = enter("/?skill=acme%2Fwhittle")
-    expect(page.locator(".files a")).to_have_text(["SKILL.md", "assets/grain.bin", "references/woods.md"])
+    expect(page.locator(".files a[title]")).to_have_text(["grain.bin", "woods.md", "SKILL.md"])
     page.get_by_role("link", name="the woods").click()
     expect(page.locator(".file pre")).to_have_text("Lime <b>and</b> birch.")
-    page.get_by_role("link", name="assets/grain.bin").click()
+    page.get_by_role("link", name="grain.bin").click()
     expect(page.locator(".file .title")).to_contain_text("it is no text")
     assert downloaded(page, "Download it") == ("grain.bin", FILES["assets/grain.bin"])
 
@@ -122,7 +129,7 @@ def test_a_package_elsewhere_is_a_link_that_carries_nothing(watched: Watched, tm
 
 def test_a_record_says_that_it_is_one_and_has_no_line(enter: Enter) -> None:
     page = enter("/?q=plain-one")
-    card = page.locator(".card", has_text="plain-one")
+    card = page.locator(".card", has_text="plain one")
     expect(card.locator(".badge").first).to_have_text("record")
     expect(card.locator(".copyable")).to_have_count(0)
 
@@ -140,7 +147,7 @@ def test_the_lines_on_the_pages_install_the_skill(
     watched: Watched, publishing: Registry, follower: RunningServer, tmp_path: Path
 ) -> None:
     at_registry = signed_in(watched, publishing.url, "/?skill=acme%2Fwhittle").locator(".title .copyable code")
-    at_follower = watched.open(follower.url, "/?skill=corp%2Facme.whittle").locator("aside .copyable code").first
+    at_follower = watched.open(follower.url, "/?skill=corp%2Facme.whittle").locator(".install .copyable code").first
     for line, more in ((at_registry, ()), (at_follower, ("--server", follower.url))):
         folder = tmp_path / f"developer{len(more)}"
         folder.mkdir()
@@ -173,11 +180,12 @@ def test_a_skill_of_another_registry_is_installed_and_uninstalled(
     watched: Watched, follower: RunningServer, path: str
 ) -> None:
     page = watched.open(follower.url, path)
-    expect(page.locator(":is(.card, .detail) .badge").first).to_have_text("available")
     page.get_by_role("button", name="Install whittle", exact=True).click()
     expect(page.locator(".badge.installed")).to_be_visible()
     installed = follower.skills_dir / "whittle" / "SKILL.md"
     assert "# Carving" in installed.read_text()
+    if page.locator(".card").count():
+        page.locator(".card a.open").first.click()
     page.get_by_role("button", name="Uninstall whittle").click()
     page.get_by_role("dialog").get_by_role("button", name="Uninstall").click()
     expect(page.get_by_role("button", name="Install whittle", exact=True)).to_be_visible()

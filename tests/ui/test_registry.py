@@ -34,6 +34,7 @@ def test_a_stranger_is_asked_to_sign_in_and_nothing_is_asked_in_vain(watched: Wa
 
 def test_a_user_reads_and_has_no_buttons_that_change(enter: Enter) -> None:
     page = enter("user")
+    page.get_by_role("link", name="Skills", exact=True).click()
     expect(page.locator(".card").first).to_be_visible()
     expect(page.locator(".card .action")).to_have_count(0)
     page.get_by_role("link", name="Service").click()
@@ -74,14 +75,16 @@ def test_a_wrong_password_is_said_and_an_api_key_opens(watched: Watched, registr
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("button", name="Password").click()
     dialog.get_by_label("User name").fill("nobody")
-    dialog.get_by_label("Password", exact=True).fill("wrong")
-    dialog.get_by_role("button", name="Sign in").click()
+    dialog.get_by_label("Password", exact=True).fill("  wrong  ")
+    with page.expect_request("**/auth/token") as asked:
+        dialog.get_by_role("button", name="Sign in").click()
+    assert asked.value.post_data_json == {"username": "nobody", "password": "  wrong  "}
     expect(dialog.get_by_role("alert")).to_contain_text("wrong")
     dialog.get_by_role("button", name="API key").click()
     dialog.get_by_label("API key", exact=True).last.fill(made.json["key"])
     dialog.get_by_role("button", name="Sign in").click()
     expect(page.locator(".who .badge")).to_have_text("manager")
-    expect(page.locator(".card").first).to_be_visible()
+    expect(page.locator(".start .rows").first).to_be_visible()
 
 
 def test_a_session_the_service_has_ended_leads_back_to_signing_in(enter: Enter, watched: Watched) -> None:

@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from support.pages import faults
+from support.pages import ListedServer, faults
+from support.servers import write_skill
 
 Show = Callable[..., Page]
 
@@ -16,6 +17,17 @@ def test_the_index_and_the_sources_are_told_with_what_is_amiss(show: Show) -> No
     expect(page.locator(".sources li", has_text="burnt")).to_contain_text("cannot be read")
     page.get_by_role("button", name="Refresh all sources").click()
     expect(page.locator(".sources li", has_text="library")).to_contain_text("120 skills")
+
+
+def test_untidy_skills_are_named_with_what_is_amiss(show: Show, server: ListedServer) -> None:
+    folder = write_skill(server.skills_dir, "untidy", "Is untidy: <b>colons</b>")  # no YAML: two colons in a line
+    server.wait_for(lambda: "untidy" in server.status()["warnings"])
+    page = show("/?view=admin")
+    page.locator(".warnings summary").click()
+    expect(page.locator(".warnings li", has_text="untidy")).to_contain_text("front matter is not valid")
+    page.locator(".warnings a", has_text="untidy").click()
+    expect(page.locator(".detail h1").first).to_contain_text(folder.name)
+    assert server.api("DELETE", "/skills/untidy").status_code == 200
 
 
 def test_reindexing_is_followed_to_its_end(show: Show) -> None:
@@ -33,9 +45,19 @@ def test_the_api_is_drawn_from_its_own_document(show: Show) -> None:
     expect(page.locator(".opblock-body").first).to_be_visible()
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_api_stands_in_nobodys_way(show: Show, scheme: str) -> None:
+    page = show("/schema", color_scheme=scheme)
+    page.locator(".opblock-summary-control").first.click()
+    expect(page.locator(".opblock-body").first).to_be_visible()
+    assert faults(page) == []
+
+
 @pytest.mark.parametrize(
     ("path", "scheme"),
     [
+        ("/", "light"),
+        ("/", "dark"),
         ("/?source=local", "light"),
         ("/?q=csv&tag=csv", "dark"),
         ("/?skill=hostile-hidden", "light"),
@@ -52,7 +74,7 @@ def test_nothing_stands_in_the_way_of_anybody(show: Show, path: str, scheme: str
 
 
 def test_the_dialog_stands_in_nobodys_way(show: Show) -> None:
-    page = show()
+    page = show("/skills/csv-cleanup")
     page.get_by_role("button", name="Uninstall csv-cleanup").click()
     expect(page.get_by_role("dialog")).to_be_visible()
     assert faults(page) == []

@@ -10,14 +10,16 @@ from support.servers import write_skill
 Show = Callable[..., Page]
 
 
-def test_a_skill_shows_its_text_files_and_how_to_get_it(show: Show) -> None:
-    page = show()
+def test_a_skill_shows_its_text_files_and_how_to_get_it(show: Show, server: ListedServer) -> None:
+    page = show("/?view=skills")
     page.get_by_role("link", name="csv-cleanup").click()
     expect(page.locator(".markdown h1")).to_have_text("Cleaning CSV files")
     expect(page.locator(".digest")).to_contain_text("sha256:")
-    expect(page.locator(".copyable code")).to_contain_text("/api/v1/skills/csv-cleanup/content")
+    expect(page.locator(".copyable code")).to_have_text(f"npx skills add {server.url}/s/csv-cleanup")
+    page.get_by_role("button", name="curl").click()
+    expect(page.locator(".copyable code")).to_have_text(f"curl -s '{server.url}/api/v1/skills/csv-cleanup/content'")
     expect(page).to_have_title("csv-cleanup · Skill Registry")
-    page.get_by_role("link", name="scripts/profile_csv.py").click()
+    page.locator(".files a", has_text="profile_csv.py").click()
     expect(page.locator(".file pre")).to_contain_text("import")
     page.get_by_role("link", name="All skills").click()
     expect(page.locator(".card").first).to_be_visible()
@@ -52,31 +54,38 @@ def test_a_skill_that_is_not_there_is_said(watched: Watched, server: ListedServe
     expect(page.locator(".detail .title")).to_have_text("There is no such skill")
 
 
-def test_removing_a_skill_is_asked_first_and_changes_the_card_alone(show: Show, server: ListedServer) -> None:
+def test_removing_a_skill_is_asked_first(show: Show, server: ListedServer) -> None:
     folder = write_skill(server.skills_dir, "passing-fancy", "Is here today and gone tomorrow")
     server.wait_for(lambda: server.api("GET", "/skills/passing-fancy").status_code == 200)
     page = show("/?q=passing-fancy")
+    expect(page.locator(".card").first).to_be_visible()
+    expect(page.get_by_role("button", name="Uninstall passing-fancy")).to_have_count(0)
+    page.locator(".card a.open", has_text="passing-fancy").click()
     page.get_by_role("button", name="Uninstall passing-fancy").click()
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
     assert folder.is_dir()
     page.get_by_role("button", name="Uninstall passing-fancy").click()
     page.get_by_role("dialog").get_by_role("button", name="Uninstall").click()
-    expect(page.locator(".card .badge").first).to_have_text("removed")
+    expect(page.locator(".detail header .badge").first).to_have_text("removed")
     assert not folder.exists()
+    page.go_back()
+    expect(page.locator(".card", has_text="passing-fancy").locator(".badge").first).to_have_text("removed")
 
 
-def test_a_skill_is_installed_uninstalled_and_installed_again_on_one_card(show: Show, server: ListedServer) -> None:
+def test_a_skill_is_installed_from_its_card_and_uninstalled_on_its_page(show: Show, server: ListedServer) -> None:
     page = show("/?q=shelf-007")
     card = page.locator(".card").first
     for _ in range(2):
         card.get_by_role("button", name="Install shelf-007", exact=True).click()
         expect(card.locator(".badge.installed")).to_be_visible()
         assert (server.skills_dir / "shelf-007" / "SKILL.md").is_file()
-        card.get_by_role("button", name="Uninstall shelf-007").click()
+        card.locator("a.open").click()
+        page.get_by_role("button", name="Uninstall shelf-007").click()
         page.get_by_role("dialog").get_by_role("button", name="Uninstall").click()
-        expect(card.get_by_role("button", name="Install shelf-007", exact=True)).to_be_visible()
+        expect(page.get_by_role("button", name="Install shelf-007", exact=True)).to_be_visible()
         assert not (server.skills_dir / "shelf-007").exists()
+        page.go_back()
 
 
 def test_why_a_skill_cannot_be_installed_is_said_in_its_place(watched: Watched, server: ListedServer) -> None:
@@ -89,3 +98,56 @@ def test_why_a_skill_cannot_be_installed_is_said_in_its_place(watched: Watched, 
     button.click()
     expect(page.locator(".card").first.get_by_role("alert")).to_contain_text("already installed")
     assert server.api("DELETE", "/skills/shelf-008").status_code == 200
+
+
+def test_a_finding_leads_to_its_line(show: Show) -> None:
+    page = show("/skills/hostile-hidden")
+    link = page.locator(".findings a").first
+    line = link.inner_text().rpartition(":")[2]
+    link.click()
+    expect(page.locator(".line-of.chosen a")).to_have_attribute("data-number", line)
+    expect(page.locator(".line-of.chosen")).to_be_in_viewport()
+    assert page.url.endswith(f"/skills/hostile-hidden?file=SKILL.md#L{line}")
+
+
+def test_a_file_far_down_the_list_is_shown_where_one_sees_it(show: Show, server: ListedServer) -> None:
+    folder = write_skill(server.skills_dir, "many-files", "Has many files", "# Many\n\n" + "Text.\n\n" * 300)
+    for number in range(80):
+        (folder / "parts").mkdir(exist_ok=True)
+        (folder / "parts" / f"part-{number:02d}.md").write_text(f"Part {number}\n")
+    server.wait_for(lambda: len(server.api("GET", "/skills/many-files/files").json().get("data", [])) == 81)
+    page = show("/skills/many-files")
+    expect(page.locator(".folder summary")).to_have_text("parts/")
+    page.get_by_role("link", name="part-79.md").click()
+    expect(page.locator(".file pre")).to_be_in_viewport()
+    assert server.api("DELETE", "/skills/many-files").status_code == 200
+
+
+def test_headings_have_anchors_that_the_text_can_link_to(show: Show, server: ListedServer) -> None:
+    body = (
+        "# One\n\n[down](#two-words) [nowhere](#found)\n\n"
+        + "Text.\n\n" * 200
+        + "## Two words!\n\n```sh\nls -l\n```\n## One\n"
+    )
+    write_skill(server.skills_dir, "with-anchors", "Has headings", body)
+    server.wait_for(lambda: server.api("GET", "/skills/with-anchors").status_code == 200)
+    page = show("/skills/with-anchors")
+    ids = page.locator(".markdown :is(h1, h2)").evaluate_all("all => all.map(one => one.id)")
+    assert ids == ["text-one", "text-two-words", "text-one-1"]
+    page.get_by_role("link", name="down").click()
+    expect(page.get_by_role("heading", name="Two words!")).to_be_in_viewport()
+    assert page.locator(".markdown a", has_text="nowhere").get_attribute("href") == "#text-found"
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy this code").click()
+    assert page.evaluate("navigator.clipboard.readText()") == "ls -l\n"
+    assert server.api("DELETE", "/skills/with-anchors").status_code == 200
+
+
+def test_similar_skills_are_named(show: Show) -> None:
+    page = show("/skills/library/shelf-001")
+    expect(page.locator(".similar li")).to_have_count(5)
+    first = page.locator(".similar a").first
+    name = first.inner_text()
+    assert name != "shelf-001"
+    first.click()
+    expect(page.locator(".detail h1").first).to_contain_text(name)

@@ -55,7 +55,7 @@ export function Action({ skill, isFull = false }) {
   const mayChange = useMay("manager");
   const [phase, setPhase] = useState({});
   const action = possible(skill, state, inRegistry);
-  if (!mayChange || !action || (action === "delete" && !isFull)) return null;
+  if (!mayChange || !action || (action !== "install" && !isFull)) return null; // a list offers nothing that removes
 
   const run = async () => {
     setPhase({ isWorking: true });
@@ -69,7 +69,7 @@ export function Action({ skill, isFull = false }) {
   const start = () => (action === "install" ? run() : setPhase({ isAsking: true }));
   const [word, working] = WORDS[action];
   return html`<div class="action">
-    <button class=${action === "install" ? "primary" : "quiet"} disabled=${phase.isWorking} aria-busy=${phase.isWorking}
+    <button class=${action === "install" && isFull ? "primary" : "quiet"} disabled=${phase.isWorking} aria-busy=${phase.isWorking}
       aria-label=${`${word} ${skill.name}`} onClick=${start}>${phase.isWorking ? working : word}</button>
     ${phase.error && html`<p class="problem" role="alert">${phase.error}</p>`}
     ${phase.isAsking &&

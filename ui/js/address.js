@@ -1,30 +1,72 @@
 /** What the page shows stands in its URL, so that it can be shared, reloaded and gone back to. */
 
+import { pathOf } from "./api.js";
 import { store } from "./store.js";
 
-const SINGLE = ["q", "source", "status", "risk", "sort", "skill", "file", "view"];
+const SINGLE = ["q", "source", "status", "risk", "sort", "view"];
 const SEVERAL = ["tag", "capability"];
+const ROOTS = ["/", "/dashboard", "/registry"];
+const SKILLS = "/skills/";
+
+/** What the address of a list without filters has. */
+export const CLEARED = { source: "", status: "", risk: "", sort: "", tag: [], capability: [] };
+const CLOSED = { skill: "", version: "", file: "", line: "" };
+
+function plain(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Return the skill of a path such as `/skills/acme/pdf@1.4.0`. Encoded ids hold no `@`. */
+function skillOf(path) {
+  if (!path.startsWith(SKILLS)) return { skill: "", version: "" };
+  const [skill, version = ""] = path.slice(SKILLS.length).split("@");
+  return { skill: skill.split("/").map(plain).join("/"), version: plain(version) };
+}
 
 function read() {
   const given = new URLSearchParams(location.search);
   const single = SINGLE.map((name) => [name, given.get(name) ?? ""]);
   const several = SEVERAL.map((name) => [name, [...new Set(given.getAll(name))].filter(Boolean)]);
-  return Object.fromEntries([...single, ...several]);
+  const place = skillOf(location.pathname);
+  place.skill ||= given.get("skill") ?? ""; // as skills were addressed before they had paths
+  const isUnknown = !ROOTS.includes(location.pathname) && !location.pathname.startsWith(SKILLS);
+  const line = /^#L(\d+)$/.exec(location.hash)?.[1] ?? "";
+  return { ...Object.fromEntries([...single, ...several]), ...place, file: given.get("file") ?? "", line, isUnknown };
 }
 
 export const address = store(read());
 
+export const isFiltered = ({ source, status, risk, tag, capability }) =>
+  Boolean(source || status || risk || tag.length || capability.length);
+
+/** Return whether nothing is looked for yet. */
+export const isStart = (at) => !at.q && !at.skill && !at.view && !at.sort && !isFiltered(at) && !at.isUnknown;
+
+const isList = ({ skill, view }) => !skill && (!view || view === "skills");
+
+function skillLink({ skill, version, file, line }) {
+  const parts = new URLSearchParams(file ? { file } : {}).toString();
+  const path = SKILLS + pathOf(skill) + (version ? `@${encodeURIComponent(version)}` : "");
+  return path + (parts ? `?${parts}` : "") + (line ? `#L${line}` : "");
+}
+
 /** Return the link to the page as it is but for `changes`. */
 export function link(changes, from = address.get()) {
-  const next = { ...from, ...changes };
+  const closed = "skill" in changes ? CLOSED : "file" in changes ? { line: "" } : {};
+  const next = { ...from, ...closed, ...changes };
+  if (next.skill) return skillLink(next);
+  if (next.view === "skills" && (next.q || next.sort || isFiltered(next))) next.view = "";
   const parts = new URLSearchParams();
   for (const name of SINGLE) if (next[name]) parts.set(name, next[name]);
   for (const name of SEVERAL) for (const value of next[name]) parts.append(name, value);
   const text = parts.toString();
-  return text ? `?${text}` : location.pathname;
+  const root = ROOTS.includes(location.pathname) ? location.pathname : "/";
+  return text ? `${root}?${text}` : root;
 }
-
-const isList = ({ skill, view }) => !skill && !view;
 
 /** Return how many entries of the history a new one will be from the list; 0 where it was not come from. */
 function depthAfter() {
@@ -43,7 +85,7 @@ export function go(changes, { replace = false } = {}) {
 export function leave() {
   const depth = history.state?.depth;
   if (depth) history.go(-depth);
-  else go({ skill: "", file: "", view: "" }, { replace: true });
+  else go({ skill: "", view: "" }, { replace: true });
 }
 
 /** Follow one of our links without loading the page anew, unless it is to be opened elsewhere. */
@@ -54,3 +96,6 @@ export function follow(event, changes) {
 }
 
 addEventListener("popstate", () => address.set(read()));
+if (new URLSearchParams(location.search).has("skill")) {
+  history.replaceState(history.state, "", skillLink(address.get()));
+}

@@ -1,9 +1,10 @@
 /** How the service is: its index, its model, its sources; and the two things to do about them. */
 
 import { html, useEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
+import { follow, link } from "./address.js";
 import { get, post } from "./api.js";
 import { forget } from "./catalog.js";
-import { useLoaded } from "./detail.js";
+import { useLoaded } from "./loaded.js";
 import { refreshStatus, service, useMay } from "./service.js";
 import { Failure, problem } from "./states.js";
 import { count, Text } from "./text.js";
@@ -26,6 +27,7 @@ export function Admin() {
     <${Index} status=${status} />
     <${Sources} />
     <${Skipped} skipped=${status.skipped} />
+    <${Warnings} warnings=${status.warnings} />
   </div>`;
 }
 
@@ -136,6 +138,22 @@ function Skipped({ skipped }) {
     <h2>Folders that were skipped</h2>
     <details><summary>${count(rows.length, "folder")}</summary>
       <ul>${rows.map(([folder, why]) => html`<li><code><${Text}>${folder}<//></code> <${Text}>${why}<//></li>`)}</ul>
+    </details>
+  </section>`;
+}
+
+/** What was untidy in skills that were read all the same; each leads to its skill. */
+function Warnings({ warnings }) {
+  const rows = Object.entries(warnings ?? {});
+  if (rows.length === 0) return null;
+  return html`<section class="warnings">
+    <h2>Skills with warnings</h2>
+    <details><summary>${count(rows.length, "skill")}</summary>
+      <ul>${rows.map(([id, why]) => {
+        const open = { view: "", skill: id };
+        return html`<li key=${id}><a href=${link(open)} onClick=${(event) => follow(event, open)}><${Text}>${id}<//></a>
+          <${Text}>${why.join("; ")}<//></li>`;
+      })}</ul>
     </details>
   </section>`;
 }

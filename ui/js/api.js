@@ -69,3 +69,10 @@ export async function textOf(path, limit, signal) {
   if (!isText || Number(response.headers.get("Content-Length")) > limit) return null;
   return response.text();
 }
+
+/** Return the values of a text with one JSON value per line. */
+export async function linesOf(path, signal) {
+  const response = await answerOf(path, { signal, headers: credentials() });
+  if (!response.ok) throw (await envelopeOf(response)).failure;
+  return (await response.text()).split("\n").filter(Boolean).map((line) => JSON.parse(line));
+}

@@ -1,11 +1,11 @@
 /** The page: a search box, what it finds, one skill in full, and how the service is. */
 
 import { html, render, useEffect, useLayoutEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
-import { address as place, follow, go, leave, link } from "./address.js";
+import { address as place, CLEARED, follow, go, isStart, leave, link } from "./address.js";
 import { Admin } from "./admin.js";
 import { get } from "./api.js";
 import { Detail } from "./detail.js";
-import { chosenFilters, CLEARED, Filters, Sort } from "./filters.js";
+import { chosenFilters, Filters, Sort } from "./filters.js";
 import { listen } from "./keyboard.js";
 import { List, summary } from "./list.js";
 import { canPublish, Publish } from "./publish.js";
@@ -13,8 +13,10 @@ import { useResults } from "./search.js";
 import { isRegistry, may, needsSignIn, refreshStatus, service } from "./service.js";
 import { session } from "./session.js";
 import { SignIn, signOut } from "./sign-in.js";
+import { Hero, Start } from "./start.js";
 import { Failure, Notice, Skeletons } from "./states.js";
 import { Text } from "./text.js";
+import { ThemeSwitch } from "./theme.js";
 
 const DEBOUNCE_MS = 80;
 const VIEWS = { admin: Admin, publish: Publish };
@@ -27,7 +29,9 @@ function SearchBox({ q }) {
   const box = useRef(null);
   const timer = useRef(0);
   const sent = useRef(q);
-  useLayoutEffect(() => box.current.focus({ preventScroll: true }), []);
+  useLayoutEffect(() => {
+    if (isStart(place.get())) box.current.focus({ preventScroll: true }); // who follows a link wants to read, not to type
+  }, []);
   useEffect(() => {
     if (q !== sent.current) setText(q); // gone back, or a link: not what is being typed
     sent.current = q;
@@ -38,7 +42,9 @@ function SearchBox({ q }) {
     clearTimeout(timer.current);
     timer.current = setTimeout(() => {
       sent.current = next.trim();
-      go({ q: sent.current, view: "", skill: "", file: "" }, { replace: true });
+      const { skill, view, q } = place.get();
+      const isSame = !skill && (!view || view === "skills") && (q || view); // one search, one entry of the history
+      go({ q: sent.current, view: sent.current ? "" : "skills", skill: "" }, { replace: Boolean(isSame) });
     }, DEBOUNCE_MS);
   };
   return html`<search><input id="query" type="search" ref=${box} value=${text} onInput=${typed} maxlength="2000"
@@ -49,22 +55,49 @@ function SearchBox({ q }) {
 function Header({ address, onSignIn, isPublishing }) {
   const status = service.use();
   const visitor = session.use();
-  const to = (view) => ({ view, skill: "", file: "" });
+  const to = (view) => ({ ...CLEARED, q: "", view, skill: "" });
+  const isOpen = (view) => address.view === view || (view === "skills" && !address.view && !isStart(address) && !address.isUnknown);
   const tab = (view, name) => html`<a href=${link(to(view))} onClick=${(event) => follow(event, to(view))}
-    aria-current=${address.view === view ? "page" : undefined}>${name}</a>`;
+    aria-current=${isOpen(view) ? "page" : undefined}>${name}</a>`;
   return html`<header class="top">
-    <a class="home" href=${location.pathname} onClick=${(event) => follow(event, { ...CLEARED, ...to(""), q: "", sort: "" })}>
+    <a class="skip" href="#found" onClick=${skip}>Skip to the content</a>
+    <a class="home" href=${link(to(""))} onClick=${(event) => follow(event, to(""))}>
       <img src="/ui/icon.svg" alt="" width="28" height="28" /> Skill Registry</a>
     <nav aria-label="Pages">
-      ${tab("", "Skills")} ${tab("admin", "Service")}
+      ${tab("skills", "Skills")} ${tab("admin", "Service")}
       ${isPublishing && may("manager", status, visitor) && tab("publish", "Publish")}
       <a href="/schema">API</a>
+      <${ThemeSwitch} />
       ${isRegistry(status) && (visitor
         ? html`<span class="who" title=${visitor.role}><${Text}>${visitor.name}<//> <span class="badge">${visitor.role}</span></span>
             <button class="quiet" onClick=${signOut}>Sign out</button>`
         : html`<button class="primary" onClick=${onSignIn}>Sign in</button>`)}
     </nav>
   </header>`;
+}
+
+/** Go to the content without a change of the address. */
+function skip(event) {
+  event.preventDefault();
+  document.getElementById("found").focus();
+}
+
+const LOOK_AGAIN_MS = 2000;
+
+/** A thin line while skills are embedded: what is found by meaning grows with it. */
+function Warming() {
+  const status = service.use();
+  const pending = status?.embedding.provider ? status.pending : 0;
+  useEffect(() => {
+    if (!pending) return undefined;
+    const timer = setTimeout(() => refreshStatus().catch(() => {}), LOOK_AGAIN_MS);
+    return () => clearTimeout(timer);
+  }, [status]);
+  if (!pending) return null;
+  const { indexed } = status;
+  const all = indexed + pending;
+  return html`<div class="warming"><progress aria-label="Indexing" max=${all} value=${indexed}></progress>
+    <p>Indexing: ${indexed.toLocaleString("en")} of ${all.toLocaleString("en")} skills can be found by meaning so far, the others by words.</p></div>`;
 }
 
 function useSources(isAsked, turn) {
@@ -84,7 +117,7 @@ function Browse({ address, isHidden, isAsked, turn, onRetry, onSignIn }) {
   const isWanted = isAsked && wasShown.current; // who opens a skill by its link need not wait for the list
   const results = useResults(address, isWanted, turn);
   const sources = useSources(isWanted, turn);
-  const clear = () => go(CLEARED);
+  const clear = () => go({ ...CLEARED, view: "skills" });
   if (isAsked && !isWanted) return null;
   if (!isAsked || isRefused(results.error)) {
     return html`<div hidden=${isHidden}><${Notice} title="Sign in to see the skills" action="Sign in" onAction=${onSignIn}>
@@ -93,6 +126,7 @@ function Browse({ address, isHidden, isAsked, turn, onRetry, onSignIn }) {
   return html`<div class="browse" hidden=${isHidden}>
     <${Filters} address=${address} sources=${sources} results=${results} />
     <section aria-label="Results" aria-busy=${results.phase === "loading"}>
+      <h1 class=${address.q ? "heard" : ""}>${address.q ? `Skills for “${address.q}”` : "Skills"}</h1>
       <div class="line-up"><p role="status">${summary(results)}</p><${Sort} address=${address} /></div>
       <${List} results=${results} sources=${sources} sort=${address.sort} onRetry=${onRetry} onClear=${clear}
         isFiltered=${chosenFilters(address) > 0} />
@@ -124,11 +158,24 @@ function useScroll(isList) {
   }, [isList]);
 }
 
+/** Return the address of the list that was shown last: below a skill it stays as it was. */
+function useList(address, isHidden) {
+  const list = useRef(address);
+  if (!isHidden) list.current = address;
+  return list.current;
+}
+
 function close() {
   const { skill, view, q } = place.get();
-  if (skill || view) leave();
-  else if (q) go({ q: "" });
-  return Boolean(skill || view);
+  const isOpen = Boolean(skill || VIEWS[view]);
+  if (isOpen) leave();
+  else if (q) go({ q: "", view: "skills" });
+  return isOpen;
+}
+
+function NoPage() {
+  return html`<${Notice} title="There is no such page" action="To the start page" onAction=${() => location.assign("/")}>
+    Nothing is at <code><${Text}>${location.pathname}<//></code>.<//>`;
 }
 
 function App() {
@@ -140,7 +187,9 @@ function App() {
   const [isSigningIn, setSigningIn] = useState(false);
   const isPublishing = usePublishing(isRegistry(status) && may("manager", status, visitor));
   const View = VIEWS[address.view];
-  const isList = !address.skill && !View;
+  const isFirst = isStart(address);
+  const isList = !address.skill && !View && !isFirst && !address.isUnknown;
+  const list = useList(address, !isList);
 
   const start = () => {
     setTurn((before) => before + 1);
@@ -156,17 +205,21 @@ function App() {
 
   const signIn = () => setSigningIn(true);
   const isAsked = Boolean(status) && !needsSignIn(status, visitor);
-  const isOpen = isAsked || !address.skill;
+  const isBarred = !isAsked && Boolean(address.skill || isFirst);
   return html`
     <${Header} address=${address} onSignIn=${signIn} isPublishing=${isPublishing} />
+    <${Warming} />
+    ${isFirst && html`<${Hero} />`}
     <${SearchBox} q=${address.q} />
-    <main id="found">
+    <main id="found" tabindex="-1">
       ${error && !status && html`<${Failure} error=${error} onRetry=${start} what="The service cannot be used" />`}
       ${!status && !error && html`<${Skeletons} />`}
       ${status && html`
-        <${Browse} key=${visitor?.name} address=${address} isHidden=${!isList && isOpen} isAsked=${isAsked} turn=${turn}
+        <${Browse} key=${visitor?.name} address=${list} isHidden=${!isList && !isBarred} isAsked=${isAsked} turn=${turn}
           onRetry=${start} onSignIn=${signIn} />
-        ${View ? html`<${View} />` : address.skill && isAsked && html`<${Detail} key=${address.skill + visitor?.name} id=${address.skill} file=${address.file} />`}`}
+        ${isFirst && isAsked && html`<${Start} key=${visitor?.name} turn=${turn} onRetry=${start} />`}
+        ${address.isUnknown && html`<${NoPage} />`}
+        ${View ? html`<${View} />` : address.skill && isAsked && html`<${Detail} key=${address.skill + visitor?.name} id=${address.skill} version=${address.version} file=${address.file} line=${address.line} />`}`}
     </main>
     ${isSigningIn && html`<${SignIn} onClose=${() => setSigningIn(false)} />`}`;
 }

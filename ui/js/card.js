@@ -3,19 +3,13 @@
 import { html } from "../vendor/htm-3.1.1/standalone.module.js";
 import { Action, useStanding } from "./actions.js";
 import { address, follow, link } from "./address.js";
-import { Line } from "./copy-line.js";
+import { CopyButton } from "./copy-line.js";
 import { Explanation } from "./explanation.js";
 import { installCommand, isPublished, isRecord } from "./package.js";
 import { service } from "./service.js";
-import { day, Text } from "./text.js";
+import { day, Passage, Text } from "./text.js";
 
-const REASONS = { name: "name", keyword: "words", semantic: "meaning" };
-const RELEVANCE = {
-  high: "High relevance",
-  medium: "Medium relevance",
-  low: "Low relevance",
-  keyword: "Matched",
-};
+const SHOWN_TAGS = 4;
 const RISK_MEANS = {
   none: "Nothing dangerous or hidden was found in its texts",
   low: "Its texts hold something worth a look",
@@ -38,15 +32,6 @@ export function Standing({ skill }) {
   return html`<span class="badge">available</span>`;
 }
 
-function Reasons({ relevance, reasons }) {
-  if (!relevance) return null;
-  const text = reasons.map((reason) => REASONS[reason] ?? reason).join(", ");
-  return html`<p class="why">
-    <span class=${`relevance ${relevance}`}>${RELEVANCE[relevance] ?? relevance}</span>
-    ${text && html`<span>${relevance === "keyword" ? "" : ","} by ${text}</span>`}
-  </p>`;
-}
-
 /** The labels of a skill; each leads to the skills that have it. */
 export function Labels({ labels, field, name }) {
   if (labels.length === 0) return null;
@@ -60,41 +45,67 @@ export function Labels({ labels, field, name }) {
   </ul>`;
 }
 
-/** The command that installs a published skill elsewhere, in place of a button that could install it only here. */
-export function InstallLine({ skill }) {
+/** Return the id where it says more than the name. */
+function ownId({ id, name }) {
+  const bare = id.slice(id.lastIndexOf("/") + 1);
+  return bare === name || bare === name.toLowerCase().replaceAll(/[\s_]+/g, "-") ? id.slice(0, -bare.length - 1) : id;
+}
+
+/** What is special about a skill: what all have in common is not said. */
+function Marks({ skill, isMixed }) {
+  const { installed, gone } = useStanding(skill);
+  return html`
+    ${gone && html`<span class="badge">removed</span>`}
+    ${!gone && installed && isMixed && html`<span class="badge installed">installed</span>`}
+    ${isRecord(skill, service.use()) && html`<span class="badge" title="Described here, without a package to install">record</span>`}
+    ${skill.findings && skill.findings !== "none" && html`<${Risk} risk=${skill.findings} />`}
+    ${!skill.enabled && html`<span class="badge">disabled</span>`}`;
+}
+
+function Described({ skill, snippet }) {
+  if (snippet?.field === "description") {
+    return html`<p class="description"><${Passage} ...${snippet} /></p>`;
+  }
+  return html`<p class=${snippet ? "description short" : "description"}><${Text}>${skill.description}<//></p>
+    ${snippet && html`<p class="passage"><${Passage} ...${snippet} /></p>`}`;
+}
+
+function Facts({ skill, isMixed }) {
+  const version = skill.version === "1.0.0" ? "" : `v${skill.version}`; // what a skill without a version is given
+  const texts = [isMixed && skill.source !== "local" && skill.source, skill.author, version, skill.license].filter(Boolean);
+  return html`<span class="facts">
+    ${texts.map((text, index) => html`<span key=${index}><${Text}>${text}<//></span>`)}
+    <time datetime=${skill.updated_at}>${day(skill.updated_at)}</time>
+  </span>`;
+}
+
+/** A button that copies the command which installs a published skill elsewhere. */
+function CopyCommand({ skill }) {
   const status = service.use();
   const { installed, gone } = useStanding(skill);
   if (!isPublished(skill, status) || installed || gone) return null;
-  return html`<${Line} name=${`install ${skill.id}`} text=${installCommand(skill, status)} isBare />`;
+  return html`<${CopyButton} text=${installCommand(skill, status)} name=${`install ${skill.id}`} word="Copy command" />`;
 }
 
-export function Card({ hit }) {
-  const { skill, relevance, matched_by: reasons, explain } = hit;
+export function Card({ hit, isMixed }) {
+  const { skill, relevance, snippet, explain } = hit;
   const open = { skill: skill.id };
-  return html`<article class="card">
+  const id = ownId(skill);
+  return html`<article class=${`card ${relevance ?? ""}`}>
     <div class="what">
       <div class="head">
-        <h3><a class="open" href=${link(open, address.get())} onClick=${(event) => follow(event, open)}>
-          <${Text}>${skill.name}<//></a></h3>
-        <span class="version"><${Text}>${skill.version}<//></span>
-        <${Standing} skill=${skill} />
-        <${Risk} risk=${skill.findings} />
-        ${!skill.enabled && html`<span class="badge">disabled</span>`}
+        <h2><a class="open" href=${link(open, address.get())} onClick=${(event) => follow(event, open)}>
+          <${Text}>${skill.name}<//></a></h2>
+        ${id && html`<code class="number"><${Text}>${id}<//></code>`}
+        <${Marks} skill=${skill} isMixed=${isMixed} />
       </div>
-      <${Reasons} relevance=${relevance} reasons=${reasons} />
-      <p class="description"><${Text}>${skill.description}<//></p>
-      <${Labels} labels=${skill.tags} field="tag" name="Tags" />
-      <${Labels} labels=${skill.capabilities} field="capability" name="Capabilities" />
-      <p class="facts">
-        <code><${Text}>${skill.id}<//></code>
-        <span>from <${Text}>${skill.source}<//></span>
-        ${skill.author && html`<span>by <${Text}>${skill.author}<//></span>`}
-        ${skill.license && html`<span><${Text}>${skill.license}<//></span>`}
-        <time datetime=${skill.updated_at}>${day(skill.updated_at)}</time>
-      </p>
-      ${explain && html`<${Explanation} id=${skill.id} explain=${explain} />`}
-      <${InstallLine} skill=${skill} />
+      <${Described} skill=${skill} snippet=${snippet} />
+      <div class="foot">
+        <${Labels} labels=${skill.tags.slice(0, SHOWN_TAGS)} field="tag" name="Tags" />
+        <${Facts} skill=${skill} isMixed=${isMixed} />
+        ${explain && html`<${Explanation} id=${skill.id} explain=${explain} />`}
+      </div>
     </div>
-    <${Action} skill=${skill} />
+    <${Action} skill=${skill} /><${CopyCommand} skill=${skill} />
   </article>`;
 }

@@ -1,6 +1,6 @@
 /** The whole catalog, beside the page: thousands of cards are read, filtered and sorted where nobody waits for it. */
 
-import { facets, ORDERS, passing } from "./facets.js";
+import { facets, ORDERS, overview, passing } from "./facets.js";
 
 /** Cards of each source, in the order of the sources, sorted by name within. */
 let cards = new Map();
@@ -52,6 +52,8 @@ function answer({ filters, offset, limit }) {
   return { cards: last.found.slice(offset, offset + limit), total: last.found.length, facets: last.facets };
 }
 
+const asked = { list: answer, overview: () => overview([...cards.values()].flat()) };
+
 onmessage = async ({ data: { number, question, forget } }) => {
   if (forget) {
     generation += 1;
@@ -62,9 +64,9 @@ onmessage = async ({ data: { number, question, forget } }) => {
   }
   try {
     // One after the other, so that two questions do not load the same twice.
-    loading = loading.catch(() => {}).then(() => load(question.filters.source, question.headers));
+    loading = loading.catch(() => {}).then(() => load(question.filters?.source, question.headers));
     await loading;
-    postMessage({ number, page: answer(question) });
+    postMessage({ number, page: asked[question.kind](question) });
   } catch (error) {
     postMessage({ number, error: { status: error.status ?? 0, code: error.code, message: error.message } });
   }

@@ -28,12 +28,17 @@ function started() {
   return worker;
 }
 
-/** Return a page of the cards that pass the filters: `{cards, total, facets}`. Raises ApiError. */
-export function list(filters, offset, limit) {
+function ask(question) {
   const number = ++asked;
-  started().postMessage({ number, question: { filters, offset, limit, headers: credentials() } });
+  started().postMessage({ number, question: { ...question, headers: credentials() } });
   return new Promise((resolve, reject) => waiting.set(number, { resolve, reject }));
 }
+
+/** Return a page of the cards that pass the filters: `{cards, total, facets}`. Raises ApiError. */
+export const list = (filters, offset, limit) => ask({ kind: "list", filters, offset, limit });
+
+/** Return what the start page shows: `{created, updated, tags, examples, total}`. Raises ApiError. */
+export const overview = () => ask({ kind: "overview" });
 
 /** Have the next question read the catalog anew. */
 export function forget() {

@@ -43,7 +43,7 @@ export function facets(cards) {
     if (card.findings in risks) risks[card.findings] += 1;
     if (card.installed) installed += 1;
   }
-  return { tag: most(cards, "tags"), capability: most(cards, "capabilities"), risks, installed };
+  return { tag: most(cards, "tags"), capability: most(cards, "capabilities"), risks, installed, total: cards.length };
 }
 
 const byName = (a, b) => compare(a.name.toLowerCase(), b.name.toLowerCase()) || compare(a.id, b.id);
@@ -54,3 +54,32 @@ export const ORDERS = {
   updated: (a, b) => compare(b.updated_at, a.updated_at) || byName(a, b),
   risk: (a, b) => RISKS.indexOf(b.findings) - RISKS.indexOf(a.findings) || byName(a, b),
 };
+
+const NEW = 6;
+const TOPICS = 24;
+const EXAMPLES = 5;
+const A_MINUTE_MS = 60_000;
+
+const latest = (cards, field) => cards.sort((a, b) => compare(b[field], a[field]) || byName(a, b)).slice(0, NEW);
+
+/** Return whether a skill was changed after it was added, rather than added twice by one scan. */
+const isUpdated = (card) => Date.parse(card.updated_at) - Date.parse(card.created_at) > A_MINUTE_MS;
+
+/** Return names that read as a query, spread over the catalog: of two to four plain words, without findings. */
+function examples(cards) {
+  const texts = new Set();
+  for (const { name, findings, enabled } of cards) {
+    const text = name.toLowerCase().replaceAll(/[-_]+/g, " ").trim();
+    if (enabled && findings === "none" && /^[a-z]{3,12}( [a-z]{2,12}){1,3}$/.test(text)) texts.add(text);
+  }
+  const found = [...texts].sort();
+  const step = Math.max(1, Math.floor(found.length / EXAMPLES));
+  return found.filter((_, index) => index % step === step >> 1).slice(0, EXAMPLES);
+}
+
+/** Return what the start page shows of all cards. */
+export function overview(cards) {
+  const tags = most(cards, "tags").slice(0, TOPICS);
+  const updated = latest(cards.filter(isUpdated), "updated_at");
+  return { created: latest([...cards], "created_at"), updated, tags, examples: examples(cards), total: cards.length };
+}

@@ -1,7 +1,7 @@
 /** Filters beside the list. They combine, and each choice is a link: it can be shared and gone back to. */
 
 import { html, useState } from "../vendor/htm-3.1.1/standalone.module.js";
-import { follow, go, link } from "./address.js";
+import { CLEARED, follow, go, link } from "./address.js";
 import { RISKS } from "./facets.js";
 import { Text } from "./text.js";
 
@@ -21,21 +21,24 @@ function Group({ name, children }) {
   return html`<section class="group"><h3>${name}</h3><ul>${children}</ul></section>`;
 }
 
-function Sources({ address, sources }) {
-  const all = sources?.reduce((sum, source) => sum + source.skills, 0);
+function Sources({ address, sources, facets }) {
+  if ((sources ?? []).length < 2 && !address.source) return null;
+  const found = facets?.source; // in a search; a list counts all skills of a source
+  const all = found && !address.source ? facets.total : sources?.reduce((sum, source) => sum + source.skills, 0);
   return html`<${Group} name="Source">
-    <${Choice} changes=${{ source: "" }} isChosen=${!address.source} number=${all}>All sources<//>
+    <${Choice} changes=${{ source: "" }} isChosen=${!address.source} number=${found && address.source ? undefined : all}>All sources<//>
     ${(sources ?? []).map(
       ({ name, skills, error }) => html`<${Choice} key=${name} changes=${{ source: name }} title=${error ?? undefined}
-        isChosen=${address.source === name} number=${skills}>
+        isChosen=${address.source === name} number=${found && !address.source ? (found.get(name) ?? 0) : found ? undefined : skills}>
         <${Text}>${name}<//>${error && html` <span class="fault" title=${error}>not read</span>`}
       <//>`,
     )}
   <//>`;
 }
 
-function Status({ address, facets, total }) {
-  const { installed } = facets ?? {};
+function Status({ address, facets }) {
+  const { installed, total } = facets ?? {};
+  if (!address.status && (installed === total || installed === 0)) return null; // all of them are, or none
   const numbers = total === undefined || address.status ? {} : { installed, available: total - installed };
   return html`<${Group} name="Status">
     <${Choice} changes=${{ status: "" }} isChosen=${!address.status}>Any<//>
@@ -48,10 +51,10 @@ function Status({ address, facets, total }) {
 
 const RISK_NAMES = { none: "No findings", low: "At most low", medium: "At most medium" };
 
-function Risks({ address, facets, total }) {
+function Risks({ address, facets }) {
   let sum = 0;
   const upTo = RISKS.map((risk) => [risk, (sum += facets?.risks[risk] ?? 0)]);
-  const isCounted = total !== undefined && !address.risk;
+  const isCounted = facets && !address.risk;
   return html`<${Group} name="Risk">
     <${Choice} changes=${{ risk: "" }} isChosen=${!address.risk}>Any<//>
     ${upTo.filter(([risk]) => risk !== "high").map(
@@ -78,8 +81,6 @@ function LabelGroup({ name, field, address, counted }) {
   <//>`;
 }
 
-export const CLEARED = { source: "", status: "", risk: "", tag: [], capability: [] };
-
 export function chosenFilters({ source, status, risk, tag, capability }) {
   return [source, status, risk].filter(Boolean).length + tag.length + capability.length;
 }
@@ -88,24 +89,24 @@ const isWide = () => matchMedia("(min-width: 52rem)").matches;
 
 export function Filters({ address, sources, results }) {
   const [isOpen] = useState(isWide);
-  const { facets, total } = results;
+  const { facets } = results;
   const number = chosenFilters(address);
   return html`<details class="filters" open=${isOpen}>
     <summary><h2>Filters</h2>${number > 0 && html`<span class="badge">${number}</span>`}</summary>
-    ${number > 0 && html`<button class="text clear" onClick=${() => go(CLEARED)}>Clear all</button>`}
-    <${Sources} address=${address} sources=${sources} />
-    <${Status} address=${address} facets=${facets} total=${total} />
-    <${Risks} address=${address} facets=${facets} total=${total} />
+    <p class="clear">${number > 0 && html`<button class="text" onClick=${() => go({ ...CLEARED, view: "skills" })}>Clear all</button>`}</p>
+    <${Sources} address=${address} sources=${sources} facets=${facets} />
+    <${Status} address=${address} facets=${facets} />
+    <${Risks} address=${address} facets=${facets} />
     <${LabelGroup} name="Tags" field="tag" address=${address} counted=${facets?.tag} />
     <${LabelGroup} name="Capabilities" field="capability" address=${address} counted=${facets?.capability} />
   </details>`;
 }
 
 export function Sort({ address }) {
-  const first = address.q.trim() ? "Relevance" : "Source";
-  const choices = [["", first], ["name", "Name"], ["updated", "Last updated"], ["risk", "Risk, gravest first"]];
+  if (address.q.trim()) return null; // a search is ranked: another order would sort what is loaded only
+  const choices = [["", "Source"], ["name", "Name"], ["updated", "Last updated"], ["risk", "Risk, gravest first"]];
   return html`<label class="sort">Sort by
-    <select value=${address.sort} onChange=${(event) => go({ sort: event.target.value })}>
+    <select value=${address.sort} onChange=${(event) => go({ sort: event.target.value, view: "skills" })}>
       ${choices.map(([value, name]) => html`<option value=${value} selected=${value === address.sort}>${name}</option>`)}
     </select>
   </label>`;

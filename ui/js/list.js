@@ -1,24 +1,24 @@
 /** The list of what was found: it grows as it is scrolled, page by page, and pages that stand are not drawn again. */
 
-import { Component, html, useEffect, useRef } from "../vendor/htm-3.1.1/standalone.module.js";
+import { Component, html, useEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
 import { Card } from "./card.js";
 import { Failure, Notice, Skeletons } from "./states.js";
 import { count, Text } from "./text.js";
 
 /** One page of cards; drawn once, since its cards follow their own changes. */
 class Page extends Component {
-  shouldComponentUpdate({ hits, before }) {
-    return hits !== this.props.hits || before !== this.props.before;
+  shouldComponentUpdate({ hits, before, isMixed }) {
+    return hits !== this.props.hits || before !== this.props.before || isMixed !== this.props.isMixed;
   }
 
-  render({ hits, before, heads }) {
+  render({ hits, before, heads, isMixed }) {
     let source = before;
     return hits.map((hit) => {
       const isFirst = heads && hit.skill.source !== source;
       source = hit.skill.source;
       return html`<li key=${hit.skill.id}>
         ${isFirst && html`<h2 class="source"><${Text}>${source}<//> <span>${heads.get(source)}</span></h2>`}
-        <${Card} hit=${hit} />
+        <${Card} hit=${hit} isMixed=${isMixed} />
       </li>`;
     });
   }
@@ -41,28 +41,54 @@ function last(hits) {
   return hits?.[hits.length - 1]?.skill.source;
 }
 
+const HOW = { hybrid: "by words and meaning", semantic: "by meaning", keyword: "by words" };
+
 /** Say in one line what is listed: also for those who only hear the page. */
-export function summary({ phase, isSearch, shown, total, isLast, mode, took, warnings = [] }) {
+export function summary({ phase, isSearch, total, total_is_floor: isFloor, mode, took, warnings = [], hits }) {
   if (phase === "error") return "";
-  if (isSearch === undefined) return "Loading…";
-  const number = isSearch ? `${count(shown, "skill")}${isLast ? "" : " so far"}` : count(total, "skill");
-  const how = isSearch && [mode, `${took.toFixed(1)} ms`];
-  return [number, ...(how || []), ...warnings].join(" · ");
+  if (!hits) return "Loading…";
+  const number = isFloor ? `${total.toLocaleString("en")}+ skills` : count(total, "skill");
+  const told = warnings.filter((warning) => !warning.startsWith("indexing: ")); // the line below the header says that
+  return [number, ...(isSearch ? [HOW[mode] ?? mode, `${took.toFixed(1)} ms`] : []), ...told].join(" · ");
 }
 
-export function List({ results, sources, sort, onRetry, onClear, isFiltered }) {
-  const { phase, pages, shown, isSearch, error, isLast, more } = results;
-  if (phase === "error") return html`<${Failure} error=${error} onRetry=${onRetry} what="The search failed" />`;
+const isWeak = ({ relevance }) => relevance === "low";
+
+export function List({ results, ...props }) {
+  const { phase, pages, shown, isSearch, error, of } = results;
+  if (phase === "error") return html`<${Failure} error=${error} onRetry=${props.onRetry} what="The search failed" />`;
   if (phase === "loading" && pages.length === 0) return html`<${Skeletons} />`;
-  if (shown === 0) return html`<${Nothing} isSearch=${isSearch} isFiltered=${isFiltered} onClear=${onClear} />`;
+  if (shown === 0) return html`<${Nothing} isSearch=${isSearch} isFiltered=${props.isFiltered} onClear=${props.onClear} />`;
+  return html`<${Found} key=${of} results=${results} ...${props} />`;
+}
+
+/** The pages that were found. Weak matches, and what is ranked below the first of them, wait for a button. */
+function Found({ results, sources, sort }) {
+  const [withWeak, setWithWeak] = useState(false);
+  const { phase, pages, shown, isSearch, isLast, more } = results;
   const heads = !isSearch && !sort ? new Map((sources ?? []).map(({ name, skills }) => [name, skills])) : null;
+  const isHidden = isSearch && !withWeak && pages.some((hits) => hits.some(isWeak));
+  const close = isHidden ? pages.map(kept) : pages;
+  const isMixed = (sources ?? []).length > 1;
   return html`<div class=${phase === "loading" ? "results old" : "results"}>
+    ${isHidden && close.every((hits) => hits.length === 0) && html`<p class="none-close">No skill is a close match.</p>`}
     <ol id="results" aria-label="Skills found">
-      ${pages.map((hits, index) => html`<${Page} key=${index} hits=${hits} heads=${heads} before=${last(pages[index - 1])} />`)}
+      ${close.map((hits, index) => html`<${Page} key=${index} hits=${hits} heads=${heads}
+        isMixed=${isMixed} before=${last(pages[index - 1])} />`)}
     </ol>
-    ${!isLast && html`<${End} key=${shown} onNear=${more} />`}
+    ${isHidden
+      ? html`<p class="weaker"><button onClick=${() => setWithWeak(true)}>Show weaker matches</button></p>`
+      : !isLast && html`<${End} key=${shown} onNear=${more} />`}
     ${phase === "more" && html`<${Skeletons} count=${2} />`}
   </div>`;
+}
+
+const strong = new WeakMap();
+
+/** Return the close matches of a page: the same list each time, so that a page that stands is not drawn again. */
+function kept(hits) {
+  if (!strong.has(hits)) strong.set(hits, hits.filter((hit) => !isWeak(hit)));
+  return strong.get(hits);
 }
 
 function Nothing({ isSearch, isFiltered, onClear }) {

@@ -24,8 +24,58 @@ function textNodes(text) {
   return parts(text).map((part) => (part.code ? mark(part) : document.createTextNode(part)));
 }
 
+/** Return the anchor of a heading as GitHub makes it. Ours have a prefix, so that no text can pose as a part of the page. */
+function anchorOf(text) {
+  const slug = text.trim().toLowerCase().replace(/[^\p{L}\p{N}\p{M} _-]/gu, "").replaceAll(" ", "-");
+  return `text-${slug.slice(0, 100)}`;
+}
+
+function plain(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Give each heading its anchor, numbered where several have the same text, and a link to itself. */
+function addAnchors(box) {
+  const used = new Map();
+  for (const heading of box.querySelectorAll("h1, h2, h3, h4, h5, h6")) {
+    const anchor = anchorOf(heading.textContent);
+    const before = used.get(anchor) ?? 0;
+    used.set(anchor, before + 1);
+    heading.id = before ? `${anchor}-${before}` : anchor;
+    const link = Object.assign(document.createElement("a"), { href: `#${heading.id}`, className: "anchor" });
+    link.setAttribute("aria-label", `Link to ${heading.textContent.slice(0, 100)}`);
+    heading.append(link);
+  }
+}
+
+const COPIED_MS = 2000;
+
+/** Give each block of code a button that copies it. */
+function addCopyButtons(box) {
+  if (!navigator.clipboard) return; // a page over plain HTTP has none
+  for (const pre of box.querySelectorAll("pre")) {
+    const text = pre.textContent;
+    const button = Object.assign(document.createElement("button"), { className: "quiet copy", type: "button", textContent: "Copy" });
+    button.setAttribute("aria-label", "Copy this code");
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(text).catch(() => {});
+      button.textContent = "Copied";
+      setTimeout(() => (button.textContent = "Copy"), COPIED_MS);
+    });
+    const frame = Object.assign(document.createElement("div"), { className: "code" });
+    pre.replaceWith(frame);
+    frame.append(pre, button);
+  }
+}
+
 function lead(link, target, onFile) {
-  if (LINK.test(target)) {
+  if (/^#./.test(target)) {
+    link.href = `#${anchorOf(plain(target.slice(1)))}`;
+  } else if (LINK.test(target)) {
     link.href = target;
     link.rel = "noopener noreferrer nofollow";
     link.target = "_blank";
@@ -58,6 +108,9 @@ export function Markdown({ content, onFile }) {
   useEffect(() => {
     const parsed = new DOMParser().parseFromString(content, "text/html"); // inert: nothing is run or loaded
     box.current.replaceChildren(...copies(parsed.body, onFile));
+    addAnchors(box.current);
+    addCopyButtons(box.current);
+    if (location.hash.startsWith("#text-")) document.getElementById(plain(location.hash.slice(1)))?.scrollIntoView();
   }, [content, onFile]);
   return html`<div class="markdown" ref=${box} dir="auto"></div>`;
 }

@@ -1,6 +1,7 @@
 /** Publishing a package: a zip, or a folder that becomes one, is sent, and its job is followed to its end. */
 
 import { html, useEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
+import { link } from "./address.js";
 import { call, get } from "./api.js";
 import { forget } from "./catalog.js";
 import { useMay } from "./service.js";
@@ -99,7 +100,7 @@ export function Publish() {
 function Job({ status, skill_id: id, version, name, errors = [], warnings = [] }) {
   return html`<section>
     <h2><${Text}>${id ? `${id} ${version ?? ""}` : name}<//></h2>
-    <p>${STEPS[status] ?? status}${status === "accepted" && html`: <a href=${`/?skill=${encodeURIComponent(id)}`}>see it</a>`}${LIVE.includes(status) && html`… <progress aria-label="Publishing"></progress>`}</p>
+    <p>${STEPS[status] ?? status}${status === "accepted" && html`: <a href=${link({ view: "", skill: id })}>see it</a>`}${LIVE.includes(status) && html`… <progress aria-label="Publishing"></progress>`}</p>
     <ul>${[...errors, ...warnings].map((one) => html`<li class="problem"><${Text}>${one.message ?? one}<//></li>`)}</ul>
   </section>`;
 }

@@ -4,27 +4,32 @@ import { useEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.modu
 import { post } from "./api.js";
 import { list } from "./catalog.js";
 import { explainer } from "./explanation.js";
-import { facets, ORDERS } from "./facets.js";
 
 const PAGE = 40;
-const SORTED_PAGE = 100; // as many as one answer can have: another order than the ranking's is made of them here
+const SEARCH_PAGE = 20; // as many as the service finds passages for at once
 
-function asked({ q, source, status, risk, tag, capability, sort }, offset) {
+function asked({ q, source, status, risk, tag, capability }, offset) {
   const filters = { tags: tag, capabilities: capability };
   if (source) filters.source = source;
   if (status) filters.installed = status === "installed";
   if (risk) filters.max_risk = risk;
-  return { query: q, limit: ORDERS[sort] ? SORTED_PAGE : PAGE, offset, filters };
+  return { query: q, limit: SEARCH_PAGE, offset, filters, highlight: true, facets: offset === 0 };
+}
+
+/** Return the service's counts in the form of those of the list. */
+function shaped(counted) {
+  if (!counted) return undefined;
+  const { sources, tags, capabilities, risks, installed } = counted;
+  const total = sources.reduce((sum, [, number]) => sum + number, 0);
+  return { source: new Map(sources), tag: tags, capability: capabilities, risks: Object.fromEntries(risks), installed, total };
 }
 
 async function searched(address, offset, signal) {
   const question = asked(address, offset);
-  const { skills, mode, took_ms: took, warnings, count } = await post("/api/v1/search", question, { signal });
-  const order = ORDERS[address.sort];
-  if (order) skills.sort((a, b) => order(a.skill, b.skill));
-  const explain = explainer(question);
-  const hits = skills.map((hit) => ({ ...hit, explain }));
-  return { hits, mode, took, warnings, isLast: Boolean(order) || count < question.limit };
+  const found = await post("/api/v1/search", question, { signal });
+  const explain = explainer({ ...question, facets: false });
+  const hits = found.skills.map((hit) => ({ ...hit, explain }));
+  return { ...found, hits, took: found.took_ms, isSearch: true, facets: shaped(found.facets), isLast: found.count < SEARCH_PAGE };
 }
 
 async function listed(address, offset) {
@@ -34,12 +39,11 @@ async function listed(address, offset) {
   return { hits, total: page.total, facets: page.facets, warnings: [], isLast: offset + hits.length >= page.total };
 }
 
-function joined(before, page) {
+function joined(before, page, key) {
   const pages = [...before.pages, page.hits];
-  const isSearch = page.total === undefined;
   const shown = pages.reduce((sum, hits) => sum + hits.length, 0);
-  const counted = isSearch ? facets(pages.flat().map((hit) => hit.skill)) : page.facets;
-  return { ...page, phase: "ready", isSearch, pages, shown, facets: counted, offset: before.offset + page.hits.length };
+  const facets = page.facets ?? before.facets;
+  return { ...page, phase: "ready", of: key, pages, shown, facets, offset: before.offset + page.hits.length };
 }
 
 const NOTHING = { pages: [], offset: 0 };
@@ -59,7 +63,7 @@ export function useResults(address, isAsked, turn) {
     const question = { ...address, q: q.trim() };
     try {
       const page = await (question.q ? searched : listed)(question, before.offset, signal);
-      if (!signal.aborted) setResults(joined(before, page));
+      if (!signal.aborted) setResults(joined(before, page, key));
     } catch (error) {
       if (!signal.aborted) setResults((now) => ({ ...now, phase: "error", error }));
     }

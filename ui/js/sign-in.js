@@ -49,7 +49,8 @@ export function SignIn({ onClose }) {
   const [state, setState] = useState({});
   const enter = async (event) => {
     event.preventDefault();
-    const given = Object.fromEntries([...new FormData(event.target)].map(([name, value]) => [name, value.trim()]));
+    const given = Object.fromEntries(new FormData(event.target));
+    if (given.key) given.key = given.key.trim(); // a key is pasted; a password is taken as it is
     setState({ isWorking: true });
     try {
       keep(await WAYS[way].enter(given));

@@ -33,12 +33,29 @@ export const HIDDEN_CLASS = "hidden-character";
 /** Return what to tell of a hidden character. */
 export const toldOf = (code) => `A character that cannot be seen: ${code}`;
 
+function shown(text) {
+  return parts(text).map((part) =>
+    part.code ? html`<mark class=${HIDDEN_CLASS} title=${toldOf(part.code)}>${part.code}</mark>` : part,
+  );
+}
+
+/** Show a passage of a skill with its matched words marked. Ranges count characters, as the service does. */
+export function Passage({ text, ranges }) {
+  const characters = [...text];
+  const pieces = [];
+  let from = 0;
+  for (const [start, end] of ranges) {
+    pieces.push(shown(characters.slice(from, start).join("")));
+    pieces.push(html`<mark class="match">${shown(characters.slice(start, end).join(""))}</mark>`);
+    from = end;
+  }
+  pieces.push(shown(characters.slice(from).join("")));
+  return html`<bdi>${pieces}</bdi>`;
+}
+
 /** Show a text of a skill. The direction of writing is its own, and cannot reach what stands beside it. */
 export function Text({ children }) {
-  const text = String(children ?? "");
-  return html`<bdi>${parts(text).map((part) =>
-    part.code ? html`<mark class=${HIDDEN_CLASS} title=${toldOf(part.code)}>${part.code}</mark>` : part,
-  )}</bdi>`;
+  return html`<bdi>${shown(String(children ?? ""))}</bdi>`;
 }
 
 export function count(number, one, several = `${one}s`) {

@@ -18,7 +18,7 @@ from registry.database.counts import (
     vectors_in,
 )
 from registry.db import Database, Transaction, read_fact
-from search.text import RECIPE, embedded_text, vector_hash
+from search.text import EMBEDDING_RECIPE, embedded_text, vector_hash
 from search.types import Claimed, Document, DocumentGone, DocumentPut, Embedded, Stale, VectorPut
 
 _BACKFILL_FACT = "filling"
@@ -41,14 +41,14 @@ class CatalogDocuments:
 
     def _refresh_hashes(self) -> None:
         """Update all text hashes if the recipe of the embedded texts has changed, so that old vectors become stale."""
-        if self._database.is_read_only or read_fact(self._database, "text_recipe") == str(RECIPE):
+        if self._database.is_read_only or read_fact(self._database, "text_recipe") == str(EMBEDDING_RECIPE):
             return
         with self._database.write() as transaction:
             rows = transaction.read(f"select {DOCUMENT_COLUMNS} from documents where gone = 0")
             hashes = [(vector_hash(document_of(row)), row[0]) for row in rows]
             transaction.execute_many("update documents set text_hash = ? where key = ?", hashes)
             rebuild(transaction)
-            transaction.put_fact("text_recipe", str(RECIPE))
+            transaction.put_fact("text_recipe", str(EMBEDDING_RECIPE))
 
     def revision(self) -> int:
         """Return the revision of the latest change."""

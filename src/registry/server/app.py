@@ -34,7 +34,7 @@ from registry.http.routes.index import INDEX
 from registry.http.routes.log import LOG
 from registry.http.routes.manifest import MANIFEST, MANIFEST_ALONE
 from registry.http.routes.metrics import METRICS
-from registry.http.routes.pages import PAGES, openapi_config, registry_page
+from registry.http.routes.pages import PAGES, openapi_config, page_not_found, registry_page
 from registry.http.routes.publish import PACKAGES, PUBLISH
 from registry.http.routes.reindex import REINDEX
 from registry.http.routes.search import SEARCH, search
@@ -137,7 +137,9 @@ class _Application(Litestar):
 
 
 def answer_error(request: Request[Any, Any, Any], exception: Exception) -> Response[Any]:
-    """Turn an exception into a response: in the envelope, or as the protocol of the path has it."""
+    """Turn an exception into a response: in the envelope, as the protocol of the path has it, or the page."""
+    if (page := page_not_found(request, exception)) is not None:
+        return page
     is_clawhub = request.url.path.startswith(f"{CLAWHUB_PREFIX}/")
     return answer_plainly(request, exception) if is_clawhub else answer_exception(request, exception)
 

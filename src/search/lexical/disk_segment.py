@@ -11,7 +11,7 @@ import tantivy
 
 from search import integrity
 from search.lexical.schema import SCHEMA, has_key, key_query, open_index, tantivy_document
-from search.text import RECIPE
+from search.text import INDEXING_RECIPE
 from search.types import DocumentGone, DocumentPut
 
 _WRITER_MEMORY_BYTES = 32_000_000
@@ -34,7 +34,7 @@ class IndexWriteError(Exception):
 
 def lexical_identity(catalog_id: str) -> str:
     """Return the identity that index files must have to be used: catalog, text recipe and tantivy release."""
-    return f"{catalog_id}/{RECIPE}/{importlib.metadata.version('tantivy')}"
+    return f"{catalog_id}/{INDEXING_RECIPE}/{importlib.metadata.version('tantivy')}"
 
 
 class DiskSegment:

@@ -15,6 +15,9 @@ from search.types import Filter, Keys, Match
 
 _K1_PLUS_1 = 2.2
 _QUERY = tantivy.Query
+_MAX_LABELLED = 50
+"""How many documents with an excluded label a search drops after it. With more, the deeper search would take longer."""
+
 _ALL_DOCUMENTS = _QUERY.exists_query("key")
 _MUST, _MUST_NOT, _SHOULD = tantivy.Occur.Must, tantivy.Occur.MustNot, tantivy.Occur.Should
 
@@ -26,6 +29,7 @@ class DiskReader:
         self.searcher = searcher
         self.document_count = searcher.num_docs
         """The number of documents, including the one that stores the state of the index."""
+        self._labelled: dict[str, Keys] = {}
 
     @functools.cached_property
     def mean_length(self) -> float:
@@ -36,6 +40,15 @@ class DiskReader:
                 explanation = msgspec.json.decode(query.explain(self.searcher, address).to_json(), type=_Explanation)
                 return next(explanation.values("avgdl"))
         return 0.0
+
+    def keys_labelled(self, label: str) -> Keys:
+        """Return the keys of the documents with a label."""
+        known = self._labelled.get(label)
+        if known is None:
+            hits = self.searcher.search(_exact_query("labels", label), self.document_count, count=False).hits
+            values = self.searcher.fast_field_values("key", [address for _, address in hits])
+            known = self._labelled[label] = np.array(values, np.int64)
+        return known
 
     def existing(self, keys: Iterable[int]) -> list[int]:
         """Return those of the keys that belong to a document."""
@@ -67,6 +80,7 @@ class LexicalReader:
         self._disk = disk
         self._searcher = disk.searcher
         self._memory = memory
+        self._replaced_keys = np.array(replaced, np.int64)
         self._replaced = _QUERY.term_set_query(SCHEMA, "key", list(replaced)) if replaced else None
         self._total = disk.document_count + len(memory)
         self._count = self._total - 1 - len(replaced)
@@ -95,7 +109,7 @@ class LexicalReader:
         """Return the best documents for weighted `terms` by BM25, best first; none if there are no terms."""
         if not terms:
             return Match.empty()
-        on_disk = self._search_disk(self._any_of(terms), limit, allowed)
+        on_disk = self._best_on_disk(self._any_of(terms), limit, allowed)
         if not self._memory:
             return on_disk
         in_memory = self._memory.search(self._weights(terms), self._mean_length, allowed)
@@ -209,9 +223,30 @@ class LexicalReader:
             clauses.append((_MUST_NOT, self._replaced))
         return _QUERY.boolean_query(clauses) if len(clauses) > 1 else query
 
+    def _best_on_disk(self, query: tantivy.Query, limit: int, allowed: Filter) -> Match:
+        """Return what `_search_disk` returns. If few documents are excluded, they are dropped after the search.
+
+        That is faster, because tantivy skips documents that cannot be among the best only without exclusions.
+        """
+        excluded = None if allowed.groups else self._excluded_keys(allowed.excluded)
+        if excluded is None:
+            return self._search_disk(query, limit, allowed)
+        found = self._matched(query, limit + len(excluded))
+        passed = np.flatnonzero(~np.isin(found.keys, excluded))[:limit]
+        return Match(found.keys[passed], found.scores[passed])
+
+    def _excluded_keys(self, labels: Iterable[str]) -> Keys | None:
+        """Return the keys of documents on disk that are replaced or have a label; None if many have one."""
+        if sum(self._searcher.doc_freq("labels", label) for label in labels) > _MAX_LABELLED:
+            return None
+        return np.concatenate([self._replaced_keys, *(self._disk.keys_labelled(label) for label in labels)])
+
     def _search_disk(self, query: tantivy.Query, limit: int, allowed: Filter) -> Match:
         """Return the best documents on disk, best first."""
-        hits = self._searcher.search(self._filtered(query, allowed), limit, count=False).hits
+        return self._matched(self._filtered(query, allowed), limit)
+
+    def _matched(self, query: tantivy.Query, limit: int) -> Match:
+        hits = self._searcher.search(query, limit, count=False).hits
         keys = self._searcher.fast_field_values("key", [address for _, address in hits])
         scores = np.fromiter((score for score, _ in hits), np.float32, len(hits))
         return Match(np.array(keys, np.int64), scores)

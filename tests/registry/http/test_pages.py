@@ -45,6 +45,10 @@ def get(port: int, path: str, **headers: str) -> HTTPResponse:
         ("/", "text/html; charset=utf-8"),
         ("/?q=tables", "text/html; charset=utf-8"),
         ("/dashboard", "text/html; charset=utf-8"),
+        ("/skills/acme/pdf@1.4.0", "text/html; charset=utf-8"),
+        ("/favicon.ico", "image/svg+xml"),
+        ("/ui/theme.js", "text/javascript; charset=utf-8"),
+        ("/ui/schema/schema.css", "text/css; charset=utf-8"),
         ("/schema", "text/html; charset=utf-8"),
         ("/schema/openapi.json", "application/vnd.oai.openapi+json"),
         ("/ui/index.html", "text/html; charset=utf-8"),
@@ -62,6 +66,20 @@ def test_every_page_and_file_is_guarded(port: int, path: str, media_type: str) -
         policy = answer.getheader("Content-Security-Policy", "")
     assert {"default-src 'self'", "frame-ancestors 'none'"} <= set(policy.split("; "))
     assert "unsafe" not in policy
+
+
+@pytest.mark.parametrize(
+    ("accept", "is_page"), [("text/html,*/*;q=0.8", True), ("application/json", False), ("*/*", False)]
+)
+def test_an_unknown_path_is_a_page_for_a_browser_and_an_envelope_for_others(
+    port: int, accept: str, is_page: bool
+) -> None:
+    for path in ("/no/such/page", "/api/v1/no-such-route"):
+        with get(port, path, Accept=accept) as answer:
+            assert answer.status == 404
+            assert (answer.getheader("Content-Type", "").startswith("text/html")) is is_page
+            if is_page:
+                assert "default-src 'self'" in answer.getheader("Content-Security-Policy", "")
 
 
 def test_a_file_is_sent_once_and_then_only_checked(port: int) -> None:
@@ -135,6 +153,12 @@ def test_every_module_of_the_page_is_asked_for_at_once() -> None:
 
 def test_the_first_load_is_small() -> None:
     folder = ui_folder()
-    files = [folder / "index.html", folder / "app.css", folder / "icon.svg", *(folder / "js").iterdir()]
+    files = [
+        folder / "index.html",
+        folder / "app.css",
+        folder / "icon.svg",
+        folder / "theme.js",
+        *(folder / "js").iterdir(),
+    ]
     files += (folder / "vendor").glob("htm-*/*.js")
-    assert sum(len(gzip.compress(path.read_bytes())) for path in files) < 60_000
+    assert sum(len(gzip.compress(path.read_bytes())) for path in files) <= 70_000

@@ -181,3 +181,26 @@ def test_damaged_metadata_is_detected(tmp_path: Path, damage: str) -> None:
     index = LexicalIndex(tmp_path, "catalog")
     assert (index.reader.revision, len(index.reader)) == (0, 0)
     index.close()
+
+
+@pytest.mark.parametrize("hidden", [0, 1, 40, 90])
+def test_what_is_dropped_after_a_search_is_what_the_query_excludes(tmp_path: Path, hidden: int) -> None:
+    numbers, words = random.Random(3), [f"word{number}" for number in range(60)]
+    label = Filter((), ("enabled:false", "shadowed:true"))
+    index = LexicalIndex(tmp_path / "index", "catalog")
+    texts = [" ".join(numbers.choices(words, range(1, 61), k=12)) for _ in range(400)]
+    labels = [("enabled:false",) if key < hidden else ("enabled:true",) for key in range(400)]
+    index.apply([put(key + 1, key, f"n{key}", body=texts[key], labels=labels[key]) for key in range(400)], 400)
+    index.flush()
+    for key in (3, 200, 201, 399):  # replaced in memory; key 3 may be disabled on disk only
+        index.apply([put(401 + key, key, f"n{key}", body="other", labels=("enabled:true",))], 401 + key)
+    index.apply([DocumentGone(900, 77)], 900)
+    reader = index.reader
+    for _ in range(50):
+        query = reader._any_of(reader.terms(" ".join(numbers.sample(words, 4))))
+        for allowed in (NO_FILTER, label, Filter((("enabled:true",),), label.excluded)):
+            for limit in (1, 10, 400):
+                expected, found = (one(query, limit, allowed) for one in (reader._search_disk, reader._best_on_disk))
+                assert found.keys.tolist() == expected.keys.tolist()
+                assert found.scores == pytest.approx(expected.scores)
+    index.close()

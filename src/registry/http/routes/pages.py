@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from litestar import Request, Response, Router, get
+from litestar.exceptions import NotFoundException
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin, OpenAPIRenderPlugin
 from litestar.params import FromPath
@@ -87,10 +88,25 @@ def _answer(request: Request[Any, Any, Any], path: str) -> Response[bytes]:
     )
 
 
-@get(["/", "/dashboard"], sync_to_thread=False, include_in_schema=False)
+@get(["/", "/dashboard", "/skills/{skill:path}"], sync_to_thread=False, include_in_schema=False)
 def index(request: Request[Any, Any, Any]) -> Response[bytes]:
-    """Return the page."""
+    """Return the page. Its script reads from the address what to show."""
     return _answer(request, "index.html")
+
+
+@get("/favicon.ico", sync_to_thread=False, include_in_schema=False)
+def favicon(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """Return the icon to browsers that ask for it without having read the page."""
+    return _answer(request, "icon.svg")
+
+
+def page_not_found(request: Request[Any, Any, Any], exception: Exception) -> Response[bytes] | None:
+    """Return the page with status 404 to a browser that opens an address which no route has, else None."""
+    is_page = request.method in ("GET", "HEAD") and "text/html" in request.headers.get("Accept", "")
+    if not is_page or not isinstance(exception, NotFoundException):
+        return None
+    headers = {"Cache-Control": "no-cache", **SECURITY_HEADERS}
+    return Response(_assets()["index.html"].content, status_code=404, media_type="text/html", headers=headers)
 
 
 @get("/registry", sync_to_thread=False, include_in_schema=False)
@@ -141,4 +157,4 @@ def openapi_config() -> OpenAPIConfig:
     )
 
 
-PAGES = [index, asset]
+PAGES = [index, favicon, asset]

@@ -1,0 +1,40 @@
+/** The line that gets a skill, one for each client: the first thing somebody wants who has found it. */
+
+import { html, useState } from "../vendor/htm-3.1.1/standalone.module.js";
+import { useStanding } from "./actions.js";
+import { pathOf } from "./api.js";
+import { Line } from "./copy-line.js";
+import { addressOf, installCommand, isPublished, isRecord } from "./package.js";
+import { isRegistry, service } from "./service.js";
+
+/** Return `{client, name, text, note}` for each way to get a skill, the most direct one first. */
+function ways(skill, status, installed) {
+  const base = addressOf(status);
+  const command = installed ? null : installCommand(skill, status);
+  const hasFiles = (installed || isPublished(skill, status)) && !isRecord(skill, status);
+  const isClosed = isRegistry(status) && !status.anonymous_read;
+  const credential = isClosed ? ' -H "Authorization: Bearer $TOKEN"' : "";
+  return [
+    command && { client: "skill-registry", name: `install ${skill.id}`, text: command, note: "Checked, recorded in the lock file, upgraded later." },
+    hasFiles && { client: "npx skills", name: "npx skills", text: `npx skills add ${base}/s/${pathOf(skill.id)}`,
+      note: isClosed ? "It sends no token: this registry must allow anonymous reading." : "Places it for the agents of a project." },
+    { client: "MCP", name: "MCP", text: `claude mcp add --transport http skills ${base}/mcp`, note: `Then the agent reads it with get_skill ${skill.id}, or finds it with search_skills.` },
+    { client: "curl", name: "curl", text: `curl -s${credential} '${base}/api/v1/skills/${pathOf(skill.id)}/content'`, note: "Its SKILL.md, for any agent." },
+  ].filter(Boolean);
+}
+
+export function Install({ skill }) {
+  const status = service.use();
+  const { installed, gone } = useStanding(skill);
+  const [chosen, choose] = useState("");
+  if (gone) return null;
+  const all = ways(skill, status, installed);
+  const way = all.find(({ client }) => client === chosen) ?? all[0];
+  return html`<section class="install" aria-label="Install">
+    <div class="ways" role="group" aria-label="For">
+      ${all.map(({ client }) => html`<button key=${client} aria-pressed=${client === way.client} onClick=${() => choose(client)}>${client}</button>`)}
+    </div>
+    <${Line} name=${way.name} text=${way.text} isBare />
+    <p class="facts">${way.note}</p>
+  </section>`;
+}
