@@ -110,7 +110,8 @@ def main() -> None:
         versions = []
         for number, revision in enumerate((arguments.old, arguments.new)):
             source = stack.enter_context(checked_out(revision))
-            versions.append(Version(source, Path(stack.enter_context(tempfile.TemporaryDirectory())), skills, None))
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            versions.append(Version(source, folder, skills, None, workers=1))
             stack.callback(versions[number].stop)
         for profile in ("registry", "local"):
             results[profile] = rates(versions, profile, arguments.creates)
