@@ -111,4 +111,5 @@ class Watched:
     def close(self) -> None:
         for context in self._contexts:
             context.close()
-        assert [one for one in self.problems if not any(part in one for part in self.expected)] == []
+        problems = [one for one in self.problems if not any(part in one for part in self.expected)]
+        assert not problems, problems

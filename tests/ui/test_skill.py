@@ -86,6 +86,8 @@ def test_a_skill_is_installed_from_its_card_and_uninstalled_on_its_page(show: Sh
         expect(page.get_by_role("button", name="Install shelf-007", exact=True)).to_be_visible()
         assert not (server.skills_dir / "shelf-007").exists()
         page.go_back()
+    (choice,) = server.api("GET", "/search/feedback", params={"skill_id": "library/shelf-007"}).json()["data"]
+    assert (choice["query"], choice["outcome"]) == ("shelf-007", "chosen")
 
 
 def test_why_a_skill_cannot_be_installed_is_said_in_its_place(watched: Watched, server: ListedServer) -> None:
@@ -132,6 +134,7 @@ def test_headings_have_anchors_that_the_text_can_link_to(show: Show, server: Lis
     write_skill(server.skills_dir, "with-anchors", "Has headings", body)
     server.wait_for(lambda: server.api("GET", "/skills/with-anchors").status_code == 200)
     page = show("/skills/with-anchors")
+    expect(page.locator(".markdown h2")).to_have_count(2)
     ids = page.locator(".markdown :is(h1, h2)").evaluate_all("all => all.map(one => one.id)")
     assert ids == ["text-one", "text-two-words", "text-one-1"]
     page.get_by_role("link", name="down").click()

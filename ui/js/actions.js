@@ -3,6 +3,7 @@
 import { html, useLayoutEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
 import { call, pathOf, post } from "./api.js";
 import { forget } from "./catalog.js";
+import { tellChosen } from "./feedback.js";
 import { isRegistry, refreshStatus, service, useMay } from "./service.js";
 import { problem } from "./states.js";
 import { store } from "./store.js";
@@ -40,6 +41,7 @@ const WORDS = {
 
 async function carryOut(action, skill, state) {
   if (action === "install") {
+    await tellChosen(skill.id); // before the search that showed it is out of date
     const made = await post("/api/v1/skills", { skill_id: skill.id, source_name: skill.source });
     return remember(skill.id, { installed: true, id: made?.id ?? skill.id });
   }

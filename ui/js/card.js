@@ -4,6 +4,7 @@ import { html } from "../vendor/htm-3.1.1/standalone.module.js";
 import { Action, useStanding } from "./actions.js";
 import { address, follow, link } from "./address.js";
 import { CopyButton } from "./copy-line.js";
+import { tellChosen } from "./feedback.js";
 import { Explanation } from "./explanation.js";
 import { installCommand, isPublished, isRecord } from "./package.js";
 import { service } from "./service.js";
@@ -84,7 +85,8 @@ function CopyCommand({ skill }) {
   const status = service.use();
   const { installed, gone } = useStanding(skill);
   if (!isPublished(skill, status) || installed || gone) return null;
-  return html`<${CopyButton} text=${installCommand(skill, status)} name=${`install ${skill.id}`} word="Copy command" />`;
+  return html`<${CopyButton} text=${installCommand(skill, status)} name=${`install ${skill.id}`} word="Copy command"
+    onCopy=${() => tellChosen(skill.id)} />`;
 }
 
 export function Card({ hit, isMixed }) {

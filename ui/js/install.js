@@ -4,6 +4,7 @@ import { html, useState } from "../vendor/htm-3.1.1/standalone.module.js";
 import { useStanding } from "./actions.js";
 import { pathOf } from "./api.js";
 import { Line } from "./copy-line.js";
+import { tellChosen } from "./feedback.js";
 import { addressOf, installCommand, isPublished, isRecord } from "./package.js";
 import { isRegistry, service } from "./service.js";
 
@@ -34,7 +35,7 @@ export function Install({ skill }) {
     <div class="ways" role="group" aria-label="For">
       ${all.map(({ client }) => html`<button key=${client} aria-pressed=${client === way.client} onClick=${() => choose(client)}>${client}</button>`)}
     </div>
-    <${Line} name=${way.name} text=${way.text} isBare />
+    <${Line} name=${way.name} text=${way.text} isBare onCopy=${() => tellChosen(skill.id)} />
     <p class="facts">${way.note}</p>
   </section>`;
 }

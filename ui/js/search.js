@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.modu
 import { post } from "./api.js";
 import { list } from "./catalog.js";
 import { explainer } from "./explanation.js";
+import { noteShown } from "./feedback.js";
 
 const PAGE = 40;
 const SEARCH_PAGE = 20; // as many as the service finds passages for at once
@@ -27,6 +28,7 @@ function shaped(counted) {
 async function searched(address, offset, signal) {
   const question = asked(address, offset);
   const found = await post("/api/v1/search", question, { signal });
+  noteShown(found);
   const explain = explainer({ ...question, facets: false });
   const hits = found.skills.map((hit) => ({ ...hit, explain }));
   return { ...found, hits, took: found.took_ms, isSearch: true, facets: shaped(found.facets), isLast: found.count < SEARCH_PAGE };

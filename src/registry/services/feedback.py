@@ -12,7 +12,7 @@ from registry.catalog.examples import MAX_CHOICES, Choice, Examples, NewChoice, 
 from registry.catalog.store import Catalog
 from registry.config.settings import Settings
 from registry.db import Database, DatabaseError, read_fact
-from registry.domain.models import SkillId
+from registry.domain.origins import ListedId
 from registry.domain.roles import Principal, includes
 from registry.errors import FieldError, forbidden, not_found, skill_not_found, validation_error
 from registry.findings.matching import matches
@@ -36,7 +36,7 @@ class FeedbackBody(msgspec.Struct, kw_only=True):
     """What became of a skill that a search showed."""
 
     search_id: Annotated[str, Meta(min_length=1, max_length=8000, extra={"rule": "must be the search_id of an answer"})]
-    skill_id: SkillId
+    skill_id: ListedId
     outcome: Outcome
 
 

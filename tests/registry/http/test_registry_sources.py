@@ -116,6 +116,20 @@ def test_the_origin_of_a_skill_is_the_registry(pair: Pair) -> None:
     pair.service.api("DELETE", "/registry/sources/origin").raise_for_status()
 
 
+def test_a_listed_skill_of_a_registry_is_chosen_and_installed_by_an_agent(pair: Pair) -> None:
+    pair.add("agents", api_key=pair.key)
+    searched = pair.service.search("pdf", limit=50)
+    chosen = {"search_id": searched["search_id"], "skill_id": "agents/acme.pdf", "outcome": "chosen"}
+    assert pair.service.api("POST", "/search/feedback", json=chosen).json()["data"]["learned"]
+    arguments = {"name": "install_skill", "arguments": {"id": "agents/acme.pdf"}}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": arguments}
+    result = pair.service.http.post("/mcp", json=call, headers={"MCP-Protocol-Version": "2025-11-25"}).json()["result"]
+    assert result["structuredContent"]["skills"] == [{"id": "pdf", "version": "1.0.0", "installed": True}]
+    assert (pair.service.skills_dir / "pdf" / "SKILL.md").is_file()
+    pair.service.api("DELETE", "/skills/pdf").raise_for_status()
+    pair.service.api("DELETE", "/registry/sources/agents").raise_for_status()
+
+
 def test_many_pages_are_read_and_kept_over_restarts(tmp_path: Path) -> None:
     port = free_port()
     registry = Registry(tmp_path / "registry", "--auth-anonymous-read", "--port", str(port))

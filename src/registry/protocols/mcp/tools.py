@@ -6,7 +6,8 @@ import msgspec
 from msgspec import UNSET, Meta
 
 from registry.domain.findings import Risk
-from registry.domain.models import SkillId, Version
+from registry.domain.models import Version
+from registry.domain.origins import ListedId
 from registry.domain.validation import find_errors
 from registry.errors import RegistryError, validation_error
 from registry.install.schemas import SkillRequest
@@ -37,7 +38,7 @@ class SearchArguments(msgspec.Struct, kw_only=True):
 class GetArguments(msgspec.Struct, kw_only=True):
     """The arguments of `get_skill`."""
 
-    id: SkillId
+    id: ListedId
     version: Version | None = None
     file: _Path | None = None
 
@@ -45,7 +46,7 @@ class GetArguments(msgspec.Struct, kw_only=True):
 class InstallArguments(msgspec.Struct, kw_only=True):
     """The arguments of `install_skill`."""
 
-    id: SkillId
+    id: ListedId
 
 
 def _text(description: str) -> dict[str, Any]:
