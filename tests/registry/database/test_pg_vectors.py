@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from embeddings.base import Matrix
+from registry.database.counts import rebuild
 from registry.database.hnsw_indexes import HnswIndexes
 from registry.database.pg_vectors import PgVectors
 from registry.database.postgres import PostgresDatabase
@@ -44,6 +45,14 @@ def put(database: PostgresDatabase, keys: Sequence[int], vectors: Matrix, space:
             " on conflict (space, key) do update set vector = excluded.vector, number = excluded.number",
             rows,
         )
+        rebuild(transaction)
+
+
+def delete(database: PostgresDatabase, keys: Sequence[int], space: str = SPACE) -> None:
+    with database.write() as transaction:
+        rows = [(space, int(key)) for key in keys]
+        transaction.execute_many("delete from vectors where space = ? and key = ?", rows)
+        rebuild(transaction)
 
 
 def index_of(database: PostgresDatabase, space: str = SPACE, dim: int = DIM) -> PgVectors:
@@ -83,8 +92,7 @@ def test_only_allowed_documents_are_found(index: PgVectors) -> None:
 
 def test_changes_are_found_at_once_and_removed_documents_never(database: PostgresDatabase, index: PgVectors) -> None:
     put(database, [30], VECTORS[4:5])
-    with database.write() as transaction:
-        transaction.execute("delete from vectors where space = ? and key = ?", (SPACE, 40))
+    delete(database, [40])
     assert index.search(VECTORS[4:5], 1).keys.tolist() == [30]
     assert index.cosines(VECTORS[4:5], np.array([30]))[0] == pytest.approx(1.0, abs=2e-3)
     assert len(index) == 49
@@ -163,9 +171,7 @@ def test_documents_deleted_near_a_query_do_not_reduce_the_hits(
     database, vectors = grown
     query = units(vectors[23:24] + 0.01)
     ranked = np.argsort(-(vectors @ query[0]))
-    with database.write() as transaction:  # until a vacuum the graph still leads to them
-        rows = [("grown", int(key)) for key in ranked[:200]]
-        transaction.execute_many("delete from vectors where space = ? and key = ?", rows)
+    delete(database, ranked[:200].tolist(), "grown")  # until a vacuum the graph still leads to them
     try:
         found = index_of(database, "grown", 64).search(query, needed)
         assert len(found.keys) == needed

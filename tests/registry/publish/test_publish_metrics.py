@@ -15,4 +15,4 @@ def test_every_step_of_a_publish_is_in_the_metrics(tmp_path: Path) -> None:
         )
         registry.wait_for(lambda: [one.value for one in metrics(registry, "index_pushed_files_total")] == [2])
         (pushes,) = metrics(registry, "index_push_seconds_count")
-        assert 1 <= pushes.value <= 2
+        assert 1 <= pushes.value <= 3  # both together or each alone, and maybe the log's first entry before them
