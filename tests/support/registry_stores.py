@@ -137,15 +137,22 @@ class RegistryStores:
     def check_published(self, acknowledged: set[str], *, bears_faults: bool = False) -> Counter[str]:
         """Do the same without the catalog, which may hold more and less than what was published.
 
-        With `bears_faults`, a package may have been rejected after it was stored: `fsck` must find it then.
+        With `bears_faults`, a package may have been rejected after it was stored: `fsck` must find it then. The package
+        of a job that was set aside may always be there.
         """
-        jobs = {row[0]: row[1:] for row in self.read("select id, state, skill_id, version, checksum from publish_jobs")}
+        sql = "select id, state, skill_id, version, checksum from publish_jobs"
+        jobs = {row[0]: row[1:] for row in self.read(sql)}
+        set_aside = {row[0] for row in self.read(f"{sql} where set_aside = 1")}
         ends = self.read("select id, state from job_ends")
         assert sorted(ends) == sorted((job, row[0]) for job, row in jobs.items())
         assert acknowledged <= jobs.keys()
         accepted = sorted(Version(*row[1:]) for row in jobs.values() if row[0] == "accepted")
         assert self._rows() == accepted
-        rejected = {Version(*row[1:]) for row in jobs.values() if row[0] == "rejected"} if bears_faults else set()
+        rejected = {
+            Version(*row[1:])
+            for job, row in jobs.items()
+            if row[0] == "rejected" and (bears_faults or job in set_aside)
+        }
         stored = self._blobs()
         assert [version for version in stored if version not in rejected] == accepted, {*stored} ^ {*accepted}
         leftovers = {f"skills/{skill_id}-{version}.zip" for skill_id, version, _ in rejected & set(stored)}
