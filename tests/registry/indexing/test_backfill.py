@@ -13,6 +13,7 @@ import pytest
 from registry.config.settings import load_settings
 from registry.config.types import DatabaseUrl
 from registry.database import open_url
+from registry.database.counts import rebuild
 from registry.database.sqlite import SqliteDatabase
 from registry.db import Database
 from registry.indexing.backfill import run_backfill
@@ -114,6 +115,7 @@ def test_what_is_killed_anywhere_ends_like_an_undisturbed_run(
     undisturbed, space = kept(database), catalog.documents.spaces()[0]
     with database.write() as transaction:
         transaction.execute("delete from vectors")
+        rebuild(transaction)
     provider.answer = slow
     for share in (1, 400):
         run = Embedding(database_url, provider, tmp_path)
