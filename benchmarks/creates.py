@@ -8,11 +8,9 @@ does slows both alike; the rate is that of all rounds together. A batch is measu
 """
 
 import argparse
-import contextlib
 import http.client
 import json
 import sys
-import tempfile
 import threading
 import time
 from collections import defaultdict
@@ -24,7 +22,7 @@ import httpx
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from corpora import entries
-from in_turns import Version, checked_out
+from in_turns import Version, both_versions
 from results_file import keep
 
 ROUNDS = 8
@@ -106,13 +104,7 @@ def main() -> None:
     arguments = parser.parse_args()
     skills = entries(None)[: arguments.skills]
     results: dict[str, Any] = {"skills before": len(skills), "creates of each row": arguments.creates}
-    with contextlib.ExitStack() as stack:
-        versions = []
-        for number, revision in enumerate((arguments.old, arguments.new)):
-            source = stack.enter_context(checked_out(revision))
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            versions.append(Version(source, folder, skills, None, workers=1))
-            stack.callback(versions[number].stop)
+    with both_versions((arguments.old, arguments.new), skills, None, workers=1) as versions:
         for profile in ("registry", "local"):
             results[profile] = rates(versions, profile, arguments.creates)
             results[profile]["batch, skills a second"] = batch_rate(versions[1], profile)

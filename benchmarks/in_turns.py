@@ -272,6 +272,21 @@ def request_rows(
             yield name, measure(*versions, profile, ask, arguments.requests)
 
 
+@contextlib.contextmanager
+def both_versions(
+    revisions: Sequence[str], skills: Sequence[Entry], models: Path | None, workers: int
+) -> Iterator[list[Version]]:
+    """Run a version of the service for each revision, over catalogs of the same skills, until the end of the block."""
+    with contextlib.ExitStack() as stack:
+        versions = []
+        for revision in revisions:
+            source = stack.enter_context(checked_out(revision))
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            versions.append(version := Version(source, folder, skills, models, workers))
+            stack.callback(version.stop)
+        yield versions
+
+
 def main() -> None:
     """Measure every kind of request."""
     parser = argparse.ArgumentParser(description="Ask two versions of the service in turns.")
@@ -289,13 +304,8 @@ def main() -> None:
     arguments = parser.parse_args()
     skills = entries(arguments.corpus)[: arguments.skills]
     results: dict[str, Any] = {"skills": len(skills), "requests of each kind and version": arguments.requests}
-    with contextlib.ExitStack() as stack:
-        versions = []
-        for number, revision in enumerate((arguments.old, arguments.new)):
-            source = stack.enter_context(checked_out(revision))
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            versions.append(Version(source, folder, skills, arguments.models, arguments.workers))
-            stack.callback(versions[number].stop)
+    revisions = (arguments.old, arguments.new)
+    with both_versions(revisions, skills, arguments.models, arguments.workers) as versions:
         figures = load_rows if arguments.load else request_rows
         for name, row in figures(versions, skills, arguments):
             results[name] = row

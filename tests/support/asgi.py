@@ -1,22 +1,11 @@
 """Asks an ASGI application as the server does: with the whole body in one message."""
 
-import json
-from typing import Any, NamedTuple
+from typing import Any
+
+from support.raw_http import RawAnswer
 
 
-class AsgiAnswer(NamedTuple):
-    status: int
-    headers: dict[str, str]
-    body: bytes
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.body)
-
-
-async def ask(
-    app: Any, method: str, path: str, body: bytes = b"", content_type: str = "application/json"
-) -> AsgiAnswer:
+async def ask(app: Any, method: str, path: str, body: bytes = b"", content_type: str = "application/json") -> RawAnswer:
     """Send a request to an application and return its response. Only requests with a body have a content type."""
     sent: list[Any] = []
 
@@ -44,4 +33,4 @@ async def ask(
     }
     await app(scope, receive, send)
     headers = {name.decode().lower(): value.decode() for name, value in sent[0]["headers"]}
-    return AsgiAnswer(sent[0]["status"], headers, b"".join(message.get("body", b"") for message in sent[1:]))
+    return RawAnswer(sent[0]["status"], headers, b"".join(message.get("body", b"") for message in sent[1:]))

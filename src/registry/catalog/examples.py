@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from registry.catalog.document_rows import decode_examples, put_examples
-from registry.db import Database, Row, Transaction
+from registry.db import Database, Reader, Row, Transaction
 from registry.domain.models import timestamp
 from search.types import Example
 
@@ -158,7 +158,7 @@ def put_author_examples(transaction: Transaction, key: int, metadata: Mapping[st
         "insert into examples (key, query_hash, caller, query, outcome, at) values (?, ?, ?, ?, 'chosen', ?)",
         [(key, query_hash(query), AUTHOR, query, now) for query in queries],
     )
-    transaction.execute("update documents set examples = ? where key = ?", (_encoded_examples(transaction, key), key))
+    transaction.execute("update documents set examples = ? where key = ?", (encoded_examples(transaction, key), key))
 
 
 def _queries_of(examples: object) -> set[str]:
@@ -170,14 +170,15 @@ def _queries_of(examples: object) -> set[str]:
 
 def update_examples(transaction: Transaction, key: int) -> None:
     """Bring the examples of a document in step with its choices. A document that did not change keeps its revision."""
-    encoded = _encoded_examples(transaction, key)
+    encoded = encoded_examples(transaction, key)
     if transaction.read("select 1 from documents where key = ? and examples <> ?", (key, encoded)):
         put_examples(transaction, key, decode_examples(encoded))
 
 
-def _encoded_examples(transaction: Transaction, key: int) -> str:
+def encoded_examples(reader: Reader, key: int) -> str:
+    """Return the examples that follow from the stored choices of a document, as its column holds them."""
     sql = "select query_hash, caller, query, outcome, at from examples where key = ? order by at desc, query_hash"
-    return msgspec.json.encode(examples_of(transaction.read(sql, (key,)))).decode()
+    return msgspec.json.encode(examples_of(reader.read(sql, (key,)))).decode()
 
 
 def learned_queries(database: Database) -> dict[str, list[str]]:

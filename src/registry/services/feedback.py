@@ -97,8 +97,7 @@ class Feedback:
             reason = "the query looks as if it contains a secret"
             return FeedbackData(skill_id=body.skill_id, outcome=body.outcome, learned=False, reason=reason)
         limit = LIMIT_OF_CALLER if self._has_callers else MAX_CHOICES
-        caller = self._ids.caller(principal.name if principal else LOCAL_CALLER)
-        self.examples.add(NewChoice(key, shown.query, caller, body.outcome, limit))
+        self.examples.add(NewChoice(key, shown.query, self._caller(principal), body.outcome, limit))
         return FeedbackData(skill_id=body.skill_id, outcome=body.outcome, learned=True)
 
     def list(
@@ -135,5 +134,8 @@ class Feedback:
 
     def forget_own(self, principal: Principal | None) -> Forgotten:
         """Delete all choices of the caller."""
-        caller = self._ids.caller(principal.name if principal else LOCAL_CALLER)
-        return Forgotten(deleted=self.examples.forget(caller=caller))
+        return Forgotten(deleted=self.examples.forget(caller=self._caller(principal)))
+
+    def _caller(self, principal: Principal | None) -> str:
+        """Return the keyed hash under which the choices of a caller are stored."""
+        return self._ids.caller(principal.name if principal else LOCAL_CALLER)

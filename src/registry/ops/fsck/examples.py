@@ -3,9 +3,7 @@
 import functools
 from collections.abc import Iterator
 
-import msgspec
-
-from registry.catalog.examples import examples_of, update_examples
+from registry.catalog.examples import encoded_examples, update_examples
 from registry.ops.fsck.drift import Discrepancy, derived
 from registry.ops.fsck.parts import Parts
 
@@ -13,14 +11,12 @@ _KEYS = (
     "select key, id, examples from documents"
     " where gone = 0 and (examples <> '[]' or key in (select key from examples)) order by key"
 )
-_CHOICES = "select query_hash, caller, query, outcome, at from examples where key = ? order by at desc, query_hash"
 
 
 def check(parts: Parts) -> Iterator[Discrepancy]:
     """Yield skills whose examples differ from their choices."""
     for key, skill_id, examples in parts.database.read(_KEYS):
-        expected = msgspec.json.encode(examples_of(parts.database.read(_CHOICES, (key,)))).decode()
-        if examples != expected:
+        if examples != encoded_examples(parts.database, key):
             repair = functools.partial(_update, parts, key)
             yield derived("rows", skill_id, "search reads other examples than the stored choices", repair)
 
