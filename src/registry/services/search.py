@@ -73,6 +73,7 @@ def _allowed(filters: SearchFilters) -> Filter:
 
 _Found = TypeVar("_Found")
 _Made = TypeVar("_Made")
+_Data = TypeVar("_Data", SearchData, ResolveData)
 
 
 class SearchTask(NamedTuple, Generic[_Found]):
@@ -97,18 +98,15 @@ class SearchTask(NamedTuple, Generic[_Found]):
         return SearchTask(self.waits_for_others, at_once, lambda: make(self.search()))
 
 
-class SearchOutcome(NamedTuple):
+class Outcome(NamedTuple, Generic[_Data]):
     """What a search found. `holds_at` is the revision it is true of, None where it must not be cached."""
 
-    data: SearchData
+    data: _Data
     holds_at: int | None
 
 
-class ResolveOutcome(NamedTuple):
-    """What a search for an agent found. `holds_at` is as that of a `SearchOutcome`."""
-
-    data: ResolveData
-    holds_at: int | None
+SearchOutcome = Outcome[SearchData]
+ResolveOutcome = Outcome[ResolveData]
 
 
 def search_skills(services: Services, body: SearchBody) -> SearchOutcome:
@@ -167,7 +165,7 @@ def _outcome(services: Services, body: SearchBody, results: Results, started: fl
         facets=count_facets(services.documents, results.total.keys) if body.facets else UNSET,
         search_id=services.feedback.search_id(body.query, [hit.key for hit in results.hits]),
     )
-    return SearchOutcome(data, _holds_at(services, results))
+    return Outcome(data, _holds_at(services, results))
 
 
 def _progress(services: Services, results: Results) -> list[str]:
@@ -224,7 +222,7 @@ def _resolved(services: Services, body: ResolveBody, results: Results) -> Resolv
         )
         _locate(services, skill, places[hit.key])
         found.append(skill)
-    return ResolveOutcome(ResolveData(query=body.prompt, results=found), _holds_at(services, results))
+    return Outcome(ResolveData(query=body.prompt, results=found), _holds_at(services, results))
 
 
 def _locate(services: Services, skill: ResolvedSkill, place: Location) -> None:
