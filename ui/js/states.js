@@ -31,6 +31,6 @@ export function problem(error) {
 /** The shapes of cards that are on their way: as high as cards are, so that nothing jumps when they come. */
 export function Skeletons({ count = 6 }) {
   return html`<div class="skeletons" aria-hidden="true">
-    ${Array.from({ length: count }, () => html`<div class="card skeleton"><i></i><i></i><i></i></div>`)}
+    ${Array.from({ length: count }, () => html`<div class="skeleton"><i></i><i></i><i></i></div>`)}
   </div>`;
 }
