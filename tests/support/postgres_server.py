@@ -44,6 +44,11 @@ class PostgresServer:
         self._numbers = itertools.count(1)
         self._port = free_port()
 
+    @property
+    def data(self) -> Path:
+        """The folder of the server's files."""
+        return self._folder / "data"
+
     def _run_as(self) -> dict[str, int | list[int]]:
         user = self._user
         return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []} if user else {}
@@ -54,7 +59,7 @@ class PostgresServer:
         password = self._folder / "password"
         password.write_text(_PASSWORD)
         options = ("-U", "owner", "-A", "scram-sha-256", "--pwfile", password, "-E", "UTF8", "--locale=C", "-N")
-        self._run("initdb", "-D", self._folder / "data", *options)
+        self._run("initdb", "-D", self.data, *options)
         self.start()
         return self
 
@@ -70,7 +75,7 @@ class PostgresServer:
         log = str(self._folder / "log")
         command = (
             "-D",
-            self._folder / "data",
+            self.data,
             "-l",
             log,
             "-w",
@@ -84,11 +89,11 @@ class PostgresServer:
 
     def stop(self) -> None:
         """End the server at once; connections break, committed data stay."""
-        self._run("pg_ctl", "-D", self._folder / "data", "-m", "fast", "-w", "stop")
+        self._run("pg_ctl", "-D", self.data, "-m", "fast", "-w", "stop")
 
     def crash(self) -> None:
         """End the server as its machine's end would: it recovers from its log when it is started again."""
-        self._run("pg_ctl", "-D", self._folder / "data", "-m", "immediate", "-w", "stop")
+        self._run("pg_ctl", "-D", self.data, "-m", "immediate", "-w", "stop")
 
     def url(self, database: str) -> str:
         """Return the URL of a database."""
