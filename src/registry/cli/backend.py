@@ -25,6 +25,11 @@ class CommandFailed(Exception):
 class CommandBackend(Protocol):
     """A catalog as commands see it. Results have the shape of `data` in the HTTP API; methods raise CommandFailed."""
 
+    @property
+    def server(self) -> str | None:
+        """The URL of the server; None for a data directory."""
+        ...
+
     def search(self, body: "SearchBody") -> Data:
         """Search for skills."""
         ...

@@ -16,6 +16,7 @@ from registry.cli.backend import CommandBackend, CommandFailed
 from registry.cli.client import check_url
 from registry.cli.credentials import default_server
 from registry.cli.help.settings_options import settings_options
+from registry.cli.search.last_search import report_install
 from registry.config.settings import Settings
 from registry.domain.addresses import redact_text
 from registry.domain.origins import LocalOrigin, Origin, RegistryOrigin, SourceOrigin, parse_origin
@@ -74,6 +75,7 @@ def install(
         steps = _locked_steps(settings.project.file.with_name(LOCK_FILE), settings.skills_dir)
     else:
         steps = [_step(origin, registries, editable=editable, save=not no_save) for origin in origins]
+        steps = [_reported(settings, step, registries.named) for step in steps]
     _run(steps, flags, server, "Installing", registries.named, as_json=as_json)
 
 
@@ -211,6 +213,19 @@ def _step(text: str, registries: _Registries, *, editable: bool, save: bool) -> 
     if not isinstance(origin, SourceOrigin):
         command.stop(f"{text}: --from needs the id of a skill, such as acme/pdf-forms", command.WRONG_USAGE)
     return text, _installing(SkillRequest(origin=_in_registry(origin, registries.given), save=save))
+
+
+def _reported(settings: Settings, step: "_Step", named: Sequence[str]) -> "_Step":
+    """Return a step that, when it is done, tells the server whose search has shown the skill."""
+    name, act = step
+
+    def reported(backend: CommandBackend) -> dict[str, Any]:
+        row = act(backend)
+        servers = [backend.server, *named] if backend.server else named
+        report_install(settings, servers, name.partition("@")[0])
+        return row
+
+    return name, reported
 
 
 def _fallback(origin: Origin, default: str | None) -> RegistryOrigin | None:

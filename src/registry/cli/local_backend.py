@@ -43,6 +43,11 @@ class LocalBackend:
     def __init__(self, services: Services) -> None:
         self.services = services
 
+    @property
+    def server(self) -> str | None:
+        """None: there is no server."""
+        return None
+
     def search(self, body: SearchBody) -> Data:
         """Search for skills."""
         answer: Data = self._result(lambda: search_skills(self.services, body).data)

@@ -30,6 +30,11 @@ class RemoteBackend:
         self._client = client
         self._call = client.call
 
+    @property
+    def server(self) -> str | None:
+        """The URL of the server."""
+        return self._client.base
+
     def search(self, body: "SearchBody") -> Data:
         """Search for skills."""
         answer: Data = self._call("POST", "/search", msgspec.to_builtins(body))

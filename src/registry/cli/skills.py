@@ -11,7 +11,7 @@ from rich.table import Table
 from registry.cli import command, console
 from registry.cli.backend import CommandBackend, Data
 from registry.cli.help.settings_options import settings_options
-from registry.cli.results import show_list
+from registry.cli.search.results import show_list
 
 _PAGE = 100
 

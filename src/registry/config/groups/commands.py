@@ -23,6 +23,13 @@ class ClientSettings(msgspec.Struct, frozen=True, kw_only=True):
         Secret | None,
         Meta(description="API key or token for client.server; without that, for the server that --server names"),
     ] = None
+    feedback: Annotated[
+        bool,
+        Meta(
+            description="tell a server which result of your last search there you install, so that it ranks better",
+            extra={"flag": None},
+        ),
+    ] = True
 
 
 class ProjectSettings(msgspec.Struct, frozen=True, kw_only=True):

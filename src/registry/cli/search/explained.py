@@ -6,7 +6,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from registry.cli.console import Data, printable
-from registry.cli.results import heading
+from registry.cli.search.results import heading
 
 _TIERS = {"exact_name": "exact name, above everything", "name_prefix": "the name begins with the query"}
 _FIELD_ORDER = ("name", "id", "description", "tags", "capabilities", "body")
