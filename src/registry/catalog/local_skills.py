@@ -258,8 +258,10 @@ class LocalSkills:
         plain = suggest_id(folder, self.root, read)
         if plain in RESERVED_IDS:
             plain = f"{plain}-skill"
+        if not self._catalog.find(transaction, plain):
+            return plain
         qualified = qualified_id(folder, self.root, plain)
-        candidates = itertools.chain((plain, qualified), (f"{qualified}-{number}" for number in itertools.count(2)))
+        candidates = itertools.chain((qualified,), (f"{qualified}-{number}" for number in itertools.count(2)))
         return next(candidate for candidate in candidates if not self._catalog.find(transaction, candidate))
 
     def _save(self, transaction: Transaction, folder: Path, skill: Skill, known: str | None = None) -> Skill:

@@ -208,9 +208,10 @@ def _every_file(folder: Path) -> Iterator[tuple[str, Path]]:
         prefix = pending.pop()
         with os.scandir(folder / prefix) as listing:
             entries = [entry for entry in listing if not _is_skipped(entry.name)]
-        pending += [f"{prefix}{entry.name}/" for entry in entries if entry.is_dir(follow_symlinks=False)]
         for entry in entries:
-            if not entry.is_dir(follow_symlinks=False):
+            if entry.is_dir(follow_symlinks=False):
+                pending.append(f"{prefix}{entry.name}/")
+            else:
                 yield prefix + entry.name, Path(entry.path)
 
 
