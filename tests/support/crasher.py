@@ -160,12 +160,16 @@ class Crasher:
 
 @contextmanager
 def small_disk(folder: Path) -> Iterator[Path | None]:
-    """Mount a small file system on a new folder, None where that is not possible."""
+    """Mount a small file system on a new folder, None where that is not possible.
+
+    The log of a server in it is written elsewhere: that of a long run would fill it for good.
+    """
     folder.mkdir(parents=True)
     command = ["mount", "-t", "tmpfs", "-o", f"size={_DISK}", "tmpfs", str(folder)]
     if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode != 0:
         yield None
         return
+    (folder / "server.log").symlink_to(folder.with_name(f"{folder.name}.log"))
     try:
         yield folder
     finally:
