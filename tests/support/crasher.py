@@ -27,7 +27,7 @@ from support.waiting import PATIENCE_SECONDS
 
 _LONGEST_PAUSE = 0.8
 _LONGEST_FAULT = 1.5
-_DISK = "64m"
+_DISK = "192m"
 
 
 class Crasher:
