@@ -14,7 +14,7 @@ from embeddings.settings import EmbeddingSettings, EmbeddingUnavailable
 
 _LOG = logging.getLogger(__name__)
 _RUNTIME = ("onnxruntime", "tokenizers")
-_CONVERTER = ("onnx", "safetensors")
+_CONVERTER = ("safetensors",)
 
 
 def choose(settings: EmbeddingSettings) -> Embedder | None:
@@ -41,7 +41,7 @@ def choose(settings: EmbeddingSettings) -> Embedder | None:
 
 
 def _hosted(settings: EmbeddingSettings) -> Embedder:
-    # Imported only if needed: the SDK takes half a second to import.
+    # Imported only if needed: the HTTP client takes a tenth of a second to import.
     from embeddings.hosted import HostedEmbedder  # noqa: PLC0415
 
     return HostedEmbedder(settings)

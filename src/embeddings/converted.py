@@ -58,7 +58,7 @@ def convert(model: LocalModel) -> bytes:
             return tensors.get_tensor(prefix + name).astype("float32", copy=False)
 
         corrected = model.adapter.corrected(weights) if model.adapter else weights
-        return onnx_bert.serialized(onnx_bert.build(corrected, source.shape), metadata)
+        return onnx_bert.build(corrected, source.shape, metadata)
 
 
 def _sidecar(path: Path) -> Path:

@@ -9,7 +9,7 @@ import numpy as np
 from embeddings import response
 from embeddings.base import EmbeddingError, Matrix
 from embeddings.breaker import CircuitBreaker
-from embeddings.openai_client import EmbeddingsClient
+from embeddings.embeddings_client import EmbeddingsClient
 from embeddings.settings import EmbeddingSettings, EmbeddingUnavailable
 
 DEFAULT_MODEL = "text-embedding-3-small"
@@ -27,7 +27,7 @@ _MAX_CHARACTERS = 4_000
 
 
 class HostedEmbedder:
-    """An Embedder that uses the openai SDK. Each request ends within `total_timeout`, including its one retry.
+    """An Embedder that uses an API like OpenAI's. Each request ends within `total_timeout`, including its one retry.
 
     A circuit breaker makes calls fail at once for a while after several consecutive failures, or if the provider asks
     for a pause. The constructor raises EmbeddingUnavailable for invalid settings.

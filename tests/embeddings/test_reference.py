@@ -39,8 +39,8 @@ def exact(folder: Path) -> np.ndarray:
 
     source = checkpoint.read(folder)
     with safe_open(folder / checkpoint.WEIGHTS, framework="numpy") as tensors:
-        model = onnx_bert.build(tensors.get_tensor, source.shape, "float32")
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+        model = onnx_bert.build(tensors.get_tensor, source.shape, {}, "float32")
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     tokenizer = Tokenizer.from_file(str(folder / checkpoint.TOKENIZER))
     tokenizer.no_padding()
     tokenizer.enable_truncation(source.max_length)

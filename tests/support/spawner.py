@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 _PACKAGES = ("registry", "search")
-_LOADED_LATE = ("boto3", "openai")
+_LOADED_LATE = ("boto3",)
 """What the packages import inside functions. Not onnxruntime, which starts a thread."""
 
 NUMBER = struct.Struct("i")
