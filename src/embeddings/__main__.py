@@ -1,6 +1,7 @@
 """Converts the default model, so that a start needs no network and writes nothing: `python -m embeddings DIR`.
 
-It converts the model tuned for skills, and the plain one, which serves while vectors that it made are renewed.
+It converts the model tuned for skills, unless the wheel contains it, and the plain one, which serves while vectors that
+it made are renewed.
 """
 
 import sys

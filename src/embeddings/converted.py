@@ -1,4 +1,4 @@
-"""The cache of converted local models. Each file is checked against its SHA-256 when it is loaded."""
+"""Converted local models: that of the wheel, and a cache. A file is checked against its SHA-256 when it is loaded."""
 
 import hashlib
 import logging
@@ -15,26 +15,35 @@ RECIPE = "int8-1"
 """The version of the conversion. It changes whenever the same weights would give different vectors."""
 
 
-def cache_file(model: LocalModel, cache_dir: Path) -> Path:
-    """Return the path of the converted model. The name contains the model, its adapter, and the recipe."""
-    return cache_dir / f"{model.variant.replace('@', '-')}-{RECIPE}.onnx"
+PACKAGED = Path(__file__).parent / "model"
+"""The folder that `hatch_build.py` adds to the wheel: the converted default model. A clone has none."""
+
+
+def is_converted(model: LocalModel, cache_dir: Path) -> bool:
+    """Return whether the model is in the wheel or in the cache."""
+    return any((folder / _file_name(model)).is_file() for folder in (PACKAGED, cache_dir))
 
 
 def load(model: LocalModel, cache_dir: Path) -> bytes:
-    """Return the converted model: from the cache if it is intact, else converted now and stored.
+    """Return the converted model: from the wheel or the cache if it is intact there, else converted now and stored.
 
     Raises EmbeddingError if the checkpoint is not available. If the cache cannot be written, each load converts.
     """
-    path = cache_file(model, cache_dir)
-    cached = _read_intact(path)
-    if cached is not None:
-        return cached
+    for folder in (PACKAGED, cache_dir):
+        found = _read_intact(folder / _file_name(model))
+        if found is not None:
+            return found
     data = convert(model)
     try:
-        _store(path, data)
+        _store(cache_dir / _file_name(model), data)
     except OSError as error:
         _LOG.warning("the converted model cannot be written to %s: %s", cache_dir, error)
     return data
+
+
+def _file_name(model: LocalModel) -> str:
+    """Return a name that contains the model, its adapter, and the recipe."""
+    return f"{model.variant.replace('@', '-')}-{RECIPE}.onnx"
 
 
 def convert(model: LocalModel) -> bytes:

@@ -57,7 +57,7 @@ class LocalEmbedder:
     @cached_property
     def must_download(self) -> bool:
         """Whether the first load has to download the weights, which no call waits for."""
-        return not (converted.cache_file(self._source, self._settings.cache_dir).is_file() or self._source.is_on_disk())
+        return not (converted.is_converted(self._source, self._settings.cache_dir) or self._source.is_on_disk())
 
     def _encode_all(self, encoder: "Encoder", prompt: str, texts: Sequence[str]) -> Matrix:
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)

