@@ -2,7 +2,7 @@
 # ARGS is passed on: make serve ARGS='--port 9000', make test ARGS='tests/search -k words'.
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve registry test endurance test-clients check lint format bench docs vendor-check clean programs
+.PHONY: help install serve registry test endurance test-clients check lint format bench docs site wheel vendor-check clean programs
 
 BIN := .venv/bin
 ARGS ?=
@@ -53,12 +53,18 @@ bench: .venv/installed-dev ## measure search latency and its lower bound
 docs: .venv/installed-dev ## regenerate the generated parts of the documentation
 	$(BIN)/cog -I tests -r $$(grep --recursive --files-with-matches --fixed-strings --include='*.md' '[[[cog' docs deploy)
 
+site: .venv/installed-dev ## build the documentation site in site/; it fails on a link that leads nowhere
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict $(ARGS)
+
+wheel: install ## build the wheel, with the local model in it, in dist/
+	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
+
 vendor-check: ## check the checksums of vendored files
 	@cd ui/vendor && sha256sum --check --strict --quiet checksums.txt
 	@cd tests/ui && sha256sum --check --strict --quiet checksums.txt
 
 clean: ## remove .venv and caches; keep data and indexes
-	rm -rf .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamp files: install once, and again when pyproject.toml changes. Serving never needs the development stamp.

@@ -65,7 +65,7 @@ def finds_by_meaning(program: Path, folder: Path) -> None:
     assert run([program, "--version"], folder).strip() == f"skill-registry, version {__version__}"
     run([program, "init", "skills/pdf-forms", "--description", "Fills in the fields of PDF forms."], folder)
     with serving(program, folder) as url:
-        query = f"{url}/api/v1/search?mode=semantic&q={quote('portable document')}"
+        query = f"{url}/api/v1/search?mode=semantic&q={quote('fill out PDF documents')}"
 
         def found() -> list[str]:
             with urllib.request.urlopen(query) as answer:
