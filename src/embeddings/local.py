@@ -5,14 +5,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from embeddings import converted
 from embeddings.base import EmbeddingError, Matrix, Vector
-from embeddings.models import INSTALL_HINT, LocalModel
+from embeddings.models import LocalModel
 from embeddings.settings import EmbeddingSettings
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ class LocalEmbedder:
     """An Embedder that uses onnxruntime. It encodes texts one by one: on a CPU, batches are not faster.
 
     The first call starts loading the model, which converts it if necessary (about a second). Calls wait for that at
-    most `total_timeout`. They do not wait for a download. After a failed load, calls fail at once for a minute.
+    most `total_timeout`. After a failed load, calls fail at once for a minute.
     """
 
     provider = "local"
@@ -54,11 +53,6 @@ class LocalEmbedder:
         encoder = self._encoder()
         return self._encode_all(encoder, encoder.query_prompt, texts)
 
-    @cached_property
-    def must_download(self) -> bool:
-        """Whether the first load has to download the weights, which no call waits for."""
-        return not (converted.is_converted(self._source, self._settings.cache_dir) or self._source.is_on_disk())
-
     def _encode_all(self, encoder: "Encoder", prompt: str, texts: Sequence[str]) -> Matrix:
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
         for row, text in enumerate(texts):
@@ -73,18 +67,16 @@ class LocalEmbedder:
     def _encode(self, encoder: "Encoder", text: str) -> Vector:
         try:
             return encoder.encode(text)
-        except Exception as error:  # onnxruntime and tokenizers raise their own exception classes
+        except Exception as error:  # onnxruntime raises its own exception classes
             _LOG.warning("the local model failed on a text of %d characters", len(text), exc_info=error)
             raise EmbeddingError("the local model failed") from error
 
     def _encoder(self) -> "Encoder":
-        must_download = self.must_download
         loading = self._start_loading()
         try:
-            return loading.result(timeout=0 if must_download else self._settings.total_timeout)
+            return loading.result(timeout=self._settings.total_timeout)
         except TimeoutError as error:
-            state = f"being downloaded ({INSTALL_HINT})" if must_download else "still loading"
-            raise EmbeddingError(f"the local model is {state}", retry_after=1.0) from error
+            raise EmbeddingError("the local model is still loading", retry_after=1.0) from error
         except EmbeddingError as error:
             wait = max(self._retry_at - self._clock(), 0.0)
             raise EmbeddingError(str(error), retry_after=wait) from error
@@ -95,7 +87,7 @@ class LocalEmbedder:
             last = self._loading
             if last is None or (last.done() and last.exception() is not None and self._clock() >= self._retry_at):
                 last = self._loading = Future()
-                # In a thread, because downloading weights can take longer than a caller should wait.
+                # In a thread, because a conversion can take longer than a caller should wait.
                 threading.Thread(target=self._load, args=(last,), name="embedding-model", daemon=True).start()
             return last
 

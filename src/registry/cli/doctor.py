@@ -125,8 +125,6 @@ def _service(settings: Settings) -> _Check:
 
 def _search(settings: Settings) -> _Check:
     from embeddings import EmbeddingUnavailable  # noqa: PLC0415 - loads numpy
-    from embeddings.local import LocalEmbedder  # noqa: PLC0415
-    from embeddings.models import INSTALL_HINT  # noqa: PLC0415
     from registry.indexing.embedder import choose_embedder  # noqa: PLC0415
 
     name = "semantic search"
@@ -139,8 +137,6 @@ def _search(settings: Settings) -> _Check:
     if embedder is None:
         remedy = f"{_INSTALL_LOCAL}, or set OPENAI_API_KEY"
         return _Check(name, "missing", "no model is available: search uses words only", remedy)
-    if isinstance(embedder, LocalEmbedder) and embedder.must_download:
-        return _Check(name, "missing", "the weights of the local model are not installed", INSTALL_HINT)
     return _Check(name, "ok", f"{embedder.provider} model {embedder.model}")
 
 
