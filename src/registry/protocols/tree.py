@@ -44,7 +44,7 @@ async def get_tree(request: Request[Any, Any, Any], services: ReadyServices) -> 
     return document_response(request, RootIndex(await PACKAGE_POOL.run(services.skill_files.listed_ids)), etag)
 
 
-@get("/tree/{path:path}", tags=_TAGS, responses=ERRORS, role="user")
+@get("/tree/{path:path}", tags=_TAGS, responses=ERRORS, role="user", fails={409}, media_type="*/*")
 async def get_tree_file(
     request: Request[Any, Any, Any], services: ReadyServices, path: FromPath[str]
 ) -> Response[SkillIndex] | Response[bytes]:

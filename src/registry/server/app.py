@@ -20,6 +20,7 @@ from registry.domain.api import API
 from registry.errors import not_found
 from registry.http.envelope import COMPRESSED_FROM_BYTES, answer_exception
 from registry.http.open_downloads import OpenDownloads
+from registry.http.openapi.schemas import CardSchemas, StructSchemas
 from registry.http.query_params import StrictQueryParams, page
 from registry.http.request_body import StrictRequest
 from registry.http.routes.admin import ADMINISTRATION
@@ -198,6 +199,7 @@ def create_app(services: Services) -> Litestar:
             exclude_opt_key="packed",
         ),
         openapi_config=openapi_config(),
+        plugins=[StructSchemas(), CardSchemas()],
         lifespan=[life],
         debug=False,
         logging_config=None,

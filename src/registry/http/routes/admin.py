@@ -56,7 +56,7 @@ def list_users(running: RunningServices, page: ListPage) -> Ok[list[User]]:
     return Ok(users, Pagination(total, page.limit, page.offset))
 
 
-@post("/auth/users", **_OPTIONS)
+@post("/auth/users", fails={409}, **_OPTIONS)
 @ADMINISTRATION_POOL.handler
 def add_user(running: RunningServices, data: JSONBody[NewUser]) -> Response[Ok[User]]:
     """Add a user with a password."""

@@ -38,6 +38,8 @@ class Verified(msgspec.Struct, kw_only=True):
     role=PUBLIC,
     changes=False,
     body_limit="token_body_bytes",
+    fails={401, 403, 429},
+    security=[{}, {"bearer": []}, {"api_key": []}],
 )
 @ADMINISTRATION_POOL.handler
 def issue_token(
@@ -48,7 +50,15 @@ def issue_token(
     return Response(Ok(running.registry.issuer.issue(data, caller)), headers=_NO_STORE)
 
 
-@get("/verify", sync_to_thread=False, tags=["auth"], responses=ERRORS, role=PUBLIC)
+@get(
+    "/verify",
+    sync_to_thread=False,
+    tags=["auth"],
+    responses=ERRORS,
+    role=PUBLIC,
+    fails={401},
+    security=[{"bearer": []}, {"api_key": []}],
+)
 def verify_token(request: Request[Any, Any, Any], running: RunningServices) -> Response[Ok[Verified]]:
     """Verify the token or API key of the request."""
     try:
@@ -69,7 +79,7 @@ class LoggedOut(msgspec.Struct, kw_only=True):
     message: str
 
 
-@post("/logout", status_code=200, tags=["auth"], responses=ERRORS, role="user")
+@post("/logout", status_code=200, tags=["auth"], responses=ERRORS, role="user", fails={400})
 @ADMINISTRATION_POOL.handler
 def end_token(request: Request[Any, Any, Any], running: RunningServices) -> Ok[LoggedOut]:
     """Revoke the token of the request."""

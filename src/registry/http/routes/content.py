@@ -49,7 +49,14 @@ async def list_skill_files(request: Request[Any, Any, Any], services: ReadyServi
     return Ok(await ORDINARY_POOL.run(services.skill_backends.of(one).files, one))
 
 
-@get(each("/skills/{id}/files/{path:path}"), tags=["skills"], responses=ERRORS, role="user")
+@get(
+    each("/skills/{id}/files/{path:path}"),
+    tags=["skills"],
+    responses=ERRORS,
+    role="user",
+    fails={429},
+    media_type="*/*",
+)
 async def get_skill_file(request: Request[Any, Any, Any], services: ReadyServices) -> Response[Any]:
     """Return one file of a skill: text as plain text, anything else as a download."""
     name = str(request.path_params["path"]).removeprefix("/")

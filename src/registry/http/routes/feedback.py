@@ -18,7 +18,7 @@ OfSkill = Annotated[str, QueryParameter(max_length=200, description="Only those 
 OfExample = Annotated[str, QueryParameter(max_length=16, description="Only those of this query, by its `example_id`")]
 
 
-@post("/search/feedback", status_code=200, role="user", **_OPTIONS)
+@post("/search/feedback", status_code=200, role="user", fails={404}, **_OPTIONS)
 async def give_feedback(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[FeedbackBody]
 ) -> Ok[FeedbackData]:
@@ -39,7 +39,7 @@ async def list_feedback(
     return Ok(choices, Pagination(total, page.limit, page.offset))
 
 
-@delete("/search/feedback", status_code=200, role="manager", **_OPTIONS)
+@delete("/search/feedback", status_code=200, role="manager", fails={404}, **_OPTIONS)
 async def forget_feedback(
     request: Request[Any, Any, Any], services: ReadyServices, skill_id: OfSkill = "", example_id: OfExample = ""
 ) -> Ok[Forgotten]:

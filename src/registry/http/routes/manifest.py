@@ -35,21 +35,21 @@ class MdcBody(msgspec.Struct, kw_only=True):
     write: bool = True
 
 
-@get("/project", tags=["project"], responses=ERRORS, role="user")
+@get("/project", tags=["project"], responses=ERRORS, role="user", fails={400})
 @ORDINARY_POOL.handler
 def get_project(services: ReadyServices) -> Ok[ProjectData]:
     """Return the project's metadata and skills, with their installed versions."""
     return Ok(project_data(services.manifest.read(), services.catalog))
 
 
-@get("/manifest/skills", tags=["project"], responses=ERRORS, role="user")
+@get("/manifest/skills", tags=["project"], responses=ERRORS, role="user", fails={400})
 @ORDINARY_POOL.handler
 def list_manifest_skills(running: RunningServices) -> Ok[list[ManifestSkill]]:
     """List the skills of the manifest, in its order."""
     return Ok(manifest_skills(running.manifest.read()))
 
 
-@post("/manifest/skills", tags=["project"], responses=ERRORS, role="manager")
+@post("/manifest/skills", tags=["project"], responses=ERRORS, role="manager", fails={409})
 @ORDINARY_POOL.handler
 def add_manifest_skill(
     request: Request[Any, Any, Any], running: RunningServices, data: JSONBody[NewDependency]
@@ -60,7 +60,7 @@ def add_manifest_skill(
     return Response(Ok(manifest_skill(data.skill_id, added)), status_code=201, headers={"Location": location})
 
 
-@put(each("/manifest/skills/{id}"), tags=["project"], responses=ERRORS, role="manager", of_scope=False)
+@put(each("/manifest/skills/{id}"), tags=["project"], responses=ERRORS, role="manager", of_scope=False, fails={409})
 async def change_manifest_skill(
     request: Request[Any, Any, Any], running: RunningServices, data: JSONBody[DependencyChanges]
 ) -> Ok[ManifestSkill]:
@@ -70,7 +70,13 @@ async def change_manifest_skill(
 
 
 @delete(
-    each("/manifest/skills/{id}"), status_code=200, tags=["project"], responses=ERRORS, role="manager", of_scope=False
+    each("/manifest/skills/{id}"),
+    status_code=200,
+    tags=["project"],
+    responses=ERRORS,
+    role="manager",
+    of_scope=False,
+    fails={409},
 )
 async def remove_manifest_skill(request: Request[Any, Any, Any], running: RunningServices) -> Ok[Deleted]:
     """Remove a skill from the manifest. It stays installed."""
@@ -86,6 +92,7 @@ async def remove_manifest_skill(request: Request[Any, Any, Any], running: Runnin
     responses=ERRORS,
     operation_class=OptionalBody,
     role="manager",
+    fails={409},
 )
 @ORDINARY_POOL.handler
 def generate_mdc_file(services: ReadyServices, data: JSONBody[MdcBody]) -> Ok[GeneratedMdc]:

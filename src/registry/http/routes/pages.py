@@ -10,12 +10,14 @@ from typing import Any, NamedTuple
 from litestar import Request, Response, Router, get
 from litestar.exceptions import NotFoundException
 from litestar.openapi import OpenAPIConfig
-from litestar.openapi.plugins import JsonRenderPlugin, OpenAPIRenderPlugin
+from litestar.openapi.plugins import OpenAPIRenderPlugin
 from litestar.params import FromPath
 from litestar.status_codes import HTTP_200_OK, HTTP_304_NOT_MODIFIED, HTTP_404_NOT_FOUND
 
 from registry import __version__
 from registry.errors import not_found
+from registry.http.openapi.document import DocumentPlugin
+from registry.http.openapi.operations import operation_id
 
 SECURITY_HEADERS: Mapping[str, str] = MappingProxyType(
     {
@@ -146,7 +148,8 @@ def openapi_config() -> OpenAPIConfig:
         version=__version__,
         description="Finds the right skill for coding agents and people.",
         use_handler_docstrings=True,
-        render_plugins=[_SchemaPage(), JsonRenderPlugin()],
+        operation_id_creator=operation_id,
+        render_plugins=[_SchemaPage(), DocumentPlugin()],
         openapi_router=Router(
             "/schema",
             route_handlers=[],

@@ -70,6 +70,7 @@ class _PackageUpload(Operation):
     role="manager",
     rate="publish",
     body_limit="publish_body_bytes",
+    fails={409},
 )
 async def publish(request: Request[Any, Any, Any], services: ReadyServices) -> Response[Ok[Submitted]]:
     """Accept a package, a zip in the multipart field `package` (or `file`), and check it in the background."""
@@ -149,6 +150,7 @@ async def revoke(
     responses=ERRORS,
     role="user",
     media_type="application/zip",
+    fails={429},
 )
 async def download(
     request: Request[Any, Any, Any],

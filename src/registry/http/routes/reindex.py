@@ -56,7 +56,7 @@ def _reindex(
     return Response(Ok(services.reindexing.run(ids, force=force)), status_code=200)
 
 
-@post("/reindex", **_REINDEX)
+@post("/reindex", fails={404}, **_REINDEX)
 @ORDINARY_POOL.handler
 def reindex_all(
     services: ReadyServices, data: JSONBody[ReindexBody], in_background: InBackground = False

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 import msgspec
 from litestar import Request, Response, get
+from litestar.openapi.datastructures import ResponseSpec
 from litestar.status_codes import HTTP_200_OK, HTTP_503_SERVICE_UNAVAILABLE
 
 from registry import __version__
@@ -30,13 +31,23 @@ class Readiness(msgspec.Struct):
     status: Literal["ready", "draining", "damaged"]
 
 
-@get("/healthz", sync_to_thread=False, tags=["service"], responses=ERRORS, role=PUBLIC)
+@get("/healthz", sync_to_thread=False, tags=["service"], responses=ERRORS, role=PUBLIC, any_host=True)
 def healthz() -> Health:
     """Report that the process is alive. It never waits for anything."""
     return Health("ok", __version__)
 
 
-@get("/readyz", sync_to_thread=False, tags=["service"], responses=ERRORS, role=PUBLIC)
+_NOT_READY = ResponseSpec(Readiness, generate_examples=False, description="The service takes no traffic just now")
+
+
+@get(
+    "/readyz",
+    sync_to_thread=False,
+    tags=["service"],
+    responses={**ERRORS, 503: _NOT_READY},
+    role=PUBLIC,
+    any_host=True,
+)
 def readyz(running: RunningServices) -> Response[Readiness]:
     """Report whether the service takes traffic: 503 once a stop is requested, or damage to the database is found."""
     if running.draining:

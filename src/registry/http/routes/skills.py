@@ -55,8 +55,13 @@ InBackground = Annotated[
 @post(
     "/skills",
     tags=["skills"],
-    responses={**ERRORS, 202: ResponseSpec(Ok[InstallJob], generate_examples=False, description="The job has started")},
+    responses={
+        **ERRORS,
+        201: ResponseSpec(Ok[Skill], generate_examples=False, description="The skill is installed or created"),
+        202: ResponseSpec(Ok[InstallJob], generate_examples=False, description="The job has started"),
+    },
     role="manager",
+    fails={404, 409},
 )
 async def create_skill(
     request: Request[Any, Any, Any],
@@ -81,14 +86,14 @@ def get_install(services: ReadyServices, job_id: FromPath[str]) -> Ok[InstallJob
     return Ok(services.install_jobs.get(job_id))
 
 
-@delete("/installs/{job_id:str}", status_code=202, tags=["skills"], responses=ERRORS, role="manager")
+@delete("/installs/{job_id:str}", status_code=202, tags=["skills"], responses=ERRORS, role="manager", fails={409})
 @ORDINARY_POOL.handler
 def cancel_install(services: ReadyServices, job_id: FromPath[str]) -> Ok[InstallJob]:
     """Cancel an installation in the background."""
     return Ok(services.install_jobs.cancel(job_id))
 
 
-@put(each("/skills/{id}"), tags=["skills"], responses=ERRORS, role="manager")
+@put(each("/skills/{id}"), tags=["skills"], responses=ERRORS, role="manager", fails={409, 412})
 async def update_skill(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[SkillChanges]
 ) -> Response[Ok[dict[str, Any]]]:
@@ -101,7 +106,7 @@ async def update_skill(
     return Response(Ok(changed), headers={"ETag": skill.etag})
 
 
-@delete(each("/skills/{id}"), status_code=200, tags=["skills"], responses=ERRORS, role="manager")
+@delete(each("/skills/{id}"), status_code=200, tags=["skills"], responses=ERRORS, role="manager", fails={409, 412})
 async def delete_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[Deleted]:
     """Delete a skill with its folder and versions, in the local profile also from the manifest and the lock file."""
     one = skill_id(request)
@@ -116,6 +121,7 @@ async def delete_skill(request: Request[Any, Any, Any], services: ReadyServices)
     responses=ERRORS,
     operation_class=OptionalBody,
     role="manager",
+    fails={404, 409},
 )
 @OUTGOING_POOL.handler
 def upgrade_skills(services: ReadyServices, data: JSONBody[UpgradeBody]) -> Ok[UpgradeData]:

@@ -43,7 +43,7 @@ def list_sources(services: ReadyServices) -> Ok[list[SourceData]]:
     return Ok(services.sources.list())
 
 
-@post("/registry/sources", tags=["sources"], responses=ERRORS, role="admin")
+@post("/registry/sources", tags=["sources"], responses=ERRORS, role="admin", fails={409})
 @OUTGOING_POOL.handler
 def add_source(services: ReadyServices, data: JSONBody[NewSource]) -> Response[Ok[SourceData]]:
     """Add a source and read it. A source that cannot be read is added too; its error is in the response.
@@ -56,13 +56,7 @@ def add_source(services: ReadyServices, data: JSONBody[NewSource]) -> Response[O
     return Response(Ok(services.sources.add(data)), status_code=201)
 
 
-@delete(
-    "/registry/sources/{name:str}",
-    status_code=200,
-    tags=["sources"],
-    responses=ERRORS,
-    role="admin",
-)
+@delete("/registry/sources/{name:str}", status_code=200, tags=["sources"], responses=ERRORS, role="admin", fails={409})
 @ORDINARY_POOL.handler
 def remove_source(services: ReadyServices, name: FromPath[str]) -> Ok[SourceRemoved]:
     """Remove an added source and what it listed. Installed skills stay."""

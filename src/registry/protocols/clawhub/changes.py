@@ -35,6 +35,7 @@ class Change(msgspec.Struct, kw_only=True, rename="camel"):
     responses=SLUG_ERRORS,
     operation_class=OptionalBody,
     role="manager",
+    fails={409},
 )
 async def delete_clawhub_skill(
     request: Request[Any, Any, Any],
@@ -56,6 +57,7 @@ async def delete_clawhub_skill(
     responses=RESTORE_ERRORS,
     operation_class=OptionalBody,
     role="manager",
+    fails={409},
 )
 async def restore_clawhub_skill(
     request: Request[Any, Any, Any],
@@ -81,6 +83,7 @@ async def restore_clawhub_skill(
     responses=SLUG_ERRORS,
     operation_class=OptionalBody,
     role="manager",
+    fails={409},
 )
 async def delete_clawhub_version(
     request: Request[Any, Any, Any],
@@ -107,6 +110,7 @@ async def delete_clawhub_version(
     responses=RESTORE_ERRORS,
     operation_class=OptionalBody,
     role="manager",
+    fails={409},
 )
 async def restore_clawhub_version(
     request: Request[Any, Any, Any],

@@ -117,7 +117,15 @@ class _FormOrTickets(Operation):
         self.request_body = RequestBody(content=content, required=True)
 
 
-@post("/clawhub/api/v1/skills/-/upload-url", status_code=200, tags=TAGS, responses=ERRORS, role="manager", rate="read")
+@post(
+    "/clawhub/api/v1/skills/-/upload-url",
+    status_code=200,
+    tags=TAGS,
+    responses=ERRORS,
+    role="manager",
+    rate="read",
+    fails={409},
+)
 async def issue_upload_ticket(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[NewFile]
 ) -> UploadTicket:
@@ -136,6 +144,7 @@ async def issue_upload_ticket(
     responses=ERRORS,
     role="manager",
     body_limit="upload_bytes",
+    fails={409, 413},
 )
 async def take_clawhub_upload(
     request: Request[Any, Any, Any],
@@ -167,6 +176,7 @@ async def take_clawhub_upload(
     role="manager",
     rate="publish",
     uploads=True,
+    fails={404, 409},
 )
 async def publish_clawhub_version(request: Request[Any, Any, Any], services: ReadyServices) -> ClawHubPublication:
     """Publish files and wait for the result, for 10 s. In the local profile, they become a folder.

@@ -78,7 +78,7 @@ class Installation(msgspec.Struct, kw_only=True, rename="camel"):
     archive: Archive
 
 
-@get("/clawhub/api/v1/skills/{slug:str}", tags=TAGS, responses=SLUG_ERRORS, role="user")
+@get("/clawhub/api/v1/skills/{slug:str}", tags=TAGS, responses=SLUG_ERRORS, role="user", fails={409})
 async def get_clawhub_skill(
     request: Request[Any, Any, Any], services: ReadyServices, slug: FromPath[str], owner: OwnerHandle = ""
 ) -> SkillDetail:
@@ -88,7 +88,7 @@ async def get_clawhub_skill(
     )
 
 
-@get("/clawhub/api/v1/skills/{slug:str}/moderation", tags=TAGS, responses=SLUG_ERRORS, role="user")
+@get("/clawhub/api/v1/skills/{slug:str}/moderation", tags=TAGS, responses=SLUG_ERRORS, role="user", fails={409})
 async def get_clawhub_moderation(
     request: Request[Any, Any, Any], services: ReadyServices, slug: FromPath[str], owner: OwnerHandle = ""
 ) -> ModerationAnswer:
@@ -97,7 +97,7 @@ async def get_clawhub_moderation(
     return ModerationAnswer(moderation=moderation(skill.findings))
 
 
-@get("/clawhub/api/v1/skills/{slug:str}/versions", tags=TAGS, responses=SLUG_ERRORS, role="user")
+@get("/clawhub/api/v1/skills/{slug:str}/versions", tags=TAGS, responses=SLUG_ERRORS, role="user", fails={409})
 async def list_clawhub_versions(
     request: Request[Any, Any, Any],
     services: ReadyServices,
@@ -120,7 +120,13 @@ def _versions(services: Services, skill_id: str, limit: int) -> VersionList:
     return VersionList(items=entries, next_cursor=None)
 
 
-@get("/clawhub/api/v1/skills/{slug:str}/versions/{version:str}", tags=TAGS, responses=SLUG_ERRORS, role="user")
+@get(
+    "/clawhub/api/v1/skills/{slug:str}/versions/{version:str}",
+    tags=TAGS,
+    responses=SLUG_ERRORS,
+    role="user",
+    fails={409},
+)
 async def get_clawhub_version(
     request: Request[Any, Any, Any],
     services: ReadyServices,
@@ -138,7 +144,14 @@ async def get_clawhub_version(
     return await PACKAGE_POOL.run(detail)
 
 
-@get("/clawhub/api/v1/skills/{slug:str}/file", tags=TAGS, responses=SLUG_ERRORS, role="user", media_type="*/*")
+@get(
+    "/clawhub/api/v1/skills/{slug:str}/file",
+    tags=TAGS,
+    responses=SLUG_ERRORS,
+    role="user",
+    media_type="*/*",
+    fails={409},
+)
 async def get_clawhub_file(
     request: Request[Any, Any, Any],
     services: ReadyServices,
@@ -157,7 +170,15 @@ async def get_clawhub_file(
     return file_response(request, package.files[path])
 
 
-@get("/clawhub/api/v1/download", tags=TAGS, responses=SLUG_ERRORS, role="user", media_type=ZIP, packed=True)
+@get(
+    "/clawhub/api/v1/download",
+    tags=TAGS,
+    responses=SLUG_ERRORS,
+    role="user",
+    media_type=ZIP,
+    packed=True,
+    fails={404, 409},
+)
 async def download_clawhub_skill(
     request: Request[Any, Any, Any],
     services: ReadyServices,
@@ -180,7 +201,7 @@ def _package(services: Services, skill_id: str, number: str | None) -> SkillPack
     return services.skill_files.listed(skill_id) if number is None else services.skill_files.get(skill_id, number)
 
 
-@get("/clawhub/api/v1/resolve", tags=TAGS, responses=SLUG_ERRORS, role="user")
+@get("/clawhub/api/v1/resolve", tags=TAGS, responses=SLUG_ERRORS, role="user", fails={404, 409})
 async def resolve_clawhub_version(
     request: Request[Any, Any, Any],
     services: ReadyServices,
@@ -201,7 +222,7 @@ async def resolve_clawhub_version(
     return await PACKAGE_POOL.run(resolve)
 
 
-@get("/clawhub/api/v1/skills/{slug:str}/install", tags=TAGS, responses=SLUG_ERRORS, role="user")
+@get("/clawhub/api/v1/skills/{slug:str}/install", tags=TAGS, responses=SLUG_ERRORS, role="user", fails={409})
 async def get_clawhub_installation(
     request: Request[Any, Any, Any], services: ReadyServices, slug: FromPath[str], owner: OwnerHandle = ""
 ) -> Installation:

@@ -130,7 +130,7 @@ class Verification(msgspec.Struct, kw_only=True, rename="camel"):
     signature: Signature = msgspec.field(default_factory=Signature)
 
 
-@get("/clawhub/api/v1/skills/{slug:str}/verify", tags=TAGS, responses=SLUG_ERRORS, role="user")
+@get("/clawhub/api/v1/skills/{slug:str}/verify", tags=TAGS, responses=SLUG_ERRORS, role="user", fails={409})
 async def verify_clawhub_skill(
     request: Request[Any, Any, Any],
     services: ReadyServices,

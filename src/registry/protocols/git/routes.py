@@ -61,6 +61,7 @@ async def get_git_refs(request: Request[Any, Any, Any], services: ReadyServices,
     operation_class=Requested,
     body_encoding=_GZIP,
     request_max_body_size=MAX_BODY,
+    fails={429},
     **_OPTIONS,
 )
 async def post_git_upload_pack(request: Request[Any, Any, Any], services: ReadyServices) -> Response[Any]:

@@ -66,7 +66,14 @@ class _AnyMessage(Operation):
 
 
 @post(
-    "/mcp", status_code=200, tags=["mcp"], responses=_RESPONSES, operation_class=_AnyMessage, role="user", changes=False
+    "/mcp",
+    status_code=200,
+    tags=["mcp"],
+    responses=_RESPONSES,
+    operation_class=_AnyMessage,
+    role="user",
+    changes=False,
+    fails={404},
 )
 async def mcp(request: Request[Any, Any, Any], services: ReadyServices) -> Response[Any]:
     """Answer a message of the Model Context Protocol, in the versions 2026-07-28, 2025-11-25 and 2025-06-18."""

@@ -16,7 +16,7 @@ from registry.services.skill_files import SkillPackage
 _ZIP = "application/zip"
 
 
-@get(each("/skills/{id}/content"), tags=TAGS, responses=ERRORS, role="user", media_type=_ZIP, packed=True)
+@get(each("/skills/{id}/content"), tags=TAGS, responses=ERRORS, role="user", media_type=_ZIP, packed=True, fails={409})
 async def get_v1_content(request: Request[Any, Any, Any], services: ReadyServices) -> Response[bytes]:
     """Return the files of the current version as a zip."""
     return _zip(request, await PACKAGE_POOL.run(_loaded, services, skill_id(request), None))
@@ -29,6 +29,7 @@ async def get_v1_content(request: Request[Any, Any, Any], services: ReadyService
     role="user",
     media_type=_ZIP,
     packed=True,
+    fails={409},
 )
 async def get_v1_version_content(
     request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 from litestar import Request, Response, delete, get, post
+from litestar.openapi.datastructures import ResponseSpec
 
 from registry.catalog.listing import list_cards
 from registry.domain.models import NewSkill, Skill
@@ -44,6 +45,10 @@ class PendingPublication(msgspec.Struct, kw_only=True):
     object: str
 
 
+PENDING = ResponseSpec(PendingPublication, generate_examples=False, description="The checks take longer than 30 s")
+_CREATED = ResponseSpec(CreatedSkillObject, generate_examples=False, description="The skill is created")
+
+
 @get("/skills", sync_to_thread=False, tags=TAGS, responses=ERRORS, role="user")
 def list_v1_skills(
     request: Request[Any, Any, Any],
@@ -73,7 +78,15 @@ def get_v1_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Re
     return not_modified(request, skill_object(skill), skill.etag)
 
 
-@post("/skills", tags=TAGS, responses=ERRORS, operation_class=FilesOrJson, role="manager", uploads=True)
+@post(
+    "/skills",
+    tags=TAGS,
+    responses={**ERRORS, 201: _CREATED, 202: PENDING},
+    operation_class=FilesOrJson,
+    role="manager",
+    uploads=True,
+    fails={409},
+)
 async def create_v1_skill(
     request: StrictRequest, services: ReadyServices
 ) -> Response[CreatedSkillObject] | Response[PendingPublication]:
@@ -95,7 +108,7 @@ async def create_v1_skill(
     return Response(created_object(skill), status_code=201, headers=headers)
 
 
-@delete(each("/skills/{id}"), status_code=200, tags=TAGS, responses=ERRORS, role="manager")
+@delete(each("/skills/{id}"), status_code=200, tags=TAGS, responses=ERRORS, role="manager", fails={409, 412})
 async def delete_v1_skill(request: Request[Any, Any, Any], services: ReadyServices) -> DeletedSkillObject:
     """Delete a skill with its folder and versions. If it is published, yank every version."""
     one = skill_id(request)

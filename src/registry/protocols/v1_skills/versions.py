@@ -3,6 +3,7 @@
 from typing import Any
 
 from litestar import Request, Response, delete, get, post
+from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import FromPath
 
 from registry.domain.models import NewVersion, SkillVersion, VersionItem
@@ -25,7 +26,7 @@ from registry.protocols.v1_skills.shapes import (
     listed_version,
     version_object,
 )
-from registry.protocols.v1_skills.skills import TAGS, PendingPublication
+from registry.protocols.v1_skills.skills import PENDING, TAGS, PendingPublication
 from registry.publish.service import JobData
 from registry.services import skills
 from registry.services.container import Services
@@ -72,13 +73,17 @@ async def get_v1_version(
     return version_object(services.catalog.version(one, number_of(services, one, version)))
 
 
+_CREATED = ResponseSpec(VersionObject, generate_examples=False, description="The version is created")
+
+
 @post(
     each("/skills/{id}/versions"),
     tags=TAGS,
-    responses=ERRORS,
+    responses={**ERRORS, 201: _CREATED, 202: PENDING},
     operation_class=FilesOrJson,
     role="manager",
     uploads=True,
+    fails={409},
 )
 async def create_v1_version(
     request: StrictRequest, services: ReadyServices
@@ -101,7 +106,14 @@ async def create_v1_version(
     return Response(version_object(version), status_code=201, headers={"Location": location})
 
 
-@delete(each("/skills/{id}/versions/{version:str}"), status_code=200, tags=TAGS, responses=ERRORS, role="manager")
+@delete(
+    each("/skills/{id}/versions/{version:str}"),
+    status_code=200,
+    tags=TAGS,
+    responses=ERRORS,
+    role="manager",
+    fails={409},
+)
 async def delete_v1_version(
     request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]
 ) -> DeletedVersionObject:

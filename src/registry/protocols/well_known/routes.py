@@ -21,14 +21,22 @@ _INDEX = "index.json"
 _OF_SKILL = [path for folder in _FOLDERS for path in each(f"/s/{{id}}{folder}")]
 
 
-@get([f"{path}/{_INDEX}" for path in _OF_SKILL], tags=_TAGS, responses=ERRORS, role="user")
+@get([f"{path}/{_INDEX}" for path in _OF_SKILL], tags=_TAGS, responses=ERRORS, role="user", fails={409})
 async def get_skill_index(request: Request[Any, Any, Any], services: ReadyServices) -> Response[DiscoveryDocument]:
     """Return the discovery document of one skill."""
     package = await _package(request, services, skill_id(request))
     return await _document(request, services, [package])
 
 
-@get([f"{path}/{{path:path}}" for path in _OF_SKILL], tags=_TAGS, responses=ERRORS, role="user", packed=True)
+@get(
+    [f"{path}/{{path:path}}" for path in _OF_SKILL],
+    tags=_TAGS,
+    responses=ERRORS,
+    role="user",
+    packed=True,
+    fails={409},
+    media_type="*/*",
+)
 async def get_skill_part(
     request: Request[Any, Any, Any], services: ReadyServices, path: FromPath[str]
 ) -> Response[bytes]:
@@ -37,13 +45,21 @@ async def get_skill_part(
     return await _part(request, [package], path)
 
 
-@get([f"{folder}/{_INDEX}" for folder in _FOLDERS], tags=_TAGS, responses=ERRORS, role="user")
+@get([f"{folder}/{_INDEX}" for folder in _FOLDERS], tags=_TAGS, responses=ERRORS, role="user", fails={404, 409})
 async def get_root_index(request: Request[Any, Any, Any], services: ReadyServices) -> Response[DiscoveryDocument]:
     """Return the discovery document of `protocols.root_skills`, 404 if that names none."""
     return await _document(request, services, await _root_packages(request, services))
 
 
-@get([f"{folder}/{{path:path}}" for folder in _FOLDERS], tags=_TAGS, responses=ERRORS, role="user", packed=True)
+@get(
+    [f"{folder}/{{path:path}}" for folder in _FOLDERS],
+    tags=_TAGS,
+    responses=ERRORS,
+    role="user",
+    packed=True,
+    fails={409},
+    media_type="*/*",
+)
 async def get_root_part(
     request: Request[Any, Any, Any], services: ReadyServices, path: FromPath[str]
 ) -> Response[bytes]:
