@@ -1,16 +1,17 @@
-"""Cursors: where the next page of a list begins, as an opaque text in the query and in the `Link` header (RFC 8288)."""
+"""The next page of a list, in the `Link` header (RFC 8288): by an opaque cursor in the query, or by the offset."""
 
 import base64
 import binascii
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
-from litestar import Request
+from litestar import Request, Response
 from litestar.params import QueryParameter
 
 from registry.catalog.listing import CardPage, Position
 from registry.errors import FieldError, validation_error
+from registry.http.envelope import Ok, Pagination
 from registry.http.links import base_url
 from registry.http.query_params import Page
 from registry.services.container import Services
@@ -19,6 +20,7 @@ Cursor = Annotated[
     str,
     QueryParameter(max_length=64, description="Where the page begins: from the `Link` header of the page before"),
 ]
+_Item = TypeVar("_Item")
 _POSITION = re.compile(rb"([0-9]{1,16})\.([0-9]{1,16})")
 
 
@@ -43,7 +45,20 @@ def next_page(request: Request[Any, Any, Any], services: Services, page: CardPag
     if page.last is None:
         return {}
     cursor = base64.urlsafe_b64encode(b"%d.%d" % page.last).rstrip(b"=").decode()
+    return _next(request, services, "cursor", cursor)
+
+
+def paged(
+    request: Request[Any, Any, Any], services: Services, items: list[_Item], total: int, page: Page
+) -> Response[Ok[list[_Item]]]:
+    """Return a page of a list of `total` items, with the link to the next page unless it is the last."""
+    end = page.offset + len(items)
+    links = _next(request, services, "offset", str(end)) if items and end < total else {}
+    return Response(Ok(items, Pagination(total, page.limit, page.offset)), headers=links)
+
+
+def _next(request: Request[Any, Any, Any], services: Services, name: str, value: str) -> dict[str, str]:
     query = parse_qsl(request.scope["query_string"].decode("ascii"), keep_blank_values=True)
-    kept = [(name, value) for name, value in query if name not in ("cursor", "offset")]
-    target = f"{base_url(request, services)}{request.url.path}?{urlencode([*kept, ('cursor', cursor)])}"
+    kept = [pair for pair in query if pair[0] not in ("cursor", "offset")]
+    target = f"{base_url(request, services)}{request.url.path}?{urlencode([*kept, (name, value)])}"
     return {"Link": f'<{target}>; rel="next"'}

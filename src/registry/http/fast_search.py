@@ -126,7 +126,8 @@ def _body_of(kind: type) -> Callable[[bytes, bytes], Any]:
 
 
 def _query_of(rules: QueryRules, query: bytes, body: bytes) -> SearchBody | None:
-    return None if body else search_body(rules.read(query))
+    values = None if body else rules.read(query)
+    return None if values is None else search_body(values)
 
 
 def _found(scope: Any, services: Services, asked: SearchBody) -> SearchTask[Ok[SearchData]]:

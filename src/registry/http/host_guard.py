@@ -26,7 +26,7 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 """The usual names of this machine. Recognising any other loopback address takes longer."""
 _ANY_ADDRESS = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - names the wildcard, binds nothing
 _ALLOWED_HEADERS = b"authorization, content-type, if-match, if-none-match, x-api-key, x-request-id"
-_EXPOSED_HEADERS = b"etag, location, retry-after, x-api-version, x-request-id"
+_EXPOSED_HEADERS = b"etag, link, location, retry-after, x-api-version, x-ignored-query, x-request-id"
 
 
 class _Caller(NamedTuple):

@@ -2,14 +2,15 @@
 
 A handler or one of its dependencies declares its parameters with `QueryParameter`, so that OpenAPI shows them and
 Litestar passes them. But Litestar accepts `1e3` for 1000, `yes` for true and the last of repeated keys. So this module
-first checks the raw query against the declarations.
+first checks the raw query against the declarations. Parameters that are not declared are ignored, and the response says
+so.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple, get_args
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 from litestar import Request
 from litestar.handlers.base import BaseRouteHandler
@@ -19,6 +20,7 @@ from msgspec import Meta
 
 from registry.domain.validation import find_errors
 from registry.errors import FieldError, validation_error
+from registry.http.request_state import request_state
 from registry.parsing.strict_json import MAX_INTEGER
 
 DEFAULT_LIMIT = 20
@@ -49,6 +51,13 @@ def page(limit: Limit = DEFAULT_LIMIT, offset: Offset = 0) -> Page:
     return Page(min(limit, MAX_LIMIT), offset)
 
 
+IGNORED = b"x-ignored-query"
+"""The response header with the names of the parameters that the operation does not have, percent-encoded."""
+
+_MOST_IGNORED = 10
+_LONGEST_NAME = 50
+
+
 class _Declared(NamedTuple):
     kind: Any
     """The parameter's type with its rules."""
@@ -58,7 +67,10 @@ class _Declared(NamedTuple):
 
 
 class StrictQueryParams:
-    """Refuses a query string that breaks a declaration, before the handler is called, with all faults at once."""
+    """Refuses a query string that breaks a declaration, before the handler is called, with all faults at once.
+
+    What an operation of the API does not declare is named in the header `X-Ignored-Query` and in the request's state.
+    """
 
     def __init__(self) -> None:
         self._declared: dict[tuple[str, str], dict[str, _Declared]] = {}
@@ -70,7 +82,10 @@ class StrictQueryParams:
         if declared is None:
             declared = self._declared[route] = _declarations(request.route_handler)
         if declared or request.scope["query_string"]:
-            _checked(request.scope["query_string"], declared)
+            pairs = _pairs(request.scope["query_string"])
+            _checked(pairs, declared)
+            if any(name not in declared for name, _ in pairs) and request.route_handler.resolve_include_in_schema():
+                _report_ignored(request.scope, [name for name, _ in pairs if name not in declared])
 
 
 class QueryRules:
@@ -83,13 +98,21 @@ class QueryRules:
         self._declared = _declarations(handler)
         self.names = frozenset(self._declared)
 
-    def read(self, query: bytes) -> dict[str, Any]:
-        """Return the values of the declared parameters that are there. Raises VALIDATION_ERROR."""
-        return _checked(query, self._declared)
+    def read(self, query: bytes) -> dict[str, Any] | None:
+        """Return the values of the parameters, None if there are others than the declared. Raises VALIDATION_ERROR."""
+        pairs = _pairs(query)
+        if any(name not in self._declared for name, _ in pairs):
+            return None
+        return _checked(pairs, self._declared)
 
 
-def _checked(query: bytes, declared: Mapping[str, _Declared]) -> dict[str, Any]:
-    pairs = _pairs(query)
+def _report_ignored(scope: Any, names: Sequence[str]) -> None:
+    state = request_state(scope)
+    state.ignored_query = [quote(name[:_LONGEST_NAME], safe="") for name in names[:_MOST_IGNORED]]
+    state.response_headers = [*state.response_headers, (IGNORED, ", ".join(state.ignored_query).encode("ascii"))]
+
+
+def _checked(pairs: Sequence[tuple[str, str]], declared: Mapping[str, _Declared]) -> dict[str, Any]:
     counts = Counter(key for key, _ in pairs)
     faults = [FieldError(key[:100], "is there more than once") for key, count in counts.items() if count > 1]
     faults.extend(

@@ -17,17 +17,28 @@ class RequestState:
     Attributes:
         request_id: The id of the request, empty until `request_id_of` settles it.
         principal: Who makes the request, None until the caller is admitted.
+        ignored_query: The names in the query string that the operation does not have, percent-encoded.
         response_headers: Headers that the response carries besides its own, whatever part of the service makes it.
         valid_at: The catalog revision at which the response may be cached, None where it may not.
         is_head: Whether only the head of the response is wanted (`HEAD`); handlers see such a request as a `GET`.
         is_gone: Returns whether the caller has disconnected. Safe to call from any thread.
     """
 
-    __slots__ = ("_resources", "is_gone", "is_head", "principal", "request_id", "response_headers", "valid_at")
+    __slots__ = (
+        "_resources",
+        "ignored_query",
+        "is_gone",
+        "is_head",
+        "principal",
+        "request_id",
+        "response_headers",
+        "valid_at",
+    )
 
     def __init__(self) -> None:
         self.request_id = ""
         self.principal: Principal | None = None
+        self.ignored_query: Sequence[str] = ()
         self.response_headers: _Headers = ()
         self.valid_at: int | None = None
         self.is_head = False

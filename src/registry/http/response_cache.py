@@ -50,8 +50,13 @@ def _body_bytes(messages: Sequence[Any]) -> int:
 
 
 def keep(scope: Any, number: int) -> None:
-    """Allow the response to this request to be cached while the catalog is at revision `number`."""
-    request_state(scope).valid_at = number
+    """Allow the response to this request to be cached while the catalog is at revision `number`.
+
+    One whose headers name ignored parameters is not cached, because those headers are added outside of the cache.
+    """
+    state = request_state(scope)
+    if not state.ignored_query:
+        state.valid_at = number
 
 
 class ResponseCache:

@@ -11,7 +11,8 @@ from registry.auth.keys import ApiKey, MadeKey, NewKey
 from registry.auth.users import NewUser, User, UserChanges
 from registry.domain.api import API
 from registry.errors import validation_error
-from registry.http.envelope import Ok, Pagination
+from registry.http.cursors import paged
+from registry.http.envelope import Ok
 from registry.http.routes.parameters import ERRORS, ListPage, RunningServices, each, skill_id
 from registry.http.thread_pools import ADMINISTRATION_POOL
 
@@ -26,10 +27,10 @@ class Removed(msgspec.Struct, kw_only=True):
 
 
 @get("/auth/keys", sync_to_thread=False, **_OPTIONS)
-def list_keys(running: RunningServices, page: ListPage) -> Ok[list[ApiKey]]:
+def list_keys(request: Request[Any, Any, Any], running: RunningServices, page: ListPage) -> Response[Ok[list[ApiKey]]]:
     """List the API keys, oldest first, without their secrets."""
     keys, total = running.registry.access.keys.list(page.limit, page.offset)
-    return Ok(keys, Pagination(total, page.limit, page.offset))
+    return paged(request, running, keys, total, page)
 
 
 @post("/auth/keys", **_OPTIONS)
@@ -50,10 +51,10 @@ def revoke_key(running: RunningServices, key_id: FromPath[str]) -> Ok[Removed]:
 
 
 @get("/auth/users", sync_to_thread=False, **_OPTIONS)
-def list_users(running: RunningServices, page: ListPage) -> Ok[list[User]]:
+def list_users(request: Request[Any, Any, Any], running: RunningServices, page: ListPage) -> Response[Ok[list[User]]]:
     """List the users, by name."""
     users, total = running.registry.access.users.list(page.limit, page.offset)
-    return Ok(users, Pagination(total, page.limit, page.offset))
+    return paged(request, running, users, total, page)
 
 
 @post("/auth/users", fails={409}, **_OPTIONS)
@@ -83,10 +84,12 @@ async def remove_user(request: Request[Any, Any, Any], running: RunningServices)
 
 
 @get("/audit", sync_to_thread=False, **_OPTIONS)
-def list_audit(running: RunningServices, page: ListPage) -> Ok[list[AuditEntry]]:
+def list_audit(
+    request: Request[Any, Any, Any], running: RunningServices, page: ListPage
+) -> Response[Ok[list[AuditEntry]]]:
     """List changes, and tokens issued to managers and administrators, newest first."""
     entries, total = running.registry.access.audit.list(page.limit, page.offset)
-    return Ok(entries, Pagination(total, page.limit, page.offset))
+    return paged(request, running, entries, total, page)
 
 
 ADMINISTRATION = [list_keys, create_key, revoke_key, list_users, add_user, change_user, remove_user, list_audit]

@@ -10,7 +10,7 @@ from registry.catalog.listing import list_cards
 from registry.domain.models import NewSkill, NewVersion, SkillVersion, VersionItem
 from registry.http.admission import principal_of
 from registry.http.conditional_requests import not_modified
-from registry.http.cursors import Cursor, next_page, position_at
+from registry.http.cursors import Cursor, next_page, paged, position_at
 from registry.http.envelope import Ok, Pagination
 from registry.http.request_state import request_state
 from registry.http.routes.parameters import ERRORS, ListPage, ReadyServices, each, skill_id
@@ -96,10 +96,10 @@ async def create_version(
 @get(each("/skills/{id}/versions"), tags=_TAGS, responses=ERRORS, role="user")
 async def list_versions(
     request: Request[Any, Any, Any], services: ReadyServices, page: ListPage
-) -> Ok[list[VersionItem]]:
+) -> Response[Ok[list[VersionItem]]]:
     """List a skill's versions, newest first."""
     versions, total = services.catalog.versions(skill_id(request), page.limit, page.offset)
-    return Ok(versions, Pagination(total, page.limit, page.offset))
+    return paged(request, services, versions, total, page)
 
 
 @get(each("/skills/{id}/versions/{version:str}"), tags=_TAGS, responses=ERRORS, role="user")

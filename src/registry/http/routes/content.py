@@ -1,10 +1,12 @@
 """The text and the files of a skill."""
 
 import mimetypes
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import msgspec
 from litestar import Request, Response, get
+from litestar.openapi.spec import OpenAPIMediaType, OpenAPIResponse, OpenAPIType, Operation, Schema
 from litestar.params import QueryParameter
 
 from registry.http.envelope import Ok
@@ -17,6 +19,8 @@ from registry.skill_folder import FileEntry
 
 _TEXT_TYPES = frozenset({"application/json", "application/xml", "application/javascript", "application/x-sh", None})
 
+JSON, MARKDOWN = "application/json", "text/markdown"
+_OF_MARKDOWN = {"Vary": "Accept", "X-Content-Type-Options": "nosniff"}
 
 Form = Annotated[
     Literal["raw", "html"], QueryParameter(name="format", description="The file as it is, or rendered to safe HTML")
@@ -31,10 +35,26 @@ class SkillContent(msgspec.Struct, kw_only=True):
     content: str
 
 
-@get(each("/skills/{id}/content"), tags=["skills"], responses=ERRORS, role="user")
-async def get_content(request: Request[Any, Any, Any], services: ReadyServices, form: Form = "raw") -> Ok[SkillContent]:
-    """Return a skill's SKILL.md, or its body as sanitised HTML."""
-    return Ok(await ORDINARY_POOL.run(_content, services, skill_id(request), form))
+@dataclass
+class _AsMarkdown(Operation):
+    """The answer in the OpenAPI document: JSON, or the text alone."""
+
+    def __post_init__(self) -> None:
+        answer = (self.responses or {})["200"]
+        text = OpenAPIMediaType(schema=Schema(type=OpenAPIType.STRING), example="# PDF forms\n\nFill in a form.\n")
+        if isinstance(answer, OpenAPIResponse):
+            answer.content = {**(answer.content or {}), MARKDOWN: text}
+
+
+@get(each("/skills/{id}/content"), tags=["skills"], responses=ERRORS, operation_class=_AsMarkdown, role="user")
+async def get_content(
+    request: Request[Any, Any, Any], services: ReadyServices, form: Form = "raw"
+) -> Response[Ok[SkillContent]]:
+    """Return a skill's SKILL.md, or its body as sanitised HTML. With `Accept: text/markdown`, the file alone."""
+    content = await ORDINARY_POOL.run(_content, services, skill_id(request), form)
+    if form == "raw" and request.accept.best_match([JSON, MARKDOWN], default=JSON) == MARKDOWN:
+        return Response(content.content.encode(), media_type=MARKDOWN, headers=_OF_MARKDOWN)  # type: ignore[arg-type]
+    return Response(Ok(content), headers={"Vary": "Accept"})
 
 
 def _content(services: Services, one: str, form: Literal["raw", "html"]) -> SkillContent:

@@ -2,11 +2,12 @@
 
 from typing import Annotated, Any
 
-from litestar import Request, delete, get, post
+from litestar import Request, Response, delete, get, post
 from litestar.params import JSONBody, QueryParameter
 
 from registry.catalog.examples import Choice
-from registry.http.envelope import Ok, Pagination
+from registry.http.cursors import paged
+from registry.http.envelope import Ok
 from registry.http.request_state import request_state
 from registry.http.routes.parameters import ERRORS, ListPage, ReadyServices
 from registry.http.thread_pools import ORDINARY_POOL
@@ -30,13 +31,13 @@ async def give_feedback(
 @get("/search/feedback", role="manager", **_OPTIONS)
 async def list_feedback(
     request: Request[Any, Any, Any], services: ReadyServices, page: ListPage, skill_id: OfSkill = ""
-) -> Ok[list[Choice]]:
+) -> Response[Ok[list[Choice]]]:
     """List the stored choices of a skill, newest first. Administrators may list those of all skills."""
     principal = request_state(request.scope).principal
     choices, total = await ORDINARY_POOL.run(
         services.feedback.list, skill_id or None, page.limit, page.offset, principal
     )
-    return Ok(choices, Pagination(total, page.limit, page.offset))
+    return paged(request, services, choices, total, page)
 
 
 @delete("/search/feedback", status_code=200, role="manager", fails={404}, **_OPTIONS)

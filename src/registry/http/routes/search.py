@@ -14,6 +14,7 @@ from registry.domain.models import split_labels
 from registry.http import response_cache
 from registry.http.envelope import Ok
 from registry.http.query_params import page as page_of
+from registry.http.request_state import request_state
 from registry.http.routes.parameters import ERRORS, ListPage, ReadyServices
 from registry.services.container import Services
 from registry.services.schemas import (
@@ -102,6 +103,8 @@ async def _search(request: Request[Any, Any, Any], services: Services, body: Sea
 def answered(scope: Any, services: Services, found: SearchOutcome) -> Ok[SearchData]:
     """Return the response to a search, count it, and allow it to be cached while it is true."""
     services.searched(found.data.mode, found.data.took_ms / 1000)
+    for name in request_state(scope).ignored_query:
+        found.data.warnings.append(f"ignored: there is no query parameter '{name}'")
     _keep(scope, found.holds_at)
     return Ok(found.data)
 
