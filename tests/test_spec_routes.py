@@ -122,6 +122,9 @@ GET     /ui/{path}                                  public
 GET     /schema                                     public
 GET     /skills/{path}                              public
 GET     /favicon.ico                                public
+GET     /llms.txt                                   public
+GET     /robots.txt                                 public
+GET     /feed.atom                                  user
 GET     /schema/openapi.json                        public
 GET     /schema/{path}                              public
 """

@@ -6,6 +6,8 @@ takes as long at the end of a large catalog as at its beginning.
 
 from typing import NamedTuple
 
+import msgspec
+
 from registry.database.counts import BLOCK, DISABLED, ENABLED, block_totals, total, total_before
 from registry.db import Database
 from registry.errors import FieldError, validation_error
@@ -112,6 +114,38 @@ def ids_named(database: Database, name: str) -> list[str]:
     ending = "%/" + name.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     sql = "select id from skills where advertised = 0 and enabled = 1 and (id = ? or id like ? escape '\\') order by id"
     return [row[0] for row in database.read(sql, (name, ending))]
+
+
+class NewestVersion(NamedTuple):
+    """A version with what it says of itself: its description, changes and time, and the encoded card of its skill."""
+
+    version: str
+    description: str
+    changes: list[str]
+    created_at: str
+    card: bytes
+
+
+def newest_versions(database: Database, limit: int) -> list[NewestVersion]:
+    """Return the newest versions of the catalog's own enabled skills, the newest first.
+
+    A version that is yanked, revoked or deleted is not among them.
+    """
+    order = "order by {0}.created_at desc, {0}.key desc, {0}.major desc, {0}.minor desc, {0}.patch desc"
+    newest = (
+        "select v.key, v.version, v.major, v.minor, v.patch, v.description, v.changes, v.created_at"
+        " from versions v join skills s on s.key = v.key where s.advertised = 0 and s.enabled = 1"
+        f" {order.format('v')} limit ?"
+    )
+    rows = database.read(
+        "select n.version, n.description, n.changes, n.created_at, d.card"
+        f" from ({newest}) n join documents d on d.key = n.key {order.format('n')}",
+        (limit,),
+    )
+    return [
+        NewestVersion(version, description, msgspec.json.decode(changes, type=list[str]), created_at, card.encode())
+        for version, description, changes, created_at, card in rows
+    ]
 
 
 class EnabledSkill(NamedTuple):

@@ -29,6 +29,7 @@ from registry.http.routes.change_feed import CHANGE_FEED, CHANGES
 from registry.http.routes.code import CODE_V1, VERSIONS
 from registry.http.routes.content import CONTENT
 from registry.http.routes.discovery import DISCOVERY
+from registry.http.routes.feed import FEED
 from registry.http.routes.feedback import FEEDBACK
 from registry.http.routes.guards import local_guards, may_change, require_role
 from registry.http.routes.index import INDEX
@@ -36,6 +37,7 @@ from registry.http.routes.log import LOG
 from registry.http.routes.manifest import MANIFEST, MANIFEST_ALONE
 from registry.http.routes.metrics import METRICS
 from registry.http.routes.pages import PAGES, openapi_config, page_not_found, registry_page
+from registry.http.routes.plain_files import PLAIN_FILES
 from registry.http.routes.publish import PACKAGES, PUBLISH
 from registry.http.routes.reindex import REINDEX
 from registry.http.routes.search import SEARCH, search
@@ -79,7 +81,7 @@ _SKILL_ROUTES = [*SKILLS, *INSTALLS, create_batch, upgrade_skills, *CONTENT, *SE
 
 PROFILE_B: Mapping[str, Sequence[Any]] = MappingProxyType(
     {
-        "/": [*PROBES, *PAGES, *INDEX, to_version_1],
+        "/": [*PROBES, *PAGES, *PLAIN_FILES, *INDEX, *FEED, to_version_1],
         API: [*_SKILL_ROUTES, *SOURCES, *MANIFEST, *SERVICE],
         "/v1": V1_SKILLS,
     }
@@ -91,12 +93,13 @@ _GUARDED: dict[str, Any] = {"guards": [require_role]}
 PROFILE_A: Sequence[Any] = [
     *PROBES,
     *PAGES,
+    *PLAIN_FILES,
     Router("/auth", route_handlers=AUTH, **_GUARDED),
     Router("/api/code/v1", route_handlers=CODE_V1, **_GUARDED),
     Router("/v1", route_handlers=V1_SKILLS, **_GUARDED),
     Router("/api", route_handlers=[*SKILLS, search, *FEEDBACK, *REINDEX, *SERVICE], **_GUARDED),
     Router(API, route_handlers=[*_SKILL_ROUTES, *SOURCES, *VERSIONS, *SERVICE, *LOG, *ADMINISTRATION], **_GUARDED),
-    Router("/", route_handlers=[*METRICS, *INDEX], **_GUARDED),
+    Router("/", route_handlers=[*METRICS, *INDEX, *FEED], **_GUARDED),
 ]
 """The registry profile: every route is behind the guard, except probes, pages and public routes."""
 

@@ -51,7 +51,7 @@ def expired(data_dir: Path) -> str:
 def test_every_guarded_route_declares_a_role(routes: list[Served]) -> None:
     assert {route.path for route in routes if not route.guarded} == {
         "/", "/dashboard", "/favicon.ico", "/healthz", "/readyz", "/schema", "/schema/openapi.json", "/schema/{path}",
-        "/skills/{skill}", "/ui/{path}",
+        "/skills/{skill}", "/ui/{path}", "/llms.txt", "/robots.txt",
     }  # fmt: skip
     assert [route for route in routes if route.guarded and route.role not in {*RANK, "public"}] == []
 
