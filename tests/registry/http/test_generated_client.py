@@ -18,9 +18,9 @@ CONFIG = {"content_type_overrides": {"application/zip": "application/octet-strea
 """Zips are bytes, which the generator knows by another name only."""
 
 NOT_GENERATED = re.compile(
-    r"(?:Unsupported content type|.*Unsupported content_type) (?:application/x-git-|application/x-ndjson|\*/\*)"
+    r"(?:Unsupported content type|.*Unsupported content_type) (?:application/x-git-|application/x-ndjson|application/atom|\*/\*)"
 )
-"""Bodies and answers that are neither JSON nor bytes: those of git, lines of JSON, and files of any type."""
+"""Bodies and answers that are neither JSON nor bytes: those of git, lines of JSON, the feed, and files of any type."""
 
 Generate = Callable[[RunningServer], str]
 

@@ -108,17 +108,20 @@ def test_a_description_says_more_than_the_name(document: Document) -> None:
 
 def test_no_text_of_the_document_is_left_over(documents: dict[str, Document]) -> None:
     schemas: dict[str, Any] = {}
-    names, parameters, tags = set(), set(), set()
+    names, with_body, parameters, tags = set(), set(), set(), set()
     for document in documents.values():
         schemas |= document["components"]["schemas"]
         tags |= {tag["name"] for tag in document["tags"]}
         for _, operation in operations(document):
             names.add(operation["operationId"])
+            if "requestBody" in operation:
+                with_body.add(operation["operationId"])
             parameters |= {parameter["name"] for parameter in operation.get("parameters", ())}
     properties = {key for schema in schemas.values() for key in schema.get("properties", {})}
     own = {f"{name}.{key}" for name, schema in schemas.items() for key in schema.get("properties", {})}
     known = texts()
     assert known["operations"].keys() <= names
+    assert {name for name, given in known["operations"].items() if "body" in given} <= with_body
     assert known["parameters"].keys() <= parameters
     assert known["tags"].keys() == tags
     assert {f"{name}.{key}" for name, special in known["schemas"].items() for key in special} <= own

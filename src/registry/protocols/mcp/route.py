@@ -1,6 +1,7 @@
 """`POST /mcp`: one JSON-RPC message in, one JSON response out. There are no sessions and no streams."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -55,8 +56,10 @@ _RESPONSES = ERRORS | {
     status: ResponseSpec(dict[str, Any], generate_examples=False, description="An error of the protocol")
     for status in (400, 404)
 }
+_TAKEN = ResponseSpec(None, generate_examples=False, description="A notification was taken; it has no answer")
 
 
+@dataclass
 class _AnyMessage(Operation):
     """The body in the OpenAPI document: any object, because the protocol has a schema of its own."""
 
@@ -69,7 +72,7 @@ class _AnyMessage(Operation):
     "/mcp",
     status_code=200,
     tags=["mcp"],
-    responses=_RESPONSES,
+    responses={**_RESPONSES, 202: _TAKEN},
     operation_class=_AnyMessage,
     role="user",
     changes=False,
