@@ -18,7 +18,8 @@ CONFIG = {"content_type_overrides": {"application/zip": "application/octet-strea
 """Zips are bytes, which the generator knows by another name only."""
 
 NOT_GENERATED = re.compile(
-    r"(?:Unsupported content type|.*Unsupported content_type) (?:application/x-git-|application/x-ndjson|application/atom|\*/\*)"
+    r"(?:Unsupported content type|.*Unsupported content_type) "
+    r"(?:application/x-git-|application/x-ndjson|application/atom|\*/\*)"
 )
 """Bodies and answers that are neither JSON nor bytes: those of git, lines of JSON, the feed, and files of any type."""
 
