@@ -106,7 +106,7 @@ class Watched:
         dialog.dismiss()
 
     def _is_ours(self, url: str, server: str) -> bool:
-        return url.startswith((f"{server}/", "data:image/"))
+        return url.startswith((f"{server}/", f"blob:{server}/", "data:image/"))
 
     def close(self) -> None:
         for context in self._contexts:

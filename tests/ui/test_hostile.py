@@ -40,6 +40,8 @@ def test_a_skill_md_keeps_its_text_and_nothing_that_runs_or_loads(show: Show) ->
     targets = text.locator("a[href]:not(.anchor)").evaluate_all("all => all.map(one => one.getAttribute('href'))")
     assert targets == ["https://good.example/", "/skills/hostile-script?file=notes%2Fmore.md"]
     text.get_by_role("link", name="ours").click()
+    expect(page.locator(".file .markdown")).to_have_text("More of it.")
+    page.get_by_role("button", name="Source").click()
     expect(page.locator(".file pre")).to_have_text("More <b>of</b> it.")
 
 

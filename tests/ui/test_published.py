@@ -83,6 +83,8 @@ def test_the_files_of_a_package_are_listed_and_opened(enter: Enter) -> None:
     page = enter("/?skill=acme%2Fwhittle")
     expect(page.locator(".files a[title]")).to_have_text(["grain.bin", "woods.md", "SKILL.md"])
     page.get_by_role("link", name="the woods").click()
+    expect(page.locator(".file .markdown")).to_have_text("Lime and birch.")
+    page.get_by_role("button", name="Source").click()
     expect(page.locator(".file pre")).to_have_text("Lime <b>and</b> birch.")
     page.get_by_role("link", name="grain.bin").click()
     expect(page.locator(".file .title")).to_contain_text("it is no text")

@@ -121,7 +121,7 @@ def test_a_file_far_down_the_list_is_shown_where_one_sees_it(show: Show, server:
     page = show("/skills/many-files")
     expect(page.locator(".folder summary")).to_have_text("parts/")
     page.get_by_role("link", name="part-79.md").click()
-    expect(page.locator(".file pre")).to_be_in_viewport()
+    expect(page.locator(".file .markdown")).to_be_in_viewport()
     assert server.api("DELETE", "/skills/many-files").status_code == 200
 
 
@@ -137,7 +137,7 @@ def test_headings_have_anchors_that_the_text_can_link_to(show: Show, server: Lis
     expect(page.locator(".markdown h2")).to_have_count(2)
     ids = page.locator(".markdown :is(h1, h2)").evaluate_all("all => all.map(one => one.id)")
     assert ids == ["text-one", "text-two-words", "text-one-1"]
-    page.get_by_role("link", name="down").click()
+    page.get_by_role("link", name="down", exact=True).click()
     expect(page.get_by_role("heading", name="Two words!")).to_be_in_viewport()
     assert page.locator(".markdown a", has_text="nowhere").get_attribute("href") == "#text-found"
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])

@@ -10,7 +10,7 @@ const SKILLS = "/skills/";
 
 /** What the address of a list without filters has. */
 export const CLEARED = { source: "", status: "", risk: "", sort: "", tag: [], capability: [] };
-const CLOSED = { skill: "", version: "", file: "", line: "" };
+const CLOSED = { skill: "", version: "", from: "", file: "", line: "" };
 
 function plain(text) {
   try {
@@ -35,7 +35,7 @@ function read() {
   place.skill ||= given.get("skill") ?? ""; // as skills were addressed before they had paths
   const isUnknown = !ROOTS.includes(location.pathname) && !location.pathname.startsWith(SKILLS);
   const line = /^#L(\d+)$/.exec(location.hash)?.[1] ?? "";
-  return { ...Object.fromEntries([...single, ...several]), ...place, file: given.get("file") ?? "", line, isUnknown };
+  return { ...Object.fromEntries([...single, ...several]), ...place, file: given.get("file") ?? "", from: given.get("from") ?? "", line, isUnknown };
 }
 
 export const address = store(read());
@@ -48,15 +48,15 @@ export const isStart = (at) => !at.q && !at.skill && !at.view && !at.sort && !is
 
 const isList = ({ skill, view }) => !skill && (!view || view === "skills");
 
-function skillLink({ skill, version, file, line }) {
-  const parts = new URLSearchParams(file ? { file } : {}).toString();
+function skillLink({ skill, version, from, file, line }) {
+  const parts = new URLSearchParams({ ...(file && { file }), ...(from && version && { from }) }).toString();
   const path = SKILLS + pathOf(skill) + (version ? `@${encodeURIComponent(version)}` : "");
   return path + (parts ? `?${parts}` : "") + (line ? `#L${line}` : "");
 }
 
 /** Return the link to the page as it is but for `changes`. */
 export function link(changes, from = address.get()) {
-  const closed = "skill" in changes ? CLOSED : "file" in changes ? { line: "" } : {};
+  const closed = "skill" in changes ? CLOSED : "file" in changes ? { line: "", from: "" } : {};
   const next = { ...from, ...closed, ...changes };
   if (next.skill) return skillLink(next);
   if (next.view === "skills" && (next.q || next.sort || isFiltered(next))) next.view = "";

@@ -61,11 +61,11 @@ export async function blobOf(path) {
   return response.blob();
 }
 
-/** Return the text of a file, or null where it is none or has more than `limit` bytes. */
-export async function textOf(path, limit, signal) {
+/** Return the text of a file, or null where it is of another type or has more than `limit` bytes. */
+export async function textOf(path, limit, signal, type = "text/plain") {
   const response = await answerOf(path, { signal, headers: credentials() });
   if (!response.ok) throw (await envelopeOf(response)).failure;
-  const isText = response.headers.get("Content-Type")?.startsWith("text/plain");
+  const isText = response.headers.get("Content-Type")?.startsWith(type);
   if (!isText || Number(response.headers.get("Content-Length")) > limit) return null;
   return response.text();
 }

@@ -219,7 +219,7 @@ function App() {
           onRetry=${start} onSignIn=${signIn} />
         ${isFirst && isAsked && html`<${Start} key=${visitor?.name} turn=${turn} onRetry=${start} />`}
         ${address.isUnknown && html`<${NoPage} />`}
-        ${View ? html`<${View} />` : address.skill && isAsked && html`<${Detail} key=${address.skill + visitor?.name} id=${address.skill} version=${address.version} file=${address.file} line=${address.line} />`}`}
+        ${View ? html`<${View} />` : address.skill && isAsked && html`<${Detail} key=${address.skill + visitor?.name} id=${address.skill} version=${address.version} from=${address.from} file=${address.file} line=${address.line} />`}`}
     </main>
     ${isSigningIn && html`<${SignIn} onClose=${() => setSigningIn(false)} />`}`;
 }

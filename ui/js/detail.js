@@ -1,20 +1,19 @@
 /** One skill in full: what it is, how to get it, its text, its files, what was found in it, its versions. */
 
-import { html, useCallback, useEffect } from "../vendor/htm-3.1.1/standalone.module.js";
+import { html, useEffect } from "../vendor/htm-3.1.1/standalone.module.js";
 import { Action } from "./actions.js";
 import { follow, leave, link } from "./address.js";
 import { get, pathOf } from "./api.js";
 import { Labels, Risk, Standing } from "./card.js";
-import { File, Files } from "./file.js";
+import { File, Files, Rendered } from "./file.js";
 import { Install } from "./install.js";
 import { useLoaded } from "./loaded.js";
-import { Markdown } from "./markdown.js";
 import { Download, isPublished } from "./package.js";
 import { isRegistry, service } from "./service.js";
 import { Similar } from "./similar.js";
 import { Failure, Notice, Skeletons } from "./states.js";
 import { day, Text } from "./text.js";
-import { loadVersions, Version, Versions } from "./versions.js";
+import { loadVersions, useVersion, Version, Versions } from "./versions.js";
 
 const optional = (promise, otherwise) => promise.catch(() => otherwise);
 
@@ -29,7 +28,7 @@ async function loadSkill(id, status, signal) {
   return { skill, content, files, versions };
 }
 
-export function Detail({ id, version, file, line }) {
+export function Detail({ id, version, from, file, line }) {
   const status = service.use();
   const { data, error, again } = useLoaded((signal) => loadSkill(id, status, signal), [id, isRegistry(status)]);
   useEffect(() => {
@@ -43,7 +42,7 @@ export function Detail({ id, version, file, line }) {
       ? html`<${Notice} title="There is no such skill"><code><${Text}>${id}<//></code> may have been removed or renamed.<//>`
       : html`<${Failure} error=${error} onRetry=${again} />`)}
     ${!data && !error && html`<${Skeletons} count=${3} />`}
-    ${data && html`<${Loaded} ...${data} version=${version} file=${file} line=${line} />`}
+    ${data && html`<${Loaded} ...${data} version=${version} from=${from} file=${file} line=${line} />`}
   </div>`;
 }
 
@@ -53,7 +52,15 @@ function back(event) {
   leave();
 }
 
-function Loaded({ skill, content, files, versions, version, file, line }) {
+/** Return the version that the address names where it is another than the current one, whose files are shown anyway. */
+const otherThan = (skill, version) => (version && version !== skill.version && isRegistry(service.get()) ? version : "");
+
+function Loaded({ skill, content, files: current, versions, version, from, file, line }) {
+  const other = otherThan(skill, version);
+  const { data: older, error, again } = useVersion(skill.id, other);
+  const files = other ? (older?.files ?? []) : current;
+  const text = other ? older?.content : content?.content;
+  const isWaiting = Boolean(other) && !older && !error;
   return html`
     <header class="title">
       <div class="what">
@@ -69,43 +76,47 @@ function Loaded({ skill, content, files, versions, version, file, line }) {
     </header>
     <div class="columns">
       <div class="main">
-        ${version && isRegistry(service.get()) && html`<${Version} skill=${skill} version=${version} />`}
-        ${file ? html`<${File} id=${skill.id} path=${file} line=${line} known=${files.find((one) => one.path === file)} />` : html`<${Body} id=${skill.id} content=${content} files=${files} />`}
+        ${version && !file && isRegistry(service.get()) && html`<${Version} skill=${skill} versions=${versions} version=${version} from=${from} />`}
+        ${other && html`<${Elsewhere} skill=${skill} version=${other} isEmpty=${Boolean(older) && !text} />`}
+        ${isWaiting && html`<${Skeletons} count=${2} />`}
+        ${error && html`<${Failure} error=${error} onRetry=${again} what="This version cannot be shown" />`}
+        ${!isWaiting && !error && (file
+          ? html`<${File} key=${file} id=${skill.id} version=${other} path=${file} line=${line} files=${files} />`
+          : html`<${Body} id=${skill.id} version=${other} text=${text ?? content?.content} files=${files} />`)}
       </div>
       <aside aria-label="About this skill">
-        <${Package} skill=${skill} />
-        <${Findings} findings=${skill.findings} files=${files} />
+        <${Findings} findings=${skill.findings} files=${other ? [] : files} />
         <${Facts} skill=${skill} />
-        <${Files} files=${files} file=${file} />
+        ${files.length > 0
+          ? html`<${Files} files=${files} file=${file}><${Package} skill=${skill} version=${other} /><//>`
+          : html`<section><${Package} skill=${skill} version=${other} /></section>`}
         <${Versions} id=${skill.id} versions=${versions} shown=${version} />
         <${Similar} skill=${skill} />
       </aside>
     </div>`;
 }
 
-function plain(path) {
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return path;
-  }
+/** Say that another version than the current one is shown, or only its description. */
+function Elsewhere({ skill, version, isEmpty }) {
+  const current = { skill: skill.id };
+  return html`<p class="elsewhere">${isEmpty ? "The text below is that of the current version" : html`This is the text of version <${Text}>${version}<//>. The current version is`}
+    ${" "}<a href=${link(current)} onClick=${(event) => follow(event, current)}><${Text}>${skill.version}<//></a>.</p>`;
 }
 
-function Body({ id, content, files }) {
-  const onFile = useCallback((target) => {
-    const path = plain(target.split("#")[0]).replace(/^\.\//, "");
-    if (!files.some((one) => one.path === path)) return null;
-    return { href: link({ skill: id, file: path }), open: (event) => follow(event, { file: path }) };
-  }, [id, files]);
-  if (!content?.content) return html`<${Notice} title="Its text cannot be shown here" />`;
-  return html`<${Markdown} content=${content.content} onFile=${onFile} />`;
+function Body({ id, version, text, files }) {
+  if (!text) return html`<${Notice} title="Its text cannot be shown here" />`;
+  return html`<${Rendered} id=${id} version=${version} path="SKILL.md" content=${text} files=${files} />`;
 }
 
-function Package({ skill }) {
+/** The zip of a skill: the published package itself, or the files of an installed skill. */
+function Package({ skill, version }) {
   const status = service.use();
-  if (!skill.download_url) return null;
-  return html`<section><p><${Download} url=${skill.download_url} status=${status}
-    name=${`${skill.id.split("/").pop()}-${skill.version}.zip`}>Download the package<//></p></section>`;
+  const shown = version || skill.version;
+  const folder = skill.installed ? `/v1/skills/${pathOf(skill.id)}/content` : null;
+  const url = skill.download_url?.replace(`/${skill.version}.zip`, `/${shown}.zip`) ?? folder;
+  if (!url) return null;
+  return html`<p class="download"><${Download} url=${url} status=${status}
+    name=${`${skill.id.split("/").pop()}-${shown}.zip`}>Download the package<//></p>`;
 }
 
 /** Where something was found; a link to the line where the file can be shown. */

@@ -1,10 +1,13 @@
-/** One file of a skill with numbered lines, and the tree of all of them. */
+/** One file of a skill: rendered, with numbered lines, or as an image; and the tree of all of them. */
 
-import { html, useEffect, useRef } from "../vendor/htm-3.1.1/standalone.module.js";
+import { html, useCallback, useEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
 import { follow, link } from "./address.js";
-import { pathOf, textOf } from "./api.js";
+import { textOf } from "./api.js";
 import { useLoaded } from "./loaded.js";
+import { Markdown } from "./markdown.js";
 import { Download } from "./package.js";
+import { fileAt, isMarkdown, resolved } from "./paths.js";
+import { isImage, Picture } from "./picture.js";
 import { Failure, Notice } from "./states.js";
 import { size, Text } from "./text.js";
 
@@ -21,24 +24,55 @@ function Lines({ text, line }) {
   })}</code></pre>`;
 }
 
-export function File({ id, path, line, known }) {
+/** Show a Markdown file of a skill, already rendered. Its links and images lead to other files of the same version. */
+export function Rendered({ id, version, path, content, files }) {
+  const onFile = useCallback((target) => {
+    const file = resolved(target, path);
+    if (!files.some((one) => one.path === file)) return null;
+    return { href: link({ skill: id, version, file }), open: (event) => follow(event, { file }) };
+  }, [id, version, path, files]);
+  const isOurs = useCallback((address) => files.some((one) => address === `${fileAt(id, one.path, version)}?format=image`), [id, version, files]);
+  return html`<${Markdown} content=${content} onFile=${onFile} isOurs=${isOurs} />`;
+}
+
+const VIEWS = { rendered: "Rendered", source: "Source" };
+
+/** Say how a file is shown: an image, rendered, or its source; null where it is only offered for download. */
+function viewOf(path, size, wanted, line) {
+  if (isImage(path)) return "image";
+  if (size > SHOWN_BYTES) return null;
+  return isMarkdown(path) && (wanted ?? (line ? "source" : "rendered")) === "rendered" ? "rendered" : "source";
+}
+
+export function File({ id, version, path, line, files }) {
   const box = useRef(null);
-  const url = `/api/v1/skills/${pathOf(id)}/files/${pathOf(path)}`;
-  const isTooLong = known?.size > SHOWN_BYTES;
-  const load = async (signal) => (isTooLong ? null : textOf(url, SHOWN_BYTES, signal));
-  const { data, error, again } = useLoaded(load, [url, isTooLong]);
+  const [wanted, setWanted] = useState(null);
+  const url = fileAt(id, path, version);
+  const view = viewOf(path, files.find((one) => one.path === path)?.size, wanted, line);
+  const load = async (signal) => {
+    if (view === "rendered") return { html: await textOf(`${url}?format=html`, Infinity, signal, "text/html") };
+    return { text: view === "source" ? await textOf(url, SHOWN_BYTES, signal) : null };
+  };
+  const { data, error, again } = useLoaded(load, [url, view]);
+  const { html: rendered, text } = data ?? {}; // told apart: for a moment there still is what was shown before
+  useEffect(() => setWanted(null), [path, line]);
   useEffect(() => {
     const place = (line && data && document.getElementById(`L${line}`)) || box.current;
     place.scrollIntoView({ block: place === box.current ? "start" : "center" }); // the tree may be far longer than the file
   }, [path, line, data]);
   const changes = { file: "" };
+  const name = path.split("/").pop();
   return html`<section class="file" aria-label="File" ref=${box}>
-    <p class="back"><a href=${link(changes)} onClick=${(event) => follow(event, changes)}>SKILL.md</a>
-      ${" / "}<code><${Text}>${path}<//></code> <${Download} url=${url} name=${path.split("/").pop()}>Download<//></p>
+    <div class="back"><a href=${link(changes)} onClick=${(event) => follow(event, changes)}>SKILL.md</a>
+      <span>${" / "}<code><${Text}>${path}<//></code></span> <${Download} url=${url} name=${name}>Download<//>
+      ${view in VIEWS && isMarkdown(path) && html`<span class="ways" role="group" aria-label="Show">
+        ${Object.entries(VIEWS).map(([one, word]) => html`<button key=${one} aria-pressed=${one === view} onClick=${() => setWanted(one)}>${word}</button>`)}</span>`}</div>
     ${error && html`<${Failure} error=${error} onRetry=${again} />`}
-    ${data === null && html`<${Notice} title="This file is not shown: it is no text, or too long">
-      <${Download} url=${url} name=${path.split("/").pop()}>Download it<//><//>`}
-    ${typeof data === "string" && html`<${Lines} text=${data} line=${line} />`}
+    ${view === "image" && html`<${Picture} address=${`${url}?format=image`} name=${path} />`}
+    ${view !== "image" && text === null && html`<${Notice} title="This file is not shown: it is no text, or too long">
+      <${Download} url=${url} name=${name}>Download it<//><//>`}
+    ${rendered && html`<${Rendered} id=${id} version=${version} path=${path} content=${rendered} files=${files} />`}
+    ${typeof text === "string" && html`<${Lines} text=${text} line=${line} />`}
   </section>`;
 }
 
@@ -69,10 +103,11 @@ function Folder({ tree, chosen }) {
   </ul>`;
 }
 
-export function Files({ files, file }) {
+export function Files({ files, file, children }) {
   if (files.length === 0) return null;
   return html`<section>
     <h2>Files <span class="number">${files.length}</span></h2>
+    ${children}
     <${Folder} tree=${treeOf(files)} chosen=${file} />
   </section>`;
 }

@@ -4,6 +4,8 @@
  */
 
 import { html, useEffect, useRef } from "../vendor/htm-3.1.1/standalone.module.js";
+import { plain } from "./paths.js";
+import { show } from "./picture.js";
 import { HIDDEN_CLASS, parts, toldOf } from "./text.js";
 
 const ELEMENTS = new Set(
@@ -28,14 +30,6 @@ function textNodes(text) {
 function anchorOf(text) {
   const slug = text.trim().toLowerCase().replace(/[^\p{L}\p{N}\p{M} _-]/gu, "").replaceAll(" ", "-");
   return `text-${slug.slice(0, 100)}`;
-}
-
-function plain(text) {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 /** Give each heading its anchor, numbered where several have the same text, and a link to itself. */
@@ -85,13 +79,23 @@ function lead(link, target, onFile) {
   }
 }
 
+/** Return an image of the skill itself; of any other, its description. */
+function imageOf(given, isOurs) {
+  const address = given.getAttribute("src") ?? "";
+  if (!isOurs(address)) return textNodes(given.alt);
+  const made = Object.assign(document.createElement("img"), { alt: given.alt });
+  show(made, address);
+  return [made];
+}
+
 /** Return copies of the nodes below one, without the elements that are not on the list. */
-function copies(node, onFile) {
+function copies(node, onFile, isOurs) {
   return [...node.childNodes].flatMap((child) => {
     if (child.nodeType === Node.TEXT_NODE) return textNodes(child.data);
     if (child.nodeType !== Node.ELEMENT_NODE) return [];
     const name = child.localName;
-    const inner = copies(child, onFile);
+    if (name === "img") return imageOf(child, isOurs);
+    const inner = copies(child, onFile, isOurs);
     if (!ELEMENTS.has(name)) return inner;
     const made = document.createElement(name);
     if (name === "a") lead(made, child.getAttribute("href") ?? "", onFile);
@@ -102,15 +106,18 @@ function copies(node, onFile) {
   });
 }
 
-/** Show rendered Markdown. `onFile` gives `{href, open}` for a path that is a file of the skill. */
-export function Markdown({ content, onFile }) {
+/**
+ * Show rendered Markdown. `onFile` gives `{href, open}` for a link to a file of the skill, `isOurs` says whether an address
+ * is that of an image of the skill.
+ */
+export function Markdown({ content, onFile, isOurs }) {
   const box = useRef(null);
   useEffect(() => {
     const parsed = new DOMParser().parseFromString(content, "text/html"); // inert: nothing is run or loaded
-    box.current.replaceChildren(...copies(parsed.body, onFile));
+    box.current.replaceChildren(...copies(parsed.body, onFile, isOurs));
     addAnchors(box.current);
     addCopyButtons(box.current);
     if (location.hash.startsWith("#text-")) document.getElementById(plain(location.hash.slice(1)))?.scrollIntoView();
-  }, [content, onFile]);
+  }, [content, onFile, isOurs]);
   return html`<div class="markdown" ref=${box} dir="auto"></div>`;
 }

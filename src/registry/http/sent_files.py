@@ -1,7 +1,8 @@
 """Sends open files in chunks, read in threads."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from email.utils import formatdate
+from types import MappingProxyType
 from typing import Any, BinaryIO
 from urllib.parse import quote
 
@@ -14,27 +15,39 @@ from registry.http.thread_pools import ORDINARY_POOL, ThreadPool
 
 _CHUNK_BYTES = 64 * 1024
 
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
-async def skill_file_response(request: Request[Any, Any, Any], file: SkillFile, *, is_text: bool) -> Response[Any]:
+
+async def skill_file_response(
+    request: Request[Any, Any, Any],
+    file: SkillFile,
+    *,
+    is_text: bool = False,
+    media_type: str | None = None,
+    headers: Mapping[str, str] = NO_HEADERS,
+) -> Response[Any]:
     """Return a response with a file of a skill: text to be shown as plain text, anything else to be saved.
+
+    `media_type` and `headers` replace those of a file that was recognised as safe to show.
 
     Raises RATE_LIMITED and SERVICE_UNAVAILABLE if the file is large and too many downloads are in progress.
     """
     request_state(request.scope).at_end(file.content.close)
-    media_type = "text/plain" if is_text else "application/octet-stream"
-    headers = {
+    media_type = media_type or ("text/plain" if is_text else "application/octet-stream")
+    all_headers = {
         "Content-Disposition": _disposition("inline" if is_text else "attachment", file.name),
         "Last-Modified": formatdate(file.modified_at, usegmt=True),
         "ETag": file.etag,
         "X-Content-Type-Options": "nosniff",
+        **headers,
     }
     if file.size > _CHUNK_BYTES:
         request.app.state.downloads.begin(request.scope)
-        headers["Content-Length"] = str(file.size)
+        all_headers["Content-Length"] = str(file.size)
         body = sent(file.content, file.size, ORDINARY_POOL)
-        return Stream(body, media_type=media_type, headers=headers)
+        return Stream(body, media_type=media_type, headers=all_headers)
     content = await ORDINARY_POOL.run(file.content.read, file.size)
-    return Response(content, media_type=media_type, headers=headers)
+    return Response(content, media_type=media_type, headers=all_headers)
 
 
 def _disposition(kind: str, name: str) -> str:

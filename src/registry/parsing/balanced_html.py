@@ -7,16 +7,20 @@ parser is linear. This is about cost alone: what comes out is as untrusted as wh
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from html import escape, unescape
 
 MAX_OPEN = 60
 """The maximum nesting of elements. A tag beyond it is dropped; its content stays."""
 
 _MARKUP = re.compile(r"<(?:(/?)([A-Za-z][A-Za-z0-9]*+)([^<>]*+)>|[!?][^<>]*+>)|<")
-_ATTRIBUTE = re.compile(r"""\s(href|title|start|alt)\s*+=\s*+(?:"([^"]*)"|'([^']*)'|([^\s"'=`]++))""", re.IGNORECASE)
+_ATTRIBUTE = re.compile(
+    r"""\s(href|title|start|alt|src)\s*+=\s*+(?:"([^"]*)"|'([^']*)'|([^\s"'=`]++))""", re.IGNORECASE
+)
 _END_OF_SCRIPT = re.compile(r"</script(?=[\s/>])", re.IGNORECASE)
 _END_OF_STYLE = re.compile(r"</style(?=[\s/>])", re.IGNORECASE)
 _VOID = frozenset({"br", "hr"})
+_OF_IMAGES = frozenset({"alt", "src"})
 _CLOSED_BY: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("p", "li"), frozenset()),
     **dict.fromkeys(("dt", "dd"), frozenset({"dt", "dd"})),
@@ -26,13 +30,22 @@ _CLOSED_BY: Mapping[str, frozenset[str]] = {
 """Elements that end where another of their kind begins, with the other elements that end there."""
 
 
-def balanced_html(text: str, tags: Collection[str]) -> str:
+ImageAddress = Callable[[str], str | None]
+"""Returns the address at which we serve the image that a text names; None if it is not ours to show."""
+
+
+def no_image(target: str) -> str | None:
+    """Return None: no image is shown."""
+    return None
+
+
+def balanced_html(text: str, tags: Collection[str], images: ImageAddress = no_image) -> str:
     """Return the HTML with only these elements, all closed in order, at most `MAX_OPEN` deep.
 
     Attributes other than `href`, `title` and `start` go, as do comments, and scripts and styles with their content. An
-    image becomes its alternative text: loading it would tell a stranger who reads the page.
+    image without an address of ours becomes its alternative text: loading it would tell a stranger who reads the page.
     """
-    return "".join(_Balancer(tags).pieces(_without_comments(text)))
+    return "".join(_Balancer(tags, images).pieces(_without_comments(text)))
 
 
 def _without_comments(text: str) -> str:
@@ -41,8 +54,9 @@ def _without_comments(text: str) -> str:
 
 
 class _Balancer:
-    def __init__(self, tags: Collection[str]) -> None:
+    def __init__(self, tags: Collection[str], images: ImageAddress) -> None:
         self._tags = frozenset(tags)
+        self._images = images
         self._open: list[str] = []
         self._count = Counter[str]()
 
@@ -66,7 +80,7 @@ class _Balancer:
 
     def _opened(self, name: str, attributes: str) -> Iterator[str]:
         if name == "img":
-            yield _kept(attributes).get("alt", "")
+            yield self._image(_kept(attributes))
         elif name in _VOID:
             yield f"<{name}>"
         elif name in self._tags:
@@ -77,6 +91,11 @@ class _Balancer:
                 self._open.append(name)
                 self._count[name] += 1
                 yield f"<{name}{_written(attributes)}>"
+
+    def _image(self, attributes: Mapping[str, str]) -> str:
+        alternative = attributes.get("alt", "")
+        address = self._images(unescape(attributes["src"])) if "src" in attributes else None
+        return alternative if address is None else f'<img src="{escape(address)}" alt="{alternative}">'
 
     def _closed(self, name: str) -> Iterator[str]:
         if self._count[name]:
@@ -93,7 +112,7 @@ class _Balancer:
 def _written(attributes: str) -> str:
     if "=" not in attributes:
         return ""
-    return "".join(f' {name}="{value}"' for name, value in _kept(attributes).items() if name != "alt")
+    return "".join(f' {name}="{value}"' for name, value in _kept(attributes).items() if name not in _OF_IMAGES)
 
 
 def _kept(attributes: str) -> dict[str, str]:

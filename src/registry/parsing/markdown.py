@@ -10,7 +10,7 @@ import re
 import nh3
 import pyromark
 
-from registry.parsing.balanced_html import balanced_html
+from registry.parsing.balanced_html import ImageAddress, balanced_html, no_image
 
 MAX_RENDERED = 100_000
 """The maximum number of characters to render. A longer text is shown verbatim."""
@@ -31,14 +31,14 @@ _TAGS = {
     *("ul", "ol", "li", "dl", "dt", "dd", "table", "thead", "tbody", "tr", "th", "td"),
     *("a", "abbr", "b", "del", "em", "i", "kbd", "s", "samp", "strong", "sub", "sup"),
 }
-_ATTRIBUTES = {"a": {"href", "title"}, "abbr": {"title"}, "ol": {"start"}}
+_ATTRIBUTES = {"a": {"href", "title"}, "abbr": {"title"}, "ol": {"start"}, "img": {"src", "alt"}}
 
 
-def render_markdown(text: str) -> str:
+def render_markdown(text: str, images: ImageAddress = no_image) -> str:
     """Return Markdown as HTML without scripts, styles, external content and forms.
 
-    CommonMark with tables and strikethrough; of raw HTML only plain text elements stay, and an image is its
-    description. Links keep `http`, `https`, `mailto` and relative targets and carry
+    CommonMark with tables and strikethrough; of raw HTML only plain text elements stay, and an image that
+    `images` has no address for is its description. Links keep `http`, `https`, `mailto` and relative targets and carry
     `rel="noopener noreferrer nofollow"`. A text that is too long, nests 50 lists and quotes in one line, or has
     paragraphs of thousands of lines, is shown as it is.
     """
@@ -48,8 +48,8 @@ def render_markdown(text: str) -> str:
     if len(rendered) > MAX_HTML:
         return _as_it_is(text)
     return nh3.clean(
-        balanced_html(rendered, _TAGS),
-        tags=_TAGS,
+        balanced_html(rendered, _TAGS, images),
+        tags=_TAGS if images is no_image else _TAGS | {"img"},
         attributes=_ATTRIBUTES,
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer nofollow",

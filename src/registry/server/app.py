@@ -45,6 +45,7 @@ from registry.http.routes.service import PROBES, SERVICE
 from registry.http.routes.skill_batches import create_batch
 from registry.http.routes.skills import INSTALLS, SKILLS, upgrade_skills
 from registry.http.routes.sources import SOURCES
+from registry.http.routes.version_files import VERSION_FILES
 from registry.http.search_turns import SearchTurns
 from registry.protocols.ard import ARD
 from registry.protocols.clawhub import CLAWHUB
@@ -98,7 +99,11 @@ PROFILE_A: Sequence[Any] = [
     Router("/api/code/v1", route_handlers=CODE_V1, **_GUARDED),
     Router("/v1", route_handlers=V1_SKILLS, **_GUARDED),
     Router("/api", route_handlers=[*SKILLS, search, *FEEDBACK, *REINDEX, *SERVICE], **_GUARDED),
-    Router(API, route_handlers=[*_SKILL_ROUTES, *SOURCES, *VERSIONS, *SERVICE, *LOG, *ADMINISTRATION], **_GUARDED),
+    Router(
+        API,
+        route_handlers=[*_SKILL_ROUTES, *SOURCES, *VERSIONS, *VERSION_FILES, *SERVICE, *LOG, *ADMINISTRATION],
+        **_GUARDED,
+    ),
     Router("/", route_handlers=[*METRICS, *INDEX, *FEED], **_GUARDED),
 ]
 """The registry profile: every route is behind the guard, except probes, pages and public routes."""

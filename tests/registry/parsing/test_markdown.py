@@ -3,6 +3,7 @@ import re
 import pytest
 
 from registry.parsing.balanced_html import MAX_OPEN, balanced_html
+from registry.parsing.images import image_type
 from registry.parsing.markdown import MAX_RENDERED, render_markdown
 
 
@@ -125,3 +126,28 @@ def test_few_elements_are_open_at_once() -> None:
 def test_misnested_tags_are_not_multiplied() -> None:
     text = "<p>" + "".join(f"<b a={number}>" for number in range(1_000)) + "</p><p>a" * 1_250
     assert len(render_markdown(text)) < 3 * len(text)
+
+
+def test_an_image_of_ours_is_shown_and_no_other() -> None:
+    def ours(target: str) -> str | None:
+        return f"/files/{target}" if target.startswith("a%20&") else None
+
+    made = render_markdown('![x "y"](<a & b.png>) ![z](https://evil.example/z.png) <img src=a alt=b>', ours)
+    assert made == '<p><img src="/files/a%20&amp;%20b.png" alt="x &quot;y&quot;"> z b</p>\n'
+
+
+@pytest.mark.parametrize(
+    ("head", "kind"),
+    [
+        (b"\x89PNG\r\n\x1a\n....", "image/png"),
+        (b"\xff\xd8\xff\xe0....", "image/jpeg"),
+        (b"GIF89a......", "image/gif"),
+        (b"RIFF\0\0\0\0WEBPVP8 ", "image/webp"),
+        (b"\0\0\0\x20ftypavif", "image/avif"),
+        (b"RIFF\0\0\0\0WAVE", None),
+        (b"<svg xmlns=", None),
+        (b"", None),
+    ],
+)
+def test_a_picture_is_known_by_its_bytes(head: bytes, kind: str | None) -> None:
+    assert image_type(head) == kind

@@ -1,6 +1,5 @@
 """The text and the files of a skill."""
 
-import mimetypes
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -10,14 +9,13 @@ from litestar.openapi.spec import OpenAPIMediaType, OpenAPIResponse, OpenAPIType
 from litestar.params import QueryParameter
 
 from registry.http.envelope import Ok
+from registry.http.file_forms import FileForm, ImageAddresses, file_response
 from registry.http.routes.parameters import ERRORS, ReadyServices, each, skill_id
-from registry.http.sent_files import skill_file_response
 from registry.http.thread_pools import ORDINARY_POOL, PACKAGE_POOL
 from registry.parsing.markdown import render_markdown
 from registry.services.container import Services
 from registry.skill_folder import FileEntry
-
-_TEXT_TYPES = frozenset({"application/json", "application/xml", "application/javascript", "application/x-sh", None})
+from registry.skill_folder.tree import SKILL_FILE
 
 JSON, MARKDOWN = "application/json", "text/markdown"
 _OF_MARKDOWN = {"Vary": "Accept", "X-Content-Type-Options": "nosniff"}
@@ -58,7 +56,10 @@ async def get_content(
 
 
 def _content(services: Services, one: str, form: Literal["raw", "html"]) -> SkillContent:
-    text = render_markdown(services.catalog.body(one)) if form == "html" else services.skill_backends.of(one).text(one)
+    if form == "html":
+        text = render_markdown(services.catalog.body(one), ImageAddresses(one, SKILL_FILE).of)
+    else:
+        text = services.skill_backends.of(one).text(one)
     return SkillContent(path=services.catalog.get(one).skill_file or "", format=form, content=text)
 
 
@@ -77,13 +78,14 @@ async def list_skill_files(request: Request[Any, Any, Any], services: ReadyServi
     fails={429},
     media_type="*/*",
 )
-async def get_skill_file(request: Request[Any, Any, Any], services: ReadyServices) -> Response[Any]:
-    """Return one file of a skill: text as plain text, anything else as a download."""
+async def get_skill_file(
+    request: Request[Any, Any, Any], services: ReadyServices, form: FileForm = "raw"
+) -> Response[Any]:
+    """Return one file of a skill: text as plain text, anything else as a download, or in the `format` that is named."""
     name = str(request.path_params["path"]).removeprefix("/")
     one = skill_id(request)
     file = await PACKAGE_POOL.run(services.skill_backends.of(one).file, one, name)
-    kind, _ = mimetypes.guess_type(file.name)
-    return await skill_file_response(request, file, is_text=kind in _TEXT_TYPES or str(kind).startswith("text/"))
+    return await file_response(request, file, form, ImageAddresses(one, name))
 
 
 CONTENT = [get_content, list_skill_files, get_skill_file]

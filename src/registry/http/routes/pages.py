@@ -22,7 +22,7 @@ from registry.http.openapi.operations import operation_id
 SECURITY_HEADERS: Mapping[str, str] = MappingProxyType(
     {
         "Content-Security-Policy": (
-            "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
+            "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; "
             "form-action 'none'; frame-ancestors 'none'"
         ),
         "X-Content-Type-Options": "nosniff",

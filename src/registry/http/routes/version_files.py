@@ -1,0 +1,62 @@
+"""The files of every version of a skill, so that versions can be read and compared."""
+
+import io
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from litestar import Request, Response, get
+from litestar.params import FromPath
+
+from registry.catalog.skill_backend import SkillFile
+from registry.errors import not_found
+from registry.http.envelope import Ok
+from registry.http.file_forms import FileForm, ImageAddresses, file_response
+from registry.http.routes.parameters import ERRORS, ReadyServices, each, skill_id
+from registry.http.thread_pools import PACKAGE_POOL
+from registry.services.container import Services
+
+_OPTIONS: dict[str, Any] = {"tags": ["versions"], "responses": ERRORS, "role": "user"}
+
+
+class VersionFile(msgspec.Struct, kw_only=True):
+    """A file of a version: its path, its size in bytes, and the SHA-256 of its bytes in hexadecimal."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+@get(each("/skills/{id}/versions/{version:str}/files"), **_OPTIONS)
+async def list_version_files(
+    request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]
+) -> Ok[list[VersionFile]]:
+    """List the files of one version of a skill with their sizes in bytes and their digests."""
+    package = await PACKAGE_POOL.run(services.skill_files.get, skill_id(request), version)
+    files = package.files.values()
+    return Ok([VersionFile(path=file.path, size=len(file.data), sha256=file.sha256) for file in files])
+
+
+@get(each("/skills/{id}/versions/{version:str}/files/{path:path}"), **_OPTIONS)
+async def get_version_file(
+    request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str], form: FileForm = "raw"
+) -> Response[Any]:
+    """Return one file of one version of a skill, in the forms that a file of the current version has."""
+    path = str(request.path_params["path"]).removeprefix("/")
+    one = skill_id(request)
+    file = await PACKAGE_POOL.run(_file, services, one, version, path)
+    return await file_response(request, file, form, ImageAddresses(one, path, version))
+
+
+def _file(services: Services, one: str, version: str, path: str) -> SkillFile:
+    package = services.skill_files.get(one, version)
+    file = package.files.get(path)
+    if file is None:
+        raise not_found(f"File of version {version} of skill '{one}'")
+    # A yanked version is in no list of the catalog, and can be read all the same.
+    at = services.published.find(one, version).published_at if package.fixed else services.catalog.get(one).updated_at
+    made = datetime.fromisoformat(at).timestamp()
+    return SkillFile(path.rpartition("/")[2], len(file.data), made, f'"{file.sha256}"', io.BytesIO(file.data))
+
+
+VERSION_FILES = [list_version_files, get_version_file]
