@@ -230,6 +230,8 @@ GET     /metrics                                    manager
 BEYOND_REGISTRY_MODE = """
 POST    /api/registry/sources                       admin
 DELETE  /api/registry/sources/{name}                admin
+GET     /api/registry/publish                       user
+POST    /api/registry/publish/check                 manager
 GET     /api/registry/publish/status/{job_id}       user
 GET     /api/registry/index/skills                  user
 GET     /api/registry/index/changes                 user
@@ -237,6 +239,8 @@ POST    /api/registry/skills/{id}/{version}/yank    manager
 POST    /api/registry/skills/{id}/{version}/unyank  manager
 POST    /api/registry/skills/{id}/{version}/revoke  admin
 POST    /api/v1/registry/publish                    manager
+GET     /api/v1/registry/publish                    user
+POST    /api/v1/registry/publish/check              manager
 GET     /api/v1/registry/publish/{job_id}/status    user
 GET     /api/v1/registry/publish/status/{job_id}    user
 GET     /api/v1/registry/index/skills               user

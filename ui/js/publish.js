@@ -1,4 +1,4 @@
-/** Publishing a package: a zip, or a folder that becomes one, is sent, and its job is followed to its end. */
+/** Publishing a package, a zip or a folder that becomes one: what it holds is shown, then it is sent and its job followed. */
 
 import { html, useEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
 import { link } from "./address.js";
@@ -6,11 +6,12 @@ import { call, get } from "./api.js";
 import { forget } from "./catalog.js";
 import { useMay } from "./service.js";
 import { problem } from "./states.js";
-import { Text } from "./text.js";
+import { count, size, Text } from "./text.js";
 import { zip } from "./zip.js";
 
 export const ROUTE = "/api/v1/registry/publish";
 const LOOK_EVERY_MS = 500;
+const OPEN_FILES = 20;
 const LIVE = ["pending", "validating"];
 const STEPS = { pending: "Waiting", validating: "Being checked", accepted: "Published", rejected: "Refused" };
 
@@ -46,55 +47,95 @@ async function packageOf(transfer) {
   return new File([zip(await filesBelow(entry))], `${entry.name}.zip`);
 }
 
+function formOf(file) {
+  const form = new FormData();
+  form.append("package", file, file.name);
+  return form;
+}
+
+/** Send a package and follow its job to its end; `tell` is told how it stands. */
+async function publish(file, tell, isHere) {
+  let now = await call("POST", ROUTE, { form: formOf(file) });
+  while (isHere() && LIVE.includes(now.status)) {
+    tell(now);
+    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+    now = await get(`${ROUTE}/${now.job_id}/status`);
+  }
+  forget();
+  return now;
+}
+
 export function Publish() {
   const mayPublish = useMay("manager");
-  const [job, setJob] = useState(null);
-  const [error, setError] = useState("");
+  const [state, setState] = useState({}); // one of: busy, found with its file, job, error
   const [isOver, setOver] = useState(false);
   const isHere = useRef(true);
   useEffect(() => () => (isHere.current = false), []);
 
-  const send = async (file) => {
-    if (!file) return;
-    setError("");
-    setJob({ status: "pending", name: file.name });
+  const attempt = async (what) => {
     try {
-      const form = new FormData();
-      form.append("package", file, file.name);
-      let now = await call("POST", ROUTE, { form });
-      while (isHere.current && LIVE.includes(now.status)) {
-        setJob(now);
-        await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
-        now = await get(`${ROUTE}/${now.job_id}/status`);
-      }
-      setJob(now);
-      forget();
+      await what();
     } catch (failure) {
-      setJob(null);
-      setError(problem(failure));
+      setState({ error: failure.status === undefined ? "This folder could not be read" : problem(failure) });
     }
   };
-  const drop = async (event) => {
+  const look = (take) => attempt(async () => {
+    setState({ busy: "Being checked" });
+    const file = await take();
+    setState(file ? { file, found: await call("POST", `${ROUTE}/check`, { form: formOf(file) }) } : {});
+  });
+  const send = (file, found) => attempt(async () => {
+    setState({ job: { ...found, status: "pending" } });
+    setState({ job: await publish(file, (job) => setState({ job }), () => isHere.current) });
+  });
+  const drop = (event) => {
     event.preventDefault();
     setOver(false);
-    try {
-      await send(await packageOf(event.dataTransfer));
-    } catch {
-      setError("This folder could not be read");
-    }
+    look(() => packageOf(event.dataTransfer));
   };
+  const { busy, file, found, job, error } = state;
   if (!mayPublish) return html`<p>Publishing needs the role manager.</p>`;
   return html`<div class="publish">
     <h1>Publish a skill</h1>
-    <label class=${isOver ? "drop over" : "drop"} onDrop=${drop} onDragLeave=${() => setOver(false)}
+    ${!found && html`<label class=${isOver ? "drop over" : "drop"} onDrop=${drop} onDragLeave=${() => setOver(false)}
       onDragOver=${(event) => (event.preventDefault(), setOver(true))}>
       <strong>Drop a zip or a folder here</strong>
-      <span>or choose a zip; it holds a SKILL.md, and its name and version</span>
-      <input type="file" accept=".zip,application/zip" onChange=${(event) => send(event.target.files[0])} />
-    </label>
+      <span>or choose a zip; it holds a SKILL.md, and its name and version. You see what it holds before it is published.</span>
+      <input type="file" accept=".zip,application/zip" onChange=${(event) => look(() => event.target.files[0])} />
+    </label>`}
     ${error && html`<p class="problem" role="alert">${error}</p>`}
-    <div role="status">${job && html`<${Job} ...${job} />`}</div>
+    <div role="status">${busy && html`<p>${busy}… <progress aria-label=${busy}></progress></p>`}
+      ${job && html`<${Job} ...${job} />`}</div>
+    ${found && html`<${Preview} ...${found} onSend=${() => send(file, found)} onCancel=${() => setState({})} />`}
   </div>`;
+}
+
+function Notes({ title, notes }) {
+  if (notes.length === 0) return null;
+  return html`<h3>${title}</h3><ul class="findings">${notes.map(({ severity, field, message }) => html`<li>
+    <span class=${`badge risk-${severity}`}>${severity}</span>
+    <p>${field && html`<code><${Text}>${field}<//></code>: `}<${Text}>${message}<//></p></li>`)}</ul>`;
+}
+
+/** What would be published, with what is found in it, before anything is sent to stay. */
+function Preview({ skill_id: id, version, previous, description, size: bytes, files, errors, warnings, accepted, onSend, onCancel }) {
+  return html`<section class="preview" aria-label="What will be published">
+    <h2><${Text}>${`${id} ${version}`}<//></h2>
+    <p><${Text}>${description}<//></p>
+    <p class="facts">${previous ? html`<span>A new version: the last one is <${Text}>${previous}<//></span>` : html`<span>A new skill</span>`}
+      <span>${size(bytes)}</span></p>
+    ${!accepted && html`<p class="problem" role="alert">It cannot be published.</p>`}
+    <${Notes} title="Why not" notes=${errors} />
+    <${Notes} title="Findings" notes=${warnings} />
+    ${accepted && warnings.length === 0 && html`<p class="facts">Nothing dangerous or hidden was found in its texts.</p>`}
+    ${files.length > 0 && html`<details open=${files.length <= OPEN_FILES}><summary>${count(files.length, "file")}</summary>
+      <ul class="files">${files.map((file) => html`<li key=${file.path}><code><${Text}>${file.path}<//></code>
+        <span class="number">${size(file.size)}</span></li>`)}</ul></details>`}
+    <div class="buttons">
+      ${accepted && html`<button class="primary" onClick=${onSend}>Publish ${version}</button>`}
+      <button onClick=${onCancel}>${accepted ? "Cancel" : "Choose another"}</button>
+    </div>
+  </section>`;
 }
 
 function Job({ status, skill_id: id, version, name, errors = [], warnings = [] }) {

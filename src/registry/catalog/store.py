@@ -11,7 +11,7 @@ from registry.catalog.examples import put_author_examples
 from registry.catalog.installs import delete_install, update_shadowing_of_folder
 from registry.catalog.skill_rows import FolderState, former_row, insert_version, put_skill
 from registry.database.counts import DISABLED, ENABLED, Listed, count_listed, total
-from registry.db import Database, Row, Transaction
+from registry.db import Database, Reader, Row, Transaction
 from registry.domain.models import Skill, SkillVersion, VersionItem, timestamp, version_parts
 from registry.errors import conflict, precondition_failed, skill_not_found
 
@@ -51,9 +51,9 @@ class Catalog:
         """Return a skill. Raises SKILL_NOT_FOUND."""
         return _single(self.database.read(f"{_STORED} where s.id = ?", (skill_id,)), skill_id).skill
 
-    def find(self, transaction: Transaction, skill_id: str) -> StoredSkill | None:
+    def find(self, reader: Reader, skill_id: str) -> StoredSkill | None:
         """Return the skill with this id; None if it does not exist."""
-        rows = transaction.read(f"{_STORED} where s.id = ?", (skill_id,))
+        rows = reader.read(f"{_STORED} where s.id = ?", (skill_id,))
         return _stored(rows[0]) if rows else None
 
     def find_at(self, transaction: Transaction, folder: str) -> StoredSkill | None:

@@ -104,6 +104,16 @@ class Jobs:
             raise not_found(f"Job '{job_id[:64]}'")
         return job
 
+    def all_visible(self, principal: Principal, limit: int, offset: int) -> tuple[list[Job], int]:
+        """Return the jobs that `visible` shows, newest first, at most `limit` after `offset`; and their number."""
+        scope = f"{principal.scope}/" if principal.scope else ""
+        mine = "(uploaded_by = ? or (? <> '' and substr(skill_id, 1, ?) = ?))"
+        values: tuple[object, ...] = (principal.name, scope, len(scope), scope)
+        where, known = ("1 = 1", ()) if includes(principal.role, "admin") else (mine, values)
+        ((total,),) = self.database.read(f"select count(*) from publish_jobs where {where}", known)
+        sql = f"select {_COLUMNS} from publish_jobs where {where} order by number desc limit ? offset ?"
+        return [_job(row) for row in self.database.read(sql, (*known, limit, offset))], int(total)
+
     def same_request(self, transaction: Transaction, caller: str, key: str) -> Job | None:
         """Return the job that a caller created with this idempotency key, if any."""
         rows = transaction.read(
@@ -113,9 +123,9 @@ class Jobs:
         )
         return _job(rows[0]) if rows else None
 
-    def live(self, transaction: Transaction, skill_id: str, version: str) -> Job | None:
+    def live(self, reader: Reader, skill_id: str, version: str) -> Job | None:
         """Return the live job for this version, if any."""
-        rows = transaction.read(
+        rows = reader.read(
             f"select {_COLUMNS} from publish_jobs where skill_id = ? and version = ? and {_LIVE}", (skill_id, version)
         )
         return _job(rows[0]) if rows else None

@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Iterable
 
-from registry.db import Database, Transaction
+from registry.db import Database, Reader
 from registry.domain.findings import Finding
 from registry.errors import conflict
 
@@ -37,13 +37,13 @@ def refuse_lookalikes(database: Database, names: Iterable[str], scope: str | Non
                 raise conflict(f"The name '{name}' is taken: it looks like '{skill_id}', which another scope published")
 
 
-def lookalike(transaction: Transaction, skill_id: str) -> Finding | None:
+def lookalike(reader: Reader, skill_id: str) -> Finding | None:
     """Return a finding if the name looks like a name that another scope published before.
 
     Equal names are not reported: the scope distinguishes them.
     """
     scope, _, name = skill_id.partition("/")
-    rows = transaction.read(
+    rows = reader.read(
         "select skill_id, min(published_at) from published where skeleton = ? group by skill_id order by 2, 1",
         (skeleton(skill_id),),
     )

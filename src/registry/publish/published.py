@@ -8,7 +8,7 @@ import msgspec
 
 from registry.catalog.record_skills import SOURCE
 from registry.catalog.store import Catalog
-from registry.db import Database, Transaction
+from registry.db import Database, Reader, Transaction
 from registry.domain.findings import Finding, SkillFindings, risk
 from registry.domain.models import Skill, version_parts
 from registry.errors import forbidden, skill_not_found
@@ -108,10 +108,10 @@ class PublishedVersions:
         """Return whether any version of a skill was ever published."""
         return bool(self._database.read("select 1 from published where skill_id = ? limit 1", (skill_id,)))
 
-    def has(self, transaction: Transaction, skill_id: str, version: str) -> bool:
+    def has(self, reader: Reader, skill_id: str, version: str) -> bool:
         """Return whether this version was ever published."""
         sql = "select 1 from published where skill_id = ? and version = ?"
-        return bool(transaction.read(sql, (skill_id, version)))
+        return bool(reader.read(sql, (skill_id, version)))
 
     def versions(self, skill_id: str) -> list[PublishedVersion]:
         """Return every version of a skill, the oldest first."""
@@ -129,7 +129,7 @@ class PublishedVersions:
 
     def replay_publish(self, transaction: Transaction, version: PublishedVersion) -> int:
         """Do the same for a version that the log has already."""
-        version.record.notes = self._notes(transaction, version)
+        version.record.notes = self.notes(transaction, version)
         transaction.execute(
             "insert into published (skill_id, skeleton, version, major, minor, patch, state,"
             " checksum, size, published_at, record, skill_file)"
@@ -149,9 +149,10 @@ class PublishedVersions:
         )
         return self._schedule_push(transaction, version.skill_id)
 
-    def _notes(self, transaction: Transaction, version: PublishedVersion) -> list[Finding]:
-        similar = lookalike(transaction, version.skill_id)
-        rows = transaction.read(
+    def notes(self, reader: Reader, version: PublishedVersion) -> list[Finding]:
+        """Return the findings from a comparison of a new version with earlier versions and other skills."""
+        similar = lookalike(reader, version.skill_id)
+        rows = reader.read(
             f"select {_COLUMNS} from published where skill_id = ? and (major, minor, patch) < (?, ?, ?)"
             f" {_NEWEST_FIRST} limit 1",
             (version.skill_id, *version_parts(version.version)),

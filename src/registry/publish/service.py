@@ -19,6 +19,7 @@ from registry.inspection import Inspector, NotScanned
 from registry.packages.expected import ANY_PACKAGE, Expected
 from registry.packages.limits import PackageLimits
 from registry.publish.change_feed import ChangeFeed
+from registry.publish.checking import PackageChecker
 from registry.publish.git_index import GitIndex
 from registry.publish.index_files import IndexFiles
 from registry.publish.index_log import IndexLog
@@ -99,6 +100,7 @@ class Publishing:
         self._folder = settings.data_dir / FOLDER
         spool = package_spool(settings, database)
         self._submitter = Submitter(spool, catalog, self.jobs, self.published, limits, catalog.clock)
+        self.checker = PackageChecker(self._submitter, self.jobs, published, settings.limits, self._folder)
         self._worker = PublishWorker(
             self.jobs,
             self.published,
@@ -128,6 +130,7 @@ class Publishing:
     def stop(self) -> None:
         """Stop the worker and the pusher. An interrupted job continues after the next start."""
         self._inspector.close()
+        self.checker.close()
         self._worker.stop()
         self.stop_leading()
 
@@ -160,7 +163,14 @@ class Publishing:
 
     def job(self, job_id: str, caller: Principal) -> JobData:
         """Return a job if the caller may see it. Raises NOT_FOUND."""
-        job = self.jobs.visible(job_id, caller)
+        return self._data(self.jobs.visible(job_id, caller))
+
+    def all_jobs(self, caller: Principal, limit: int, offset: int) -> tuple[list[JobData], int]:
+        """Return the jobs that the caller may see, newest first, at most `limit` after `offset`; and their number."""
+        jobs, total = self.jobs.all_visible(caller, limit, offset)
+        return [self._data(job) for job in jobs], total
+
+    def _data(self, job: Job) -> JobData:
         is_accepted = job.state == "accepted"
         revision = job.index_number
         return JobData(

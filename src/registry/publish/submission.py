@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from registry.catalog.store import Catalog, Clock
-from registry.db import Transaction
+from registry.db import Reader, Transaction
 from registry.domain.models import RESERVED_IDS, timestamp
 from registry.domain.roles import Principal, includes
 from registry.errors import FieldError, conflict, forbidden, validation_error
@@ -95,11 +95,28 @@ class Submitter:
         Raises VALIDATION_ERROR for a package of another skill or version than `expected`, invalid records or metadata,
         FORBIDDEN for another scope, CONFLICT for a version that was published before or has a live job.
         """
+        job = self._job(upload, caller, expected)
+        try:
+            return self._add(job, upload.path, idempotency_key)
+        except BaseException:
+            self._spool.roll_back(job.id)
+            raise
+
+    def check(self, upload: Upload, caller: Principal) -> Job:
+        """Return the job that `submit` would create, and create none. Raises what `submit` raises."""
+        job = self._job(upload, caller, ANY_PACKAGE)
+        database = self._catalog.database
+        if self._jobs.live(database, job.skill_id, job.version):
+            raise conflict(f"Version {job.version} of skill '{job.skill_id}' is being published by another request")
+        self._check_free(database, job)
+        return job
+
+    def _job(self, upload: Upload, caller: Principal, expected: Expected) -> Job:
         metadata = self._peek(upload.path)
         scope = _scope(metadata, caller)
         _check_names(scope, metadata.name)
         expected.check(f"{scope}/{metadata.name}", metadata.version)
-        job = Job(
+        return Job(
             id=uuid.uuid4().hex,
             skill_id=f"{scope}/{metadata.name}",
             version=metadata.version,
@@ -108,11 +125,6 @@ class Submitter:
             uploaded_at=timestamp(self._clock()),
             uploaded_by=caller.name,
         )
-        try:
-            return self._add(job, upload.path, idempotency_key)
-        except BaseException:
-            self._spool.roll_back(job.id)
-            raise
 
     def _add(self, job: Job, package: Path, idempotency_key: str | None) -> Job:
         with self._catalog.database.write() as transaction:
@@ -141,11 +153,11 @@ class Submitter:
             raise conflict("The Idempotency-Key was used for another package")
         raise conflict(f"Version {job.version} of skill '{job.skill_id}' is being published by another request")
 
-    def _check_free(self, transaction: Transaction, job: Job) -> None:
-        if self._published.has(transaction, job.skill_id, job.version):
+    def _check_free(self, reader: Reader, job: Job) -> None:
+        if self._published.has(reader, job.skill_id, job.version):
             raise conflict(f"Skill '{job.skill_id}' already has or had a version {job.version}, which cannot be reused")
-        stored = self._catalog.find(transaction, job.skill_id)
-        if stored and not transaction.read("select 1 from published where skill_id = ? limit 1", (job.skill_id,)):
+        stored = self._catalog.find(reader, job.skill_id)
+        if stored and not reader.read("select 1 from published where skill_id = ? limit 1", (job.skill_id,)):
             raise conflict(f"Skill '{job.skill_id}' already exists and was not published")
 
 

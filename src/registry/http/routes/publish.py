@@ -1,6 +1,7 @@
 """Publishing: uploads, jobs, downloads, yank, unyank and revoke."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -14,12 +15,13 @@ from registry.domain.api import API
 from registry.errors import not_found
 from registry.http.admission import principal_of
 from registry.http.conditional_requests import not_modified
-from registry.http.envelope import Ok
+from registry.http.envelope import Ok, Pagination
 from registry.http.request_state import request_state
-from registry.http.routes.parameters import ERRORS, ReadyServices, RunningServices
+from registry.http.routes.parameters import ERRORS, ListPage, ReadyServices, RunningServices
 from registry.http.sent_files import sent
 from registry.http.thread_pools import ORDINARY_POOL, PACKAGE_POOL
 from registry.http.uploads import take_file
+from registry.publish.checking import PackageCheck
 from registry.publish.published import VersionState
 from registry.publish.service import IndexedSkill, JobData
 from registry.publish.submission import Upload
@@ -87,6 +89,37 @@ async def publish(request: Request[Any, Any, Any], services: ReadyServices) -> R
     answer = Submitted(job_id=job.id, status=job.state, skill_id=job.skill_id, version=job.version, message=message)
     location = f"{API}/registry/publish/{job.id}/status"
     return Response(Ok(answer), status_code=202, headers={"Location": location})
+
+
+@post(
+    "/registry/publish/check",
+    tags=_TAGS,
+    responses=ERRORS,
+    operation_class=_PackageUpload,
+    status_code=200,
+    role="manager",
+    rate="publish",
+    changes=False,
+    body_limit="publish_body_bytes",
+)
+async def check_package(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[PackageCheck]:
+    """Check a package as publishing would, and return what it would publish and what it finds. Nothing is stored."""
+    publishing, caller = services.publishing, principal_of(request.scope)
+    receiver = await ORDINARY_POOL.run(publishing.receive)
+    try:
+        await take_file(request.content_type, request.stream(), _FIELDS, receiver, publishing.upload_bytes)
+        upload: Upload = await ORDINARY_POOL.run(partial(receiver.finish, synced=False))
+        return Ok(await PACKAGE_POOL.run(publishing.checker.check, upload, caller))
+    finally:
+        receiver.discard()
+
+
+@get("/registry/publish", tags=_TAGS, responses=ERRORS, role="user")
+@ORDINARY_POOL.handler
+def list_publish_jobs(request: Request[Any, Any, Any], running: RunningServices, page: ListPage) -> Ok[list[JobData]]:
+    """List publish jobs, newest first: those of the caller and its scope, to administrators all."""
+    jobs, total = running.publishing.all_jobs(principal_of(request.scope), page.limit, page.offset)
+    return Ok(jobs, Pagination(total, page.limit, page.offset))
 
 
 @get(
@@ -182,5 +215,5 @@ async def download(
     return Stream(body, media_type="application/zip", headers=headers)
 
 
-PUBLISH = [publish, publish_status, list_index, yank, unyank, revoke]
+PUBLISH = [publish, check_package, list_publish_jobs, publish_status, list_index, yank, unyank, revoke]
 PACKAGES = [download]
