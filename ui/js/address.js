@@ -3,13 +3,13 @@
 import { pathOf } from "./api.js";
 import { store } from "./store.js";
 
-const SINGLE = ["q", "source", "status", "risk", "sort", "view"];
+const SINGLE = ["q", "source", "status", "risk", "sort", "view", "tab"];
 const SEVERAL = ["tag", "capability"];
 const ROOTS = ["/", "/dashboard", "/registry"];
 const SKILLS = "/skills/";
 
 /** What the address of a list without filters has. */
-export const CLEARED = { source: "", status: "", risk: "", sort: "", tag: [], capability: [] };
+export const CLEARED = { source: "", status: "", risk: "", sort: "", tab: "", tag: [], capability: [] };
 const CLOSED = { skill: "", version: "", from: "", file: "", line: "" };
 
 function plain(text) {
@@ -60,6 +60,7 @@ export function link(changes, from = address.get()) {
   const next = { ...from, ...closed, ...changes };
   if (next.skill) return skillLink(next);
   if (next.view === "skills" && (next.q || next.sort || isFiltered(next))) next.view = "";
+  if (next.view !== "admin") next.tab = "";
   const parts = new URLSearchParams();
   for (const name of SINGLE) if (next[name]) parts.set(name, next[name]);
   for (const name of SEVERAL) for (const value of next[name]) parts.append(name, value);

@@ -1,19 +1,51 @@
-/** How the service is: its index, its model, its sources; and the two things to do about them. */
+/** How the service is: its index, its model, its sources; who may do what; and what was done. */
 
 import { html, useEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
-import { follow, link } from "./address.js";
+import { address, follow, link } from "./address.js";
 import { get, post } from "./api.js";
-import { forget } from "./catalog.js";
-import { useLoaded } from "./loaded.js";
-import { refreshStatus, service, useMay } from "./service.js";
+import { Live } from "./live.js";
+import { Keys, Users } from "./people.js";
+import { Audit, Jobs } from "./records.js";
+import { isRegistry, needsSignIn, refreshStatus, service, useMay } from "./service.js";
+import { session } from "./session.js";
+import { Sources } from "./sources.js";
 import { Failure, problem } from "./states.js";
 import { count, Text } from "./text.js";
 
 const LOOK_EVERY_MS = 400;
 const STATUS_EVERY_MS = 5000;
 
-export function Admin() {
+const TABS = { "": "Overview", jobs: "Publish jobs", keys: "API keys", users: "Users", audit: "Audit log" };
+const PAGES = { jobs: Jobs, keys: Keys, users: Users, audit: Audit };
+
+/** Return which pages somebody may see. */
+function useTabs(isPublishing) {
+  const isHere = isRegistry(service.use());
+  const isAdmin = useMay("admin") && isHere;
+  const isReader = useMay("user") && isHere && isPublishing;
+  return Object.keys(TABS).filter((tab) => !tab || (tab === "jobs" ? isReader : isAdmin));
+}
+
+/** How the service is, and for those who may see them, pages about who may do what and what was done. */
+export function Admin({ isPublishing }) {
+  const tabs = useTabs(isPublishing);
+  const { tab } = address.use();
+  const Page = tabs.includes(tab) ? (PAGES[tab] ?? Overview) : Overview;
+  const row = (one) => {
+    const changes = { view: "admin", tab: one };
+    return html`<a key=${one} href=${link(changes)} aria-current=${PAGES[one] === Page || (!one && Page === Overview) ? "page" : undefined}
+      onClick=${(event) => follow(event, changes)}>${TABS[one]}</a>`;
+  };
+  return html`<div class="admin">
+    <h1>Service</h1>
+    ${tabs.length > 1 && html`<nav class="tabs" aria-label="Service">${tabs.map(row)}</nav>`}
+    <${Page} />
+  </div>`;
+}
+
+function Overview() {
   const status = service.use();
+  const mayMeasure = useMay("manager") && isRegistry(status);
   const [error, setError] = useState(null);
   useEffect(() => {
     const look = () => refreshStatus().then(() => setError(null), setError);
@@ -21,14 +53,13 @@ export function Admin() {
     const timer = setInterval(look, STATUS_EVERY_MS);
     return () => clearInterval(timer);
   }, []);
-  return html`<div class="admin">
-    <h1>Service</h1>
+  return html`
     ${error && html`<${Failure} error=${error} onRetry=${() => refreshStatus().then(() => setError(null), setError)} />`}
     <${Index} status=${status} />
-    <${Sources} />
+    ${mayMeasure && html`<${Live} />`}
+    ${!needsSignIn(status, session.get()) && html`<${Sources} />`}
     <${Skipped} skipped=${status.skipped} />
-    <${Warnings} warnings=${status.warnings} />
-  </div>`;
+    <${Warnings} warnings=${status.warnings} />`;
 }
 
 function Figure({ name, children, isBad }) {
@@ -93,42 +124,6 @@ function Reindex() {
     <p role="status">${job && told(job)}</p>
     ${error && html`<p class="problem" role="alert">${error}</p>`}
   </div>`;
-}
-
-function Sources() {
-  const mayChange = useMay("manager");
-  const { data, error, again } = useLoaded((signal) => get("/api/v1/registry/sources", signal), []);
-  const [state, setState] = useState({});
-  const refresh = async () => {
-    setState({ isWorking: true });
-    try {
-      await post("/api/v1/registry/refresh");
-      forget();
-      setState({});
-      again();
-    } catch (failure) {
-      setState({ error: problem(failure) });
-    }
-  };
-  return html`<section>
-    <h2>Sources</h2>
-    ${error && html`<${Failure} error=${error} onRetry=${again} />`}
-    <ul class="sources">${(data ?? []).map((source) => html`<${Source} key=${source.name} ...${source} />`)}</ul>
-    ${mayChange && html`<div class="buttons"><button disabled=${state.isWorking} onClick=${refresh}>
-      ${state.isWorking ? "Reading them anew…" : "Refresh all sources"}</button></div>`}
-    ${state.error && html`<p class="problem" role="alert">${state.error}</p>`}
-  </section>`;
-}
-
-function Source({ name, type, url, path, branch, skills, last_refreshed: at, error, warnings }) {
-  return html`<li>
-    <div class="head"><strong><${Text}>${name}<//></strong> <span class="badge">${type}</span>
-      <span class="number">${count(skills, "skill")}</span></div>
-    <p class="facts"><${Text}>${[url ?? path, branch, at && `read ${at.slice(0, 16).replace("T", " ")} UTC`].filter(Boolean).join(" · ")}<//></p>
-    ${error && html`<p class="problem"><${Text}>${error}<//></p>`}
-    ${warnings.length > 0 && html`<details><summary>${count(warnings.length, "warning")}</summary>
-      <ul>${warnings.map((warning) => html`<li><${Text}>${warning}<//></li>`)}</ul></details>`}
-  </li>`;
 }
 
 function Skipped({ skipped }) {

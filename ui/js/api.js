@@ -40,15 +40,23 @@ async function envelopeOf(response) {
   }
 }
 
-/** Send a request and return its data. A credential that is refused ends the session. */
-export async function call(method, path, { body, form, signal, headers } = {}) {
+async function envelope(method, path, { body, form, signal, headers } = {}) {
   const sent = { Accept: "application/json", ...credentials(), ...headers };
   if (body) sent["Content-Type"] = "application/json";
   const response = await answerOf(path, { method, signal, headers: sent, body: form ?? (body && JSON.stringify(body)) });
-  const { failure, data } = await envelopeOf(response);
-  if (!failure) return data;
-  if (failure.status === 401 && !headers && session.get()) keep(null);
-  throw failure;
+  const answer = await envelopeOf(response);
+  if (!answer.failure) return answer;
+  if (answer.failure.status === 401 && !headers && session.get()) keep(null);
+  throw answer.failure;
+}
+
+/** Send a request and return its data. A credential that is refused ends the session. */
+export const call = async (method, path, options) => (await envelope(method, path, options)).data;
+
+/** Return a page of a list: `{rows, total}`. */
+export async function paged(path, limit, offset, signal) {
+  const { data, pagination } = await envelope("GET", `${path}?limit=${limit}&offset=${offset}`, { signal });
+  return { rows: data, total: pagination.total };
 }
 
 export const get = (path, signal) => call("GET", path, { signal });
@@ -70,9 +78,14 @@ export async function textOf(path, limit, signal, type = "text/plain") {
   return response.text();
 }
 
-/** Return the values of a text with one JSON value per line. */
-export async function linesOf(path, signal) {
+/** Return a text that is no file of a skill. */
+export async function plainTextOf(path, signal) {
   const response = await answerOf(path, { signal, headers: credentials() });
   if (!response.ok) throw (await envelopeOf(response)).failure;
-  return (await response.text()).split("\n").filter(Boolean).map((line) => JSON.parse(line));
+  return response.text();
+}
+
+/** Return the values of a text with one JSON value per line. */
+export async function linesOf(path, signal) {
+  return (await plainTextOf(path, signal)).split("\n").filter(Boolean).map((line) => JSON.parse(line));
 }

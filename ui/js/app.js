@@ -185,7 +185,7 @@ function App() {
   const [error, setError] = useState(null);
   const [turn, setTurn] = useState(0);
   const [isSigningIn, setSigningIn] = useState(false);
-  const isPublishing = usePublishing(isRegistry(status) && may("manager", status, visitor));
+  const isPublishing = usePublishing(isRegistry(status) && may("user", status, visitor));
   const View = VIEWS[address.view];
   const isFirst = isStart(address);
   const isList = !address.skill && !View && !isFirst && !address.isUnknown;
@@ -219,7 +219,7 @@ function App() {
           onRetry=${start} onSignIn=${signIn} />
         ${isFirst && isAsked && html`<${Start} key=${visitor?.name} turn=${turn} onRetry=${start} />`}
         ${address.isUnknown && html`<${NoPage} />`}
-        ${View ? html`<${View} />` : address.skill && isAsked && html`<${Detail} key=${address.skill + visitor?.name} id=${address.skill} version=${address.version} from=${address.from} file=${address.file} line=${address.line} />`}`}
+        ${View ? html`<${View} key=${visitor?.name} isPublishing=${isPublishing} />` : address.skill && isAsked && html`<${Detail} key=${address.skill + visitor?.name} id=${address.skill} version=${address.version} from=${address.from} file=${address.file} line=${address.line} />`}`}
     </main>
     ${isSigningIn && html`<${SignIn} onClose=${() => setSigningIn(false)} />`}`;
 }

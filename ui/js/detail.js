@@ -42,7 +42,7 @@ export function Detail({ id, version, from, file, line }) {
       ? html`<${Notice} title="There is no such skill"><code><${Text}>${id}<//></code> may have been removed or renamed.<//>`
       : html`<${Failure} error=${error} onRetry=${again} />`)}
     ${!data && !error && html`<${Skeletons} count=${3} />`}
-    ${data && html`<${Loaded} ...${data} version=${version} from=${from} file=${file} line=${line} />`}
+    ${data && html`<${Loaded} ...${data} version=${version} from=${from} file=${file} line=${line} onChanged=${again} />`}
   </div>`;
 }
 
@@ -55,7 +55,7 @@ function back(event) {
 /** Return the version that the address names where it is another than the current one, whose files are shown anyway. */
 const otherThan = (skill, version) => (version && version !== skill.version && isRegistry(service.get()) ? version : "");
 
-function Loaded({ skill, content, files: current, versions, version, from, file, line }) {
+function Loaded({ skill, content, files: current, versions, version, from, file, line, onChanged }) {
   const other = otherThan(skill, version);
   const { data: older, error, again } = useVersion(skill.id, other);
   const files = other ? (older?.files ?? []) : current;
@@ -76,7 +76,7 @@ function Loaded({ skill, content, files: current, versions, version, from, file,
     </header>
     <div class="columns">
       <div class="main">
-        ${version && !file && isRegistry(service.get()) && html`<${Version} skill=${skill} versions=${versions} version=${version} from=${from} />`}
+        ${version && !file && isRegistry(service.get()) && html`<${Version} skill=${skill} versions=${versions} version=${version} from=${from} onChanged=${onChanged} />`}
         ${other && html`<${Elsewhere} skill=${skill} version=${other} isEmpty=${Boolean(older) && !text} />`}
         ${isWaiting && html`<${Skeletons} count=${2} />`}
         ${error && html`<${Failure} error=${error} onRetry=${again} what="This version cannot be shown" />`}

@@ -29,6 +29,13 @@ export function useMay(role) {
   return may(role, status, visitor);
 }
 
+/** Return whether a visitor may change a published skill: administrators all, managers those of their scope. */
+export function useMayPublishTo(id) {
+  const visitor = session.use();
+  const mayChange = useMay("manager");
+  return mayChange && (visitor?.role === "admin" || visitor?.scope === id.split("/")[0]);
+}
+
 /** Return whether reading needs a credential that is not there, so that asking would be in vain. */
 export function needsSignIn(status, visitor) {
   return isRegistry(status) && !visitor && !status.anonymous_read;

@@ -13,7 +13,7 @@ function kept() {
   }
 }
 
-/** `{role, name, headers, expires_at}`, or null. */
+/** `{role, name, scope, headers, expires_at}`, or null. */
 export const session = store(kept());
 
 /** Take over a session, or, given null, drop the one there is. */

@@ -11,12 +11,12 @@ import { problem } from "./states.js";
 async function withKey(key) {
   const headers = { "x-api-key": key };
   const { role, scope } = await call("GET", "/auth/verify", { headers });
-  return { role, name: scope ? `API key of ${scope}` : "API key", headers, expires_at: null };
+  return { role, name: scope ? `API key of ${scope}` : "API key", scope, headers, expires_at: null };
 }
 
 async function withToken(body, name) {
   const { token, role, expires_at } = await call("POST", "/auth/token", { body, headers: {} });
-  return { role, name, headers: { Authorization: `Bearer ${token}` }, expires_at };
+  return { role, name, scope: name.split("/")[0], headers: { Authorization: `Bearer ${token}` }, expires_at };
 }
 
 const WAYS = {

@@ -1,0 +1,187 @@
+"""The pages for those who run a registry: sources, keys, users, jobs, the audit log, the live picture, yanking."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from support.pages import Watched, faults
+from support.publishing import Registry, skill_package
+
+Enter = Callable[..., Page]
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def publishing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
+    with Registry(tmp_path_factory.mktemp("administered")) as running:
+        running.finished(running.publish(skill_package("kept")))
+        running.finished(running.publish(skill_package("kept", "1.1.0")))
+        yield running
+
+
+@pytest.fixture
+def enter(watched: Watched, publishing: Registry) -> Enter:
+    def enter(path: str, role: str = "admin", **options: object) -> Page:
+        page = watched.open(publishing.url, path, **options)  # type: ignore[arg-type]
+        page.get_by_role("button", name="Sign in").first.click()
+        page.get_by_label("Role").select_option(role)
+        page.get_by_role("dialog").get_by_role("button", name="Sign in").click()
+        expect(page.locator(".who .badge")).to_have_text(role)
+        return page
+
+    return enter
+
+
+def test_each_role_is_offered_what_it_may_do(enter: Enter) -> None:
+    page = enter("/?view=admin", "user")
+    expect(page.locator(".tabs a")).to_have_text(["Overview", "Publish jobs"])
+    expect(page.locator(".sources li")).to_have_count(2)
+    expect(page.get_by_role("button", name="Add a source")).to_have_count(0)
+    expect(page.locator(".live")).to_have_count(0)
+    page = enter("/?view=admin&tab=keys", "manager")
+    expect(page.locator(".live")).to_be_visible()
+    expect(page.get_by_role("button", name="Refresh all sources")).to_be_visible()
+    expect(page.get_by_role("button", name="Add a source")).to_have_count(0)
+    page = enter("/?view=admin", "admin")
+    expect(page.locator(".tabs a")).to_have_text(["Overview", "Publish jobs", "API keys", "Users", "Audit log"])
+
+
+def test_a_source_is_added_read_and_removed(enter: Enter, publishing: Registry) -> None:
+    page = enter("/?view=admin")
+    page.get_by_role("button", name="Add a source").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name", exact=True).fill("elsewhere")
+    dialog.get_by_label("Address").fill("http://127.0.0.1:9/")
+    dialog.get_by_label("What it is").select_option("registry")
+    dialog.get_by_role("button", name="Add").click()
+    row = page.locator(".sources li", has_text="elsewhere")
+    expect(row.locator(".problem")).to_be_visible()
+    row.get_by_role("button", name="Remove source elsewhere").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    expect(row).to_have_count(0)
+    names = [one["name"] for one in publishing.get("/api/v1/registry/sources").json()["data"]]
+    assert "elsewhere" not in names
+
+
+def test_what_is_wrong_with_a_source_is_said_in_the_dialog(enter: Enter, watched: Watched) -> None:
+    watched.expected = ["400"]
+    page = enter("/?view=admin")
+    page.get_by_role("button", name="Add a source").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name", exact=True).fill("a/b")
+    dialog.get_by_label("Address").fill("http://skills.example/")
+    dialog.get_by_role("button", name="Add").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("name")
+
+
+def test_a_key_is_made_shown_once_and_revoked(enter: Enter, publishing: Registry) -> None:
+    page = enter("/?view=admin&tab=keys")
+    page.get_by_role("button", name="New key").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name", exact=True).fill(HOSTILE)
+    dialog.get_by_label("Role").select_option("manager")
+    dialog.get_by_role("button", name="Create").click()
+    made = page.get_by_role("dialog", name="The new key")
+    expect(made.locator("code")).not_to_be_empty()
+    key = {"x-api-key": made.locator("code").inner_text()}
+    assert publishing.http.get("/auth/verify", headers=key).json()["data"]["role"] == "manager"
+    made.get_by_role("button", name="Done").click()
+    row = page.locator("tbody tr", has_text=HOSTILE)
+    row.get_by_role("button", name="Revoke").click()
+    page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+    expect(row.locator(".badge").last).to_have_text("revoked")
+    assert publishing.http.get("/auth/verify", headers=key).status_code == 401
+
+
+def test_a_user_is_added_changed_and_removed(enter: Enter, publishing: Registry) -> None:
+    def sign_in(password: str) -> str:
+        body = {"username": "acme/dora", "password": password, "role": "manager"}
+        answer = publishing.http.post("/auth/token", json=body)
+        return str(answer.json()["data"]["role"]) if answer.status_code == 200 else str(answer.status_code)
+
+    page = enter("/?view=admin&tab=users")
+    expect(page.locator(".notice .title")).to_have_text("There are no users yet")
+    page.get_by_role("button", name="New user").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name", exact=True).fill("acme/dora")
+    dialog.get_by_label("Password").fill("a long first password")
+    dialog.get_by_role("button", name="Add").click()
+    row = page.locator("tbody tr", has_text="acme/dora")
+    expect(row.locator(".badge")).to_have_text("user")
+    row.get_by_role("button", name="Change").click()
+    expect(dialog.get_by_label("Role")).to_have_value("user")
+    dialog.get_by_label("Role").select_option("manager")
+    dialog.get_by_label("New password").fill("a long second password")
+    dialog.get_by_role("button", name="Change").click()
+    expect(row.locator(".badge")).to_have_text("manager")
+    assert (sign_in("a long second password"), sign_in("a long first password")) == ("manager", "401")
+    row.get_by_role("button", name="Remove").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    expect(row).to_have_count(0)
+    assert sign_in("a long second password") == "401"
+
+
+def test_jobs_and_the_audit_log_say_what_was_done(enter: Enter, publishing: Registry) -> None:
+    page = enter("/?view=admin&tab=jobs")
+    expect(page.locator("tbody tr").first).to_contain_text("acme/kept 1.1.0")
+    expect(page.locator("tbody .badge").first).to_have_text("accepted")
+    page.get_by_role("link", name="Audit log").click()
+    expect(page.locator("tbody")).to_contain_text("acme/kept@1.1.0")
+    expect(page.locator("tbody tr", has_text="acme/kept@1.0.0")).to_contain_text("acme/ann")
+
+
+def test_a_version_is_yanked_and_listed_again(enter: Enter) -> None:
+    page = enter("/skills/acme/kept@1.0.0")
+    for word, marks in (("Yank", 1), ("List again", 0)):
+        page.get_by_role("button", name=word).click()
+        page.get_by_role("dialog").get_by_role("button", name=word).click()
+        expect(page.locator(".version-page .badge", has_text="yanked")).to_have_count(marks)
+        expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_who_may_not_yank_is_not_offered_to(enter: Enter) -> None:
+    page = enter("/skills/acme/kept@1.0.0", "manager")  # of the scope dev-user
+    expect(page.get_by_role("heading", name="Version 1.0.0")).to_be_visible()
+    expect(page.get_by_role("button", name="Yank")).to_have_count(0)
+
+
+def test_the_live_picture_counts_searches(enter: Enter, publishing: Registry) -> None:
+    page = enter("/?view=admin", "manager")
+    rate = page.locator(".live .figure").first.locator("dd")
+    expect(rate).to_have_text("–")
+    for number in range(3):
+        publishing.get(f"/api/v1/search?q=kept{number}")
+    expect(page.locator(".live .figure").nth(1).locator("dd")).to_contain_text("ms")
+    expect(page.locator(".live .curve polyline")).to_have_count(1)
+
+
+READING = """async () => {
+  const { reading, quantile } = await import("/ui/js/live.js");
+  const text = (fast, all) => `
+skill_registry_request_seconds_bucket{le="0.005",method="GET",route="/api/v1/search"} ${fast}
+skill_registry_request_seconds_bucket{le="+Inf",method="GET",route="/api/v1/search"} ${all}
+skill_registry_request_seconds_count{method="GET",route="/api/v1/search"} ${all}
+skill_registry_request_seconds_count{method="GET",route="/api/v1/search/feedback"} 99
+skill_registry_thread_last_success_timestamp_seconds{thread="keyword index"} 12.5
+`;
+  const [before, now] = [reading(text(0, 0), 0), reading(text(9, 10), 1)];
+  const took = (share) => String(quantile(before, now, share));
+  return [now.searches, now.written, took(0.5), took(0.95), quantile(now, now, 0.5)];
+}"""
+
+
+def test_metrics_are_read_as_they_are_meant(enter: Enter) -> None:
+    assert enter("/?view=admin").evaluate(READING) == [10, 12.5, "0.005", "Infinity", None]
+
+
+@pytest.mark.parametrize("tab", ["", "jobs", "keys", "users", "audit"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_of_it_stands_in_the_way_of_anybody(enter: Enter, tab: str, scheme: str) -> None:
+    page = enter(f"/?view=admin&tab={tab}", color_scheme=scheme)
+    expect(page.locator(".tabs a")).to_have_count(5)
+    expect(page.locator(".skeleton")).to_have_count(0)
+    assert faults(page) == []
+    page.set_viewport_size({"width": 320, "height": 900})
+    expect(page.locator("html")).to_have_js_property("scrollWidth", 320)

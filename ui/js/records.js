@@ -1,0 +1,54 @@
+/** What was done here: publish jobs, and the audit log. */
+
+import { html, useEffect } from "../vendor/htm-3.1.1/standalone.module.js";
+import { follow, link } from "./address.js";
+import { Table, usePages, When } from "./paged.js";
+import { count, size, Text } from "./text.js";
+
+const LOOK_EVERY_MS = 2000;
+const LIVE = ["pending", "validating"];
+const KINDS = { accepted: "installed", rejected: "risk-high" };
+
+function Package({ job }) {
+  const text = html`<${Text}>${`${job.skill_id} ${job.version}`}<//>`;
+  if (job.status !== "accepted") return text;
+  const open = { view: "", skill: job.skill_id, version: job.version };
+  return html`<a href=${link(open)} onClick=${(event) => follow(event, open)}>${text}</a>`;
+}
+
+function Outcome({ job }) {
+  const notes = [...job.errors, ...job.warnings];
+  return html`<span class=${`badge ${KINDS[job.status] ?? ""}`}>${job.status}</span>
+    ${notes.length > 0 && html`<details><summary>${count(notes.length, "note")}</summary>
+      <ul>${notes.map(({ field, message }) => html`<li>${field && html`<code><${Text}>${field}<//></code> `}<${Text}>${message}<//></li>`)}</ul></details>`}`;
+}
+
+export function Jobs() {
+  const pages = usePages("/api/v1/registry/publish");
+  const isLive = pages.rows?.some(({ status }) => LIVE.includes(status));
+  useEffect(() => {
+    if (!isLive) return undefined;
+    const timer = setTimeout(pages.again, LOOK_EVERY_MS);
+    return () => clearTimeout(timer);
+  }, [pages.rows]);
+  const columns = [
+    ["Package", (job) => html`<${Package} job=${job} />`], ["Outcome", (job) => html`<${Outcome} job=${job} />`],
+    ["Size", (job) => html`<span class="number">${size(job.size)}</span>`], ["By", (job) => html`<${Text}>${job.uploaded_by}<//>`],
+    ["Uploaded", (job) => html`<${When} at=${job.uploaded_at} />`],
+  ];
+  return html`<section><h2>Publish jobs</h2>
+    <${Table} name="Publish jobs" pages=${pages} columns=${columns} empty="Nothing was published yet" /></section>`;
+}
+
+export function Audit() {
+  const pages = usePages("/api/v1/audit");
+  const columns = [
+    ["When", (entry) => html`<${When} at=${entry.at} />`],
+    ["Who", (entry) => html`<${Text}>${entry.actor}<//> <span class="badge">${entry.role}</span>`],
+    ["What", (entry) => html`<code><${Text}>${entry.action}<//></code>`],
+    ["Changed", (entry) => html`<${Text}>${entry.detail || entry.target}<//>`],
+    ["From", (entry) => html`<${Text}>${entry.client}<//>`],
+  ];
+  return html`<section><h2>Audit log</h2>
+    <${Table} name="Audit log" pages=${pages} columns=${columns} empty="Nothing was changed yet" /></section>`;
+}
