@@ -158,7 +158,7 @@ def test_the_live_picture_counts_searches(enter: Enter, publishing: Registry) ->
 
 
 READING = """async () => {
-  const { reading, quantile } = await import("/ui/js/live.js");
+  const { reading, quantile } = await import("/ui/js/later/live.js");
   const text = (fast, all) => `
 skill_registry_request_seconds_bucket{le="0.005",method="GET",route="/api/v1/search"} ${fast}
 skill_registry_request_seconds_bucket{le="+Inf",method="GET",route="/api/v1/search"} ${all}

@@ -154,3 +154,15 @@ def test_similar_skills_are_named(show: Show) -> None:
     assert name != "shelf-001"
     first.click()
     expect(page.locator(".detail h1").first).to_contain_text(name)
+
+
+def test_a_skill_that_was_searched_for_leads_back_to_the_search(show: Show, server: ListedServer) -> None:
+    page = show("/?q=csv")
+    page.locator(".card a.open").first.click()
+    back = page.get_by_role("link", name="← Skills for “csv”")
+    expect(back).to_have_attribute("href", "/?q=csv")
+    page.locator(".similar a").first.click()
+    expect(page.locator(".similar a").first).to_be_visible()
+    back.click()
+    expect(page).to_have_url(f"{server.url}/?q=csv")
+    expect(page.locator(".card").first).to_be_visible()

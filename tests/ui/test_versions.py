@@ -157,7 +157,7 @@ def test_nothing_of_it_stands_in_the_way_of_anybody(enter: Enter, path: str, sch
 
 
 DIFFERENCES = """async () => {
-  const { diff, changedFiles } = await import("/ui/js/diff.js");
+  const { diff, changedFiles } = await import("/ui/js/later/diff.js");
   const lines = (number, text) => Array.from({ length: number }, (_, index) => `${text} ${index}\\n`).join("");
   return {
     same: diff("a\\nb\\n", "a\\nb\\n").hunks.length,

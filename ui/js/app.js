@@ -2,15 +2,14 @@
 
 import { html, render, useEffect, useLayoutEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
 import { address as place, CLEARED, follow, go, isStart, leave, link } from "./address.js";
-import { Admin } from "./admin.js";
 import { get } from "./api.js";
 import { Detail } from "./detail.js";
 import { chosenFilters, Filters, Sort } from "./filters.js";
 import { listen } from "./keyboard.js";
+import { Admin, Publish } from "./later.js";
 import { List, summary } from "./list.js";
-import { canPublish, Publish } from "./publish.js";
 import { useResults } from "./search.js";
-import { isRegistry, may, needsSignIn, refreshStatus, service } from "./service.js";
+import { canPublish, isRegistry, may, needsSignIn, refreshStatus, service } from "./service.js";
 import { session } from "./session.js";
 import { SignIn, signOut } from "./sign-in.js";
 import { Hero, Start } from "./start.js";
@@ -219,7 +218,7 @@ function App() {
           onRetry=${start} onSignIn=${signIn} />
         ${isFirst && isAsked && html`<${Start} key=${visitor?.name} turn=${turn} onRetry=${start} />`}
         ${address.isUnknown && html`<${NoPage} />`}
-        ${View ? html`<${View} key=${visitor?.name} isPublishing=${isPublishing} />` : address.skill && isAsked && html`<${Detail} key=${address.skill + visitor?.name} id=${address.skill} version=${address.version} from=${address.from} file=${address.file} line=${address.line} />`}`}
+        ${View ? html`<${View} key=${visitor?.name} isPublishing=${isPublishing} />` : address.skill && isAsked && html`<${Detail} key=${address.skill + visitor?.name} id=${address.skill} version=${address.version} from=${address.from} file=${address.file} line=${address.line} list=${list} />`}`}
     </main>
     ${isSigningIn && html`<${SignIn} onClose=${() => setSigningIn(false)} />`}`;
 }

@@ -7,13 +7,14 @@ import { get, pathOf } from "./api.js";
 import { Labels, Risk, Standing } from "./card.js";
 import { File, Files, Rendered } from "./file.js";
 import { Install } from "./install.js";
+import { Version } from "./later.js";
 import { useLoaded } from "./loaded.js";
 import { Download, isPublished } from "./package.js";
 import { isRegistry, service } from "./service.js";
 import { Similar } from "./similar.js";
 import { Failure, Notice, Skeletons } from "./states.js";
 import { day, Text } from "./text.js";
-import { loadVersions, useVersion, Version, Versions } from "./versions.js";
+import { loadVersions, useVersion, Versions } from "./versions.js";
 
 const optional = (promise, otherwise) => promise.catch(() => otherwise);
 
@@ -28,7 +29,12 @@ async function loadSkill(id, status, signal) {
   return { skill, content, files, versions };
 }
 
-export function Detail({ id, version, from, file, line }) {
+/** Return what the list is called that one came from: the address of a skill does not name it. */
+function listName({ q, view }) {
+  return q && !view ? `← Skills for “${q.length > 40 ? `${q.slice(0, 40)}…` : q}”` : "← All skills";
+}
+
+export function Detail({ id, version, from, file, line, list }) {
   const status = service.use();
   const { data, error, again } = useLoaded((signal) => loadSkill(id, status, signal), [id, isRegistry(status)]);
   useEffect(() => {
@@ -37,7 +43,7 @@ export function Detail({ id, version, from, file, line }) {
     return () => (document.title = "Skill Registry");
   }, [data]);
   return html`<div class="detail" aria-busy=${!data && !error}>
-    <p class="back"><a href=${link({ skill: "" })} onClick=${back}>← All skills</a></p>
+    <p class="back"><a href=${link({ skill: "" }, list.skill ? undefined : list)} onClick=${back}>${listName(list)}</a></p>
     ${error && (error.status === 404
       ? html`<${Notice} title="There is no such skill"><code><${Text}>${id}<//></code> may have been removed or renamed.<//>`
       : html`<${Failure} error=${error} onRetry=${again} />`)}

@@ -23,6 +23,18 @@ export function may(role, status, visitor) {
   return !isRegistry(status) || ROLES.indexOf(visitor?.role) >= ROLES.indexOf(role);
 }
 
+export const PUBLISH_ROUTE = "/api/v1/registry/publish";
+
+/** Return whether the service publishes packages: its own description of itself says so. */
+export async function canPublish() {
+  try {
+    const { paths } = await (await fetch("/schema/openapi.json")).json();
+    return PUBLISH_ROUTE in paths;
+  } catch {
+    return false;
+  }
+}
+
 export function useMay(role) {
   const status = service.use();
   const visitor = session.use();

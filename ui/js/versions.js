@@ -1,16 +1,11 @@
-/** The versions of a skill: which there are, which were withdrawn, and what one of them is and changed. */
+/** The versions of a skill: which there are, which were withdrawn, and what is in one of them. */
 
-import { html, useState } from "../vendor/htm-3.1.1/standalone.module.js";
+import { html } from "../vendor/htm-3.1.1/standalone.module.js";
 import { follow, link } from "./address.js";
-import { get, linesOf, pathOf, post, textOf } from "./api.js";
-import { forget } from "./catalog.js";
-import { Compare } from "./compare.js";
-import { Confirm } from "./form.js";
+import { get, linesOf, pathOf, textOf } from "./api.js";
 import { useLoaded } from "./loaded.js";
 import { fileAt, filesAt } from "./paths.js";
-import { useMayPublishTo } from "./service.js";
-import { Notice } from "./states.js";
-import { count, day, size, Text } from "./text.js";
+import { count, day, Text } from "./text.js";
 
 const SHOWN = 12;
 const MOST_HTML = 4 << 20;
@@ -41,7 +36,7 @@ export function useVersion(id, version) {
   return useLoaded((signal) => (version ? loadFiles(id, version, signal) : Promise.resolve(null)), [id, version]);
 }
 
-function Yanked() {
+export function Yanked() {
   return html`<span class="badge risk-medium" title="Withdrawn: nobody gets it who does not ask for it">yanked</span>`;
 }
 
@@ -59,46 +54,5 @@ export function Versions({ id, versions, shown }) {
     <ul class="files">${versions.slice(0, SHOWN).map(row)}</ul>
     ${versions.length > SHOWN && html`<details class="older"><summary>${versions.length - SHOWN} older</summary>
       <ul class="files">${versions.slice(SHOWN).map(row)}</ul></details>`}
-  </section>`;
-}
-
-/** Withdraw a published version, or list it again. */
-function Withdraw({ id, version, isYanked, onChanged }) {
-  const [isAsking, setAsking] = useState(false);
-  const mayChange = useMayPublishTo(id);
-  if (!mayChange) return null;
-  const word = isYanked ? "List again" : "Yank";
-  const send = async () => {
-    await post(`/api/v1/registry/skills/${pathOf(id)}/${encodeURIComponent(version)}/${isYanked ? "unyank" : "yank"}`);
-    forget();
-    setAsking(false);
-    onChanged();
-  };
-  return html`<button class="quiet" onClick=${() => setAsking(true)}>${word}</button>
-    ${isAsking && html`<${Confirm} title=${`${word} this version?`} word=${word} send=${send} onClose=${() => setAsking(false)}>
-      <p><strong><${Text}>${`${id} ${version}`}<//></strong></p>
-      <p>${isYanked ? "Lists and search show it again." : "It leaves lists and search. Who asks for exactly this version still gets it."}</p><//>`}`;
-}
-
-/** What one version is, and what it changed. */
-export function Version({ skill, versions, version, from, onChanged }) {
-  const path = `/api/v1/skills/${pathOf(skill.id)}/versions/${encodeURIComponent(version)}`;
-  const place = versions.findIndex((one) => one.version === version);
-  const facts = versions[place];
-  const isListed = Boolean(facts) && !facts.yanked; // the catalog has no others
-  const { data } = useLoaded((signal) => (isListed ? get(path, signal) : Promise.resolve(null)), [path, isListed]);
-  if (!facts) return html`<${Notice} title="There is no such version">Skill <code><${Text}>${skill.id}<//></code> has no version <${Text}>${version}<//>.<//>`;
-  const before = from || versions[place + 1]?.version; // of the first version there is nothing to compare
-  const changes = data?.changes ?? [];
-  return html`<section class="version-page" aria-label="Version">
-    <div class="head"><h2>Version <${Text}>${version}<//></h2> ${facts.yanked && html`<${Yanked} />`}
-      ${version === skill.version && html`<span class="badge">current</span>`}
-      ${facts.size !== null && html`<${Withdraw} id=${skill.id} version=${version} isYanked=${facts.yanked} onChanged=${onChanged} />`}</div>
-    <p class="facts"><time datetime=${facts.made}>${day(facts.made)}</time>
-      ${facts.size !== null && html`<span>${size(facts.size)}</span>`}
-      ${facts.checksum && html`<code class="digest"><${Text}>${facts.checksum}<//></code>`}</p>
-    ${facts.description !== skill.description && html`<p><${Text}>${facts.description}<//></p>`}
-    ${changes.length > 0 && html`<ul class="notes">${changes.map((change) => html`<li><${Text}>${change}<//></li>`)}</ul>`}
-    ${before && facts.size !== null && html`<${Compare} id=${skill.id} versions=${versions} version=${version} from=${before} />`}
   </section>`;
 }

@@ -1,8 +1,8 @@
 /** A dialog that asks for a few values, says what is wrong with them, and one that asks whether something is meant. */
 
-import { html, useState } from "../vendor/htm-3.1.1/standalone.module.js";
-import { Dialog } from "./actions.js";
-import { problem } from "./states.js";
+import { html, useState } from "../../vendor/htm-3.1.1/standalone.module.js";
+import { Dialog } from "../actions.js";
+import { problem } from "../states.js";
 
 function Field({ name, label, type = "text", options, hint, ...rest }) {
   const described = hint ? `hint-${name}` : undefined; // beside the label, so that the field is called by its label alone

@@ -1,7 +1,7 @@
 /** A live picture of the answering process, from `/metrics`: searches a minute, their latency, the age of the index. */
 
-import { html, useEffect, useState } from "../vendor/htm-3.1.1/standalone.module.js";
-import { plainTextOf } from "./api.js";
+import { html, useEffect, useState } from "../../vendor/htm-3.1.1/standalone.module.js";
+import { plainTextOf } from "../api.js";
 
 const EVERY_MS = 5000;
 const KEPT = 60;

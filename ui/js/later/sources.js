@@ -1,13 +1,13 @@
 /** The sources of the service: what each lists and what is amiss; adding, removing and reading them anew. */
 
-import { html, useState } from "../vendor/htm-3.1.1/standalone.module.js";
-import { call, get, post } from "./api.js";
-import { forget } from "./catalog.js";
+import { html, useState } from "../../vendor/htm-3.1.1/standalone.module.js";
+import { call, get, post } from "../api.js";
+import { forget } from "../catalog.js";
 import { Ask, Confirm } from "./form.js";
-import { useLoaded } from "./loaded.js";
-import { refreshStatus, useMay } from "./service.js";
-import { Failure, problem } from "./states.js";
-import { count, Text } from "./text.js";
+import { useLoaded } from "../loaded.js";
+import { refreshStatus, useMay } from "../service.js";
+import { Failure, problem } from "../states.js";
+import { count, Text } from "../text.js";
 
 const PATH = "/api/v1/registry/sources";
 const OWN = ["local", "registry"]; // the skills directory, and what is published or written here

@@ -1,16 +1,16 @@
 /** How the service is: its index, its model, its sources; who may do what; and what was done. */
 
-import { html, useEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
-import { address, follow, link } from "./address.js";
-import { get, post } from "./api.js";
+import { html, useEffect, useRef, useState } from "../../vendor/htm-3.1.1/standalone.module.js";
+import { address, follow, link } from "../address.js";
+import { get, post } from "../api.js";
 import { Live } from "./live.js";
 import { Keys, Users } from "./people.js";
 import { Audit, Jobs } from "./records.js";
-import { isRegistry, needsSignIn, refreshStatus, service, useMay } from "./service.js";
-import { session } from "./session.js";
+import { isRegistry, needsSignIn, refreshStatus, service, useMay } from "../service.js";
+import { session } from "../session.js";
 import { Sources } from "./sources.js";
-import { Failure, problem } from "./states.js";
-import { count, Text } from "./text.js";
+import { Failure, problem } from "../states.js";
+import { count, Text } from "../text.js";
 
 const LOOK_EVERY_MS = 400;
 const STATUS_EVERY_MS = 5000;

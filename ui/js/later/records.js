@@ -1,9 +1,9 @@
 /** What was done here: publish jobs, and the audit log. */
 
-import { html, useEffect } from "../vendor/htm-3.1.1/standalone.module.js";
-import { follow, link } from "./address.js";
+import { html, useEffect } from "../../vendor/htm-3.1.1/standalone.module.js";
+import { follow, link } from "../address.js";
 import { Table, usePages, When } from "./paged.js";
-import { count, size, Text } from "./text.js";
+import { count, size, Text } from "../text.js";
 
 const LOOK_EVERY_MS = 2000;
 const LIVE = ["pending", "validating"];

@@ -1,9 +1,9 @@
 /** A list of the service in pages of a table, with what to say while it is empty. */
 
-import { html, useState } from "../vendor/htm-3.1.1/standalone.module.js";
-import { paged } from "./api.js";
-import { useLoaded } from "./loaded.js";
-import { Failure, Notice, Skeletons } from "./states.js";
+import { html, useState } from "../../vendor/htm-3.1.1/standalone.module.js";
+import { paged } from "../api.js";
+import { useLoaded } from "../loaded.js";
+import { Failure, Notice, Skeletons } from "../states.js";
 
 const PAGE = 25;
 

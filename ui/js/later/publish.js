@@ -1,29 +1,18 @@
 /** Publishing a package, a zip or a folder that becomes one: what it holds is shown, then it is sent and its job followed. */
 
-import { html, useEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
-import { link } from "./address.js";
-import { call, get } from "./api.js";
-import { forget } from "./catalog.js";
-import { useMay } from "./service.js";
-import { problem } from "./states.js";
-import { count, size, Text } from "./text.js";
+import { html, useEffect, useRef, useState } from "../../vendor/htm-3.1.1/standalone.module.js";
+import { link } from "../address.js";
+import { call, get } from "../api.js";
+import { forget } from "../catalog.js";
+import { PUBLISH_ROUTE as ROUTE, useMay } from "../service.js";
+import { problem } from "../states.js";
+import { count, size, Text } from "../text.js";
 import { zip } from "./zip.js";
 
-export const ROUTE = "/api/v1/registry/publish";
 const LOOK_EVERY_MS = 500;
 const OPEN_FILES = 20;
 const LIVE = ["pending", "validating"];
 const STEPS = { pending: "Waiting", validating: "Being checked", accepted: "Published", rejected: "Refused" };
-
-/** Return whether the service publishes packages: its own description of itself says so. */
-export async function canPublish() {
-  try {
-    const { paths } = await (await fetch("/schema/openapi.json")).json();
-    return ROUTE in paths;
-  } catch {
-    return false;
-  }
-}
 
 async function filesBelow(entry, path = "") {
   if (entry.isFile) {

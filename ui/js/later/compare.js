@@ -1,13 +1,13 @@
 /** What changed from one version of a skill to another: which files, and the lines of those that are texts. */
 
-import { html, useState } from "../vendor/htm-3.1.1/standalone.module.js";
-import { follow, go, link } from "./address.js";
-import { get, textOf } from "./api.js";
+import { html, useState } from "../../vendor/htm-3.1.1/standalone.module.js";
+import { follow, go, link } from "../address.js";
+import { get, textOf } from "../api.js";
 import { changedFiles, diff } from "./diff.js";
-import { useLoaded } from "./loaded.js";
-import { fileAt, filesAt } from "./paths.js";
-import { Failure } from "./states.js";
-import { count, size, Text } from "./text.js";
+import { useLoaded } from "../loaded.js";
+import { fileAt, filesAt } from "../paths.js";
+import { Failure } from "../states.js";
+import { count, size, Text } from "../text.js";
 
 const MOST_BYTES = 256 << 10;
 const SHOWN_FILES = 200;

@@ -1,13 +1,13 @@
 /** Who may do what: API keys and users. For administrators. */
 
-import { html, useState } from "../vendor/htm-3.1.1/standalone.module.js";
-import { Dialog } from "./actions.js";
-import { call, pathOf, post } from "./api.js";
-import { Line } from "./copy-line.js";
+import { html, useState } from "../../vendor/htm-3.1.1/standalone.module.js";
+import { Dialog } from "../actions.js";
+import { call, pathOf, post } from "../api.js";
+import { Line } from "../copy-line.js";
 import { Ask, Confirm } from "./form.js";
 import { Table, usePages, When } from "./paged.js";
-import { ROLES } from "./service.js";
-import { Text } from "./text.js";
+import { ROLES } from "../service.js";
+import { Text } from "../text.js";
 
 const KEYS = "/api/v1/auth/keys";
 const USERS = "/api/v1/auth/users";
