@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from support.pages import ListedServer, Watched
+from support.pages import ListedServer, Watched, faults
 from support.servers import write_skill
 
 Show = Callable[..., Page]
@@ -166,3 +166,41 @@ def test_a_skill_that_was_searched_for_leads_back_to_the_search(show: Show, serv
     back.click()
     expect(page).to_have_url(f"{server.url}/?q=csv")
     expect(page.locator(".card").first).to_be_visible()
+
+
+CODE = """# Code
+
+```python
+def hew(block):  # <b>away</b> from the thumb
+    return "<img src=x onerror=alert(1)>" + block
+```
+
+```no-such-language
+def plain(): pass
+```
+
+```python
+hidden = "zero\u200bwidth"
+```
+
+<code class="language-python notice error">def inline(): pass</code>
+"""
+
+
+def test_code_has_colours_and_stays_text(show: Show, server: ListedServer) -> None:
+    write_skill(server.skills_dir, "coloured", "Has code", CODE + f"```python\n{'x = 1' * 5000}\n```\n")
+    server.wait_for(lambda: server.api("GET", "/skills/coloured").status_code == 200)
+    page = show("/skills/coloured")
+    blocks = page.locator(".markdown pre code")
+    expect(blocks.first.locator(".hljs-keyword")).to_have_text(["def", "return"])
+    expect(blocks.first.locator(".hljs-string")).to_have_text('"<img src=x onerror=alert(1)>"')
+    expect(blocks.first.locator(".hljs-comment")).to_have_text("# <b>away</b> from the thumb")
+    expect(page.locator(".markdown [class^=hljs]").last).to_be_visible()
+    for place in (1, 2, 3):  # an unknown language, hidden characters, a long text
+        expect(blocks.nth(place).locator("[class^=hljs]")).to_have_count(0)
+    expect(blocks.nth(2).locator("mark.hidden-character")).to_have_text("U+200B")
+    assert page.locator(".markdown :is(img, .notice)").count() == 0
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert faults(page) == []
+    assert server.api("DELETE", "/skills/coloured").status_code == 200

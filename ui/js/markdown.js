@@ -99,6 +99,8 @@ function copies(node, onFile, isOurs) {
     if (!ELEMENTS.has(name)) return inner;
     const made = document.createElement(name);
     if (name === "a") lead(made, child.getAttribute("href") ?? "", onFile);
+    const language = name === "code" && /^language-(\S+)$/.exec(child.className)?.[1];
+    if (language) made.dataset.language = language;
     if (name === "pre" || name === "table") made.tabIndex = 0; // wide ones are scrolled, with keys too
     if (name === "ol" && child.start !== 1) made.start = child.start;
     made.append(...inner);
@@ -117,6 +119,10 @@ export function Markdown({ content, onFile, isOurs }) {
     box.current.replaceChildren(...copies(parsed.body, onFile, isOurs));
     addAnchors(box.current);
     addCopyButtons(box.current);
+    if (box.current.querySelector("[data-language]")) {
+      const shown = box.current;
+      import("./later/colours.js").then(({ colour }) => colour(shown, textNodes), () => {}); // without it, code has no colours
+    }
     if (location.hash.startsWith("#text-")) document.getElementById(plain(location.hash.slice(1)))?.scrollIntoView();
   }, [content, onFile, isOurs]);
   return html`<div class="markdown" ref=${box} dir="auto"></div>`;

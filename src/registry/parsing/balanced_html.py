@@ -15,12 +15,13 @@ MAX_OPEN = 60
 
 _MARKUP = re.compile(r"<(?:(/?)([A-Za-z][A-Za-z0-9]*+)([^<>]*+)>|[!?][^<>]*+>)|<")
 _ATTRIBUTE = re.compile(
-    r"""\s(href|title|start|alt|src)\s*+=\s*+(?:"([^"]*)"|'([^']*)'|([^\s"'=`]++))""", re.IGNORECASE
+    r"""\s(href|title|start|alt|src|class)\s*+=\s*+(?:"([^"]*)"|'([^']*)'|([^\s"'=`]++))""", re.IGNORECASE
 )
 _END_OF_SCRIPT = re.compile(r"</script(?=[\s/>])", re.IGNORECASE)
 _END_OF_STYLE = re.compile(r"</style(?=[\s/>])", re.IGNORECASE)
 _VOID = frozenset({"br", "hr"})
-_OF_IMAGES = frozenset({"alt", "src"})
+_NOT_COPIED = frozenset({"alt", "src", "class"})
+_LANGUAGE = re.compile(r"language-[A-Za-z0-9_+#.-]{1,30}")
 _CLOSED_BY: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("p", "li"), frozenset()),
     **dict.fromkeys(("dt", "dd"), frozenset({"dt", "dd"})),
@@ -42,8 +43,9 @@ def no_image(target: str) -> str | None:
 def balanced_html(text: str, tags: Collection[str], images: ImageAddress = no_image) -> str:
     """Return the HTML with only these elements, all closed in order, at most `MAX_OPEN` deep.
 
-    Attributes other than `href`, `title` and `start` go, as do comments, and scripts and styles with their content. An
-    image without an address of ours becomes its alternative text: loading it would tell a stranger who reads the page.
+    Attributes other than `href`, `title`, `start` and the language of code (`class`) go, as do comments, and scripts and
+    styles with their content. An image without an address of ours becomes its alternative text: loading it would tell a
+    stranger who reads the page.
     """
     return "".join(_Balancer(tags, images).pieces(_without_comments(text)))
 
@@ -90,7 +92,7 @@ class _Balancer:
             if len(self._open) < MAX_OPEN:
                 self._open.append(name)
                 self._count[name] += 1
-                yield f"<{name}{_written(attributes)}>"
+                yield f"<{name}{_written(name, attributes)}>"
 
     def _image(self, attributes: Mapping[str, str]) -> str:
         alternative = attributes.get("alt", "")
@@ -109,10 +111,15 @@ class _Balancer:
         return f"</{name}>"
 
 
-def _written(attributes: str) -> str:
+def _written(element: str, attributes: str) -> str:
     if "=" not in attributes:
         return ""
-    return "".join(f' {name}="{value}"' for name, value in _kept(attributes).items() if name not in _OF_IMAGES)
+    kept = _kept(attributes)
+    language = kept.get("class", "") if element == "code" else ""
+    copied = {name: value for name, value in kept.items() if name not in _NOT_COPIED}
+    if _LANGUAGE.fullmatch(language):
+        copied["class"] = language
+    return "".join(f' {name}="{value}"' for name, value in copied.items())
 
 
 def _kept(attributes: str) -> dict[str, str]:

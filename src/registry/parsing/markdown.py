@@ -31,7 +31,7 @@ _TAGS = {
     *("ul", "ol", "li", "dl", "dt", "dd", "table", "thead", "tbody", "tr", "th", "td"),
     *("a", "abbr", "b", "del", "em", "i", "kbd", "s", "samp", "strong", "sub", "sup"),
 }
-_ATTRIBUTES = {"a": {"href", "title"}, "abbr": {"title"}, "ol": {"start"}, "img": {"src", "alt"}}
+_ATTRIBUTES = {"a": {"href", "title"}, "abbr": {"title"}, "ol": {"start"}, "img": {"src", "alt"}, "code": {"class"}}
 
 
 def render_markdown(text: str, images: ImageAddress = no_image) -> str:

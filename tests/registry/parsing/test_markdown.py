@@ -128,6 +128,12 @@ def test_misnested_tags_are_not_multiplied() -> None:
     assert len(render_markdown(text)) < 3 * len(text)
 
 
+def test_code_names_its_language_and_nothing_else_has_a_class() -> None:
+    made = render_markdown('```py\nx\n```\n\n<code class="notice error">a</code> <b class="language-py">b</b>')
+    assert made.startswith('<pre><code class="language-py">x')
+    assert made.count("class") == 1
+
+
 def test_an_image_of_ours_is_shown_and_no_other() -> None:
     def ours(target: str) -> str | None:
         return f"/files/{target}" if target.startswith("a%20&") else None

@@ -1,0 +1,56 @@
+/** Syntax colours for blocks of code. What is large, unknown or takes long stays as it is. */
+
+const LONGEST = 20_000;
+const MOST_PIECES = 3000;
+const PATIENCE_MS = 2000;
+const CLASS = /^hljs-[a-z_-]{1,30}$/;
+
+let worker = null;
+let asked = 0;
+const waiting = new Map();
+
+function end() {
+  worker?.terminate();
+  worker = null;
+  for (const resolve of waiting.values()) resolve(null);
+  waiting.clear();
+}
+
+function started() {
+  if (worker) return worker;
+  worker = new Worker("/ui/js/later/colour-worker.js", { type: "module" });
+  worker.onmessage = ({ data: { number, pieces } }) => {
+    waiting.get(number)?.(pieces);
+    waiting.delete(number);
+  };
+  worker.onerror = end;
+  return worker;
+}
+
+/** Return code as `[class, text]`, null where it stays as it is. */
+function coloured(text, language) {
+  if (text.length > LONGEST) return Promise.resolve(null);
+  const number = ++asked;
+  started().postMessage({ number, text, language });
+  return new Promise((resolve) => {
+    const timer = setTimeout(end, PATIENCE_MS); // some texts take the rules of a language very long
+    waiting.set(number, (pieces) => (clearTimeout(timer), resolve(pieces)));
+  });
+}
+
+/** Give the blocks of code below an element their colours. `textNodes` makes the nodes of a stranger's text. */
+export async function colour(box, textNodes) {
+  for (const code of box.querySelectorAll("pre > code[data-language]")) {
+    if (code.querySelector("mark")) continue; // its hidden characters are marked, which says more than colours
+    const text = code.textContent;
+    const pieces = await coloured(text, code.dataset.language);
+    const isSame = pieces?.map(([, part]) => part).join("") === text;
+    if (!isSame || pieces.length > MOST_PIECES || !code.isConnected) continue;
+    code.replaceChildren(...pieces.map(([name, part]) => {
+      const made = document.createElement("span");
+      if (CLASS.test(name)) made.className = name;
+      made.append(...textNodes(part));
+      return made;
+    }));
+  }
+}
