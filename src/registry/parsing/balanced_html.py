@@ -43,9 +43,9 @@ def no_image(target: str) -> str | None:
 def balanced_html(text: str, tags: Collection[str], images: ImageAddress = no_image) -> str:
     """Return the HTML with only these elements, all closed in order, at most `MAX_OPEN` deep.
 
-    Attributes other than `href`, `title`, `start` and the language of code (`class`) go, as do comments, and scripts and
-    styles with their content. An image without an address of ours becomes its alternative text: loading it would tell a
-    stranger who reads the page.
+    Attributes other than `href`, `title`, `start` and the language of code (`class`) go, as do comments, and scripts
+    and styles with their content. An image without an address of ours becomes its alternative text: loading it would
+    tell a stranger who reads the page.
     """
     return "".join(_Balancer(tags, images).pieces(_without_comments(text)))
 
