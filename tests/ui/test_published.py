@@ -192,3 +192,27 @@ def test_a_skill_of_another_registry_is_installed_and_uninstalled(
     page.get_by_role("dialog").get_by_role("button", name="Uninstall").click()
     expect(page.get_by_role("button", name="Install whittle", exact=True)).to_be_visible()
     assert not installed.exists()
+
+
+def test_what_an_upgrade_changes_is_shown_before_it_is_done(watched: Watched, tmp_path: Path) -> None:
+    with Registry(tmp_path / "registry", "--auth-anonymous-read") as registry:
+        registry.finished(registry.publish(PACKAGE))
+        address = registry.url.removeprefix("http://")
+        with RunningServer(tmp_path / "follower", "--outbound-allowed-host", address) as running:
+            running.api("POST", "/registry/sources", json={"name": "corp", "url": registry.url})
+            running.wait_for(lambda: running.found("whittle") == ["corp/acme.whittle"])
+            body = {"skill_id": "corp/acme.whittle", "source_name": "corp"}
+            assert running.api("POST", "/skills", json=body).status_code == 201
+            page = watched.open(running.url, "/skills/whittle")
+            page.get_by_role("button", name="Look for an upgrade").click()
+            expect(page.locator(".upgrade")).to_contain_text("It is up to date.")
+            later = skill_package("whittle", "1.1.0", "# Finer carving\n", **{"references/oils.md": b"Linseed.\n"})
+            registry.finished(registry.publish(later))
+            page.get_by_role("button", name="Look for an upgrade").click()
+            expect(page.locator(".upgrade [role=status]")).to_have_text("Version 1.1.0 is there.")
+            changes = ["Addedreferences/oils.md", "Removedassets/grain.bin", "Removedreferences/woods.md"]
+            expect(page.locator(".upgrade .change")).to_have_text([*changes, "ChangedSKILL.md"])
+            assert faults(page) == []
+            page.get_by_role("button", name="Upgrade", exact=True).click()
+            expect(page.locator(".markdown h1")).to_contain_text("Finer carving")
+            assert not (running.skills_dir / "whittle" / "assets").exists()

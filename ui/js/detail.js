@@ -7,10 +7,10 @@ import { get, pathOf } from "./api.js";
 import { Labels, Risk, Standing } from "./card.js";
 import { File, Files, Rendered } from "./file.js";
 import { Install } from "./install.js";
-import { Version } from "./later.js";
+import { Upgrade, Version } from "./later.js";
 import { useLoaded } from "./loaded.js";
 import { Download, isPublished } from "./package.js";
-import { isRegistry, service } from "./service.js";
+import { isRegistry, service, useMay } from "./service.js";
 import { Similar } from "./similar.js";
 import { Failure, Notice, Skeletons } from "./states.js";
 import { day, Text } from "./text.js";
@@ -66,6 +66,7 @@ function Loaded({ skill, content, files: current, versions, version, from, file,
   const { data: older, error, again } = useVersion(skill.id, other);
   const files = other ? (older?.files ?? []) : current;
   const text = other ? older?.content : content?.content;
+  const mayUpgrade = useMay("manager") && skill.installed && skill.source !== "local";
   const isWaiting = Boolean(other) && !older && !error;
   return html`
     <header class="title">
@@ -91,6 +92,7 @@ function Loaded({ skill, content, files: current, versions, version, from, file,
           : html`<${Body} id=${skill.id} version=${other} text=${text ?? content?.content} files=${files} />`)}
       </div>
       <aside aria-label="About this skill">
+        ${mayUpgrade && html`<${Upgrade} id=${skill.id} onChanged=${onChanged} />`}
         <${Findings} findings=${skill.findings} files=${other ? [] : files} />
         <${Facts} skill=${skill} />
         ${files.length > 0

@@ -26,4 +26,5 @@ function later(load, name) {
 
 export const Admin = later(() => import("./later/admin.js"), "Admin");
 export const Publish = later(() => import("./later/publish.js"), "Publish");
+export const Upgrade = later(() => import("./later/upgrade.js"), "Upgrade");
 export const Version = later(() => import("./later/version.js"), "Version");

@@ -18,6 +18,7 @@ from registry.domain.models import (
 from registry.domain.origins import CommitHash, ListedId, Origin, Sha256
 from registry.domain.release_proofs import PinnedProof
 from registry.domain.version_requirement import VersionRequirement
+from registry.packages.update_diff import FileChanges
 
 Outcome = Literal["updated", "would_update", "up_to_date", "immutable", "error"]
 
@@ -94,12 +95,16 @@ class UpgradeBody(msgspec.Struct, kw_only=True):
 
 
 class UpgradeResult(msgspec.Struct, kw_only=True):
-    """How it went with one skill. `resolved_version` is the one it has, or would have, afterwards."""
+    """How it went with one skill. `resolved_version` is the one it has, or would have, afterwards.
+
+    With `check`, `changes` names the files that an upgrade would change.
+    """
 
     id: str
     outcome: Outcome
     reason: str | None = None
     resolved_version: str | None = None
+    changes: FileChanges | None = None
 
 
 class UpgradeData(msgspec.Struct, kw_only=True):

@@ -21,7 +21,7 @@ from registry.install.schemas import Outcome, UpgradeBody, UpgradeData, UpgradeR
 from registry.install.staged_packages import Staged
 from registry.outbound import OutboundError
 from registry.packages.package import Package
-from registry.packages.update_diff import Footprint, update_findings
+from registry.packages.update_diff import FileChanges, Footprint, update_findings
 from registry.skill_folder import replacing_skill_folder, tree_digest
 from registry.sources.fetching import Fetcher
 
@@ -77,7 +77,7 @@ class Upgrader:
         result = UpgradeResult(id=stored.skill.id, outcome="error", resolved_version=stored.skill.version)
         install = find_install(self._catalog.database, str(stored.folder))
         try:
-            result.outcome, result.resolved_version = self._upgrade(stored, install, body, latest)
+            result.outcome, result.resolved_version = self._upgrade(stored, install, body, latest, result)
         except _Immutable as reason:
             result.outcome, result.reason = "immutable", str(reason)
         except RegistryError as error:
@@ -98,7 +98,12 @@ class Upgrader:
         return current != install or (current is not None and current.following is not None)
 
     def _upgrade(
-        self, stored: StoredSkill, install: InstallRecord | None, body: UpgradeBody, latest: dict[Origin, str]
+        self,
+        stored: StoredSkill,
+        install: InstallRecord | None,
+        body: UpgradeBody,
+        latest: dict[Origin, str],
+        result: UpgradeResult,
     ) -> tuple[Outcome, str]:
         install = self._changeable(stored, install, body.version)
         requirement = body.version or self._project.required_version(stored.skill.id) or install.version_range
@@ -113,6 +118,7 @@ class Upgrader:
                 return "up_to_date", stored.skill.version
             _check_successor(package, stored, requirement)
             if body.check:
+                result.changes = FileChanges.between(self._local.root / str(stored.folder), package.folder)
                 return "would_update", package.version
             if isinstance(wanted, ChosenRelease):
                 known = install.release.proof if install.release else None

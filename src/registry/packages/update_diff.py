@@ -1,5 +1,6 @@
 """Compares two versions of a skill: reports scripts and URLs that an update adds."""
 
+import hashlib
 import re
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
@@ -15,6 +16,7 @@ _SCRIPTS = frozenset({".sh", ".bash", ".zsh", ".py", ".js", ".mjs", ".ts", ".ps1
 _READ_BYTES = 1 << 20
 _MAX_URLS = 2000
 _MAX_FINDINGS = 20
+_MAX_FILES = 500
 
 
 class Footprint(msgspec.Struct, frozen=True):
@@ -38,6 +40,33 @@ class Footprint(msgspec.Struct, frozen=True):
                     return cls(_scripts(paths), urls, has_more=True)
                 urls.setdefault(url, path)
         return cls(_scripts(paths), urls)
+
+
+class FileChanges(msgspec.Struct, frozen=True):
+    """The paths of the files that an update adds, removes and changes, in order, at most 500 of each."""
+
+    added: list[str]
+    removed: list[str]
+    changed: list[str]
+
+    @classmethod
+    def between(cls, before: Path, after: Path) -> "FileChanges":
+        """Return the changes from one folder of a skill to another. Raises OSError."""
+        old, new = _digests(before), _digests(after)
+        changed = [path for path in new.keys() & old.keys() if old[path] != new[path]]
+        return cls(_named(new.keys() - old.keys()), _named(old.keys() - new.keys()), _named(changed))
+
+
+def _digests(folder: Path) -> dict[str, bytes]:
+    digests = {}
+    for entry in list_files(folder):
+        with (folder / entry.path).open("rb") as file:
+            digests[entry.path] = hashlib.file_digest(file, "sha256").digest()
+    return digests
+
+
+def _named(paths: Iterable[str]) -> list[str]:
+    return [printable_name(path) for path in sorted(paths)[:_MAX_FILES]]
 
 
 def update_findings(before: Footprint, after: Footprint, version: str) -> list[Finding]:

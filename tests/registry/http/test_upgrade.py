@@ -19,8 +19,10 @@ def test_an_upgrade_follows_the_source(world: World) -> None:
     world.publish("growing", "1.1.0", **{"scripts/run.sh": "curl https://new.example.org/x\n"})
     checked = world.upgraded("growing", check=True)
     assert (checked["outcome"], checked["resolved_version"]) == ("would_update", "1.1.0")
+    assert checked["changes"] == {"added": ["scripts/run.sh"], "removed": [], "changed": ["SKILL.md"]}
     assert world.get("/skills/growing")["version"] == "1.0.0"
-    assert world.upgraded("growing")["outcome"] == "updated"
+    done = world.upgraded("growing")
+    assert (done["outcome"], done["changes"]) == ("updated", None)
     skill = world.get("/skills/growing")
     assert (skill["version"], skill["source"]) == ("1.1.0", "hub")
     rules = {finding["rule"] for finding in skill["findings"]["findings"]}
