@@ -27,6 +27,14 @@ def skill_files(name: str, version: str = "1.0.0", about: str = "Carves things."
     }
 
 
+def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write the files of a skill into a folder."""
+    for path, data in files.items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+
+
 class Service:
     """A service with a skill called NAME, and others whose texts name it more often."""
 
@@ -47,6 +55,16 @@ class Service:
         return self.server.caller("reader", "user")["Authorization"].removeprefix("Bearer ")
 
     @property
+    def owner(self) -> str:
+        """The scope of the skills in ClawHub's protocol."""
+        return "local" if self.kind == "local" else "acme"
+
+    @property
+    def publisher_token(self) -> str:
+        """A token of somebody who may publish. A local service takes any text."""
+        return self.server.token("manager", "acme/ann") if isinstance(self.server, Registry) else "any"
+
+    @property
     def headers(self) -> dict[str, str]:
         """What a caller sends who may read."""
         return {"Authorization": f"Bearer {self.token}"} if self.kind == "private registry" else {}
@@ -63,10 +81,7 @@ class Service:
             job = self.server.finished(self.server.publish(plain_zip(files)))
             assert job["status"] == "accepted", job
             return
-        for path, data in files.items():
-            file = self.server.skills_dir / name / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(data)
+        write_files(self.server.skills_dir / name, files)
         self.server.wait_for(lambda: self._version_of(name) == version)
 
     def _version_of(self, name: str) -> str | None:

@@ -42,6 +42,7 @@ class Client(NamedTuple):
 
 
 CLIENTS = (
+    Client("git", "2", "developer", 40, "registry/protocols/test_git.py"),
     Client("openai", "3.54.0", "developer", 20, "registry/protocols/test_v1_skills.py"),
     Client("anthropic", "2.12.0", "developer", 20, "registry/protocols/test_v1_skills.py"),
     Client("agentskills-testing", "0.7.0", "developer", 1, "registry/protocols/test_agentskills.py"),
@@ -68,6 +69,9 @@ CLIENTS = (
     Client("skills", "1.7.4", "npm", 6, "clients/test_skills.py"),
     Client("openskills", "1.5.0", "npm", 4, "clients/test_git_clients.py"),
     Client("hf-discover", "1.3.7", "pypi", 86, "clients/test_hf_discover.py"),
+    Client("clawhub", "0.20.0", "npm", 9, "clients/test_clawhub_clients.py"),
+    Client("clawhub", "0.23.3", "npm", 15, "clients/test_clawhub_clients.py"),
+    Client("openclaw", "2026.9.6", "npm", 647, "clients/test_openclaw.py", node=24),
     Client("opencode-ai", "1.18.33", "npm", 354, "clients/test_agents.py", program="opencode-*/bin/opencode"),
     Client(
         "@anthropic-ai/claude-code", "2.1.330", "npm", 364, "clients/test_agents.py", program="@anthropic-ai/*/claude"

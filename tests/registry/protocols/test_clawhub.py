@@ -184,6 +184,15 @@ def test_files_are_recognised_by_their_fingerprint(hub: Hub) -> None:
     assert other == {"match": None, "latestVersion": {"version": "1.0.0"}}
 
 
+def test_version_0_20_recognises_a_version_by_its_texts(hub: Hub) -> None:
+    """Recorded: the client hashes no file whose ending or bytes are not those of a text."""
+    texts = {"LICENSE": b"free\n", "SKILL.md": skill_md("auger"), "table.CSV": b"\xff\0"}
+    others = {"bits": b"\xff\xfe", "cut": b"a" * 4095 + "é".encode(), "knot.png": b"plain", "zero": b"a\0"}
+    hub.publish("auger", texts | others)
+    known = hub.read("/resolve", slug="auger", ownerHandle=hub.owner, hash=fingerprint(texts))
+    assert known["match"] == {"version": "1.0.0"}
+
+
 def test_an_update_finds_the_version_that_is_installed(registry: Hub) -> None:
     old = {"SKILL.md": skill_md("plumb")}
     new = {"SKILL.md": skill_md("plumb", "1.1.0"), "more.md": b"more"}

@@ -1,7 +1,8 @@
 """The fingerprint by which ClawHub clients recognise the files of a version.
 
 It is the SHA-256 of the lines `path:sha256`, in the order of JavaScript's `localeCompare`. Files with a hidden segment
-in their path and those below `node_modules` do not count, because clients do not see them on disk.
+in their path and those below `node_modules` do not count, because clients do not see them on disk. Version 0.20 of the
+client sees only files that it takes for text.
 """
 
 import hashlib
@@ -17,6 +18,15 @@ _WEIGHTS = {character: weight for weight, character in enumerate(_ALPHABET)}
 _CARD = "skill-card.md"
 """A file that clients make. They leave it out when they publish, but not when they update."""
 
+_TEXT_ENDINGS = frozenset({
+    "c", "cfg", "cjs", "conf", "cpp", "cs", "css", "csv", "dat", "env", "go", "h", "hpp", "html", "ini", "java",
+    "js", "json", "json5", "jsx", "kt", "md", "mdx", "mjs", "properties", "ps1", "psd1", "psm1", "py", "r",
+    "rb", "rs", "sass", "scss", "sh", "sql", "svg", "swift", "toml", "ts", "tsv", "tsx", "txt", "xml", "yaml",
+    "yml",
+})  # fmt: skip
+"""The endings of files that version 0.20 of the client takes for text, whatever is in them."""
+
+_SAMPLE_BYTES = 4096
 _MOST_VERSIONS = 20
 _kept: LruCache[str, frozenset[str]] = LruCache(10_000)
 """The fingerprints of published packages, by the digest of the package."""
@@ -65,10 +75,24 @@ def matching_version(services: Services, skill_id: str, wanted: str) -> str | No
 
 
 def _fingerprints(package: SkillPackage) -> frozenset[str]:
-    """Return the fingerprints of a package: as it is published, and as it lies on disk."""
+    """Return the fingerprints of a package: as it is published, as it lies on disk, and of its texts alone."""
     visible = [file for file in package.files.values() if _is_visible(file.path)]
-    return frozenset({fingerprint(visible), fingerprint(file for file in visible if file.path.lower() != _CARD)})
+    without_card = [file for file in visible if file.path.lower() != _CARD]
+    return frozenset(map(fingerprint, (visible, without_card, filter(_is_text, visible))))
 
 
 def _is_visible(path: str) -> bool:
     return not any(part.startswith(".") or part == "node_modules" for part in path.split("/"))
+
+
+def _is_text(file: PackagedFile) -> bool:
+    """Return what version 0.20 of the client decides by the ending, and without one by the first bytes."""
+    _, dot, ending = file.path.rpartition("/")[2].rpartition(".")
+    if dot:
+        return ending.lower() in _TEXT_ENDINGS
+    sample = file.data[:_SAMPLE_BYTES]
+    try:
+        sample.decode()
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in sample
