@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from clients.running import Box, files_below, installed
-from clients.services import NAME, Service
+from clients.services import NAME, Service, service, skill_files
 
 CLAUDE = "@anthropic-ai/claude-code@2.1.330"
 CODEX = "@openai/codex@0.169.0"
@@ -77,13 +79,80 @@ def test_codex_and_copilot_take_the_address_of_mcp(any_service: Service, box: Ca
     assert name == COPILOT or url in listed
 
 
-def test_claude_code_installs_from_the_marketplace(any_service: Service, box: Callable[[str], Box]) -> None:
-    client = box(CLAUDE)
+class Plugins(NamedTuple):
+    """The commands of an agent for plugins, and the folder below its home where it keeps what it has installed."""
+
+    marketplaces: tuple[str, ...]
+    refresh: tuple[str, ...]
+    install: tuple[str, ...]
+    update: tuple[str, ...]
+    folder: str
+
+
+_MARKETPLACES = ("plugin", "marketplace", "add")
+_REFRESH = ("plugin", "marketplace", "update", "skill-registry")
+_INSTALL = ("plugin", "install")
+_UPDATE = ("plugin", "update")
+
+PLUGINS = {
+    CLAUDE: Plugins(_MARKETPLACES, _REFRESH, _INSTALL, _UPDATE, ".claude/plugins/cache"),
+    CODEX: Plugins(
+        _MARKETPLACES,
+        ("plugin", "marketplace", "upgrade"),
+        ("plugin", "add"),
+        ("plugin", "add"),
+        ".codex/plugins/cache",
+    ),
+    COPILOT: Plugins(_MARKETPLACES, _REFRESH, _INSTALL, _UPDATE, ".copilot/installed-plugins"),
+}
+
+
+def newest(home: Path, name: str) -> dict[str, bytes]:
+    """Return the files of the newest installation of a skill below a folder: Claude Code keeps the former ones."""
+    *_, folder = sorted(installed(home, name), key=lambda folder: folder.stat().st_mtime)
+    return files_below(folder)
+
+
+@pytest.mark.parametrize("agent", PLUGINS)
+def test_the_marketplace_is_added_and_plugins_are_installed_and_updated(
+    any_service: Service, box: Callable[[str], Box], agent: str
+) -> None:
+    client, plugins = box(agent), PLUGINS[agent]
     if any_service.headers:
         client.store_for_git(any_service.url, any_service.token)
-    client.run("plugin", "marketplace", "add", f"{any_service.url}/git/marketplace.git")
-    client.run("plugin", "install", f"{NAME}@skill-registry")
+    kept = client.home / plugins.folder
+    client.run(*plugins.marketplaces, f"{any_service.url}/git/marketplace.git")
+    client.run(*plugins.install, f"{NAME}@skill-registry")
     assert NAME in client.run("plugin", "list")
-    client.run("plugin", "marketplace", "update", "skill-registry")
-    folders = installed(client.home / ".claude" / "plugins" / "cache", NAME)
-    assert [files_below(folder) for folder in folders] == [any_service.files[NAME]]
+    assert newest(kept, NAME) == any_service.files[NAME]
+    name = f"plugin-of-{client.client.package.rpartition('/')[2]}"
+    any_service.publish(name)
+    client.run(*plugins.refresh)
+    client.run(*plugins.install, f"{name}@skill-registry")
+    assert newest(kept, name) == any_service.files[name]
+    any_service.publish(name, "1.1.0")
+    client.run(*plugins.refresh)
+    client.run(*plugins.update, f"{name}@skill-registry")
+    assert newest(kept, name) == any_service.files[name] == skill_files(name, "1.1.0")
+
+
+def test_gemini_cli_installs_a_skill_by_git(any_service: Service, box: Callable[[str], Box]) -> None:
+    """It switches off credential helpers, and reads `.netrc`."""
+    client, name = box(GEMINI), "skill-of-gemini"
+    if any_service.headers:
+        (client.home / ".netrc").write_text(f"machine 127.0.0.1 login git password {any_service.token}\n")
+    for version in ("1.0.0", "1.1.0"):
+        any_service.publish(name, version)
+        client.run("skills", "install", f"{any_service.url}/git/{any_service.id_of(name)}.git", "--consent")
+        (folder,) = installed(client.home / ".gemini", name)
+        files = {path: data for path, data in files_below(folder).items() if not path.startswith(".git/")}
+        assert files == any_service.files[name] == skill_files(name, version)
+    client.run("skills", "list")
+    assert f"{name} [Enabled]" in client.printed
+
+
+def test_a_private_marketplace_is_refused_without_a_token(tmp_path: Path, box: Callable[[str], Box]) -> None:
+    client = box(CODEX)
+    with service(tmp_path / "service", "private registry") as private:
+        client.run(*_MARKETPLACES, f"{private.url}/git/marketplace.git", code=1)
+        assert NAME not in client.run("plugin", "list")
