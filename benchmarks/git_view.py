@@ -9,6 +9,7 @@ first clone, after it, and after a round of clones.
 
 import argparse
 import json
+import os
 import shutil
 import statistics
 import subprocess
@@ -102,6 +103,7 @@ def figures(server: Served, folder: Path) -> dict[str, Any]:
     time.sleep(3)
     after_change, _ = requests(server, "marketplace")
     return {
+        "load average of the machine": os.getloadavg()[0],
         "skills": len(listed),
         "plugins": len(list((folder / "clone/plugins").iterdir())),
         "pack, MB": size / 1e6,

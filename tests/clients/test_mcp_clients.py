@@ -50,6 +50,15 @@ def test_inspector_calls_the_tools_and_reads_the_resources(
     assert {uri for uri in uris if uri.startswith(f"{base}/")} == {f"{base}/{path}" for path in any_service.files[NAME]}
     (content,) = ask("resources/read", "--uri", f"{base}/{GRAIN}")["contents"]
     assert content["text"].encode() == any_service.files[NAME][GRAIN]
+    name = f"found-by-inspector-{carrier}"
+    any_service.publish(name, about=f"Whets {carrier} spokeshaves.")
+    query = f"query=whets {carrier} spokeshaves"
+    wait_until(
+        lambda: (
+            ids(ask("tools/call", "--tool-name", "search_skills", "--tool-arg", query)["structuredContent"])[:1]
+            == [any_service.id_of(name)]
+        )
+    )
 
 
 def test_mcporter_calls_the_tools_of_a_configured_server(any_service: Service, box: Callable[[str], Box]) -> None:
@@ -73,14 +82,23 @@ def test_mcporter_calls_the_tools_of_a_configured_server(any_service: Service, b
 
 
 def test_langchain_gets_tools_and_resources(any_service: Service, box: Callable[[str], Box]) -> None:
-    client, skill_id = box("langchain-mcp-adapters@0.3.2"), any_service.id_of(NAME)
-    script, uri = Path(__file__).with_name("langchain_agent.py"), f"skill://{skill_id}/{GRAIN}"
-    arguments = (f"{any_service.url}/mcp", json.dumps(any_service.headers), NAME, skill_id, uri)
-    results = json.loads(client.run(str(script), *arguments).splitlines()[-1])
+    client, script = box("langchain-mcp-adapters@0.3.2"), Path(__file__).with_name("langchain_agent.py")
+
+    def ask(query: str, name: str) -> dict[str, Any]:
+        skill_id = any_service.id_of(name)
+        arguments = (f"{any_service.url}/mcp", json.dumps(any_service.headers), query, skill_id)
+        printed = client.run(str(script), *arguments, f"skill://{skill_id}/{GRAIN}")
+        results: dict[str, Any] = json.loads(printed.splitlines()[-1])
+        return results
+
+    results = ask(NAME, NAME)
     assert results["tools"] == sorted(tools_of(any_service))
-    assert f"1. {skill_id} " in results["found"]
+    assert f"1. {any_service.id_of(NAME)} " in results["found"]
     assert "The state 1.0.0, in two lines." in results["read"]
     assert results["resource"].encode() == any_service.files[NAME][GRAIN]
+    published = "found-by-langchain"
+    any_service.publish(published, about="Whets froes.")
+    wait_until(lambda: f"1. {any_service.id_of(published)} " in ask("whets froes", published)["found"])
 
 
 SCENARIOS = [

@@ -128,9 +128,9 @@ class Marketplaces:
         former = self._kept.get(scope) or self._kept.get(ALL)
         with PackWriter(self._services.settings.data_dir) as writer:
             skills = {one: self._skill(writer, one, at, former) for one, at in listed.items()}
-            plugins = list(_plugins(writer, {one: skill for one, skill in skills.items() if skill.places}))
-            objects = list(marketplace_objects(self._name(scope), plugins))
-            head = commit(objects[-1].digest, f"{len(plugins)} skills")
+            shown = {one: skill for one, skill in skills.items() if skill.places}
+            objects = list(marketplace_objects(self._name(scope), _plugins(writer, shown)))
+            head = commit(objects[-1].digest, f"{len(shown)} skills")
             writer.add([*objects, head])
             return Marketplace(head.digest.hex(), writer.finish(), revision, skills)
 

@@ -6,10 +6,10 @@ import struct
 import tempfile
 import weakref
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, Self
+from typing import BinaryIO, Self
 
 from registry.errors import conflict
 from registry.protocols.git.objects import KIND_NUMBERS, GitObject
@@ -18,16 +18,11 @@ LARGEST_BYTES = 1 << 30
 
 _HEADER = struct.Struct(">4sII")
 _VERSION = 2
-_PLACE = struct.Struct(">20sQI")
-_READ_BYTES = 1 << 20
+_PLACE = struct.Struct(">20s8s")
+_SPAN = struct.Struct(">II")
+"""Where a pack has an object: the offset and length in bytes of its entry. A marketplace has tens of thousands."""
 
-
-class Place(NamedTuple):
-    """Where a pack has an object: its digest, and the offset and length in bytes of its entry."""
-
-    digest: bytes
-    offset: int
-    length: int
+_READ_BYTES = 1 << 16
 
 
 class Pack:
@@ -56,7 +51,7 @@ class PackWriter:
         self._undo = ExitStack()
         self._file: BinaryIO = self._undo.enter_context(tempfile.TemporaryFile(dir=folder))  # noqa: SIM115
         self._file.write(bytes(_HEADER.size))
-        self._places: dict[bytes, Place] = {}
+        self._spans: dict[bytes, bytes] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -66,8 +61,10 @@ class PackWriter:
 
     def add(self, objects: Iterable[GitObject]) -> bytes:
         """Write objects, and return their digests with the places that they have, for `copy`. Raises CONFLICT."""
-        places = [self._places.get(made.digest) or self._write(made.digest, _entry(made)) for made in objects]
-        return b"".join(_PLACE.pack(*place) for place in places)
+        return b"".join(
+            _PLACE.pack(made.digest, self._spans.get(made.digest) or self._write(made.digest, _entry(made)))
+            for made in objects
+        )
 
     def copy(self, former: Pack, places: bytes) -> bytes:
         """Write objects of a former pack, given what `add` or `copy` has returned for them; return the same of this.
@@ -75,15 +72,16 @@ class PackWriter:
         Raises CONFLICT.
         """
         copied = []
-        for place in _unpacked(places):
-            known = self._places.get(place.digest)
-            copied.append(known or self._write(place.digest, former.read(place.offset, place.length)))
-        return b"".join(_PLACE.pack(*place) for place in copied)
+        for digest, span in _PLACE.iter_unpack(places):
+            offset, length = _SPAN.unpack(span)
+            known = self._spans.get(digest)
+            copied.append(_PLACE.pack(digest, known or self._write(digest, former.read(offset, length))))
+        return b"".join(copied)
 
     def finish(self) -> Pack:
         """Write the number of objects and the checksum, and return the pack."""
         self._file.seek(0)
-        self._file.write(_HEADER.pack(b"PACK", _VERSION, len(self._places)))
+        self._file.write(_HEADER.pack(b"PACK", _VERSION, len(self._spans)))
         self._file.seek(0)
         checksum = hashlib.sha1(usedforsecurity=False)
         while part := self._file.read(_READ_BYTES):
@@ -93,16 +91,13 @@ class PackWriter:
         self._undo.pop_all()
         return Pack(self._file, self._file.tell())
 
-    def _write(self, digest: bytes, entry: bytes) -> Place:
-        place = self._places[digest] = Place(digest, self._file.tell(), len(entry))
-        if place.offset + place.length > LARGEST_BYTES:
+    def _write(self, digest: bytes, entry: bytes) -> bytes:
+        offset = self._file.tell()
+        if offset + len(entry) > LARGEST_BYTES:
             raise conflict(f"The repository is larger than {LARGEST_BYTES:,} bytes: clone a scope or single skills")
         self._file.write(entry)
-        return place
-
-
-def _unpacked(places: bytes) -> Iterator[Place]:
-    return (Place(*fields) for fields in _PLACE.iter_unpack(places))
+        span = self._spans[digest] = _SPAN.pack(offset, len(entry))
+        return span
 
 
 def _entry(made: GitObject) -> bytes:

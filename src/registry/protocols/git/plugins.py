@@ -58,23 +58,35 @@ def plugin_objects(plugin: Plugin) -> Iterator[GitObject]:
 
 
 def marketplace_objects(name: str, plugins: Iterable[tuple[Plugin, bytes]]) -> Iterator[GitObject]:
-    """Yield the objects of a marketplace around its plugins, given with their trees. Its own tree is the last."""
-    listed = []
+    """Yield the objects of a marketplace around its plugins, given with their trees. Its own tree is the last.
+
+    The plugins are taken one by one, and of each only its line of the document and its entry are kept.
+    """
+    lines: list[bytes] = []
     entries: dict[str, Entry] = {}
     for plugin, tree in plugins:
-        source = f"plugins/{plugin.name}"
-        entries[source] = folder_entry(tree)
-        listed.append(
-            {
-                "name": plugin.name,
-                "source": f"./{source}",
-                "description": plugin.description,
-                "version": plugin.version,
-            }
-        )
-    document = _json({"name": name, "owner": {"name": name}, "plugins": listed})
+        entries[plugin.name] = folder_entry(tree)
+        lines.append(_line(plugin))
+    head = msgspec.json.encode({"name": name, "owner": {"name": name}}).removesuffix(b"}")
+    document = blob(b'%s,"plugins":[\n%s\n]}\n' % (head, b",\n".join(lines)))
     yield document
-    yield from trees({**entries, ".claude-plugin/marketplace.json": file_entry(document)})
+    around = {".claude-plugin/marketplace.json": file_entry(document)}
+    if entries:
+        (folder,) = trees(entries)
+        yield folder
+        around["plugins"] = folder_entry(folder.digest)
+    yield from trees(around)
+
+
+def _line(plugin: Plugin) -> bytes:
+    return msgspec.json.encode(
+        {
+            "name": plugin.name,
+            "source": f"./plugins/{plugin.name}",
+            "description": plugin.description,
+            "version": plugin.version,
+        }
+    )
 
 
 def _json(document: object) -> GitObject:
