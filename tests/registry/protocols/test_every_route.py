@@ -1,8 +1,10 @@
-"""Every route of every protocol in registry mode: what it answers without a credential, and to a reader."""
+"""Every route of every protocol in registry mode: without a credential, to a reader, and to requests nobody sends."""
 
+import random
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -80,3 +82,52 @@ def test_a_reader_publishes_and_deletes_nothing(registry: Registry) -> None:
         answer = registry.http.request(method, url, headers=headers, files=files if method == "POST" else None)
         assert answer.status_code == 403, (method, path, answer.text)
     assert registry.get("/api/v1/skills/acme/whittle").json()["data"]["version"] == "1.0.0"
+
+
+VALUES = [
+    "whittle", "acme", "..", "%2e%2e", "%00", "%ff", "a%2fb", "", "@", "é", "-1", "0", "1e9", "9" * 400, "null", "{}",
+    "x" * 3000, "marketplace.git", "1.0.0", "skill://acme/whittle/SKILL.md", "eyJvIjotMX0", "AAAA====", "' or 1=1 --",
+    "*", "%F0%9F%92%A9",
+]  # fmt: skip
+QUERIES = (
+    *("q", "limit", "cursor", "page", "after", "offset", "version"),
+    *("path", "slug", "ownerHandle", "hash", "sort", "service"),
+)
+BODIES = [
+    b"", b"{", b"null", b"[]", b"0", b'"x"', b"\xff", b"{}" * 2000, b"[" * 5000, b'{"a":1e999}', b"\x1f\x8b\x08",
+    b"0032want x", b'{"jsonrpc":"2.0","id":1,"method":"skills/list","params":{"cursor":"\\ud800"}}',
+    b'{"query":{"text":null},"pageToken":"x"}',
+    b'{"jsonrpc":"2.0","id":{},"method":"tools/call","params":[]}',
+    b'{"query":{"text":"a","filter":[1]},"pageSize":-1}',
+    b'{"slug":"whittle","version":"x","files":[{"path":"../x","size":-1}]}', b'{"items":[{"slug":1}]}',
+    b"--x\r\n\r\n--x--",
+]  # fmt: skip
+TYPES = [
+    "application/json", "text/plain", "application/octet-stream", "application/x-git-upload-pack-request",
+    "multipart/form-data; boundary=x", "application/json; charset=utf-7", "",
+]  # fmt: skip
+
+
+def drawn(rng: random.Random, served: Served) -> dict[str, Any]:
+    """Return a request to a route that no client sends."""
+    path = re.sub(r"\{[^}]*\}", lambda _: rng.choice(VALUES), served.path)
+    query = "&".join(f"{rng.choice(QUERIES)}={rng.choice(VALUES)}" for _ in range(rng.randint(0, 3)))
+    headers = {"Content-Type": rng.choice(TYPES), "If-None-Match": rng.choice(["*", '"x"', "W/", "é".encode().hex()])}
+    headers |= {"Content-Encoding": "gzip"} if rng.random() < 0.1 else {}
+    body = {} if served.method in {"GET", "HEAD"} else {"content": rng.choice(BODIES)}
+    return {"method": served.method, "url": f"{path}?{query}", "headers": headers, **body}
+
+
+def test_drawn_requests_are_answered_without_an_error_of_the_service_and_change_nothing(registry: Registry) -> None:
+    """A manager sends them, who may publish and delete, but to no route that deletes."""
+    rng = random.Random(17)
+    caller = registry.caller()
+    before = registry.get("/tree/index.json").content, registry.get("/api/v1/skills/acme/whittle").json()["data"]
+    for served in routes():
+        for _ in range(30 if served.method != "DELETE" else 0):
+            asked = drawn(rng, served)
+            asked["headers"] |= caller
+            answer = registry.http.request(**asked)
+            assert answer.status_code < 500, (asked, answer.text)
+    assert registry.get("/tree/index.json").content == before[0]
+    assert registry.get("/api/v1/skills/acme/whittle").json()["data"] == before[1]
