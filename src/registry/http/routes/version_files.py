@@ -37,7 +37,7 @@ async def list_version_files(
     return Ok([VersionFile(path=file.path, size=len(file.data), sha256=file.sha256) for file in files])
 
 
-@get(each("/skills/{id}/versions/{version:str}/files/{path:path}"), **_OPTIONS)
+@get(each("/skills/{id}/versions/{version:str}/files/{path:path}"), media_type="*/*", fails={429}, **_OPTIONS)
 async def get_version_file(
     request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str], form: FileForm = "raw"
 ) -> Response[Any]:
