@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from litestar import Request, Response
 from litestar.response import Stream
+from litestar.response.base import ASGIResponse
 
 from registry.catalog.skill_backend import SkillFile
 from registry.http.request_state import request_state
@@ -45,9 +46,17 @@ async def skill_file_response(
         request.app.state.downloads.begin(request.scope)
         all_headers["Content-Length"] = str(file.size)
         body = sent(file.content, file.size, ORDINARY_POOL)
-        return Stream(body, media_type=media_type, headers=all_headers)
+        return _TypedStream(body, media_type=media_type, headers=all_headers)
     content = await ORDINARY_POOL.run(file.content.read, file.size)
     return Response(content, media_type=media_type, headers=all_headers)
+
+
+class _TypedStream(Stream):
+    """A stream that is sent with its own media type. Litestar prefers that of the route, which says `*/*` for files."""
+
+    def to_asgi_response(self, *arguments: Any, **options: Any) -> ASGIResponse:
+        """Return the response to send."""
+        return super().to_asgi_response(*arguments, **{**options, "media_type": None})
 
 
 def _disposition(kind: str, name: str) -> str:

