@@ -56,6 +56,13 @@ def faults(page: Page) -> list[str]:
     ]
 
 
+def sign_in(page: Page, role: str) -> None:
+    """Sign in with a role at a registry whose issuer is open."""
+    page.get_by_role("button", name="Sign in").first.click()
+    page.get_by_label("Role").select_option(role)
+    page.get_by_role("dialog").get_by_role("button", name="Sign in").click()
+
+
 class ListedServer(RunningServer):
     """A server with the example skills, hostile ones, and two sources, of which one cannot be read."""
 

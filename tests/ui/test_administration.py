@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from support.pages import Watched, faults
+from support.pages import Watched, faults, sign_in
 from support.publishing import Registry, skill_package
 
 Enter = Callable[..., Page]
@@ -25,9 +25,7 @@ def publishing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
 def enter(watched: Watched, publishing: Registry) -> Enter:
     def enter(path: str, role: str = "admin", **options: object) -> Page:
         page = watched.open(publishing.url, path, **options)  # type: ignore[arg-type]
-        page.get_by_role("button", name="Sign in").first.click()
-        page.get_by_label("Role").select_option(role)
-        page.get_by_role("dialog").get_by_role("button", name="Sign in").click()
+        sign_in(page, role)
         expect(page.locator(".who .badge")).to_have_text(role)
         return page
 

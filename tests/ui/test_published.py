@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from support.commands import Done
-from support.pages import Watched, faults
+from support.pages import Watched, faults, sign_in
 from support.publishing import Registry, skill_package
 from support.servers import RunningServer, bearer, new_skill
 
@@ -27,9 +27,7 @@ def publishing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
 
 def signed_in(watched: Watched, url: str, path: str = "/", role: str = "user", **options: str) -> Page:
     page = watched.open(url, path, **options)
-    page.get_by_role("button", name="Sign in").first.click()
-    page.get_by_label("Role").select_option(role)
-    page.get_by_role("dialog").get_by_role("button", name="Sign in").click()
+    sign_in(page, role)
     expect(page.locator(".rows, .card, .markdown").first).to_be_visible()
     return page
 

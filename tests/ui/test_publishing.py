@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from support.pages import Watched, faults
+from support.pages import Watched, faults, sign_in
 from support.publishing import Registry, skill_package
 from support.zips import plain_zip
 
@@ -23,9 +23,7 @@ def publishing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
 def enter(watched: Watched, publishing: Registry) -> Enter:
     def enter(**options: str) -> Page:
         page = watched.open(publishing.url, "/registry", **options)
-        page.get_by_role("button", name="Sign in").first.click()
-        page.get_by_label("Role").select_option("manager")
-        page.get_by_role("dialog").get_by_role("button", name="Sign in").click()
+        sign_in(page, "manager")
         page.get_by_role("link", name="Publish").click()
         expect(page.get_by_role("heading", name="Publish a skill")).to_be_visible()
         return page

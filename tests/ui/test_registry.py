@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from support.commands import Done
-from support.pages import ListedServer, Watched
+from support.pages import ListedServer, Watched, sign_in
 from support.servers import new_skill
 
 Enter = Callable[[str], Page]
@@ -17,9 +17,7 @@ Enter = Callable[[str], Page]
 def enter(watched: Watched, registry: ListedServer) -> Enter:
     def enter(role: str) -> Page:
         page = watched.open(registry.url)
-        page.get_by_role("button", name="Sign in").first.click()
-        page.get_by_label("Role").select_option(role)
-        page.get_by_role("dialog").get_by_role("button", name="Sign in").click()
+        sign_in(page, role)
         expect(page.locator(".who .badge")).to_have_text(role)
         return page
 

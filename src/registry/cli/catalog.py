@@ -9,10 +9,9 @@ import msgspec
 from rich.table import Table
 
 from registry.cli import command, console
-from registry.cli.backend import CommandBackend, CommandFailed, Data
+from registry.cli.backend import CommandFailed
 from registry.cli.help.settings_options import settings_options
 from registry.cli.search.explained import explained_tables
-from registry.cli.search.last_search import remember_search
 from registry.cli.search.results import is_relevant, show_results
 from registry.domain.findings import RISKS
 from registry.runtime.data_dir import DataDirInUse, DataDirLock
@@ -50,15 +49,7 @@ def search(
         command.stop("the query must be 1 to 2,000 characters", command.WRONG_USAGE)
     filters = _filters(flags)
     body = SearchBody(query=query, limit=limit, mode=cast(Mode, mode), filters=filters, explain=explain)
-    settings = command.load(dict(flags))
-
-    def run(backend: CommandBackend) -> Data:
-        found = backend.search(body)
-        if backend.server:
-            remember_search(settings, backend.server, found)
-        return found
-
-    results = command.with_backend(flags, server, run, reads=True)
+    results = command.with_backend(flags, server, lambda backend: backend.search(body), reads=True)
     if as_json or explain:
         console.show(results, explained_tables, as_json=as_json)
     else:

@@ -125,7 +125,7 @@ def _open_backend(
                 yield local
             return
     with connect(settings, server) as client:
-        yield RemoteBackend(client)
+        yield RemoteBackend(client, settings)
 
 
 @contextmanager

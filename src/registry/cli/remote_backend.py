@@ -10,6 +10,8 @@ from msgspec import UNSET, UnsetType
 
 from registry.cli.backend import CommandFailed, Data, Progress
 from registry.cli.client import RegistryClient, failure_of
+from registry.cli.search.last_search import remember_search
+from registry.config.settings import Settings
 from registry.protocols.mcp.messages import INTERNAL_ERROR, McpError, error_response, http_headers, parse
 
 if TYPE_CHECKING:
@@ -26,8 +28,9 @@ _POLL_SECONDS = 0.3
 class RemoteBackend:
     """A catalog on a server."""
 
-    def __init__(self, client: RegistryClient) -> None:
+    def __init__(self, client: RegistryClient, settings: Settings) -> None:
         self._client = client
+        self._settings = settings
         self._call = client.call
 
     @property
@@ -36,8 +39,9 @@ class RemoteBackend:
         return self._client.base
 
     def search(self, body: "SearchBody") -> Data:
-        """Search for skills."""
+        """Search for skills, and remember what was shown, so that the server learns which of it is installed."""
         answer: Data = self._call("POST", "/search", msgspec.to_builtins(body))
+        remember_search(self._settings, self._client.base, answer)
         return answer
 
     def list_skills(self, limit: int, offset: int) -> tuple[list[Data], int]:

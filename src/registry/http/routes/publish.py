@@ -1,5 +1,7 @@
 """Publishing: uploads, jobs, downloads, yank, unyank and revoke."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -23,7 +25,7 @@ from registry.http.thread_pools import ORDINARY_POOL, PACKAGE_POOL
 from registry.http.uploads import take_file
 from registry.publish.checking import PackageCheck
 from registry.publish.published import VersionState
-from registry.publish.service import IndexedSkill, JobData
+from registry.publish.service import IndexedSkill, JobData, Publishing
 from registry.publish.submission import Upload
 
 _TAGS = ["publish"]
@@ -63,6 +65,19 @@ class _PackageUpload(Operation):
         self.request_body = RequestBody(content=content, required=True)
 
 
+@asynccontextmanager
+async def _received(
+    request: Request[Any, Any, Any], publishing: Publishing, *, synced: bool = True
+) -> AsyncIterator[Upload]:
+    """Receive the package of a request for the block. What is left of it is discarded at its end."""
+    receiver = await ORDINARY_POOL.run(publishing.receive)
+    try:
+        await take_file(request.content_type, request.stream(), _FIELDS, receiver, publishing.upload_bytes)
+        yield await ORDINARY_POOL.run(partial(receiver.finish, synced=synced))
+    finally:
+        receiver.discard()
+
+
 @post(
     "/registry/publish",
     tags=_TAGS,
@@ -78,13 +93,8 @@ async def publish(request: Request[Any, Any, Any], services: ReadyServices) -> R
     """Accept a package, a zip in the multipart field `package` (or `file`), and check it in the background."""
     publishing, caller = services.publishing, principal_of(request.scope)
     key = request.headers.get("Idempotency-Key", "")[:_MAX_KEY] or None
-    receiver = await ORDINARY_POOL.run(publishing.receive)
-    try:
-        await take_file(request.content_type, request.stream(), _FIELDS, receiver, publishing.upload_bytes)
-        upload: Upload = await ORDINARY_POOL.run(receiver.finish)
+    async with _received(request, publishing) as upload:
         job = await ORDINARY_POOL.run(publishing.submit, upload, caller, key)
-    finally:
-        receiver.discard()
     message = f"Version {job.version} of '{job.skill_id}' is being looked at"
     answer = Submitted(job_id=job.id, status=job.state, skill_id=job.skill_id, version=job.version, message=message)
     location = f"{API}/registry/publish/{job.id}/status"
@@ -105,13 +115,8 @@ async def publish(request: Request[Any, Any, Any], services: ReadyServices) -> R
 async def check_package(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[PackageCheck]:
     """Check a package as publishing would, and return what it would publish and what it finds. Nothing is stored."""
     publishing, caller = services.publishing, principal_of(request.scope)
-    receiver = await ORDINARY_POOL.run(publishing.receive)
-    try:
-        await take_file(request.content_type, request.stream(), _FIELDS, receiver, publishing.upload_bytes)
-        upload: Upload = await ORDINARY_POOL.run(partial(receiver.finish, synced=False))
+    async with _received(request, publishing, synced=False) as upload:
         return Ok(await PACKAGE_POOL.run(publishing.checker.check, upload, caller))
-    finally:
-        receiver.discard()
 
 
 @get("/registry/publish", tags=_TAGS, responses=ERRORS, role="user")

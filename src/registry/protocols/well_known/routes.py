@@ -19,6 +19,15 @@ _TAGS = ["well-known discovery"]
 _FOLDERS = ("/.well-known/agent-skills", "/.well-known/skills")
 _INDEX = "index.json"
 _OF_SKILL = [path for folder in _FOLDERS for path in each(f"/s/{{id}}{folder}")]
+_PART: dict[str, Any] = {
+    "tags": _TAGS,
+    "responses": ERRORS,
+    "role": "user",
+    "packed": True,
+    "fails": {409},
+    "media_type": "*/*",
+}
+"""The options of a route that sends the zip of a skill or one of its files."""
 
 
 @get([f"{path}/{_INDEX}" for path in _OF_SKILL], tags=_TAGS, responses=ERRORS, role="user", fails={409})
@@ -28,15 +37,7 @@ async def get_skill_index(request: Request[Any, Any, Any], services: ReadyServic
     return await _document(request, services, [package])
 
 
-@get(
-    [f"{path}/{{path:path}}" for path in _OF_SKILL],
-    tags=_TAGS,
-    responses=ERRORS,
-    role="user",
-    packed=True,
-    fails={409},
-    media_type="*/*",
-)
+@get([f"{path}/{{path:path}}" for path in _OF_SKILL], **_PART)
 async def get_skill_part(
     request: Request[Any, Any, Any], services: ReadyServices, path: FromPath[str]
 ) -> Response[bytes]:
@@ -51,15 +52,7 @@ async def get_root_index(request: Request[Any, Any, Any], services: ReadyService
     return await _document(request, services, await _root_packages(request, services))
 
 
-@get(
-    [f"{folder}/{{path:path}}" for folder in _FOLDERS],
-    tags=_TAGS,
-    responses=ERRORS,
-    role="user",
-    packed=True,
-    fails={409},
-    media_type="*/*",
-)
+@get([f"{folder}/{{path:path}}" for folder in _FOLDERS], **_PART)
 async def get_root_part(
     request: Request[Any, Any, Any], services: ReadyServices, path: FromPath[str]
 ) -> Response[bytes]:
