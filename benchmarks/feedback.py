@@ -28,7 +28,7 @@ from registry.services.feedback import FeedbackBody
 from registry.services.schemas import SearchBody
 from registry.services.search import search_skills
 from results_file import keep
-from search.service import SearchRequest
+from search.requests import SearchRequest
 
 USES = (0, 1, 3, 10, 20)
 WRONG = 0.2

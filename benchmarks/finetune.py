@@ -31,7 +31,7 @@ import intents
 import quality
 from low_rank import TunedEncoder
 from results_file import keep
-from search.service import SearchRequest
+from search.requests import SearchRequest
 from search.text import embedded_text
 from search.types import Document
 

@@ -30,7 +30,8 @@ from registry.catalog.documents import CatalogDocuments
 from registry.database.sqlite import SqliteDatabase
 from results_file import keep
 from search.engine import Engine
-from search.service import CANDIDATES, SearchRequest
+from search.requests import SearchRequest
+from search.service import CANDIDATES
 from search.text import sentences
 from search.types import Filter
 

@@ -28,7 +28,7 @@ from registry.evaluation.measures import DEPTH, MEASURES, Gains
 from results_file import keep
 from search.engine import Engine
 from search.modes import Mode
-from search.service import SearchRequest
+from search.requests import SearchRequest
 
 MODES: dict[str, Mode] = {"words": "keyword", "vectors": "semantic", "hybrid": "hybrid"}
 Labelled = tuple[list[dict[str, Any]], dict[str, Gains]]

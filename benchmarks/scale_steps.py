@@ -25,7 +25,8 @@ from registry.database.sqlite import SqliteDatabase
 from registry.db import Database
 from registry.domain.models import Skill, now
 from search.engine import Engine, text_space
-from search.service import CANDIDATES, SearchRequest
+from search.requests import SearchRequest
+from search.service import CANDIDATES
 from search.text import sentences
 from search.types import Embedded, Filter
 

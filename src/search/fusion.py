@@ -62,7 +62,8 @@ class Signals(NamedTuple):
     a name of the candidate equals the query or begins with it. `ceiling` is the upper bound of BM25 scores for the
     query, which counts terms that no document contains; 0 if the query has no terms. `documents` is the number of
     documents in the index. `examples` is what examples add to the share of the ceiling that `bm25` has, which may be
-    negative; None if no document has examples.
+    negative; None if no document has examples. `with_words` is the number of all documents that contain a word of the
+    query, candidates or not; None where it was not counted.
     """
 
     keys: NDArray[np.int64]
@@ -74,6 +75,7 @@ class Signals(NamedTuple):
     null: NullDistribution = MINILM
     documents: int = _CALIBRATED_ON
     examples: Scores | None = None
+    with_words: int | None = None
 
     @property
     def has_words(self) -> Flags:
@@ -114,14 +116,13 @@ class Ranking(Sequence[Fused]):
     @overload
     def __getitem__(self, rank: slice) -> list[Fused]: ...
     def __getitem__(self, rank: int | slice) -> Fused | list[Fused]:
-        if isinstance(rank, slice):
-            return [self[index] for index in range(*rank.indices(len(self)))]
-        return Fused(
-            int(self._keys[rank]),
-            float(self._scores[rank]),
-            _RELEVANCES[self._bands[rank]],
-            _MATCHED_BY[self._matched_by[rank]],
-        )
+        if not isinstance(rank, slice):
+            return self[rank : rank + 1 or None][0]
+        columns = (column[rank].tolist() for column in (self._keys, self._scores, self._bands, self._matched_by))
+        return [
+            Fused(key, score, _RELEVANCES[band], _MATCHED_BY[matched_by])
+            for key, score, band, matched_by in zip(*columns, strict=True)
+        ]
 
     def keys(self, count: int) -> list[int]:
         """Return the keys of the first candidates."""
@@ -134,6 +135,8 @@ class Ranking(Sequence[Fused]):
 
     def count_at_least(self, score: float) -> int:
         """Return the number of candidates with at least this score."""
+        if score <= 0:
+            return len(self)
         return int(np.searchsorted(-self._scores, -score, side="right"))
 
 
@@ -143,7 +146,7 @@ def fuse(signals: Signals, mode: RanMode) -> Ranking:
     Exact names come first. Names that begin with the query are on the first page, together with at least the three
     best others. All others are ordered by evidence, then by key.
     """
-    z = _z_scores(signals)
+    z = np.zeros(len(signals.keys)) if mode == "keyword" else _z_scores(signals)
     coverage = _coverage(signals)
     scaled_evidence = _evidence(coverage, z, signals, mode) * _catalog_size_factor(signals.documents)
     is_hit = _is_hit(signals, z, mode)
@@ -180,7 +183,9 @@ def evidence_parts(signals: Signals, mode: RanMode) -> Parts:
 def _coverage(signals: Signals) -> Scores:
     """Return the share of the ceiling that each candidate reaches, with what its examples add; in [0, 1]."""
     coverage: Scores = signals.bm25.astype(np.float64) / max(signals.ceiling, 1e-9)
-    return np.clip(coverage if signals.examples is None else coverage + signals.examples, 0.0, 1.0)
+    if signals.examples is not None:
+        coverage = np.maximum(coverage + signals.examples, 0.0)
+    return np.minimum(coverage, 1.0)
 
 
 def _z_scores(signals: Signals) -> Scores:

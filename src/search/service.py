@@ -8,16 +8,16 @@ import numpy as np
 from embeddings.base import Embedder, EmbeddingError, Matrix
 from search.examples import allowed_matches, match_examples
 from search.explainer import explain
-from search.explanation import Explanation
 from search.fusion import MINILM, Flags, Ranking, Signals, fuse
 from search.in_flight import InFlight
 from search.index_sync import IndexSync
 from search.lexical.concurrent_query import LARGE, ConcurrentLexicalQuery, LexicalQuery
 from search.lexical.disk_segment import IndexWriteError
-from search.modes import MatchedBy, Mode, RanMode, Relevance
+from search.modes import Mode, RanMode
 from search.names import best_named
+from search.requests import Hit, Results, SearchRequest, SemanticUnavailable
 from search.text import normalized
-from search.totals import Total, count_hits
+from search.totals import count_hits
 from search.types import Documents, Filter, Keys, Match
 from search.vectors.base import VectorIndex, VectorsUnavailable
 from search.vectors.cosines import candidate_cosines
@@ -28,59 +28,12 @@ CANDIDATES = 50
 """The minimum number of documents that the vectors contribute to the fusion."""
 
 KEYWORD_CANDIDATES = 200
-"""The minimum number that the words contribute: a document that only vectors found would have no keyword score."""
+"""The minimum number that the words contribute beside vectors: what only those found would have no keyword score."""
 
 DEEPEST = 1000
 """The lowest rank that a page may contain."""
 
 _MAX_CACHED_CARDS = 4096
-
-
-class SemanticUnavailable(Exception):
-    """The request requires semantic search, which is not available. The message says why."""
-
-
-class SearchRequest(NamedTuple):
-    """A search request. `allowed` is the filter, `min_score` the minimum score of a hit, in [0, 1].
-
-    `explain` adds an explanation to every hit.
-    """
-
-    query: str
-    limit: int = 10
-    offset: int = 0
-    mode: Mode = "auto"
-    allowed: Filter = Filter()
-    min_score: float = 0.0
-    explain: bool = False
-
-
-class Hit(NamedTuple):
-    """A document that was found. `payload` is the catalog's encoded card of it."""
-
-    key: int
-    id: str
-    score: float
-    relevance: Relevance
-    matched_by: tuple[MatchedBy, ...]
-    payload: bytes
-    explanation: Explanation | None = None
-
-
-class Results(NamedTuple):
-    """The hits of a search, best first. `mode` is the mode that ran, `revision` the last change that it saw.
-
-    `total` counts the hits of all pages. `embedded` is the number of documents that have a vector, None if unknown.
-    """
-
-    query: str
-    mode: RanMode
-    hits: list[Hit]
-    warnings: list[str]
-    revision: int
-    total: Total
-    embedded: int | None
-    documents: int
 
 
 class Semantic(NamedTuple):
@@ -162,7 +115,7 @@ class SearchService:
     def _search(self, request: SearchRequest, revision: int, warnings: list[str]) -> Results:
         query = normalized(request.query)
         semantic = self._semantic() if request.mode != "keyword" else None
-        lexical_query = self._lexical_query(request, query)
+        lexical_query = self._lexical_query(request, query, only_words=semantic is None)
         keyword_match = Match.empty
         if request.mode != "semantic":
             concurrent = semantic is not None and len(lexical_query.reader) >= LARGE
@@ -186,10 +139,11 @@ class SearchService:
         total = count_hits(ranking, request.min_score, lexical_query, signals, index, depth)
         return Results(request.query, mode, hits, warnings, revision, total, embedded, len(lexical_query.reader))
 
-    def _lexical_query(self, request: SearchRequest, query: str) -> LexicalQuery:
+    def _lexical_query(self, request: SearchRequest, query: str, *, only_words: bool) -> LexicalQuery:
         reader = self._index_sync.lexical.reader
-        depth = _depth(request, KEYWORD_CANDIDATES)
-        return LexicalQuery(reader, query, reader.terms(query), depth, request.allowed)
+        depth = _depth(request, CANDIDATES if only_words and not request.ranks_more else KEYWORD_CANDIDATES)
+        counts_all = only_words and not request.min_score and len(reader) < LARGE
+        return LexicalQuery(reader, query, reader.terms(query), depth, request.allowed, counts_all)
 
     def _embed_query(self, semantic: Semantic | None, query: str, mode: Mode, warnings: list[str]) -> Matrix | None:
         if mode == "keyword" or (semantic is None and mode == "auto"):
@@ -233,6 +187,7 @@ class SearchService:
             ceiling=query.reader.ceiling(query.terms),
             null=index.null_distribution() if index is not None else MINILM,
             documents=len(query.reader),
+            with_words=matched.total,
             examples=None if used is None else examples.gains(keys, used),
         )
 
@@ -255,11 +210,11 @@ class SearchService:
             last += 1
         candidates = ranking[first:last]
         cards = self._cards([candidate.key for candidate in candidates], revision)
-        hits = []
-        for key, score, relevance, matched_by in candidates:
-            if key in cards:
-                skill_id, payload = cards[key]
-                hits.append(Hit(key, skill_id, score, relevance, matched_by, payload))
+        hits = [
+            Hit(key, cards[key][0], score, relevance, matched_by, cards[key][1])
+            for key, score, relevance, matched_by in candidates
+            if key in cards
+        ]
         hits.sort(key=lambda hit: (-hit.score, hit.id))
         return hits[start - first : end - first]
 

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from search.fusion import Ranking, Signals
-from search.lexical.concurrent_query import LARGE, LexicalQuery
+from search.lexical.concurrent_query import LexicalQuery
 from search.vectors.base import VectorIndex
 
 
@@ -25,13 +25,13 @@ def count_hits(
 ) -> Total:
     """Return how many documents a search found. Each index contributed the best ones, up to its depth.
 
-    Only a search by words alone counts what lies deeper, in catalogs below 50,000 documents.
+    Only a search by words alone counts what lies deeper.
     """
     known = ranking.count_at_least(min_score)
     keys = ranking.keys(known)
     has_more_words = int((signals.bm25 > 0).sum()) >= query.limit
-    if index is None and has_more_words and not min_score and len(query.reader) < LARGE:
-        return Total(max(known, query.reader.count_matches(query.terms, query.allowed)), is_floor=False, keys=keys)
+    if index is None and signals.with_words is not None:
+        return Total(max(known, signals.with_words), is_floor=False, keys=keys)
     # If fewer hits than the depth were ranked, the farthest of the nearest documents is no hit, and so are all others.
     has_more_vectors = index is not None and len(ranking) >= depth
     return Total(known, is_floor=has_more_words or has_more_vectors, keys=keys)

@@ -88,10 +88,14 @@ Keys = NDArray[np.int64]
 
 
 class Match(NamedTuple):
-    """Documents that an index returned, with their scores: parallel arrays of shape (documents,)."""
+    """Documents that an index returned, with their scores: parallel arrays of shape (documents,).
+
+    `total` is the number of all documents that match, None where it was not counted.
+    """
 
     keys: Keys
     scores: NDArray[np.float32]
+    total: int | None = None
 
     @classmethod
     def empty(cls) -> "Match":

@@ -12,7 +12,7 @@ from registry.database.sqlite import SqliteDatabase
 from registry.indexing.snapshots import IndexSnapshots
 from registry.project.lock_file import read_lock
 from search.engine import Engine
-from search.service import SearchRequest
+from search.requests import SearchRequest
 from support.catalogs import HashingEmbedder, SkillCatalog
 from support.commands import Done
 

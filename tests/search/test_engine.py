@@ -7,7 +7,7 @@ import pytest
 
 from search import service
 from search.engine import Engine, text_space
-from search.service import SearchRequest, SemanticUnavailable
+from search.requests import SearchRequest, SemanticUnavailable
 from search.types import Filter
 from support.catalogs import HashingEmbedder, SkillCatalog
 from support.waiting import PATIENCE_SECONDS, wait_until

@@ -7,7 +7,7 @@ import pytest
 
 from search.engine import Engine
 from search.explanation import Explanation
-from search.service import Hit, SearchRequest
+from search.requests import Hit, SearchRequest
 from support.catalogs import HashingEmbedder, SkillCatalog
 from support.waiting import PATIENCE_SECONDS
 

@@ -11,7 +11,7 @@ from search.engine import Engine
 from search.index_sync import IndexSync
 from search.index_takeover import MIN_CHANGES, take_over
 from search.lexical.disk_segment import lexical_identity
-from search.service import SearchRequest
+from search.requests import SearchRequest
 from support.catalogs import HashingEmbedder, SkillCatalog
 
 COUNT = MIN_CHANGES

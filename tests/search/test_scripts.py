@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from search.engine import Engine
+from search.requests import SearchRequest
 from search.scripts import divided, divided_document
-from search.service import SearchRequest
 from support.catalogs import SkillCatalog
 
 SKILLS = [

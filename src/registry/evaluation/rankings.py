@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from registry.evaluation.corpus_index import CorpusIndex, IncompleteIndex
 from registry.evaluation.measures import DEPTH
 from search.modes import Mode
-from search.service import SearchRequest, SemanticUnavailable
+from search.requests import SearchRequest, SemanticUnavailable
 from search.types import Filter
 
 CANDIDATES = 200

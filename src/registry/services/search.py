@@ -30,7 +30,7 @@ from registry.services.schemas import (
 )
 from registry.services.snippets import find_snippets
 from search.explanation import Explanation
-from search.service import Hit, Results, SearchRequest, SemanticUnavailable
+from search.requests import Hit, Results, SearchRequest, SemanticUnavailable
 from search.types import Filter
 
 PREVIEW_CHARACTERS = 500
@@ -52,7 +52,10 @@ class _CardStart(msgspec.Struct):
 def _search_request(body: SearchBody) -> SearchRequest:
     """Return the engine's form of a request."""
     allowed = _allowed(body.filters or SearchFilters())
-    return SearchRequest(body.query, _used_limit(body), body.offset, body.mode, allowed, body.min_score, body.explain)
+    limit = _used_limit(body)
+    return SearchRequest(
+        body.query, limit, body.offset, body.mode, allowed, body.min_score, body.explain, ranks_more=body.facets
+    )
 
 
 def _used_limit(body: SearchBody) -> int:
@@ -90,12 +93,13 @@ class SearchTask(NamedTuple, Generic[_Found]):
 
     def then(self, make: Callable[[_Found], _Made]) -> "SearchTask[_Made]":
         """Return the task that makes something of what is found, where it is found."""
+        return SearchTask(self.waits_for_others, partial(_made_of, self.at_once, make), lambda: make(self.search()))
 
-        def at_once() -> _Made | None:
-            found = self.at_once()
-            return None if found is None else make(found)
 
-        return SearchTask(self.waits_for_others, at_once, lambda: make(self.search()))
+# No functions within functions here: their annotations are evaluated in every search.
+def _made_of(search: Callable[[], _Found | None], make: Callable[[_Found], _Made]) -> _Made | None:
+    found = search()
+    return None if found is None else make(found)
 
 
 class Outcome(NamedTuple, Generic[_Data]):
@@ -117,17 +121,18 @@ def search_skills(services: Services, body: SearchBody) -> SearchOutcome:
 
 def search_task(services: Services, body: SearchBody) -> SearchTask[SearchOutcome]:
     """Return `search_skills` as a task."""
-
-    def at_once() -> SearchOutcome | None:
-        if body.facets or (body.highlight and body.limit > _HIGHLIGHTED_AT_ONCE):
-            return None
-        started = time.perf_counter()
-        results = _search_nowait(services, request)
-        return None if results is None else _outcome(services, body, results, started)
-
     request = _search_request(body)
     waits = partial(services.engine.search.waits_for_others, request)
+    at_once = partial(_search_at_once, services, body, request)
     return SearchTask(waits, at_once, partial(search_skills, services, body))
+
+
+def _search_at_once(services: Services, body: SearchBody, request: SearchRequest) -> SearchOutcome | None:
+    if body.facets or (body.highlight and body.limit > _HIGHLIGHTED_AT_ONCE):
+        return None
+    started = time.perf_counter()
+    results = _search_nowait(services, request)
+    return None if results is None else _outcome(services, body, results, started)
 
 
 def _shown_explanation(services: Services, hit: Hit) -> Explanation | None:
@@ -194,13 +199,9 @@ def resolve_skills(services: Services, body: ResolveBody) -> ResolveOutcome:
 
 def resolve_task(services: Services, body: ResolveBody) -> SearchTask[ResolveOutcome]:
     """Return `resolve_skills` as a task."""
-
-    def at_once() -> ResolveOutcome | None:
-        results = _search_nowait(services, request)
-        return None if results is None else _resolved(services, body, results)
-
     request = _resolve_request(body)
     waits = partial(services.engine.search.waits_for_others, request)
+    at_once = partial(_made_of, partial(_search_nowait, services, request), partial(_resolved, services, body))
     return SearchTask(waits, at_once, partial(resolve_skills, services, body))
 
 

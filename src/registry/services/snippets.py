@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from registry.catalog.documents import CatalogDocuments
-from search.service import Hit
+from search.requests import Hit
 from search.snippet import Snippet
 from search.snippets import body_snippet, description_snippet, wanted
 from search.text import normalized

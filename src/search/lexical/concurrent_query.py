@@ -19,17 +19,18 @@ _THREADS = 4
 
 
 class LexicalQuery(NamedTuple):
-    """A query to the keyword index, with its weighted `terms`."""
+    """A query to the keyword index, with its weighted `terms`. `counts_all` counts all documents that match."""
 
     reader: LexicalReader
     query: str
     terms: Mapping[str, float]
     limit: int
     allowed: Filter
+    counts_all: bool = False
 
     def search(self) -> Match:
         """Return the best documents by BM25."""
-        return self.reader.search(self.terms, self.limit, self.allowed)
+        return self.reader.search(self.terms, self.limit, self.allowed, count=self.counts_all)
 
     def match_names(self) -> tuple[list[int], list[int]]:
         """Return the keys of documents whose name equals the query, and of those whose name begins with it."""

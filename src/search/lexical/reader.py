@@ -18,6 +18,9 @@ _QUERY = tantivy.Query
 _MAX_LABELLED = 50
 """How many documents with an excluded label a search drops after it. With more, the deeper search would take longer."""
 
+_MAX_FREQUENCIES = 20_000
+"""How many terms of queries are remembered with their frequencies, some 200 bytes each."""
+
 _ALL_DOCUMENTS = _QUERY.exists_query("key")
 _MUST, _MUST_NOT, _SHOULD = tantivy.Occur.Must, tantivy.Occur.MustNot, tantivy.Occur.Should
 
@@ -30,6 +33,7 @@ class DiskReader:
         self.document_count = searcher.num_docs
         """The number of documents, including the one that stores the state of the index."""
         self._labelled: dict[str, Keys] = {}
+        self._frequencies: dict[tuple[str, str], int] = {}
 
     @functools.cached_property
     def mean_length(self) -> float:
@@ -48,6 +52,15 @@ class DiskReader:
             hits = self.searcher.search(_exact_query("labels", label), self.document_count, count=False).hits
             values = self.searcher.fast_field_values("key", [address for _, address in hits])
             known = self._labelled[label] = np.array(values, np.int64)
+        return known
+
+    def document_frequency(self, field: str, value: str) -> int:
+        """Return the number of documents with a value. A search asks several times, and the index is slower."""
+        known = self._frequencies.get((field, value))
+        if known is None:
+            if len(self._frequencies) >= _MAX_FREQUENCIES:
+                self._frequencies = {}
+            known = self._frequencies[field, value] = self.searcher.doc_freq(field, value)
         return known
 
     def existing(self, keys: Iterable[int]) -> list[int]:
@@ -105,26 +118,22 @@ class LexicalReader:
         """Return the idf of a term; 0 if no document has it, because such a term must not take the place of others."""
         return self._idf(term) if self._document_frequency("text", term) else 0.0
 
-    def search(self, terms: Mapping[str, float], limit: int, allowed: Filter) -> Match:
-        """Return the best documents for weighted `terms` by BM25, best first; none if there are no terms."""
+    def search(self, terms: Mapping[str, float], limit: int, allowed: Filter, *, count: bool = False) -> Match:
+        """Return the best documents for weighted `terms` by BM25, best first; none if there are no terms.
+
+        `count` counts all that match too, which takes up to the time of the search again in large catalogs.
+        """
         if not terms:
             return Match.empty()
-        on_disk = self._best_on_disk(self._any_of(terms), limit, allowed)
+        on_disk = self._best_on_disk(self._any_of(terms), limit, allowed, count=count)
         if not self._memory:
             return on_disk
         in_memory = self._memory.search(self._weights(terms), self._mean_length, allowed)
         keys = np.concatenate((on_disk.keys, in_memory.keys))
         scores = np.concatenate((on_disk.scores, in_memory.scores))
         best = np.argsort(-scores, kind="stable")[:limit]
-        return Match(keys[best], scores[best])
-
-    def count_matches(self, terms: Mapping[str, float], allowed: Filter) -> int:
-        """Return the number of documents that contain at least one of the terms."""
-        if not terms:
-            return 0
-        result = self._searcher.search(self._filtered(self._any_of(terms), allowed), 1, count=True)
-        in_memory = self._memory.search(self._weights(terms), self._mean_length, allowed)
-        return int(result.count) + len(in_memory.keys)  # type: ignore[attr-defined]  # missing in the stubs
+        total = None if on_disk.total is None else on_disk.total + len(in_memory.keys)
+        return Match(keys[best], scores[best], total)
 
     def _any_of(self, terms: Mapping[str, float]) -> tantivy.Query:
         return _QUERY.boolean_query([(_SHOULD, self._term_query(term, weight)) for term, weight in terms.items()])
@@ -143,7 +152,7 @@ class LexicalReader:
     def _term_query(self, term: str, weight: float) -> tantivy.Query:
         """Return the query for a term, boosted on disk by its weight, and to the idf that it has in both segments."""
         query = _QUERY.term_query(SCHEMA, "text", term, "freq")
-        if self._memory and (on_disk := self._searcher.doc_freq("text", term)):
+        if self._memory and (on_disk := self._disk.document_frequency("text", term)):
             weight *= self._idf(term) / _idf(self._disk.document_count, on_disk)
         return query if weight == 1 else _QUERY.boost_query(query, weight)
 
@@ -152,7 +161,7 @@ class LexicalReader:
 
     def _document_frequency(self, field: str, value: str) -> int:
         """Return the number of documents with a value. Replaced documents still count."""
-        on_disk: int = self._searcher.doc_freq(field, value)
+        on_disk = self._disk.document_frequency(field, value)
         return on_disk + self._memory.document_frequency(field, value) if self._memory else on_disk
 
     def keys_by_name(self, folded: str, limit: int, allowed: Filter) -> list[int]:
@@ -217,39 +226,43 @@ class LexicalReader:
         clauses += [
             (_MUST_NOT, _exact_query("labels", label))
             for label in allowed.excluded
-            if self._searcher.doc_freq("labels", label)
+            if self._disk.document_frequency("labels", label)
         ]
         if self._replaced is not None:
             clauses.append((_MUST_NOT, self._replaced))
         return _QUERY.boolean_query(clauses) if len(clauses) > 1 else query
 
-    def _best_on_disk(self, query: tantivy.Query, limit: int, allowed: Filter) -> Match:
+    def _best_on_disk(self, query: tantivy.Query, limit: int, allowed: Filter, *, count: bool) -> Match:
         """Return what `_search_disk` returns. If few documents are excluded, they are dropped after the search.
 
-        That is faster, because tantivy skips documents that cannot be among the best only without exclusions.
+        That is faster, because tantivy skips documents that cannot be among the best only without exclusions. It skips
+        none if it counts.
         """
         excluded = None if allowed.groups else self._excluded_keys(allowed.excluded)
-        if excluded is None:
-            return self._search_disk(query, limit, allowed)
-        found = self._matched(query, limit + len(excluded))
+        if excluded is None or (count and len(excluded)):
+            return self._search_disk(query, limit, allowed, count=count)
+        found = self._matched(query, limit + len(excluded), count=count)
+        if not len(excluded):
+            return found
         passed = np.flatnonzero(~np.isin(found.keys, excluded))[:limit]
         return Match(found.keys[passed], found.scores[passed])
 
     def _excluded_keys(self, labels: Iterable[str]) -> Keys | None:
         """Return the keys of documents on disk that are replaced or have a label; None if many have one."""
-        if sum(self._searcher.doc_freq("labels", label) for label in labels) > _MAX_LABELLED:
+        if sum(self._disk.document_frequency("labels", label) for label in labels) > _MAX_LABELLED:
             return None
         return np.concatenate([self._replaced_keys, *(self._disk.keys_labelled(label) for label in labels)])
 
-    def _search_disk(self, query: tantivy.Query, limit: int, allowed: Filter) -> Match:
+    def _search_disk(self, query: tantivy.Query, limit: int, allowed: Filter, *, count: bool = False) -> Match:
         """Return the best documents on disk, best first."""
-        return self._matched(self._filtered(query, allowed), limit)
+        return self._matched(self._filtered(query, allowed), limit, count=count)
 
-    def _matched(self, query: tantivy.Query, limit: int) -> Match:
-        hits = self._searcher.search(query, limit, count=False).hits
-        keys = self._searcher.fast_field_values("key", [address for _, address in hits])
-        scores = np.fromiter((score for score, _ in hits), np.float32, len(hits))
-        return Match(np.array(keys, np.int64), scores)
+    def _matched(self, query: tantivy.Query, limit: int, *, count: bool) -> Match:
+        result = self._searcher.search(query, limit, count=count)
+        keys = self._searcher.fast_field_values("key", [address for _, address in result.hits])
+        scores = np.array([score for score, _ in result.hits], np.float32)
+        total = result.count if count else None  # type: ignore[attr-defined]  # missing in the stubs
+        return Match(np.array(keys, np.int64), scores, total)
 
 
 def _concatenate(on_disk: Keys, in_memory: Sequence[int] | Keys) -> Keys:

@@ -21,7 +21,7 @@ from registry.database.sqlite import SqliteDatabase
 from registry.database.sqlite_schema import APPLICATION_ID
 from registry.db import DatabaseFull
 from search.engine import Engine
-from search.service import SearchRequest
+from search.requests import SearchRequest
 from support.catalogs import SkillCatalog
 from support.endurance import times
 from support.publishing import Registry

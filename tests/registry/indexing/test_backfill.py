@@ -19,7 +19,7 @@ from registry.db import Database
 from registry.indexing.backfill import run_backfill
 from registry.indexing.embedder import choose_embedder
 from search.engine import Engine, text_space
-from search.service import SearchRequest
+from search.requests import SearchRequest
 from support.catalogs import HashingEmbedder, SkillCatalog
 from support.commands import Done
 from support.embedding_server import EmbeddingServer, honest

@@ -11,7 +11,7 @@ from registry.blobs import FolderStore
 from registry.database.sqlite import SqliteDatabase
 from registry.indexing.snapshots import IndexSnapshots, _unpack
 from search.engine import Engine
-from search.service import SearchRequest
+from search.requests import SearchRequest
 from support.catalogs import HashingEmbedder, SkillCatalog
 from support.waiting import PATIENCE_SECONDS
 

@@ -200,7 +200,10 @@ def test_what_is_dropped_after_a_search_is_what_the_query_excludes(tmp_path: Pat
         query = reader._any_of(reader.terms(" ".join(numbers.sample(words, 4))))
         for allowed in (NO_FILTER, label, Filter((("enabled:true",),), label.excluded)):
             for limit in (1, 10, 400):
-                expected, found = (one(query, limit, allowed) for one in (reader._search_disk, reader._best_on_disk))
-                assert found.keys.tolist() == expected.keys.tolist()
-                assert found.scores == pytest.approx(expected.scores)
+                expected = reader._search_disk(query, limit, allowed, count=True)
+                for count in (False, True):
+                    found = reader._best_on_disk(query, limit, allowed, count=count)
+                    assert found.keys.tolist() == expected.keys.tolist()
+                    assert found.scores == pytest.approx(expected.scores)
+                    assert found.total == (expected.total if count else None)
     index.close()

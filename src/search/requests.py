@@ -1,0 +1,56 @@
+"""What a search asks for and what it finds."""
+
+from typing import NamedTuple
+
+from search.explanation import Explanation
+from search.modes import MatchedBy, Mode, RanMode, Relevance
+from search.totals import Total
+from search.types import Filter
+
+
+class SemanticUnavailable(Exception):
+    """The request requires semantic search, which is not available. The message says why."""
+
+
+class SearchRequest(NamedTuple):
+    """A search request. `allowed` is the filter, `min_score` the minimum score of a hit, in [0, 1].
+
+    `explain` adds an explanation to every hit. `ranks_more` ranks more hits than a page needs, to count facets over.
+    """
+
+    query: str
+    limit: int = 10
+    offset: int = 0
+    mode: Mode = "auto"
+    allowed: Filter = Filter()
+    min_score: float = 0.0
+    explain: bool = False
+    ranks_more: bool = False
+
+
+class Hit(NamedTuple):
+    """A document that was found. `payload` is the catalog's encoded card of it."""
+
+    key: int
+    id: str
+    score: float
+    relevance: Relevance
+    matched_by: tuple[MatchedBy, ...]
+    payload: bytes
+    explanation: Explanation | None = None
+
+
+class Results(NamedTuple):
+    """The hits of a search, best first. `mode` is the mode that ran, `revision` the last change that it saw.
+
+    `total` counts the hits of all pages. `embedded` is the number of documents that have a vector, None if unknown.
+    """
+
+    query: str
+    mode: RanMode
+    hits: list[Hit]
+    warnings: list[str]
+    revision: int
+    total: Total
+    embedded: int | None
+    documents: int
