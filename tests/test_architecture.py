@@ -67,7 +67,7 @@ SEARCH_LAYERS = (
     {"examples"},
     {"vectors"},
     {"explainer", "snippets", "totals"},
-    {"index_sync", "indexer", "inspection"},
+    {"index_sync", "indexer", "inspection", "requests"},
     {"service", "index_takeover"},
     {"engine"},
 )
