@@ -21,6 +21,7 @@ _MAX_LABELLED = 50
 _MAX_FREQUENCIES = 20_000
 """How many terms of queries are remembered with their frequencies, some 200 bytes each."""
 
+_NO_KEYS: Keys = np.empty(0, np.int64)
 _ALL_DOCUMENTS = _QUERY.exists_query("key")
 _MUST, _MUST_NOT, _SHOULD = tantivy.Occur.Must, tantivy.Occur.MustNot, tantivy.Occur.Should
 
@@ -207,9 +208,15 @@ class LexicalReader:
         in_memory = np.intersect1d(keys, np.array(self._memory.keys(allowed), np.int64))
         return _concatenate(self._search_disk(query, max(1, len(keys)), allowed).keys, in_memory)
 
-    def restricts(self, allowed: Filter) -> bool:
-        """Return whether a filter may reject any document."""
-        return bool(allowed.groups) or any(self._document_frequency("labels", label) for label in allowed.excluded)
+    def rejected_keys(self, allowed: Filter) -> Keys | None:
+        """Return the keys of all documents that a filter rejects, unordered; None if they may be many."""
+        labelled = None if allowed.groups else self._labelled_keys(allowed.excluded)
+        if labelled is None:
+            return None
+        in_memory = {
+            key for label in allowed.excluded for key in self._memory.keys_with_value("labels", label, Filter())
+        }
+        return _concatenate(np.setdiff1d(labelled, self._replaced_keys), sorted(in_memory))
 
     def ceiling(self, terms: Mapping[str, float]) -> float:
         """Return the upper bound of BM25 scores for weighted `terms`: (k1 + 1) x the sum of idf x weight.
@@ -238,8 +245,9 @@ class LexicalReader:
         That is faster, because tantivy skips documents that cannot be among the best only without exclusions. It skips
         none if it counts.
         """
-        excluded = None if allowed.groups else self._excluded_keys(allowed.excluded)
-        if excluded is None or (count and len(excluded)):
+        labelled = None if allowed.groups else self._labelled_keys(allowed.excluded)
+        excluded = self._replaced_keys if labelled is None else np.concatenate((self._replaced_keys, labelled))
+        if labelled is None or (count and len(excluded)):
             return self._search_disk(query, limit, allowed, count=count)
         found = self._matched(query, limit + len(excluded), count=count)
         if not len(excluded):
@@ -247,11 +255,11 @@ class LexicalReader:
         passed = np.flatnonzero(~np.isin(found.keys, excluded))[:limit]
         return Match(found.keys[passed], found.scores[passed])
 
-    def _excluded_keys(self, labels: Iterable[str]) -> Keys | None:
-        """Return the keys of documents on disk that are replaced or have a label; None if many have one."""
+    def _labelled_keys(self, labels: Iterable[str]) -> Keys | None:
+        """Return the keys of documents on disk that have one of the labels; None if many have one."""
         if sum(self._disk.document_frequency("labels", label) for label in labels) > _MAX_LABELLED:
             return None
-        return np.concatenate([self._replaced_keys, *(self._disk.keys_labelled(label) for label in labels)])
+        return np.concatenate([_NO_KEYS, *(self._disk.keys_labelled(label) for label in labels)])
 
     def _search_disk(self, query: tantivy.Query, limit: int, allowed: Filter, *, count: bool = False) -> Match:
         """Return the best documents on disk, best first."""

@@ -20,9 +20,10 @@ _CACHE_SIZE = 4
 class FilteredNeighbours:
     """Finds nearest neighbours that pass a filter. Safe to use from several threads.
 
-    For a broad filter, more neighbours than needed are searched, and the keyword index filters them. Otherwise, or if
-    too few of them pass, the keyword index lists all documents that pass, and the vector index searches only these.
-    The list is cached until the catalog changes.
+    If a filter rejects few documents, as many more neighbours are searched. For another broad filter, more neighbours
+    than needed are searched, and the keyword index filters them. Otherwise, or if too few of them pass, the keyword
+    index lists all documents that pass, and the vector index searches only these. The list is cached until the catalog
+    changes.
     """
 
     def __init__(self) -> None:
@@ -31,8 +32,11 @@ class FilteredNeighbours:
 
     def nearest(self, index: VectorIndex, vectors: Matrix, depth: int, reader: LexicalReader, allowed: Filter) -> Match:
         """Return at least the `depth` nearest documents to each vector that pass, those of the first vector first."""
-        if not reader.restricts(allowed):
-            return index.search(vectors, depth)
+        rejected = reader.rejected_keys(allowed)
+        if rejected is not None:
+            near = index.search(vectors, depth + len(rejected))
+            passed = ~np.isin(near.keys, rejected)
+            return Match(near.keys[passed], near.scores[passed]) if len(rejected) else near
         cache_key, total = (reader.revision, allowed), len(reader)
         count = self._counts.get(cache_key)
         if count is None:

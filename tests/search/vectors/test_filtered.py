@@ -79,3 +79,27 @@ def test_a_change_of_the_passing_documents_is_visible_at_once(tmp_path: Path, ve
     assert sorted(neighbours.nearest(vectors, QUERIES[:1], 5, index.reader, allowed).keys.tolist()) == [1000, 2000]
     index.apply([DocumentGone(2001, 1000)], 2001)
     assert neighbours.nearest(vectors, QUERIES[:1], 5, index.reader, allowed).keys.tolist() == [2000]
+
+
+def test_a_few_rejected_documents_are_left_out_whether_on_disk_or_in_memory(
+    tmp_path: Path, vectors: FaissVectors
+) -> None:
+    def skill(key: int, *, enabled: bool) -> Document:
+        return Document(key=key, id=f"skill-{key}", name="skill", labels=(f"enabled:{str(enabled).lower()}",))
+
+    index, allowed = LexicalIndex(tmp_path / "lexical", "catalog"), Filter((), ("enabled:false", "shadowed:true"))
+    best = nearest(VECTORS[:COUNT], KEYS, QUERIES[0], 60)
+    disabled = set(best[:20:2])
+    index.apply([DocumentPut(int(key), skill(int(key), enabled=key not in disabled)) for key in KEYS], COUNT)
+    index.flush()
+    enabled_again, disabled_now = best[:2]
+    index.apply([DocumentPut(COUNT + 1, skill(enabled_again, enabled=True))], COUNT + 1)
+    index.apply([DocumentPut(COUNT + 2, skill(disabled_now, enabled=False))], COUNT + 2)
+    rejected = (disabled - {enabled_again}) | {disabled_now}
+    assert sorted(index.reader.rejected_keys(allowed).tolist()) == sorted(rejected)
+    found = FilteredNeighbours().nearest(vectors, QUERIES[:1], 50, index.reader, allowed).keys
+    assert len(found) >= 50
+    assert not np.isin(found, list(rejected)).any()
+    passing = [key for key in best if key not in rejected]
+    assert len(set(passing[:10]) & set(found.tolist())) >= 9
+    index.close()
