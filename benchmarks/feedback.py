@@ -1,10 +1,12 @@
 """Learning from use: search quality after so many uses a skill, each sent through the use case of the feedback route.
 
-    python benchmarks/feedback.py --data DIR [--json OUT]
+    python benchmarks/feedback.py --data DIR [--intents] [--json OUT]
 
 DIR is a folder as for `quality.py`, with `examples.jsonl` {id, queries}: further queries for which each document is
-right. Every run starts from an empty catalog: all skills get uses, all but a fifth of the choices are right, or only
-half of the skills get uses. The queries that are measured are never sent.
+right. `--intents` takes the queries of the part `dev` of `data/intents.jsonl` instead, and DIR is then the data set
+`prompts`: two queries of each of these skills are sent, and the third is measured. Every run starts from an empty
+catalog: all skills with examples get uses, all but a fifth of the choices are right, or only half of the skills get
+uses. The queries that are measured are never sent.
 """
 
 import argparse
@@ -12,17 +14,17 @@ import random
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
 
-from quality import read_jsonl
+import intents
+from quality import read_jsonl, read_labelled
 from registry.config.groups import EmbeddingSettings
 from registry.config.settings import Settings
 from registry.domain.models import Skill
-from registry.evaluation.dataset import read_qrels
-from registry.evaluation.measures import DEPTH, ndcg
+from registry.evaluation.measures import DEPTH, Gains, ndcg
 from registry.services.container import Services
 from registry.services.feedback import FeedbackBody
 from registry.services.schemas import SearchBody
@@ -33,6 +35,26 @@ from search.requests import SearchRequest
 USES = (0, 1, 3, 10, 20)
 WRONG = 0.2
 _FIRST_PAGE, _PAGE = 20, 100
+
+
+class Data(NamedTuple):
+    """A data set: documents, labelled queries, and further queries for which each document is right."""
+
+    name: str
+    corpus: list[dict[str, Any]]
+    queries: list[dict[str, Any]]
+    gains: dict[str, Gains]
+    examples: list[dict[str, Any]]
+
+
+def read_data(folder: Path, *, of_intents: bool) -> Data:
+    """Return the data set of a folder, or its documents with the queries of `data/intents.jsonl`."""
+    corpus = read_jsonl(folder / "corpus.jsonl")
+    if not of_intents:
+        return Data(folder.name, corpus, *read_labelled(folder), read_jsonl(folder / "examples.jsonl"))
+    rows = intents.read("dev")
+    labelled = intents.labelled([row._replace(queries=row.queries[2:]) for row in rows])
+    return Data("intents", corpus, *labelled, [{"id": row.skill, "queries": row.queries[:2]} for row in rows])
 
 
 class Catalog:
@@ -85,14 +107,13 @@ class Catalog:
         self.wait()
         return sum(learned)
 
-    def measure(self, data: Path) -> dict[str, float]:
+    def measure(self, data: Data) -> dict[str, float]:
         """Return nDCG@10 of each labelled query."""
-        names, gains = {number: name for name, number in self.ids.items()}, read_qrels(data / "qrels.tsv")
+        names = {number: name for name, number in self.ids.items()}
         values = {}
-        for query in read_jsonl(data / "queries.jsonl"):
-            if query["id"] in gains:
-                hits = self.services.engine.search.search(SearchRequest(query["text"], limit=DEPTH)).hits
-                values[query["id"]] = ndcg([names[hit.id] for hit in hits], gains[query["id"]])
+        for query in data.queries:
+            hits = self.services.engine.search.search(SearchRequest(query["text"], limit=DEPTH)).hits
+            values[query["id"]] = ndcg([names[hit.id] for hit in hits], data.gains[query["id"]])
         return values
 
 
@@ -101,7 +122,7 @@ def choices(
 ) -> list[list[tuple[str, str]]]:
     """Return rounds of (query, document), in each of which every used skill gets one use."""
     rounds = []
-    for number in range(max(USES)):
+    for number in range(min(max(USES), max(len(entry["queries"]) for entry in examples))):
         right = [(entry["queries"][number], entry["id"]) for entry in examples if number < len(entry["queries"])]
         right = [(query, name) for query, name in right if name in used]
         names = sorted(used)
@@ -109,22 +130,22 @@ def choices(
     return rounds
 
 
-def run(data: Path, *, wrong: float = 0.0, half: bool = False) -> Iterator[dict[str, Any]]:
+def run(data: Data, *, wrong: float = 0.0, half: bool = False) -> Iterator[dict[str, Any]]:
     """Yield the figures after each number of uses."""
-    corpus, examples = read_jsonl(data / "corpus.jsonl"), read_jsonl(data / "examples.jsonl")
     dice = random.Random(2026)
-    used = {entry["id"] for entry in corpus if not half or dice.random() < 0.5}
-    gains = read_qrels(data / "qrels.tsv")
-    rounds = choices(examples, wrong, used, dice)
+    known = {entry["id"] for entry in data.examples}
+    used = {entry["id"] for entry in data.corpus if entry["id"] in known and (not half or dice.random() < 0.5)}
+    rounds = choices(data.examples, wrong, used, dice)
     with tempfile.TemporaryDirectory() as folder:
-        catalog = Catalog(corpus, Path(folder))
+        catalog = Catalog(data.corpus, Path(folder))
         learned, tried = 0, 0
-        for number in range(max(USES) + 1):
+        for number in range(len(rounds) + 1):
             if number:
                 tried += len(rounds[number - 1])
                 learned += catalog.choose(rounds[number - 1])
-            if number in USES:
-                yield {"uses": number, "sent": tried, "learned": learned, **_means(catalog.measure(data), gains, used)}
+            if number in (*USES, len(rounds)):
+                means = _means(catalog.measure(data), data.gains, used)
+                yield {"uses": number, "sent": tried, "learned": learned, **means}
         catalog.services.close()
 
 
@@ -141,20 +162,20 @@ def main() -> None:
     """Measure one data set."""
     parser = argparse.ArgumentParser(description="Measure what search learns from use.")
     parser.add_argument("--data", type=Path, required=True, help="folder with corpus, queries, qrels and examples")
+    parser.add_argument("--intents", action="store_true", help="send and measure the queries of data/intents.jsonl")
     parser.add_argument("--json", type=Path, help="file for the results")
     arguments = parser.parse_args()
+    data = read_data(arguments.data, of_intents=arguments.intents)
     results: dict[str, list[dict[str, Any]]] = {}
     for name, options in {"right": {}, "fifth wrong": {"wrong": WRONG}, "half used": {"half": True}}.items():
-        table = Table(
-            "uses", "sent", "learned", "all", "used", "unused", title=f"{arguments.data.name}: {name}, nDCG@10"
-        )
+        table = Table("uses", "sent", "learned", "all", "used", "unused", title=f"{data.name}: {name}, nDCG@10")
         results[name] = []
-        for figures in run(arguments.data, **options):  # type: ignore[arg-type]
+        for figures in run(data, **options):  # type: ignore[arg-type]
             results[name].append(figures)
             shown = [f"{100 * figures[part]:.1f}" if part in figures else "" for part in ("all", "used", "unused")]
             table.add_row(*(str(figures[part]) for part in ("uses", "sent", "learned")), *shown)
         Console().print(table)
-    keep(arguments.json, {"data": arguments.data.name, "results": results})
+    keep(arguments.json, {"data": data.name, "results": results})
 
 
 if __name__ == "__main__":

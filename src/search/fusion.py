@@ -55,15 +55,24 @@ MINILM = NullDistribution(mean=0.06, spread=0.11)
 """The default model, measured on 12,000 descriptions of skills and tools (0.036 to 0.092, 0.10 to 0.12)."""
 
 
+class Gains(NamedTuple):
+    """What examples add to the signals of each candidate, shape (candidates,); may be negative.
+
+    `coverage` is added to the share of the ceiling that BM25 reaches, `z` to the z-score of the cosine.
+    """
+
+    coverage: Scores
+    z: Scores
+
+
 class Signals(NamedTuple):
     """The signals of all candidates, as parallel arrays of shape (candidates,).
 
     `bm25` is the keyword score, 0 without a match. `cosine` is NaN without a vector. `exact` and `prefix` are true if
     a name of the candidate equals the query or begins with it. `ceiling` is the upper bound of BM25 scores for the
     query, which counts terms that no document contains; 0 if the query has no terms. `documents` is the number of
-    documents in the index. `examples` is what examples add to the share of the ceiling that `bm25` has, which may be
-    negative; None if no document has examples. `with_words` is the number of all documents that contain a word of the
-    query, candidates or not; None where it was not counted.
+    documents in the index. `examples` is None if no document has examples. `with_words` is the number of all documents
+    that contain a word of the query, candidates or not; None where it was not counted.
     """
 
     keys: NDArray[np.int64]
@@ -74,13 +83,13 @@ class Signals(NamedTuple):
     ceiling: float
     null: NullDistribution = MINILM
     documents: int = _CALIBRATED_ON
-    examples: Scores | None = None
+    examples: Gains | None = None
     with_words: int | None = None
 
     @property
     def has_words(self) -> Flags:
         """Whether the query's words are in the text of each candidate, or in its examples more than by chance."""
-        return self.bm25 > 0 if self.examples is None else (self.bm25 > 0) | (self.examples > 0)
+        return self.bm25 > 0 if self.examples is None else (self.bm25 > 0) | (self.examples.coverage > 0)
 
 
 class Fused(NamedTuple):
@@ -184,13 +193,15 @@ def _coverage(signals: Signals) -> Scores:
     """Return the share of the ceiling that each candidate reaches, with what its examples add; in [0, 1]."""
     coverage: Scores = signals.bm25.astype(np.float64) / max(signals.ceiling, 1e-9)
     if signals.examples is not None:
-        coverage = np.maximum(coverage + signals.examples, 0.0)
+        coverage = np.maximum(coverage + signals.examples.coverage, 0.0)
     return np.minimum(coverage, 1.0)
 
 
 def _z_scores(signals: Signals) -> Scores:
     """Return each cosine as a z-score of the null distribution; without a vector, the mean of the other candidates."""
     z = (np.asarray(signals.cosine, np.float64) - signals.null.mean) / signals.null.spread
+    if signals.examples is not None:
+        z = z + signals.examples.z
     missing = np.isnan(z)
     if missing.any():
         z[missing] = 0.0 if missing.all() else z[~missing].mean()

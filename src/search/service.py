@@ -173,8 +173,7 @@ class SearchService:
             exact = self._best_named(query, exact, revision)
         matched = keyword_match()
         matched_keys = set(matched.keys.tolist())
-        examples = self._index_sync.examples
-        used = match_examples(examples, query)
+        used = match_examples(self._index_sync.examples, query)
         more = (*near.keys.tolist(), *exact, *prefixed, *allowed_matches(used, query))
         others = [key for key in dict.fromkeys(more) if key not in matched_keys]
         keys = np.concatenate((matched.keys, np.array(others, np.int64)))
@@ -188,7 +187,7 @@ class SearchService:
             null=index.null_distribution() if index is not None else MINILM,
             documents=len(query.reader),
             with_words=matched.total,
-            examples=None if used is None else examples.gains(keys, used),
+            examples=None if used is None else used.gains(keys),
         )
 
     def _best_named(self, query: LexicalQuery, keys: Sequence[int], revision: int) -> list[int]:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from search.fusion import MINILM, Fused, NullDistribution, Signals, fuse, null_distribution
+from search.fusion import MINILM, Fused, Gains, NullDistribution, Signals, evidence_parts, fuse, null_distribution
 
 MODES = ["hybrid", "semantic", "keyword"]
 NAN = float("nan")
@@ -92,6 +92,20 @@ def test_a_document_with_no_vector_yet_is_ranked_among_those_with_one() -> None:
     assert ranking[0].key == 2
     assert ranking[0].matched_by == ("keyword",)
     assert keys(fuse(rows, "semantic")) == [1, 3]
+
+
+def test_examples_move_coverage_and_z_in_the_modes_that_use_them() -> None:
+    rows = of_scores((12.0, 0.5), (10.0, 0.5), (9.0, 0.5))
+    assert keys(fuse(rows, "hybrid")) == keys(fuse(rows, "keyword")) == [1, 2, 3]
+    words = rows._replace(examples=Gains(np.array([0.0, 0.2, -0.2]), np.zeros(3)))
+    assert keys(fuse(words, "hybrid")) == keys(fuse(words, "keyword")) == [2, 1, 3]
+    assert keys(fuse(words, "semantic")) == [1, 2, 3]
+    vectors = rows._replace(examples=Gains(np.zeros(3), np.array([-2.0, 0.0, 0.0])))
+    assert keys(fuse(vectors, "hybrid")) == keys(fuse(vectors, "semantic")) == [2, 3, 1]
+    assert keys(fuse(vectors, "keyword")) == [1, 2, 3]
+    parts = evidence_parts(words, "hybrid")
+    assert parts.examples[0] == 0
+    assert parts.examples[1] > 0 > parts.examples[2]
 
 
 @pytest.mark.parametrize(

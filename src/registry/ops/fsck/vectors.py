@@ -1,4 +1,4 @@
-"""Checks the vectors: each has a document and a known space, and the length and dimension that it should have."""
+"""Checks the vectors: each has a document and a known space, the length 1, and the dimension that it should have."""
 
 import functools
 from collections.abc import Iterable, Iterator
@@ -14,9 +14,6 @@ from registry.ops.fsck.snapshots import drop_snapshots
 
 _BATCH_ROWS = 2000
 _LENGTH_TOLERANCE = 1e-3
-_MIN_LENGTH = 0.1
-"""The length of the vector of a document with examples, which is below 1 if they differ."""
-
 _MAX_NAMES = 5
 _ORPHANED = "not exists (select 1 from documents d where d.key = vectors.key and d.gone = 0)"
 
@@ -59,20 +56,19 @@ def _of_space(parts: Parts, space: str, dimension: int) -> Iterator[Discrepancy]
 
 def _damaged(parts: Parts, space: str, dimension: int) -> Iterator[int]:
     last = 0
-    used = {key for (key,) in parts.database.read("select key from documents where examples <> '[]'")}
     sql = "select key, vector from vectors where space = ? and key > ? order by key limit ?"
     while rows := parts.database.read(sql, (space, last, _BATCH_ROWS)):
         for key, vector in rows:
-            if not _is_sound(vector, dimension, shortest=_MIN_LENGTH if key in used else 1.0):
+            if not _is_sound(vector, dimension):
                 yield key
         last = rows[-1][0]
 
 
-def _is_sound(vector: bytes, dimension: int, shortest: float) -> bool:
+def _is_sound(vector: bytes, dimension: int) -> bool:
     if len(vector) != dimension * np.dtype(np.float32).itemsize:
         return False
     length = float(np.linalg.norm(np.frombuffer(vector, np.float32).astype(np.float64)))
-    return shortest - _LENGTH_TOLERANCE <= length <= 1.0 + _LENGTH_TOLERANCE  # false for NaN too
+    return abs(length - 1.0) <= _LENGTH_TOLERANCE  # false for NaN too
 
 
 def _remove_orphaned(parts: Parts) -> None:
