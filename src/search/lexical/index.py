@@ -41,6 +41,7 @@ class LexicalIndex:
         self.reader = LexicalReader(self._disk.revision, self._disk_reader)
         self._unflushed: _Changes = {}
         self._memory_documents: dict[int, MemoryDocument] = {}
+        self._replaced: list[int] = []  # the unflushed keys that the disk has too
         self._lock = threading.Lock()  # guards the state in memory; _flush_lock is taken first if both are needed
         self._flush_lock = threading.Lock()
         self._closing = threading.Event()
@@ -58,6 +59,7 @@ class LexicalIndex:
             return
         added = {key: memory_document(put.document) for key, put in latest.items() if isinstance(put, DocumentPut)}
         with self._lock:
+            self._replaced += self._disk_reader.existing(latest.keys() - self._unflushed.keys())
             self._unflushed |= latest
             self._memory_documents |= added
             self._update_reader(revision)
@@ -70,9 +72,8 @@ class LexicalIndex:
     def _update_reader(self, revision: int) -> None:
         """Create a reader in which unflushed changes replace what the disk has of the same documents."""
         puts = [key for key, change in self._unflushed.items() if isinstance(change, DocumentPut)]
-        replaced = self._disk_reader.existing(self._unflushed)
         memory = MemorySegment(self._memory_documents[key] for key in puts)
-        self.reader = LexicalReader(revision, self._disk_reader, replaced, memory)
+        self.reader = LexicalReader(revision, self._disk_reader, tuple(self._replaced), memory)
 
     def _flush_periodically(self) -> None:
         while not self._closing.wait(max(FLUSH_SECONDS, self._health.seconds_left())):
@@ -100,6 +101,7 @@ class LexicalIndex:
                     key: document for key, document in self._memory_documents.items() if key in self._unflushed
                 }
                 self._disk_reader = DiskReader(self._disk.searcher)
+                self._replaced = self._disk_reader.existing(self._unflushed)
                 self._update_reader(max(revision, self.reader.revision))
 
     def copy(self, folder: Path) -> int:
