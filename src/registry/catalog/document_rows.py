@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
-from registry.database.counts import DocumentState, count_document, vectors_in, vectors_of
+from registry.database.counts import DOCUMENTS, DocumentState, count_document, vectors_in, vectors_of
 from registry.db import Row, Transaction
 from registry.domain.models import Card
 from search.text import vector_hash
@@ -15,6 +16,13 @@ DOCUMENT_COLUMNS = "key, id, name, description, tags, capabilities, labels, exam
 
 _BLANK_COLUMNS = "gone, name, description, tags, capabilities, labels, text_hash, card"
 _BLANK = "1, '', '', '[]', '[]', '[]', '', '{}'"
+
+_CHANGED = ("number", "name", "description", "tags", "capabilities", "labels", "text_hash", "card", "examples")
+_PUT = (
+    f"insert into documents (id, {', '.join(_CHANGED)}, gone) values (?, {', '.join('?' * len(_CHANGED))}, 0)"
+    f" on conflict (id) do update set {', '.join(f'{name} = excluded.{name}' for name in _CHANGED)}, gone = 0"
+    " returning key"
+)
 
 
 def document_of(row: Row, body: str = "") -> Document:
@@ -45,13 +53,25 @@ def labels(card: Card, scope: str | None) -> tuple[str, ...]:
     )
 
 
-def ensure_document(transaction: Transaction, skill_id: str) -> int:
-    """Return the key of the document of a skill; create it if necessary. A deleted document keeps its key."""
-    rows = transaction.read("select key from documents where id = ?", (skill_id,))
-    if rows:
-        return int(rows[0][0])
+class FormerDocument(NamedTuple):
+    """What the document of a skill held before a change. A deleted document keeps its key."""
+
+    key: int
+    gone: int
+    text_hash: str
+    examples: str
+
+
+def former_document(transaction: Transaction, skill_id: str) -> FormerDocument | None:
+    """Return the document of a skill that the transaction is about to change; None for a new skill."""
+    rows = transaction.read("select key, gone, text_hash, examples from documents where id = ?", (skill_id,))
+    return FormerDocument(*rows[0]) if rows else None
+
+
+def blank_document(transaction: Transaction, skill_id: str) -> FormerDocument:
+    """Create a blank document for a new skill; `put_document` comes next."""
     sql = f"insert into documents (id, number, {_BLANK_COLUMNS}) values (?, ?, {_BLANK}) returning key"
-    return int(transaction.read(sql, (skill_id, transaction.next_revision()))[0][0])
+    return FormerDocument(int(transaction.read(sql, (skill_id, transaction.next_revision()))[0][0]), 1, "", "[]")
 
 
 def restore_document(transaction: Transaction, key: int, skill_id: str) -> None:
@@ -60,33 +80,36 @@ def restore_document(transaction: Transaction, key: int, skill_id: str) -> None:
     transaction.execute(sql, (key, skill_id, transaction.next_revision()))
 
 
-def put_document(transaction: Transaction, key: int, card: Card, scope: str | None, body: str) -> int:
-    """Update the document of a skill from its card and body; return the revision."""
+def put_document(
+    transaction: Transaction, former: FormerDocument | None, card: Card, scope: str | None, body: str
+) -> tuple[int, int]:
+    """Create or update the document of a skill from its card and body; return its key and the revision."""
     revision = transaction.next_revision()
     transaction.changes_documents = True
-    encoded, *state = transaction.read("select examples, gone, text_hash from documents where key = ?", (key,))[0]
-    examples = decode_examples(encoded)
+    examples = decode_examples(former.examples) if former else ()
+    key = former.key if former else 0
     document = Document(key=key, id=card.id, name=card.name, description=card.description, examples=examples)
     text_hash, encode = vector_hash(document), msgspec.json.encode
-    count_document(transaction, key, DocumentState(*state), DocumentState(0, text_hash))
-    transaction.execute(
-        "update documents set gone = 0, number = ?, name = ?, description = ?, tags = ?, capabilities = ?,"
-        " labels = ?, text_hash = ?, card = ? where key = ?",
-        (
-            revision,
-            card.name,
-            card.description,
-            encode(card.tags).decode(),
-            encode(card.capabilities).decode(),
-            encode(labels(card, scope)).decode(),
-            text_hash,
-            encode(card).decode(),
-            key,
-        ),
+    if former is None:
+        transaction.count(DOCUMENTS, 1)
+    else:
+        count_document(transaction, key, DocumentState(former.gone, former.text_hash), DocumentState(0, text_hash))
+    values = (
+        card.id,
+        revision,
+        card.name,
+        card.description,
+        encode(card.tags).decode(),
+        encode(card.capabilities).decode(),
+        encode(labels(card, scope)).decode(),
+        text_hash,
+        encode(card).decode(),
+        former.examples if former else "[]",
     )
+    key = int(transaction.read(_PUT, values)[0][0])
     sql = "insert into bodies (key, body) values (?, ?) on conflict (key) do update set body = excluded.body"
     transaction.execute(sql, (key, body))
-    return revision
+    return key, revision
 
 
 def remove_document(transaction: Transaction, key: int) -> int:

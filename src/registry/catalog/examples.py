@@ -2,16 +2,16 @@
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby, islice
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
-from registry.catalog.document_rows import decode_examples, put_examples
+from registry.catalog.document_rows import FormerDocument, blank_document, decode_examples, put_examples
 from registry.db import Database, Reader, Row, Transaction
-from registry.domain.models import timestamp
+from registry.domain.models import Skill, timestamp
 from search.types import Example
 
 Outcome = Literal["chosen", "installed", "helped", "wrong"]
@@ -144,21 +144,29 @@ def query_hash(query: str) -> str:
     return hashlib.sha256(query.casefold().encode()).hexdigest()[:16]
 
 
-def put_author_examples(transaction: Transaction, key: int, metadata: Mapping[str, Any], now: str) -> None:
+def put_author_examples(
+    transaction: Transaction, former: FormerDocument | None, skill: Skill, now: str
+) -> FormerDocument | None:
     """Replace the examples of a skill's author by those in its metadata: a list, or a text with one on each line.
 
-    This changes what search reads of the document, but not its revision: `put_document` comes next.
+    Returns the document of the skill with its examples, for `put_document`, which comes next; None for a new skill
+    without examples.
     """
-    queries = _queries_of(metadata.get("examples"))
+    queries = _queries_of(skill.metadata.get("examples"))
+    if former is None:
+        if not queries:
+            return None
+        former = blank_document(transaction, skill.id)
+    key = former.key
     sql = "select query from examples where key = ? and caller = ?"
     if queries == {query for (query,) in transaction.read(sql, (key, AUTHOR))}:
-        return
+        return former
     transaction.execute("delete from examples where key = ? and caller = ?", (key, AUTHOR))
     transaction.execute_many(
         "insert into examples (key, query_hash, caller, query, outcome, at) values (?, ?, ?, ?, 'chosen', ?)",
         [(key, query_hash(query), AUTHOR, query, now) for query in queries],
     )
-    transaction.execute("update documents set examples = ? where key = ?", (encoded_examples(transaction, key), key))
+    return former._replace(examples=encoded_examples(transaction, key))
 
 
 def _queries_of(examples: object) -> set[str]:

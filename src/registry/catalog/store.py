@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from registry.catalog.document_rows import ensure_document, put_document, remove_document
+from registry.catalog.document_rows import former_document, put_document, remove_document
 from registry.catalog.examples import put_author_examples
 from registry.catalog.installs import delete_install, update_shadowing_of_folder
 from registry.catalog.skill_rows import FolderState, former_row, insert_version, put_skill
@@ -125,20 +125,21 @@ class Catalog:
 
         An `advertised` skill belongs to a source. It can be searched and read, but is not listed and cannot be changed.
         """
-        key = ensure_document(transaction, skill.id)
         transaction.touched.append(skill.id)
         now = timestamp(self.clock())
-        former = former_row(transaction, key)
+        document = former_document(transaction, skill.id)
+        former = former_row(transaction, document.key) if document else None
         created_at, updated_at = former[:2] if former else (now, now)
+        versions = self.all_versions(transaction, document.key) if document and former else ()
         skill = msgspec.structs.replace(
             skill,
             created_at=created_at,
             updated_at=max(now, updated_at),  # the clock may have been set back
             timeout=skill.execution_timeout,
-            latest_version=max([skill.version, *self.all_versions(transaction, key)], key=version_parts),
+            latest_version=max([skill.version, *versions], key=version_parts),
         )
-        put_author_examples(transaction, key, skill.metadata, now)
-        revision = put_document(transaction, key, skill.card(), skill.scope, body)
+        document = put_author_examples(transaction, document, skill, now)
+        key, revision = put_document(transaction, document, skill.card(), skill.scope, body)
         skill = msgspec.structs.replace(skill, etag=_etag(revision))
         sequence = former.listed.sequence if former else revision
         listed = Listed(sequence, int(skill.enabled), int(advertised))

@@ -84,7 +84,7 @@ def test_wrong_counts_are_named_and_corrected(catalog: SkillCatalog) -> None:
 def long_list(catalog: SkillCatalog) -> Database:
     """Return a catalog over several blocks, in which every tenth skill is disabled and some are gone."""
     with catalog.database.write() as transaction:
-        for number in range(BLOCK):
+        for number in range(2 * BLOCK):
             skill = Skill(id=f"skill-{number}", name="x", description="", version="1.0.0", enabled=number % 10 != 0)
             catalog.catalog.save(transaction, skill, "", advertised=number % 7 == 0)
     for number in (1, 2, 500, 1023):
