@@ -6,6 +6,7 @@ from pathlib import Path
 
 from registry.findings.engine import ENGINE
 from registry.skill_folder import fingerprint
+from registry.skill_folder.tree import SKILL_FILE, fingerprint_of_files
 
 _LINK_MARK = ">"
 _MARK_BYTES = 16
@@ -17,6 +18,11 @@ def scan_fingerprint(folder: Path) -> str:
     If any of them changes, a scan reads the folder again. Raises OSError.
     """
     return f"{ENGINE}-{fingerprint(folder)}{_link_mark(folder)}"
+
+
+def new_fingerprint(skill_file: os.stat_result) -> str:
+    """Return the `scan_fingerprint` of a folder that has a SKILL.md in this state and no other file."""
+    return f"{ENGINE}-{fingerprint_of_files([(SKILL_FILE, skill_file)])}"
 
 
 def is_where_it_was(folder: Path, known: str | None) -> bool:

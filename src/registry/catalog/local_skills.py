@@ -3,24 +3,23 @@
 import io
 import itertools
 from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
+from registry.catalog.folder_drafts import FolderDraft, complete, staged_draft
 from registry.catalog.folder_fields import (
     check_not_overridden,
     front_matter_edits,
-    front_matter_of,
     skill_of_folder,
 )
 from registry.catalog.folder_state import is_where_it_was, scan_fingerprint
 from registry.catalog.installs import current_install, delete_install, find_install, with_install
 from registry.catalog.skill_backend import SkillFile, opened_file
-from registry.catalog.skill_changes import checked_fields, default_body, refuse_existing, sent_changes, with_fields
+from registry.catalog.skill_changes import checked_fields, refuse_existing, sent_changes, with_fields
 from registry.catalog.skill_rows import FolderState
 from registry.catalog.store import Catalog, StoredSkill
 from registry.db import Transaction
@@ -42,6 +41,7 @@ from registry.runtime.atomic_files import sync_folder
 from registry.skill_folder import (
     FileEntry,
     SkillFolder,
+    StagedSkill,
     UnreadableSkill,
     list_files,
     open_file,
@@ -50,26 +50,13 @@ from registry.skill_folder import (
     read_skill_folder,
     removing_skill_folder,
     restoring_skill_file,
-    staging_folder,
+    staging_skills,
     suggest_id,
     update_skill_file,
-    write_skill_folder,
 )
 from registry.skill_folder.tree import SKILL_FILE
 
 _OWN_FILE = "is always the SKILL.md of the skill's own folder: omit this field"
-
-_WRITERS = 8
-"""The number of folders that are written at a time, because each waits for the disk."""
-
-
-class _Draft(NamedTuple):
-    """A new skill whose folder is staged: read, scanned and durable, but not in place."""
-
-    staged: Path
-    skill: Skill
-    body: str
-    fingerprint: str
 
 
 class ScannedFolder(NamedTuple):
@@ -97,45 +84,34 @@ class LocalSkills:
         The refusals are VALIDATION_ERROR, and CONFLICT if the id or its folder exists. The folders are written and
         scanned before the transaction, because other writers wait for it.
         """
-        with staging_folder(self.root) as staging:
-            drafts = self._drafts(news, staging)
-            if not any(isinstance(draft, _Draft) for draft in drafts):
+        with staging_skills() as staged:
+            drafts = [result_or_error(self._draft, new, staged) for new in news]
+            good = [draft for draft in drafts if isinstance(draft, FolderDraft)]
+            complete(good, self._inspector)
+            if not good:
                 return [draft for draft in drafts if isinstance(draft, RegistryError)]
             with ExitStack() as undo, self._catalog.database.write(shared=True) as transaction:
                 transaction.before_commit[f"sync {self.root}"] = partial(sync_folder, self.root)
                 return [
-                    result_or_error(self._place, transaction, undo, draft) if isinstance(draft, _Draft) else draft
+                    result_or_error(self._place, transaction, undo, draft) if isinstance(draft, FolderDraft) else draft
                     for draft in drafts
                 ]
 
-    def _drafts(self, news: Sequence[NewSkill], staging: Path) -> list[_Draft | RegistryError]:
-        ids = [new.id for new in news]
-        places = [staging / f".{number}" if one in ids[:number] else staging for number, one in enumerate(ids)]
-        with ThreadPoolExecutor(_WRITERS) if len(news) > 1 else nullcontext() as pool:
-            staged = list((pool.map if pool else map)(self._staged, news, places))
-        folders = [draft.staged for draft in staged if isinstance(draft, _Draft)]
-        scans = iter(list(self._inspector.scan_folders(folders)))
-        return [_scanned(draft, next(scans)) if isinstance(draft, _Draft) else draft for draft in staged]
-
-    def _staged(self, new: NewSkill, place: Path) -> _Draft | RegistryError:
-        return result_or_error(self._draft, new, place)
-
-    def _draft(self, new: NewSkill, place: Path) -> _Draft:
+    def _draft(self, new: NewSkill, staged: list[StagedSkill]) -> FolderDraft:
         sent = checked_fields(new)
         if new.skill_file is not None:
             raise validation_error(FieldError("skill_file", _OWN_FILE))
         refuse_existing(self._catalog.database, new.id)  # before the work of writing and scanning
-        staged = write_skill_folder(place, new.id, front_matter_of(new), default_body(new))
-        read = read_skill_folder(staged)
-        skill = with_fields(skill_of_folder(read, new.id, new.enabled, new.id), sent)
-        return _Draft(staged, skill, read.body, scan_fingerprint(staged))
+        return staged_draft(self.root, new, sent, staged)
 
-    def _place(self, transaction: Transaction, undo: ExitStack, draft: _Draft) -> Skill:
+    def _place(self, transaction: Transaction, undo: ExitStack, draft: FolderDraft) -> Skill:
         """Move a staged folder into place and record it. `undo` moves it back unless the transaction commits."""
         skill_id = draft.skill.id
         refuse_existing(transaction, skill_id)
         try:
-            undo.enter_context(placing_skill_folder(draft.staged, self.root / skill_id, sync=lambda parent: None))
+            undo.enter_context(
+                placing_skill_folder(draft.staged.folder, self.root / skill_id, sync=lambda parent: None)
+            )
         except FileExistsError:
             raise conflict(f"The folder of skill '{skill_id}' already exists") from None
         skill = _installed(transaction, skill_id, draft.skill)
@@ -278,13 +254,6 @@ class LocalSkills:
         )
         skill = _installed(transaction, path, skill)
         return self._catalog.save(transaction, skill, read.body, FolderState(path, current))
-
-
-def _scanned(draft: _Draft, findings: SkillFindings | OSError) -> _Draft:
-    if isinstance(findings, OSError):
-        raise findings
-    draft.skill.findings = findings
-    return draft
 
 
 def _installed(transaction: Transaction, path: str, skill: Skill) -> Skill:

@@ -23,13 +23,14 @@ def all_recorded(catalog: Catalog, root: Path, changed: Iterable[str]) -> bool:
     if catalog.problems():  # only a scan finds that one is gone
         return False
     names = set()
+    within = f"{root}/"
     for path in changed:
-        if not Path(path).is_relative_to(root):
+        if not path.startswith(within):
             return False
-        parts = Path(path).relative_to(root).parts
-        if parts and parts[0].startswith(TEMPORARY_PREFIX):
+        parts = path.removeprefix(within).split("/")
+        if parts[0].startswith(TEMPORARY_PREFIX):
             continue
-        if not 1 <= len(parts) <= _DEPTH:
+        if len(parts) > _DEPTH:
             return False
         names.add(parts[0])
     try:

@@ -116,22 +116,28 @@ class Inspector:
             raise result
         return result
 
-    def scan_folders(self, folders: Sequence[Path]) -> Iterator[SkillFindings | OSError]:
+    def scan_folders(
+        self, folders: Sequence[Path], meanwhile: Callable[[], object] = lambda: None
+    ) -> Iterator[SkillFindings | OSError]:
         """Yield the findings of each folder in order, or an OSError for a folder that cannot be listed.
 
         The process continues while the caller uses a result. It is free again when the iterator is exhausted.
+        `meanwhile` is called whenever the process has begun with folders, so it must be idempotent.
         """
-        return self._scan_each(folders, ScanFolders)
+        return self._scan_each(folders, ScanFolders, meanwhile)
 
     def _scan_each(
-        self, items: Sequence[_Item], request: Callable[[list[_Item]], Request]
+        self,
+        items: Sequence[_Item],
+        request: Callable[[list[_Item]], Request],
+        meanwhile: Callable[[], object] = lambda: None,
     ) -> Iterator[SkillFindings | OSError]:
         """Yield the result of each item. After the death of a process, the item it died at is repeated once."""
         done, died_at = 0, -1
         while done < len(items):
             batch = list(items[done : done + _ITEMS_PER_REQUEST])
             try:
-                for answer in self._answers(request(batch), len(batch)):
+                for answer in self._answers(request(batch), len(batch), meanwhile):
                     done += 1
                     yield _result(answer)
             except _NotDone as problem:
@@ -163,23 +169,33 @@ class Inspector:
             (answer,) = self._answers(request, 1)
         return answer
 
-    def _answers(self, request: Request, count: int) -> Iterator[Answer]:
+    def _answers(
+        self, request: Request, count: int, meanwhile: Callable[[], object] = lambda: None
+    ) -> Iterator[Answer]:
         """Yield the answers of a process. Raises _NotDone at the first missing answer."""
         with self._process() as process:
-            try:
+            with self._problems_of_process():
                 process.send(request, self._seconds)
-                for _ in range(count):
+            meanwhile()
+            for _ in range(count):
+                with self._problems_of_process():
                     answer = process.receive(self._seconds)
-                    if isinstance(answer, Failed):
-                        _log_trace(answer)
-                        raise _NotDone(f"not scanned: {answer.reason}")
-                    yield answer
-            except TimeoutError:
-                raise _NotDone(f"not scanned: the limit of {self._seconds:g} s was exceeded") from None
-            except (OSError, EOFError, msgspec.MsgspecError):
-                if self._closed:
-                    raise InspectionStopped from None
-                raise _Died("not scanned: the process died") from None
+                if isinstance(answer, Failed):
+                    _log_trace(answer)
+                    raise _NotDone(f"not scanned: {answer.reason}")
+                yield answer
+
+    @contextmanager
+    def _problems_of_process(self) -> Iterator[None]:
+        """Raise _NotDone for an exceeded limit or the end of the process."""
+        try:
+            yield
+        except TimeoutError:
+            raise _NotDone(f"not scanned: the limit of {self._seconds:g} s was exceeded") from None
+        except (OSError, EOFError, msgspec.MsgspecError):
+            if self._closed:
+                raise InspectionStopped from None
+            raise _Died("not scanned: the process died") from None
 
     @contextmanager
     def _process(self) -> Iterator[Process]:

@@ -2,14 +2,22 @@
 
 from registry.skill_folder.ids import qualified_id, suggest_id
 from registry.skill_folder.placing import placing_skill_folder, replacing_skill_folder
-from registry.skill_folder.reading import SkillFolder, UnreadableSkill, project_metadata, read_skill_folder
+from registry.skill_folder.reading import (
+    SkillFolder,
+    UnreadableSkill,
+    project_metadata,
+    read_new_skill_folder,
+    read_skill_folder,
+)
 from registry.skill_folder.tree import FileEntry, find_skill_folders, fingerprint, list_files, open_file, tree_digest
 from registry.skill_folder.writing import (
+    StagedSkill,
     remove_leftovers,
     remove_skill_folder,
     removing_skill_folder,
     restoring_skill_file,
-    staging_folder,
+    stage_skill_folder,
+    staging_skills,
     update_skill_file,
     write_skill_folder,
 )
@@ -17,6 +25,7 @@ from registry.skill_folder.writing import (
 __all__ = [
     "FileEntry",
     "SkillFolder",
+    "StagedSkill",
     "UnreadableSkill",
     "find_skill_folders",
     "fingerprint",
@@ -25,13 +34,15 @@ __all__ = [
     "placing_skill_folder",
     "project_metadata",
     "qualified_id",
+    "read_new_skill_folder",
     "read_skill_folder",
     "remove_leftovers",
     "remove_skill_folder",
     "removing_skill_folder",
     "replacing_skill_folder",
     "restoring_skill_file",
-    "staging_folder",
+    "stage_skill_folder",
+    "staging_skills",
     "suggest_id",
     "tree_digest",
     "update_skill_file",

@@ -1,5 +1,6 @@
 """Reads the metadata and body of a skill folder from its SKILL.md and its optional skill-project.toml."""
 
+import hashlib
 import os
 import re
 import stat
@@ -15,7 +16,7 @@ from registry.parsing.frontmatter import read
 from registry.parsing.toml_text import load_toml
 from registry.parsing.yaml_text import Value
 from registry.skill_folder.prose import first_paragraph
-from registry.skill_folder.tree import SKILL_FILE, list_files, tree_digest
+from registry.skill_folder.tree import SKILL_FILE, digest_of_files, list_files, tree_digest
 
 PROJECT_FILE = "skill-project.toml"
 
@@ -72,13 +73,31 @@ def read_skill_folder(folder: Path) -> SkillFolder:
     The value of a field comes from skill-project.toml, else from `metadata`, else from the front matter, else it is the
     default. Raises UnreadableSkill, and FileNotFoundError if there is no SKILL.md.
     """
-    text, warnings = _text(folder)
+    try:
+        data = _bytes(folder, folder / SKILL_FILE)
+    except PermissionError:
+        raise UnreadableSkill(folder, f"{SKILL_FILE} cannot be read: check its permissions") from None
+    text, warnings = _text(folder, data)
     warnings += _name_warnings(folder)
+    project = project_metadata(folder, warnings)
+    return _skill_folder(folder, text, project, _digest(folder, warnings), warnings)
+
+
+def read_new_skill_folder(folder: Path, data: bytes) -> SkillFolder:
+    """Return what `read_skill_folder` reads of a folder with this SKILL.md and no other file, without the disk."""
+    text, warnings = _text(folder, data)
+    digest = digest_of_files([(SKILL_FILE, hashlib.sha256(data).hexdigest().encode())])
+    return _skill_folder(folder, text, {}, digest, warnings)
+
+
+def _skill_folder(
+    folder: Path, text: str, project: Mapping[str, Value], digest: str | None, warnings: list[str]
+) -> SkillFolder:
     document = read(_cleaned(text, warnings))
     warnings += document.warnings
     fields = _without_controls(document.fields)
     metadata = _metadata(fields, warnings)
-    sources = FieldSources((project_metadata(folder, warnings), metadata, fields))
+    sources = FieldSources((project, metadata, fields))
     name = " ".join(sources.text("name").split())
     return SkillFolder(
         name=_checked_name(name, folder, warnings),
@@ -96,7 +115,7 @@ def read_skill_folder(folder: Path) -> SkillFolder:
         source_branch=sources.text("source_branch") or None,
         skill_file=folder / SKILL_FILE,
         body=document.body,
-        digest=_digest(folder, warnings),
+        digest=digest,
         warnings=warnings,
     )
 
@@ -121,12 +140,9 @@ def _plain(value: Value) -> str:
     return ", ".join(text for item in value if (text := _plain(item)))
 
 
-def _text(folder: Path) -> tuple[str, list[str]]:
-    path = folder / SKILL_FILE
-    try:
-        data = _bytes(folder, path)
-    except PermissionError:
-        raise UnreadableSkill(folder, f"{SKILL_FILE} cannot be read: check its permissions") from None
+def _text(folder: Path, data: bytes) -> tuple[str, list[str]]:
+    if len(data) > _MAX_SKILL_FILE:
+        raise UnreadableSkill(folder, f"{SKILL_FILE} is larger than {_MAX_SKILL_FILE:,} bytes")
     text = data.decode("utf-8", "replace")
     invalid = text.count("\ufffd") + text.count("\0")
     if invalid * 10 > len(text):
@@ -155,10 +171,7 @@ def _bytes(folder: Path, path: Path) -> bytes:
     if not stat.S_ISREG(status.st_mode):
         raise UnreadableSkill(folder, f"{SKILL_FILE} is not a regular file")
     with path.open("rb") as file:
-        data = file.read(_MAX_SKILL_FILE + 1)
-    if len(data) > _MAX_SKILL_FILE:
-        raise UnreadableSkill(folder, f"{SKILL_FILE} is larger than {_MAX_SKILL_FILE:,} bytes")
-    return data
+        return file.read(_MAX_SKILL_FILE + 1)
 
 
 def _cleaned(text: str, warnings: list[str]) -> str:

@@ -107,12 +107,17 @@ def fingerprint(folder: Path) -> str:
     It is a hash of path, size and modification time of the skill's own files (links as links), at most 2,000 of them.
     Skills inside of this one are excluded. No file is read. Raises OSError if the folder cannot be listed.
     """
-    digest = hashlib.blake2b(digest_size=16)
+    states: list[tuple[str, os.stat_result]] = []
     for path, entry in _own_files(folder):
-        try:
-            status = entry.stat(follow_symlinks=False)
-        except FileNotFoundError:  # removed since it was listed
-            continue
+        with contextlib.suppress(FileNotFoundError):  # removed since it was listed
+            states.append((path, entry.stat(follow_symlinks=False)))
+    return fingerprint_of_files(states)
+
+
+def fingerprint_of_files(files: Iterable[tuple[str, os.stat_result]]) -> str:
+    """Return the `fingerprint` of a folder with these files, given in order of path."""
+    digest = hashlib.blake2b(digest_size=16)
+    for path, status in files:
         digest.update(b"%s\0%d %d\n" % (os.fsencode(path), status.st_size, status.st_mtime_ns))
     return digest.hexdigest()
 

@@ -7,10 +7,11 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from registry.parsing.frontmatter_edit import patch, render, with_body
 from registry.parsing.yaml_text import Value
-from registry.runtime.atomic_files import TEMPORARY_PREFIX, replace_file, sync_folder, temporary_path, write_new
+from registry.runtime.atomic_files import TEMPORARY_PREFIX, replace_file, sync_folder, temporary_path
 from registry.skill_folder.placing import restore_replaced
 from registry.skill_folder.reading import UnreadableSkill
 from registry.skill_folder.tree import SKILL_FILE, find_skill_folders
@@ -18,30 +19,63 @@ from registry.skill_folder.tree import SKILL_FILE, find_skill_folders
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
+class StagedSkill(NamedTuple):
+    """A new skill's folder under a temporary name, which no scan reads, and the content of its SKILL.md."""
+
+    folder: Path
+    data: bytes
+
+    def sync(self) -> os.stat_result:
+        """Make the folder durable, so that `placing_skill_folder` can move it; return the state of its SKILL.md."""
+        descriptor = os.open(self.folder / SKILL_FILE, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+            sync_folder(self.folder)
+            return os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
+
+
 @contextmanager
-def staging_folder(root: Path) -> Iterator[Path]:
-    """Yield a new temporary folder in `root`, which no scan reads, and remove it at the end of the block."""
-    temporary = temporary_path(root)
-    temporary.mkdir()
+def staging_skills() -> Iterator[list[StagedSkill]]:
+    """Yield a list for staged skills. At the end of the block, remove those of them that were not moved into place."""
+    staged: list[StagedSkill] = []
     try:
-        yield temporary
+        yield staged
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)  # `remove_leftovers` removes the rest
+        for skill in staged:
+            if os.path.lexists(skill.folder):
+                shutil.rmtree(skill.folder, ignore_errors=True)  # `remove_leftovers` removes the rest
+
+
+def stage_skill_folder(root: Path, fields: Mapping[str, Value], body: str) -> StagedSkill:
+    """Write a SKILL.md of these fields and this body into a new folder with a temporary name in `root`.
+
+    `StagedSkill.sync` makes it durable. Raises OSError.
+    """
+    data = render(fields, body).encode()
+    return StagedSkill(_written(temporary_path(root), data), data)
 
 
 def write_skill_folder(parent: Path, name: str, fields: Mapping[str, Value], body: str) -> Path:
-    """Create the folder `name` with a SKILL.md of these fields and this body in a staging folder, and return it.
+    """Create the folder `name` with a SKILL.md of these fields and this body durably, and return it.
 
-    All of it is durable, so `placing_skill_folder` can move it into place. Raises FileExistsError if `name` exists,
-    ValueError if it is not a valid folder name, OSError.
+    Raises FileExistsError if `name` exists, ValueError if it is not a valid folder name, OSError.
     """
     if not _FOLDER_NAME.fullmatch(name):
         raise ValueError(f"'{name}' is not a valid name of a skill's folder")
-    folder = parent / name
-    folder.mkdir(parents=True)
+    data = render(fields, body).encode()
+    folder = _written(parent / name, data)
+    StagedSkill(folder, data).sync()
+    return folder
+
+
+def _written(folder: Path, data: bytes) -> Path:
+    folder.mkdir()
     try:
-        write_new(folder / SKILL_FILE, render(fields, body).encode(), 0o644)
-        sync_folder(folder)
+        with (folder / SKILL_FILE).open("xb") as file:
+            file.write(data)
+            os.fchmod(file.fileno(), 0o644)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
