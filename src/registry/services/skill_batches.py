@@ -58,18 +58,22 @@ def lines_of(body: bytes) -> list[Line]:
     return lines
 
 
-def create_skills(services: Services, lines: Iterable[Line], caller: Principal | None = None) -> Iterator[Outcome]:
-    """Create a skill from each line, as `skills.create_from_fields`, and yield the outcomes in order.
+def create_skills(services: Services, lines: Iterable[Line], caller: Principal | None = None) -> list[Outcome]:
+    """Create a skill from each line, as `skills.create_from_fields`, and return the outcomes in order.
 
-    A skill is durable and searchable when its outcome is yielded. A transaction takes up to 100 lines. A line that is
-    refused, or that meets an unexpected error, changes nothing and stops no other.
+    A transaction takes up to 100 lines. A line that is refused, or that meets an unexpected error, changes nothing and
+    stops no other. The indexes of this process follow once, at the end, or with the first search before it.
     """
-    for group in _groups(lines):
-        asked = [result_or_error(_request, services, line.content, caller) for line in group]
-        news = [new for new in asked if isinstance(new, NewSkill)]
-        made = iter(_created(services, news, caller.scope if caller else None))
-        for line, new in zip(group, asked, strict=True):
-            yield Outcome(line.number, next(made) if isinstance(new, NewSkill) else new)
+    with services.database.hooks.batch():
+        return [outcome for group in _groups(lines) for outcome in _created_group(services, group, caller)]
+
+
+def _created_group(services: Services, group: Sequence[Line], caller: Principal | None) -> Iterator[Outcome]:
+    asked = [result_or_error(_request, services, line.content, caller) for line in group]
+    news = [new for new in asked if isinstance(new, NewSkill)]
+    made = iter(_created(services, news, caller.scope if caller else None))
+    for line, new in zip(group, asked, strict=True):
+        yield Outcome(line.number, next(made) if isinstance(new, NewSkill) else new)
 
 
 def _groups(lines: Iterable[Line]) -> Iterator[list[Line]]:

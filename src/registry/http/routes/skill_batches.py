@@ -1,6 +1,5 @@
 """A batch: many skills created with one request."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,14 +8,12 @@ from litestar import Request, post
 from litestar.openapi.spec import OpenAPIMediaType, OpenAPIType, Operation, RequestBody, Schema
 from msgspec import UNSET, UnsetType
 
-from registry.domain.roles import Principal
 from registry.errors import unsupported_media_type
 from registry.http.envelope import ErrorBody, Ok, error_body, error_of
 from registry.http.request_state import request_state
 from registry.http.routes.parameters import ERRORS, ReadyServices
 from registry.http.thread_pools import BATCH_POOL
-from registry.services.container import Services
-from registry.services.skill_batches import CreatedSkill, Line, Outcome, create_skills, lines_of
+from registry.services.skill_batches import CreatedSkill, Outcome, create_skills, lines_of
 
 _MEDIA_TYPES = ("application/x-ndjson", "application/jsonl", "application/ndjson")
 
@@ -66,14 +63,10 @@ async def create_batch(request: Request[Any, Any, Any], services: ReadyServices)
     if body and request.content_type[0].lower() not in _MEDIA_TYPES:
         raise unsupported_media_type(f"Send lines of JSON with 'Content-Type: {_MEDIA_TYPES[0]}'")
     lines = lines_of(body)
-    outcomes = await BATCH_POOL.run(_all_created, services, lines, request_state(request.scope).principal)
+    outcomes = await BATCH_POOL.run(create_skills, services, lines, request_state(request.scope).principal)
     results = [_line_result(request, outcome) for outcome in outcomes]
     created = sum(result.success for result in results)
     return Ok(BatchData(created=created, failed=len(results) - created, results=results))
-
-
-def _all_created(services: Services, lines: Sequence[Line], caller: Principal | None) -> list[Outcome]:
-    return list(create_skills(services, lines, caller))
 
 
 def _line_result(request: Request[Any, Any, Any], outcome: Outcome) -> LineResult:
