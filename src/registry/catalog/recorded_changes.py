@@ -5,14 +5,17 @@ take longer than the write: 0.1 ms for every skill there is.
 """
 
 import os
-from collections.abc import Iterable
+import stat
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from registry.catalog.folder_state import scan_fingerprint
+from registry.catalog.folder_state import new_fingerprint, scan_fingerprint
 from registry.catalog.store import Catalog
 from registry.runtime.atomic_files import TEMPORARY_PREFIX
+from registry.skill_folder.tree import SKILL_FILE
 
 _DEPTH = 2  # a folder in the skills directory, and a file of it
+_NAMES_PER_QUERY = 500
 
 
 def all_recorded(catalog: Catalog, root: Path, changed: Iterable[str]) -> bool:
@@ -34,18 +37,35 @@ def all_recorded(catalog: Catalog, root: Path, changed: Iterable[str]) -> bool:
             return False
         names.add(parts[0])
     try:
-        return all(_is_recorded(catalog, root, name) for name in names)
+        return all(
+            _is_recorded(catalog, root / name, known) for name, known in _fingerprints(catalog, sorted(names)).items()
+        )
     except (OSError, UnicodeEncodeError):  # a name that is not UTF-8 has no row
         return False
 
 
-def _is_recorded(catalog: Catalog, root: Path, name: str) -> bool:
-    folder = root / name
-    if not os.path.lexists(folder):
-        sql = "select 1 from skills where folder = ? or (folder > ? and folder < ?) limit 1"
-        return not catalog.database.read(sql, (name, f"{name}/", f"{name}0"))  # '0' comes after '/'
-    rows = catalog.database.read("select fingerprint from skills where folder = ?", (name,))
-    if not rows or folder.is_symlink() or rows[0][0] != scan_fingerprint(folder):
+def _fingerprints(catalog: Catalog, names: Sequence[str]) -> dict[str, str | None]:
+    """Return what the catalog has as the fingerprints of these folders; None where it has no such folder."""
+    found: dict[str, str | None] = dict.fromkeys(names)
+    for first in range(0, len(names), _NAMES_PER_QUERY):
+        some = names[first : first + _NAMES_PER_QUERY]
+        sql = f"select folder, fingerprint from skills where folder in ({', '.join('?' * len(some))})"
+        found |= dict(catalog.database.read(sql, some))
+    return found
+
+
+def _is_recorded(catalog: Catalog, folder: Path, known: str | None) -> bool:
+    try:
+        is_folder = stat.S_ISDIR(folder.lstat().st_mode)
+    except FileNotFoundError:
+        below = "select 1 from skills where folder > ? and folder < ? limit 1"  # '0' comes after '/'
+        return known is None and not catalog.database.read(below, (f"{folder.name}/", f"{folder.name}0"))
+    if known is None or not is_folder:
         return False
-    with os.scandir(folder) as entries:  # a folder in it may hold another skill
-        return not any(entry.is_dir() for entry in entries)
+    with os.scandir(folder) as listing:
+        entries = list(listing)
+    if any(entry.is_dir() for entry in entries):  # it may hold another skill
+        return False
+    if [entry.name for entry in entries] == [SKILL_FILE]:
+        return known == new_fingerprint(entries[0].stat(follow_symlinks=False))
+    return known == scan_fingerprint(folder)
