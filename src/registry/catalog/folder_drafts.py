@@ -28,11 +28,11 @@ class FolderDraft(msgspec.Struct):
     fingerprint: str = ""
 
 
-def staged_draft(root: Path, new: NewSkill, sent: Mapping[str, Any], staged: list[StagedSkill]) -> FolderDraft:
-    """Write the folder of a new skill with the fields `sent`, add it to `staged`, and return the draft."""
-    written = stage_skill_folder(root, front_matter_of(new), default_body(new))
+def staged_draft(place: Path, new: NewSkill, sent: Mapping[str, Any], staged: list[StagedSkill]) -> FolderDraft:
+    """Write the folder of a new skill with the fields `sent` in `place`, add it to `staged`, and return the draft."""
+    written = stage_skill_folder(place, front_matter_of(new), default_body(new))
     staged.append(written)
-    read = read_new_skill_folder(root / new.id, written.data)
+    read = read_new_skill_folder(written.folder, written.data)
     return FolderDraft(written, with_fields(skill_of_folder(read, new.id, new.enabled, new.id), sent), read.body)
 
 

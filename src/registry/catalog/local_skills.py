@@ -1,5 +1,6 @@
 """Skills that are folders in the skills directory. The folder is authoritative, and the catalog reflects it."""
 
+import functools
 import io
 import itertools
 from collections.abc import Collection, Mapping, Sequence
@@ -50,6 +51,7 @@ from registry.skill_folder import (
     read_skill_folder,
     removing_skill_folder,
     restoring_skill_file,
+    staging_place,
     staging_skills,
     suggest_id,
     update_skill_file,
@@ -70,13 +72,19 @@ class LocalSkills:
     """Creates, changes and deletes skill folders below `root` together with their rows in the catalog.
 
     The folder changes inside of the catalog's transaction, so that only one writer of all processes is active. The next
-    scan repairs an incomplete change, because the folder is authoritative.
+    scan repairs an incomplete change, because the folder is authoritative. New folders are written in `staging` first,
+    if they can move from there (`staging_place`).
     """
 
-    def __init__(self, root: Path, catalog: Catalog, inspector: Inspector) -> None:
+    def __init__(self, root: Path, catalog: Catalog, inspector: Inspector, staging: Path | None = None) -> None:
         self.root = root
+        self._staging_beside = staging
         self._catalog = catalog
         self._inspector = inspector
+
+    @functools.cached_property
+    def _staging(self) -> Path:
+        return staging_place(self.root, self._staging_beside) if self._staging_beside else self.root
 
     def create_all(self, news: Sequence[NewSkill]) -> list[Skill | RegistryError]:
         """Create skills and their folders in one transaction, and return each, or why it was refused.
@@ -102,7 +110,7 @@ class LocalSkills:
         if new.skill_file is not None:
             raise validation_error(FieldError("skill_file", _OWN_FILE))
         refuse_existing(self._catalog.database, new.id)  # before the work of writing and scanning
-        return staged_draft(self.root, new, sent, staged)
+        return staged_draft(self._staging, new, sent, staged)
 
     def _place(self, transaction: Transaction, undo: ExitStack, draft: FolderDraft) -> Skill:
         """Move a staged folder into place and record it. `undo` moves it back unless the transaction commits."""

@@ -173,7 +173,7 @@ def open_local(
     access = RegistryAccess([*named, *login_servers()], partial(_credential, settings, set(map(server_name, named))))
     with open_services(settings, lock, access) as services:
         if creates:
-            remove_leftovers(settings.skills_dir)
+            remove_leftovers(settings.skills_dir, settings.staging_dir)
             remove_fetched(settings.data_dir)
             services.scan()
         if needs_indexes:

@@ -110,6 +110,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     limits: LimitsSettings = LimitsSettings()
 
     @property
+    def staging_dir(self) -> Path:
+        """The folder in which new skills are written before they move into the skills directory."""
+        return self.data_dir / "staged"
+
+    @property
     def database_path(self) -> Path | None:
         """The SQLite file that `database.url` names, or the default one in `data_dir`; None for another database."""
         return self.database.url.file if self.database.url else self.data_dir / DATABASE_FILE

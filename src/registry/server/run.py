@@ -68,7 +68,9 @@ def run(settings: Settings) -> int:
         listener = listen(settings.server.host, settings.server.port)
         lock.announce(listener.url)
         _warn(settings)
-        remove_leftovers(settings.skills_dir)  # before any worker makes a temporary folder of its own
+        remove_leftovers(
+            settings.skills_dir, settings.staging_dir
+        )  # before any worker makes a temporary folder of its own
         remove_fetched(settings.data_dir)
         if settings.server.workers > 1:
             if not settings.is_replicated:

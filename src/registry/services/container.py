@@ -86,7 +86,7 @@ class Services:
         self.catalog = Catalog(self.database, clock)
         self._inspector = Inspector(settings.limits, patience=settings.limits.scan_seconds)
         self._background_inspector = Inspector(settings.limits)
-        self.local = LocalSkills(settings.skills_dir.resolve(), self.catalog, self._inspector)
+        self.local = LocalSkills(settings.skills_dir.resolve(), self.catalog, self._inspector, settings.staging_dir)
         self.records = RecordSkills(settings.skills_dir.resolve(), self.catalog, self._inspector)
         self.published = PublishedVersions(self.database, self.catalog, TransparencyLog(self.database, clock))
         self._packages = StoredPackages.configured(settings) if settings.registry.enabled else None

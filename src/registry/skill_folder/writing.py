@@ -4,10 +4,11 @@ import os
 import re
 import shutil
 import stat
+import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from registry.parsing.frontmatter_edit import patch, render, with_body
 from registry.parsing.yaml_text import Value
@@ -48,13 +49,45 @@ def staging_skills() -> Iterator[list[StagedSkill]]:
                 shutil.rmtree(skill.folder, ignore_errors=True)  # `remove_leftovers` removes the rest
 
 
-def stage_skill_folder(root: Path, fields: Mapping[str, Value], body: str) -> StagedSkill:
-    """Write a SKILL.md of these fields and this body into a new folder with a temporary name in `root`.
+def staging_place(root: Path, beside: Path) -> Path:
+    """Return the folder in which to stage skills for `root`: `beside` it, or else `root` itself.
+
+    A watcher of `root` follows what is staged there, and forgets a folder that moves in a time that grows with the
+    number of skills. But it is `root` where folders cannot move from `beside`, or would inherit another owner, mode,
+    access list or label.
+    """
+    if sys.platform != "linux":
+        return root
+    probes = (temporary_path(beside), temporary_path(root))
+    moved = temporary_path(root)
+    try:
+        for probe in probes:
+            probe.mkdir(parents=True)
+        is_alike = _inherited(probes[0]) == _inherited(probes[1])
+        probes[0].rename(moved)
+        return beside if is_alike else root
+    except OSError:
+        return root
+    finally:
+        for folder in (*probes, moved):
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _inherited(folder: Path) -> tuple[Any, ...]:
+    """Return what a new folder has from its parent. Raises OSError."""
+    status = folder.stat()
+    attributes = [(name, os.getxattr(folder, name)) for name in sorted(os.listxattr(folder))]
+    return status.st_uid, status.st_gid, status.st_mode, attributes
+
+
+def stage_skill_folder(place: Path, fields: Mapping[str, Value], body: str) -> StagedSkill:
+    """Write a SKILL.md of these fields and this body into a new folder with a temporary name in `place`.
 
     `StagedSkill.sync` makes it durable. Raises OSError.
     """
     data = render(fields, body).encode()
-    return StagedSkill(_written(temporary_path(root), data), data)
+    return StagedSkill(_written(temporary_path(place), data), data)
 
 
 def write_skill_folder(parent: Path, name: str, fields: Mapping[str, Value], body: str) -> Path:
@@ -71,7 +104,7 @@ def write_skill_folder(parent: Path, name: str, fields: Mapping[str, Value], bod
 
 
 def _written(folder: Path, data: bytes) -> Path:
-    folder.mkdir()
+    folder.mkdir(parents=True)
     try:
         with (folder / SKILL_FILE).open("xb") as file:
             file.write(data)
@@ -152,13 +185,13 @@ def _removable(root: Path, folder: Path) -> Path:
     return target
 
 
-def remove_leftovers(root: Path) -> None:
+def remove_leftovers(root: Path, staging: Path) -> None:
     """Remove temporary files and folders after a crash, and restore folders that were being replaced.
 
-    Only one process may use `root`.
+    Only one process may use `root` and `staging`.
     """
     restore_replaced(root)
-    for folder in (root, *find_skill_folders(root)):
+    for folder in (staging, root, *find_skill_folders(root)):
         for leftover in folder.glob(f"{TEMPORARY_PREFIX}*"):
             if leftover.is_dir() and not leftover.is_symlink():
                 shutil.rmtree(leftover, ignore_errors=True)

@@ -48,11 +48,11 @@ def test_a_replaced_folder_comes_back_when_the_block_fails(folders: tuple[Path, 
     assert [path.name for path in place.parent.iterdir() if "replaced" in path.name] == []
 
 
-def test_a_crash_between_the_two_moves_loses_nothing(folders: tuple[Path, Path]) -> None:
+def test_a_crash_between_the_two_moves_loses_nothing(folders: tuple[Path, Path], tmp_path: Path) -> None:
     _, place = folders
     write_skill(place.parent, ".skill-registry-replaced-pdf", "The old one.")
-    remove_leftovers(place.parent)
+    remove_leftovers(place.parent, tmp_path / "staged")
     assert holds(place, "The old one.")
     write_skill(place.parent, ".skill-registry-replaced-pdf", "An older one.")
-    remove_leftovers(place.parent)
+    remove_leftovers(place.parent, tmp_path / "staged")
     assert (holds(place, "The old one."), len(list(place.parent.iterdir()))) == (True, 1)

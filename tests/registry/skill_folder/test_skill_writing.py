@@ -12,6 +12,7 @@ from registry.skill_folder import (
     remove_leftovers,
     remove_skill_folder,
     stage_skill_folder,
+    staging_place,
     staging_skills,
     update_skill_file,
     write_skill_folder,
@@ -159,5 +160,17 @@ def test_leftovers_of_a_crash_are_removed(tmp_path: Path) -> None:
     (tmp_path / ".skill-registry-trash-1" / "x").mkdir(parents=True)
     (folder / ".skill-registry-2").touch()
     (tmp_path / ".other").mkdir()
-    remove_leftovers(tmp_path)
-    assert (names(tmp_path), names(folder)) == ([".other", "pdf"], ["SKILL.md"])
+    staged = tmp_path / ".other" / "staged"
+    stage_skill_folder(staged, FIELDS, "B")
+    remove_leftovers(tmp_path, staged)
+    assert (names(tmp_path), names(folder), names(staged)) == ([".other", "pdf"], ["SKILL.md"], [])
+
+
+def test_skills_are_staged_where_their_folders_inherit_the_same(tmp_path: Path) -> None:
+    root, beside = tmp_path / "skills", tmp_path / "data" / "staged"
+    root.mkdir()
+    assert staging_place(root, beside) == beside
+    root.chmod(0o2755)
+    assert staging_place(root, beside) == root
+    assert staging_place(root, Path("/proc/self/staged")) == root
+    assert (names(root), names(beside)) == ([], [])
