@@ -19,6 +19,7 @@ from registry.catalog.folder_fields import (
 )
 from registry.catalog.folder_state import is_where_it_was, scan_fingerprint
 from registry.catalog.installs import current_install, delete_install, find_install, with_install
+from registry.catalog.new_skills import NewSkills
 from registry.catalog.skill_backend import SkillFile, opened_file
 from registry.catalog.skill_changes import checked_fields, refuse_existing, sent_changes, with_fields
 from registry.catalog.skill_rows import FolderState
@@ -49,10 +50,10 @@ from registry.skill_folder import (
     placing_skill_folder,
     qualified_id,
     read_skill_folder,
+    remove_staged,
     removing_skill_folder,
     restoring_skill_file,
     staging_place,
-    staging_skills,
     suggest_id,
     update_skill_file,
 )
@@ -89,21 +90,30 @@ class LocalSkills:
     def create_all(self, news: Sequence[NewSkill]) -> list[Skill | RegistryError]:
         """Create skills and their folders in one transaction, and return each, or why it was refused.
 
-        The refusals are VALIDATION_ERROR, and CONFLICT if the id or its folder exists. The folders are written and
-        scanned before the transaction, because other writers wait for it.
+        The refusals are VALIDATION_ERROR, and CONFLICT if the id or its folder exists.
         """
-        with staging_skills() as staged:
+        return self.prepare(news).store()
+
+    def prepare(self, news: Sequence[NewSkill]) -> NewSkills:
+        """Write and scan the folders of new skills, before the transaction, because other writers wait for it."""
+        staged: list[StagedSkill] = []
+        try:
             drafts = [result_or_error(self._draft, new, staged) for new in news]
-            good = [draft for draft in drafts if isinstance(draft, FolderDraft)]
-            complete(good, self._inspector)
-            if not good:
-                return [draft for draft in drafts if isinstance(draft, RegistryError)]
-            with ExitStack() as undo, self._catalog.database.write(shared=True) as transaction:
-                transaction.before_commit[f"sync {self.root}"] = partial(sync_folder, self.root)
-                return [
-                    result_or_error(self._place, transaction, undo, draft) if isinstance(draft, FolderDraft) else draft
-                    for draft in drafts
-                ]
+            complete([draft for draft in drafts if isinstance(draft, FolderDraft)], self._inspector)
+        except BaseException:
+            remove_staged(staged)
+            raise
+        return NewSkills(partial(self._store, drafts), partial(remove_staged, staged))
+
+    def _store(self, drafts: Sequence[FolderDraft | RegistryError]) -> list[Skill | RegistryError]:
+        if not any(isinstance(draft, FolderDraft) for draft in drafts):
+            return [draft for draft in drafts if isinstance(draft, RegistryError)]
+        with ExitStack() as undo, self._catalog.database.write(shared=True) as transaction:
+            transaction.before_commit[f"sync {self.root}"] = partial(sync_folder, self.root)
+            return [
+                result_or_error(self._place, transaction, undo, draft) if isinstance(draft, FolderDraft) else draft
+                for draft in drafts
+            ]
 
     def _draft(self, new: NewSkill, staged: list[StagedSkill]) -> FolderDraft:
         sent = checked_fields(new)

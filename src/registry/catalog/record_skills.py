@@ -2,11 +2,13 @@
 
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import msgspec
 
+from registry.catalog.new_skills import NewSkills
 from registry.catalog.skill_backend import SkillFile
 from registry.catalog.skill_changes import checked_fields, default_body, refuse_existing, sent_changes, with_fields
 from registry.catalog.store import Catalog, StoredSkill
@@ -46,12 +48,19 @@ class RecordSkills:
 
         The refusals are VALIDATION_ERROR, and CONFLICT if the id exists.
         """
+        return self.prepare(news, scope).store()
+
+    def prepare(self, news: Sequence[NewSkill], scope: str | None = None) -> NewSkills:
+        """Scan new records of a scope, if any, before the transaction, because other writers wait for it."""
         drafts = [result_or_error(self._draft, new, scope) for new in news]
         good = [draft for draft in drafts if isinstance(draft, _Draft)]
         texts = [RecordTexts(skill.name, skill.description, body) for skill, body in good]
         for draft, findings in zip(good, self._inspector.scan_records(texts), strict=True):
             draft.skill.findings = findings
-        if not good:
+        return NewSkills(partial(self._store, drafts))
+
+    def _store(self, drafts: Sequence[_Draft | RegistryError]) -> list[Skill | RegistryError]:
+        if not any(isinstance(draft, _Draft) for draft in drafts):
             return [draft for draft in drafts if isinstance(draft, RegistryError)]
         with self._catalog.database.write(shared=True) as transaction:
             return [

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from registry.catalog.local_skills import LocalSkills
+from registry.catalog.new_skills import NewSkills
 from registry.catalog.record_skills import RecordSkills
 from registry.catalog.skill_backend import SkillBackend
 from registry.catalog.store import Catalog
@@ -47,7 +48,11 @@ class SkillBackends:
 
         The refusals are VALIDATION_ERROR and CONFLICT. They change nothing.
         """
-        return self._local.create_all(news) if self._makes_folders else self._records.create_all(news, scope)
+        return self.prepare(news, scope).store()
+
+    def prepare(self, news: Sequence[NewSkill], scope: str | None) -> NewSkills:
+        """Do what comes before the transaction of `create_all`."""
+        return self._local.prepare(news) if self._makes_folders else self._records.prepare(news, scope)
 
     def of(self, skill_id: str) -> SkillBackend:
         """Return the backend of this skill. Raises SKILL_NOT_FOUND."""

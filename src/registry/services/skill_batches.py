@@ -1,10 +1,13 @@
 """The use case of a batch: many skills created from lines of JSON, each accepted or refused for itself."""
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
 import msgspec
 
+from registry.catalog.new_skills import NewSkills
 from registry.db import DatabaseError
 from registry.domain.models import NewSkill, Skill
 from registry.domain.roles import Principal
@@ -61,18 +64,57 @@ def lines_of(body: bytes) -> list[Line]:
 def create_skills(services: Services, lines: Iterable[Line], caller: Principal | None = None) -> list[Outcome]:
     """Create a skill from each line, as `skills.create_from_fields`, and return the outcomes in order.
 
-    A transaction takes up to 100 lines. A line that is refused, or that meets an unexpected error, changes nothing and
-    stops no other. The indexes of this process follow once, at the end, or with the first search before it.
+    A transaction takes up to 100 lines, and meanwhile the next ones are prepared. A line that is refused, or that meets
+    an unexpected error, changes nothing and stops no other. The indexes of this process follow once, at the end, or
+    with the first search before it.
     """
-    with services.database.hooks.batch():
-        return [outcome for group in _groups(lines) for outcome in _created_group(services, group, caller)]
+    outcomes: list[Outcome] = []
+    pending: deque[Future[_Group]] = deque()
+    with services.database.hooks.batch(), ThreadPoolExecutor(1) as ahead:
+        try:
+            for group in _groups(lines):
+                pending.append(ahead.submit(_group, services, group, caller))
+                if len(pending) > 1:
+                    outcomes += _outcomes(services, pending.popleft().result())
+            while pending:
+                outcomes += _outcomes(services, pending.popleft().result())
+        finally:
+            for left in pending:
+                left.result().discard()
+    return outcomes
 
 
-def _created_group(services: Services, group: Sequence[Line], caller: Principal | None) -> Iterator[Outcome]:
-    asked = [result_or_error(_request, services, line.content, caller) for line in group]
-    news = [new for new in asked if isinstance(new, NewSkill)]
-    made = iter(_created(services, news, caller.scope if caller else None))
-    for line, new in zip(group, asked, strict=True):
+class _Group(NamedTuple):
+    """What the lines of one transaction ask for, in the scope of the caller, and the skills prepared for it."""
+
+    lines: list[Line]
+    asked: list[NewSkill | RegistryError]
+    scope: str | None
+    prepared: NewSkills | Exception
+
+    def discard(self) -> None:
+        """Remove what was prepared and will not be stored."""
+        if isinstance(self.prepared, NewSkills):
+            self.prepared.discard()
+
+
+def _group(services: Services, lines: list[Line], caller: Principal | None) -> _Group:
+    asked = [result_or_error(_request, services, line.content, caller) for line in lines]
+    scope = caller.scope if caller else None
+    return _Group(lines, asked, scope, _prepared(services, [new for new in asked if isinstance(new, NewSkill)], scope))
+
+
+def _prepared(services: Services, news: Sequence[NewSkill], scope: str | None) -> NewSkills | Exception:
+    try:
+        return services.skill_backends.prepare(news, scope)
+    except Exception as error:  # what to do about it is decided where the skills are stored
+        return error
+
+
+def _outcomes(services: Services, group: _Group) -> Iterator[Outcome]:
+    news = [new for new in group.asked if isinstance(new, NewSkill)]
+    made = iter(_stored(services, news, group.scope, group.prepared))
+    for line, new in zip(group.lines, group.asked, strict=True):
         yield Outcome(line.number, next(made) if isinstance(new, NewSkill) else new)
 
 
@@ -101,15 +143,19 @@ def _request(services: Services, content: bytes, caller: Principal | None) -> Ne
     return new
 
 
-def _created(services: Services, news: Sequence[NewSkill], scope: str | None) -> Sequence[Skill | Exception]:
-    """Create skills in one transaction. After an unexpected error, create each in its own, so that one fails alone."""
-    if not news:
-        return []
+def _stored(
+    services: Services, news: Sequence[NewSkill], scope: str | None, prepared: NewSkills | Exception
+) -> Sequence[Skill | Exception]:
+    """Store skills in one transaction. After an unexpected error, create each in its own, so that one fails alone."""
     try:
-        return services.skill_backends.create_all(news, scope)
+        if isinstance(prepared, Exception):
+            raise prepared
+        return prepared.store()
     except (RegistryError, DatabaseError, OSError) as error:  # of the service, and not of one skill
         return [error] * len(news)
     except Exception as error:
         if len(news) == 1:
             return [error]
-        return [outcome for new in news for outcome in _created(services, [new], scope)]
+        return [
+            outcome for new in news for outcome in _stored(services, [new], scope, _prepared(services, [new], scope))
+        ]

@@ -5,7 +5,7 @@ import re
 import shutil
 import stat
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,16 +37,11 @@ class StagedSkill(NamedTuple):
             os.close(descriptor)
 
 
-@contextmanager
-def staging_skills() -> Iterator[list[StagedSkill]]:
-    """Yield a list for staged skills. At the end of the block, remove those of them that were not moved into place."""
-    staged: list[StagedSkill] = []
-    try:
-        yield staged
-    finally:
-        for skill in staged:
-            if os.path.lexists(skill.folder):
-                shutil.rmtree(skill.folder, ignore_errors=True)  # `remove_leftovers` removes the rest
+def remove_staged(staged: Iterable[StagedSkill]) -> None:
+    """Remove the staged skills that were not moved into place."""
+    for skill in staged:
+        if os.path.lexists(skill.folder):
+            shutil.rmtree(skill.folder, ignore_errors=True)  # `remove_leftovers` removes the rest
 
 
 def staging_place(root: Path, beside: Path) -> Path:

@@ -11,9 +11,9 @@ from registry.skill_folder import (
     read_skill_folder,
     remove_leftovers,
     remove_skill_folder,
+    remove_staged,
     stage_skill_folder,
     staging_place,
-    staging_skills,
     update_skill_file,
     write_skill_folder,
 )
@@ -38,13 +38,13 @@ def test_a_written_skill_reads_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("fields", [FIELDS, {"name": "pdf", "metadata": {"version": "one"}}, {"description": "\u202e"}])
 def test_a_staged_skill_is_known_without_reading_it(tmp_path: Path, fields: dict[str, Value]) -> None:
-    with staging_skills() as staged:
-        for body in ("# PDF\n\nFill forms.\n", ""):
-            staged.append(skill := stage_skill_folder(tmp_path, fields, body))
-            state = skill.sync()
-            assert read_new_skill_folder(skill.folder, skill.data) == read_skill_folder(skill.folder)
-            assert fingerprint_of_files([("SKILL.md", state)]) == fingerprint(skill.folder)
-        moved = staged[0].folder.rename(tmp_path / "pdf")
+    staged = [stage_skill_folder(tmp_path, fields, body) for body in ("# PDF\n\nFill forms.\n", "")]
+    for skill in staged:
+        state = skill.sync()
+        assert read_new_skill_folder(skill.folder, skill.data) == read_skill_folder(skill.folder)
+        assert fingerprint_of_files([("SKILL.md", state)]) == fingerprint(skill.folder)
+    moved = staged[0].folder.rename(tmp_path / "pdf")
+    remove_staged(staged)
     assert names(tmp_path) == ["pdf"]
     assert moved.stat().st_mode & 0o777 == 0o755
     assert (moved / "SKILL.md").stat().st_mode & 0o777 == 0o644
