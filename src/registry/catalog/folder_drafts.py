@@ -37,7 +37,9 @@ def staged_draft(place: Path, new: NewSkill, sent: Mapping[str, Any], staged: li
 
 
 def complete(drafts: Sequence[FolderDraft], inspector: Inspector) -> None:
-    """Scan the staged folders, and make them durable meanwhile. Raises OSError."""
+    """Make the staged folders durable, and scan them meanwhile if there are several. Raises OSError."""
+    if len(drafts) == 1:
+        _sync(drafts)  # without a process that scans, because other creates may wait for one
     folders = [draft.staged.folder for draft in drafts]
     for draft, findings in zip(drafts, inspector.scan_folders(folders, partial(_sync, drafts)), strict=True):
         if isinstance(findings, OSError):
