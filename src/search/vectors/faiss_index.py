@@ -164,6 +164,10 @@ class FaissVectors:
     def __len__(self) -> int:
         return self._state.total()
 
+    def count_at(self, revision: int) -> int:
+        """Return the number of vectors; the index in this process is never behind."""
+        return len(self)
+
     def apply(self, changes: Sequence[VectorPut | DocumentGone], revision: int) -> None:
         """Apply `changes`. The index is then at `revision`, and searches find them.
 

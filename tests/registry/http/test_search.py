@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from registry.config.types import DatabaseUrl
 from support.embedding_server import EmbeddingServer, Request, honest
 from support.servers import RunningServer, new_skill, write_skill
 from support.site import Site
@@ -301,7 +302,12 @@ def test_the_api_key_is_nowhere_to_be_seen(server: RunningServer) -> None:
     assert "canary" not in shown
 
 
-def test_a_search_says_how_far_the_vectors_are_and_so_does_the_log(tmp_path: Path) -> None:
+@pytest.mark.parametrize("vectors", ["memory", "database"])
+def test_a_search_says_how_far_the_vectors_are_and_so_does_the_log(
+    tmp_path: Path, database_url: DatabaseUrl, vectors: str
+) -> None:
+    if vectors == "database" and "sqlite" in database_url.reveal():
+        pytest.skip("only PostgreSQL searches vectors itself")
     for number in range(3):
         write_skill(tmp_path / "skills", f"shelf-{number}", f"Puts book {number} back")
     may_embed = threading.Event()
@@ -314,11 +320,14 @@ def test_a_search_says_how_far_the_vectors_are_and_so_does_the_log(tmp_path: Pat
     with EmbeddingServer() as provider:
         provider.answer = slow_for_skills
         arguments = ("--embedding-provider", "hosted", "--embedding-base-url", provider.url)
-        with RunningServer(tmp_path, *arguments, env={"OPENAI_API_KEY": "sk-canary-0123456789"}) as running:
+        environment = {"SKILL_REGISTRY_DATABASE_URL": database_url.reveal(), "OPENAI_API_KEY": "sk-canary-0123456789"}
+        with RunningServer(tmp_path, *arguments, "--search-vectors", vectors, env=environment) as running:
             running.wait_for(lambda: running.status()["skills"] == 3)
             before = running.search("book")
             assert (before["mode"], before["count"]) == ("keyword", 3)
             assert [text.split(" skills")[0] for text in before["warnings"]] == ["indexing: 0 of 3"]
+            status = running.status()
+            assert (status["indexed"], status["pending"]) == (0, 3)
             assert "ready: " not in running.log.read_text()
             may_embed.set()
             running.wait_for(lambda: f"ready: {running.url}" in running.log.read_text())

@@ -73,7 +73,7 @@ def test_replaced_and_deleted_vectors_are_not_found(index: VectorIndex) -> None:
     index.apply([DocumentGone(index.revision + 1, 40)], index.revision + 1)
     assert index.search(SMALL[4:5], 1).keys.tolist() == [30]
     assert index.search(SMALL[3:4], 500).keys.tolist().count(30) == 1
-    assert (len(index), index.revision) == (499, 502)
+    assert (len(index), index.count_at(502), index.revision) == (499, 499, 502)
 
 
 def test_the_latest_of_several_changes_to_one_document_wins(index: VectorIndex) -> None:
