@@ -9,7 +9,7 @@ import pytest
 
 from search.types import DocumentGone, VectorPut
 from search.vectors.base import VectorIndex
-from search.vectors.faiss_index import FaissVectors
+from search.vectors.memory_index import MemoryVectors
 from support.vectors import clustered_vectors, nearest, put, recall
 
 SMALL = clustered_vectors(500)
@@ -19,8 +19,8 @@ QUERIES = clustered_vectors(25_040)[25_000:]
 Open = Callable[[Path], VectorIndex]
 
 INDEXES: dict[str, Open] = {
-    "flat": lambda folder: FaissVectors(folder / "v.faiss", "catalog", "space", 32, max_flat=100_000),
-    "ivf": lambda folder: FaissVectors(folder / "v.faiss", "catalog", "space", 32, max_flat=100),
+    "flat": lambda folder: MemoryVectors(folder / "v.faiss", "catalog", "space", 32, max_flat=100_000),
+    "ivf": lambda folder: MemoryVectors(folder / "v.faiss", "catalog", "space", 32, max_flat=100),
 }
 
 
