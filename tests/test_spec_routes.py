@@ -232,6 +232,7 @@ POST    /api/registry/sources                       admin
 DELETE  /api/registry/sources/{name}                admin
 GET     /api/registry/publish                       user
 POST    /api/registry/publish/check                 manager
+POST    /api/registry/publish/{job_id}/retry        admin
 GET     /api/registry/publish/status/{job_id}       user
 GET     /api/registry/index/skills                  user
 GET     /api/registry/index/changes                 user
@@ -241,6 +242,7 @@ POST    /api/registry/skills/{id}/{version}/revoke  admin
 POST    /api/v1/registry/publish                    manager
 GET     /api/v1/registry/publish                    user
 POST    /api/v1/registry/publish/check              manager
+POST    /api/v1/registry/publish/{job_id}/retry     admin
 GET     /api/v1/registry/publish/{job_id}/status    user
 GET     /api/v1/registry/publish/status/{job_id}    user
 GET     /api/v1/registry/index/skills               user

@@ -16,7 +16,7 @@ from search.service import SearchService, Semantic
 from search.text import EMBEDDING_RECIPE
 from search.types import Documents, Filter
 from search.vectors.base import OpenVectors
-from search.vectors.faiss_index import FaissVectors
+from search.vectors.memory_index import MemoryVectors
 
 _log = logging.getLogger("search")
 
@@ -50,7 +50,7 @@ class Engine:
         indexing: bool = True,
         embedding_rate: float | None = None,
         on_complete: Callable[[], None] = lambda: None,
-        open_vectors: OpenVectors = FaissVectors,
+        open_vectors: OpenVectors = MemoryVectors,
         verified: Filter | None = None,
     ) -> None:
         self._documents = documents

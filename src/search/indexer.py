@@ -17,7 +17,13 @@ from search.types import Documents, Embedded, Stale
 _log = logging.getLogger("search")
 
 BATCH = 256
-"""Documents per batch: few enough that a batch is stored within seconds."""
+"""Documents per batch: those that one process claims, and that one request of a provider embeds."""
+
+_LEAST_STORED = 16
+"""Documents that are stored together on this machine, at least ..."""
+
+_STORED_SECONDS = 0.5
+"""... and as many as are embedded in this time: a commit takes a hundredth of it."""
 
 _POLL_SECONDS = 2.0
 _CACHED_VECTORS = 2000
@@ -156,9 +162,8 @@ class Indexer:
                     break
                 after, has_others = claimed.last_key, has_others or claimed.has_others
                 batch = [stale for stale in claimed.stale if not self._is_refused(stale)]
-                if batch:
-                    progressed = True
-                    self._embed(batch)
+                progressed = progressed or bool(batch)
+                self._embed_in_parts(batch)
             self._throttle(len(batch), started)
         if not self._stopped.is_set():
             self._on_complete()
@@ -173,6 +178,20 @@ class Indexer:
         """Wait so long that embedding this many texts since `started` does not exceed the rate."""
         if self._rate is not None:
             self._stopped.wait(max(0.0, started + texts / self._rate - time.monotonic()))
+
+    def _embed_in_parts(self, batch: Sequence[Stale]) -> None:
+        """Embed a batch and store what is done every half second, for whoever watches, and to stop soon."""
+        while batch and not self._stopped.is_set():
+            size = self._part_size()
+            self._embed(batch[:size])
+            batch = batch[size:]
+
+    def _part_size(self) -> int:
+        if self._embedder.provider != "local":
+            return BATCH  # one request
+        if not self.totals.seconds:
+            return _LEAST_STORED
+        return max(_LEAST_STORED, int(_STORED_SECONDS * self.totals.embedded / self.totals.seconds))
 
     def _embed(self, batch: Sequence[Stale]) -> None:
         started = time.monotonic()

@@ -122,12 +122,12 @@ class SearchService:
             keyword_match = self._lexical_queries.start(lexical_query, concurrent=concurrent)
         vectors = self._embed_query(semantic, query, request.mode, warnings)
         index = semantic.vectors if semantic and vectors is not None else None
-        embedded = None if index is None or index.is_remote else len(index)
-        if embedded == 0 and request.mode != "semantic":
-            index = None
+        embedded, depth = None, _depth(request, CANDIDATES)
         mode: RanMode = "keyword" if index is None else "semantic" if request.mode == "semantic" else "hybrid"
-        depth = _depth(request, CANDIDATES)
         try:
+            embedded = None if index is None else index.count_at(revision)
+            if embedded == 0 and request.mode != "semantic":
+                mode, index = "keyword", None
             signals = self._signals(lexical_query, keyword_match, index, vectors, depth, revision)
         except VectorsUnavailable as error:
             _fall_back_to_keywords(request.mode, error, warnings)

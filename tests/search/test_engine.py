@@ -1,10 +1,12 @@
 """The engine over a real catalog: sync, embedding, filters, paging, outages and restarts."""
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from embeddings.base import Matrix
 from search import service
 from search.engine import Engine, text_space
 from search.requests import SearchRequest, SemanticUnavailable
@@ -143,6 +145,33 @@ def test_a_refused_text_does_not_block_the_others(filled_catalog: SkillCatalog, 
     result = engine.reindex()
     assert (engine.status().pending, result.failed, result.errors) == (1, 1, ["a text was refused"])
     assert ids(engine, "trains and hotels", mode="semantic")[0] == "travel-plan"
+    engine.close()
+
+
+class HeldEmbedder(HashingEmbedder):
+    """Embeds some texts and holds the next one until `go_on`."""
+
+    def __init__(self, free: int) -> None:
+        super().__init__()
+        self._free = free
+        self.go_on = threading.Event()
+
+    def documents(self, texts: Sequence[str]) -> Matrix:
+        if len(self.embedded) >= self._free:
+            assert self.go_on.wait(PATIENCE_SECONDS)
+        return super().documents(texts)
+
+
+def test_what_is_embedded_is_stored_long_before_all_of_it(catalog: SkillCatalog, tmp_path: Path) -> None:
+    catalog.put_many((f"skill-{number}", f"does thing {number}", "") for number in range(200))
+    embedder = HeldEmbedder(100)
+    engine = Engine(catalog.documents, tmp_path, embedder)
+    engine.start()
+    wait_until(lambda: 16 <= engine.status().indexed <= 100)
+    assert engine.status().pending == 200 - engine.status().indexed
+    embedder.go_on.set()
+    engine.wait_until_embedded(PATIENCE_SECONDS)
+    assert (engine.status().indexed, engine.status().pending, len(embedder.embedded)) == (200, 0, 200)
     engine.close()
 
 

@@ -7,14 +7,14 @@ import pytest
 
 from search.inspection import IndexDamaged, read_snapshot_info, vector_snapshots
 from search.types import VectorPut
-from search.vectors.faiss_index import FaissVectors
+from search.vectors.memory_index import MemoryVectors
 
 
 def clustered_snapshot(folder: Path) -> Path:
     """Write a snapshot with an IVF file, and return its path."""
     vectors = np.random.default_rng(7).normal(size=(300, 16)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    index = FaissVectors(folder / "vectors-space.faiss", "catalog", "space", 16, max_flat=100)
+    index = MemoryVectors(folder / "vectors-space.faiss", "catalog", "space", 16, max_flat=100)
     index.apply([VectorPut(key, key, vector) for key, vector in enumerate(vectors, 1)], 300)
     index.wait_for_merge()
     index.save()

@@ -75,7 +75,13 @@ class ListedServer(RunningServer):
         (self.skills_dir / "hostile-script" / "notes" / "more.md").write_text("More <b>of</b> it.\n")
         shelf = folder / "shelf"
         for number in range(120):
-            write_skill(shelf, f"shelf-{number:03d}", f"Puts book number {number} back on the shelf", tags="[books]")
+            by = (
+                {}
+                if number % 10
+                else {"author": ("ann lee", "Ann Lee")[number % 20 == 0 or number > 50], "license": "CC0-1.0"}
+            )
+            description = f"Puts book number {number} back on the shelf"
+            write_skill(shelf, f"shelf-{number:03d}", description, tags="[books]", **by)
         source = '[[sources]]\nname = "{}"\ntype = "local"\npath = "{}"\n'
         text = source.format("library", shelf) + source.format("burnt", folder / "nowhere")
         (folder / "registry.toml").write_text(text)

@@ -130,6 +130,20 @@ def test_jobs_and_the_audit_log_say_what_was_done(enter: Enter, publishing: Regi
     expect(page.locator("tbody tr", has_text="acme/kept@1.0.0")).to_contain_text("acme/ann")
 
 
+def test_a_job_that_was_set_aside_is_retried(enter: Enter, publishing: Registry) -> None:
+    publishing.set_aside("acme/deadly")
+    row = enter("/?view=admin&tab=jobs", "manager").locator("tbody tr")  # of the scope dev-user
+    expect(row).to_have_count(0)
+    page = enter("/?view=admin&tab=jobs")
+    row = page.locator("tbody tr", has_text="acme/deadly")
+    expect(row.locator(".badge")).to_have_text("set aside")
+    row.get_by_role("button", name="Retry acme/deadly 1.0.0").click()
+    assert not faults(page)
+    page.get_by_role("dialog").get_by_role("button", name="Retry").click()
+    expect(row.locator(".badge")).to_have_text("accepted")
+    expect(page.get_by_role("button", name="Retry")).to_have_count(0)
+
+
 def test_a_version_is_yanked_and_listed_again(enter: Enter) -> None:
     page = enter("/skills/acme/kept@1.0.0")
     for word, marks in (("Yank", 1), ("List again", 0)):

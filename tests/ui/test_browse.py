@@ -32,7 +32,7 @@ def test_the_start_says_what_this_is_and_what_there_is(show: Show) -> None:
     page.go_back()
     page.get_by_role("link", name="Browse all 137 skills").click()
     expect(page.locator(".line-up [role=status]")).to_have_text("137 skills")
-    page.get_by_role("link", name="Skill Registry").click()
+    page.get_by_role("link", name="Skill Registry", exact=True).click()
     expect(page.locator(".hero")).to_be_visible()
 
 
@@ -222,6 +222,21 @@ def test_facets_count_all_hits_of_a_search(show: Show) -> None:
     expect(page.locator(".line-up [role=status]")).to_contain_text("120 skills")
     page.get_by_role("button", name="Clear all").click()
     assert page.url.endswith("/?q=book")
+
+
+@pytest.mark.parametrize("path", ["/?q=book", "/?source=library"])
+def test_skills_of_an_author_or_under_a_licence_are_a_click_away(show: Show, path: str) -> None:
+    page = show(path)
+    total = page.locator(".line-up [role=status]")
+    page.get_by_role("link", name="Ann Lee 12", exact=True).click()  # as most of them spell the name
+    expect(total).to_contain_text("12 skills")
+    expect(page.get_by_role("link", name="Ann Lee 12", exact=True)).to_have_attribute("aria-current", "true")
+    page.get_by_role("link", name="CC0-1.0 12", exact=True).click()
+    expect(page).to_have_url(re.compile(r"(book|library)&author=Ann\+Lee&license=CC0-1\.0$"))
+    expect(page.locator(".filters .badge")).to_have_text("3" if "source" in path else "2")
+    page.get_by_role("link", name="Ann Lee 12", exact=True).click()
+    expect(page).to_have_url(re.compile(r"(book|library)&license=CC0-1\.0$"))
+    expect(total).to_contain_text("12 skills")
 
 
 def test_weaker_matches_wait_for_a_button(show: Show) -> None:

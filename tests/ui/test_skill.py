@@ -187,6 +187,35 @@ hidden = "zero\u200bwidth"
 """
 
 
+def test_a_file_has_colours_and_stays_text(show: Show, server: ListedServer) -> None:
+    folder = write_skill(server.skills_dir, "coloured-files", "Has files")
+    text = '"""Two\nlines <b>of</b> text."""\ndef f():\n    return "<img src=x onerror=alert(1)>\u200b"\n'
+    (folder / "run.py").write_text(text)
+    (folder / "long.py").write_text("x = 1\n" * 4000)
+    (folder / "notes.txt").write_text("def f(): return 1\n")
+    server.wait_for(lambda: server.api("GET", "/skills/coloured-files").status_code == 200)
+    page = show("/skills/coloured-files?file=run.py#L3")
+    lines = page.locator(".numbered .line-of")
+    expect(page.locator(".numbered .hljs-keyword")).to_have_text(["def", "return"])
+    expect(page.locator(".numbered .hljs-string")).to_have_text(
+        ['"""Two', 'lines <b>of</b> text."""', '"<img src=x onerror=alert(1)>U+200B"']
+    )
+    expect(lines.nth(3).locator("mark.hidden-character")).to_have_text("U+200B")
+    expect(lines).to_have_count(4)
+    expect(lines.nth(2)).to_have_class("line-of chosen")
+    assert page.evaluate("document.querySelector('.numbered code').innerText").count("\n") >= 3
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert faults(page) == []
+    for name, first in (("long.py", "x = 1"), ("notes.txt", "def f(): return 1")):  # too long, and no code
+        page.locator(".files a", has_text=name).click()
+        expect(lines.first).to_contain_text(first)
+        expect(page.locator(".numbered [class^=hljs]")).to_have_count(0)
+    page.locator(".files a", has_text="run.py").click()
+    expect(page.locator(".numbered .hljs-keyword")).to_have_count(2)
+    assert server.api("DELETE", "/skills/coloured-files").status_code == 200
+
+
 def test_code_has_colours_and_stays_text(show: Show, server: ListedServer) -> None:
     write_skill(server.skills_dir, "coloured", "Has code", CODE + f"```python\n{'x = 1' * 5000}\n```\n")
     server.wait_for(lambda: server.api("GET", "/skills/coloured").status_code == 200)

@@ -3,17 +3,23 @@
 export const RISKS = ["none", "low", "medium", "high"];
 
 /** Return a function that says whether a card passes. The rules are those of the service's own search. */
-export function passing({ source, status, risk, tag, capability }) {
+export function passing({ source, status, risk, author, license, tag, capability }) {
   const tags = tag.map((one) => one.toLowerCase());
   const capabilities = capability.map((one) => one.toLowerCase());
+  const [wantedAuthor, wantedLicense] = [comparable(author), comparable(license)];
   const most = RISKS.indexOf(risk);
   return (card) =>
     (!source || card.source === source) &&
     (!status || card.installed === (status === "installed")) &&
     (most < 0 || (card.findings !== null && RISKS.indexOf(card.findings) <= most)) &&
+    (!wantedAuthor || comparable(card.author) === wantedAuthor) &&
+    (!wantedLicense || comparable(card.license) === wantedLicense) &&
     holds(card.tags, tags) &&
     holds(card.capabilities, capabilities);
 }
+
+/** Return free text as filters compare it. */
+export const comparable = (text) => (text ?? "").trim().replaceAll(/\s+/g, " ").toLowerCase();
 
 function holds(labels, wanted) {
   if (wanted.length === 0) return true;
@@ -23,6 +29,8 @@ function holds(labels, wanted) {
 
 const KEPT = 40;
 
+const byCount = (a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1);
+
 function most(cards, field) {
   const counts = new Map();
   for (const card of cards) {
@@ -31,11 +39,25 @@ function most(cards, field) {
       counts.set(key, (counts.get(key) ?? 0) + 1);
     }
   }
-  const sorted = [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
-  return sorted.slice(0, KEPT);
+  return [...counts].sort(byCount).slice(0, KEPT);
 }
 
-/** Return the labels most cards have, as `[label, count]`, and how many cards are installed and of each risk. */
+/** Return the values of free text that most cards have, each as most of them spell it. */
+function mostSpelled(cards, field) {
+  const spellings = new Map();
+  for (const card of cards) {
+    const text = card[field];
+    if (text?.trim()) spellings.set(text, (spellings.get(text) ?? 0) + 1);
+  }
+  const counts = new Map();
+  for (const [text, number] of [...spellings].sort(byCount)) {
+    const key = comparable(text);
+    counts.set(key, [counts.get(key)?.[0] ?? text, (counts.get(key)?.[1] ?? 0) + number]);
+  }
+  return [...counts.values()].sort(byCount).slice(0, KEPT);
+}
+
+/** Return the values most cards have, as `[value, count]`, and how many cards are installed and of each risk. */
 export function facets(cards) {
   const risks = Object.fromEntries(RISKS.map((risk) => [risk, 0]));
   let installed = 0;
@@ -43,7 +65,9 @@ export function facets(cards) {
     if (card.findings in risks) risks[card.findings] += 1;
     if (card.installed) installed += 1;
   }
-  return { tag: most(cards, "tags"), capability: most(cards, "capabilities"), risks, installed, total: cards.length };
+  const values = { tag: most(cards, "tags"), capability: most(cards, "capabilities") };
+  const spelled = { author: mostSpelled(cards, "author"), license: mostSpelled(cards, "license") };
+  return { ...values, ...spelled, risks, installed, total: cards.length };
 }
 
 const byName = (a, b) => compare(a.name.toLowerCase(), b.name.toLowerCase()) || compare(a.id, b.id);

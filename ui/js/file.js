@@ -6,21 +6,37 @@ import { textOf } from "./api.js";
 import { useLoaded } from "./loaded.js";
 import { Markdown } from "./markdown.js";
 import { Download } from "./package.js";
-import { fileAt, isMarkdown, resolved } from "./paths.js";
+import { fileAt, isMarkdown, languageOf, resolved } from "./paths.js";
 import { isImage, Picture } from "./picture.js";
 import { Failure, Notice } from "./states.js";
-import { size, Text } from "./text.js";
+import { Coloured, size, Text } from "./text.js";
 
 const SHOWN_BYTES = 512 << 10;
 const NUMBERED_LINES = 5000; // longer files are shown without numbers: each would cost the browser an element
 
-function Lines({ text, line }) {
+/** Use the lines of a file in colours, null until there are any. */
+function useColours(text, path) {
+  const [found, setFound] = useState({});
+  useEffect(() => {
+    const language = languageOf(path);
+    if (!language) return undefined;
+    let isHere = true;
+    import("./later/colours.js")
+      .then(({ colouredLines }) => colouredLines(text, language))
+      .then((lines) => isHere && setFound({ text, lines }), () => {}); // without it, a file has no colours
+    return () => (isHere = false);
+  }, [text, path]);
+  return found.text === text ? found.lines : null;
+}
+
+function Lines({ text, path, line }) {
   const lines = text.split("\n");
   if (lines.at(-1) === "") lines.pop();
+  const coloured = useColours(text, path);
   if (lines.length > NUMBERED_LINES) return html`<pre tabindex="0"><code><${Text}>${text}<//></code></pre>`;
   return html`<pre tabindex="0" class="numbered"><code>${lines.map((one, index) => {
     const number = String(index + 1);
-    return html`<span key=${number} id=${`L${number}`} class=${number === line ? "line-of chosen" : "line-of"}><a href=${`#L${number}`} aria-label=${`Line ${number}`} data-number=${number}></a><span><${Text}>${one}<//>${"\n"}</span></span>`;
+    return html`<span key=${number} id=${`L${number}`} class=${number === line ? "line-of chosen" : "line-of"}><a href=${`#L${number}`} aria-label=${`Line ${number}`} data-number=${number}></a><span>${coloured ? html`<${Coloured} pieces=${coloured[index]} />` : html`<${Text}>${one}<//>`}${"\n"}</span></span>`;
   })}</code></pre>`;
 }
 
@@ -72,7 +88,7 @@ export function File({ id, version, path, line, files }) {
     ${view !== "image" && text === null && html`<${Notice} title="This file is not shown: it is no text, or too long">
       <${Download} url=${url} name=${name}>Download it<//><//>`}
     ${rendered && html`<${Rendered} id=${id} version=${version} path=${path} content=${rendered} files=${files} />`}
-    ${typeof text === "string" && html`<${Lines} text=${text} line=${line} />`}
+    ${typeof text === "string" && html`<${Lines} text=${text} path=${path} line=${line} />`}
   </section>`;
 }
 

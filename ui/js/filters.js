@@ -2,7 +2,7 @@
 
 import { html, useState } from "../vendor/htm-3.1.1/standalone.module.js";
 import { CLEARED, follow, go, link } from "./address.js";
-import { RISKS } from "./facets.js";
+import { comparable, RISKS } from "./facets.js";
 import { Text } from "./text.js";
 
 const SHOWN = 8;
@@ -64,25 +64,36 @@ function Risks({ address, facets }) {
   <//>`;
 }
 
-function LabelGroup({ name, field, address, counted }) {
+/** Choices by values that skills share. `changes` gives the address with the values that are chosen then. */
+function ValueGroup({ name, chosen, changes, counted }) {
   const [isOpen, setOpen] = useState(false);
-  const chosen = address[field];
   const known = new Map(counted ?? []);
-  const others = [...known].filter(([label]) => !chosen.includes(label));
+  const others = [...known].filter(([value]) => !chosen.some((one) => comparable(one) === comparable(value)));
   if (chosen.length + others.length === 0) return null;
   const shown = isOpen ? others : others.slice(0, SHOWN);
   return html`<${Group} name=${name}>
-    ${chosen.map((label) => html`<${Choice} key=${label} isChosen number=${known.get(label)}
-      changes=${{ [field]: chosen.filter((one) => one !== label) }}><${Text}>${label}<//><//>`)}
-    ${shown.map(([label, number]) => html`<${Choice} key=${label} number=${number}
-      changes=${{ [field]: [...chosen, label] }}><${Text}>${label}<//><//>`)}
+    ${chosen.map((value) => html`<${Choice} key=${value} isChosen number=${known.get(value)}
+      changes=${changes(chosen.filter((one) => one !== value))}><${Text}>${value}<//><//>`)}
+    ${shown.map(([value, number]) => html`<${Choice} key=${value} number=${number}
+      changes=${changes([...chosen, value])}><${Text}>${value}<//><//>`)}
     ${others.length > SHOWN && html`<li><button class="text" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>
       ${isOpen ? "Fewer" : `${others.length - SHOWN} more`}</button></li>`}
   <//>`;
 }
 
-export function chosenFilters({ source, status, risk, tag, capability }) {
-  return [source, status, risk].filter(Boolean).length + tag.length + capability.length;
+/** A group of which a skill has several values, and all that are chosen. */
+function LabelGroup({ name, field, address, counted }) {
+  return html`<${ValueGroup} name=${name} chosen=${address[field]} changes=${(values) => ({ [field]: values })} counted=${counted} />`;
+}
+
+/** A group of which a skill has one value. */
+function AttributeGroup({ name, field, address, counted }) {
+  const chosen = address[field] ? [address[field]] : [];
+  return html`<${ValueGroup} name=${name} chosen=${chosen} changes=${(values) => ({ [field]: values.at(-1) ?? "" })} counted=${counted} />`;
+}
+
+export function chosenFilters({ source, status, risk, author, license, tag, capability }) {
+  return [source, status, risk, author, license].filter(Boolean).length + tag.length + capability.length;
 }
 
 const isWide = () => matchMedia("(min-width: 52rem)").matches;
@@ -99,6 +110,8 @@ export function Filters({ address, sources, results }) {
     <${Risks} address=${address} facets=${facets} />
     <${LabelGroup} name="Tags" field="tag" address=${address} counted=${facets?.tag} />
     <${LabelGroup} name="Capabilities" field="capability" address=${address} counted=${facets?.capability} />
+    <${AttributeGroup} name="Author" field="author" address=${address} counted=${facets?.author} />
+    <${AttributeGroup} name="License" field="license" address=${address} counted=${facets?.license} />
   </details>`;
 }
 

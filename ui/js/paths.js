@@ -12,6 +12,17 @@ export const fileAt = (id, path, version) => `${filesAt(id, version)}/${pathOf(p
 
 export const isMarkdown = (path) => /\.(?:md|markdown)$/i.test(path);
 
+const LANGUAGES =
+  "bash c cc cjs cpp cs css cts cxx diff go gql graphql h hpp html ini java js json json5 jsonc jsx kt kts less lua mk mjs mm mts " +
+  "patch php pl pm py rb rs scss sh sql svg swift toml ts tsx vb xml xsl yaml yml zsh md markdown makefile";
+const CODE = new Map(LANGUAGES.split(" ").map((one) => [one, one]));
+for (const [ending, like] of Object.entries({ cfg: "ini", conf: "ini", env: "ini", fish: "sh", htm: "html", ipynb: "json", m: "mm", pyi: "py", svelte: "html", vue: "html" })) {
+  CODE.set(ending, like);
+}
+
+/** Return the language of a file as the highlighter calls it, by the end of its name; undefined if it has none. */
+export const languageOf = (path) => CODE.get(path.split("/").pop().split(".").pop().toLowerCase());
+
 export function plain(text) {
   try {
     return decodeURIComponent(text);

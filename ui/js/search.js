@@ -9,20 +9,23 @@ import { noteShown } from "./feedback.js";
 const PAGE = 40;
 const SEARCH_PAGE = 20; // as many as the service finds passages for at once
 
-function asked({ q, source, status, risk, tag, capability }, offset) {
+function asked({ q, source, status, risk, author, license, tag, capability }, offset) {
   const filters = { tags: tag, capabilities: capability };
   if (source) filters.source = source;
   if (status) filters.installed = status === "installed";
   if (risk) filters.max_risk = risk;
+  if (author.trim()) filters.author = author;
+  if (license.trim()) filters.license = license;
   return { query: q, limit: SEARCH_PAGE, offset, filters, highlight: true, facets: offset === 0 };
 }
 
 /** Return the service's counts in the form of those of the list. */
 function shaped(counted) {
   if (!counted) return undefined;
-  const { sources, tags, capabilities, risks, installed } = counted;
+  const { sources, tags, capabilities, authors, licenses, risks, installed } = counted;
   const total = sources.reduce((sum, [, number]) => sum + number, 0);
-  return { source: new Map(sources), tag: tags, capability: capabilities, risks: Object.fromEntries(risks), installed, total };
+  const values = { tag: tags, capability: capabilities, author: authors, license: licenses };
+  return { ...values, source: new Map(sources), risks: Object.fromEntries(risks), installed, total };
 }
 
 async function searched(address, offset, signal) {
@@ -35,8 +38,8 @@ async function searched(address, offset, signal) {
 }
 
 async function listed(address, offset) {
-  const { source, status, risk, tag, capability, sort } = address;
-  const page = await list({ source, status, risk, tag, capability, sort }, offset, PAGE);
+  const { source, status, risk, author, license, tag, capability, sort } = address;
+  const page = await list({ source, status, risk, author, license, tag, capability, sort }, offset, PAGE);
   const hits = page.cards.map((skill) => ({ skill }));
   return { hits, total: page.total, facets: page.facets, warnings: [], isLast: offset + hits.length >= page.total };
 }
@@ -58,8 +61,8 @@ const NOTHING = { pages: [], offset: 0 };
 export function useResults(address, isAsked, turn) {
   const [results, setResults] = useState({ phase: "loading", ...NOTHING });
   const newest = useRef(null);
-  const { q, source, status, risk, sort } = address;
-  const key = JSON.stringify([q.trim(), source, status, risk, address.tag, address.capability, sort, turn]);
+  const { q, source, status, risk, author, license, tag, capability, sort } = address;
+  const key = JSON.stringify([q.trim(), source, status, risk, author, license, tag, capability, sort, turn]);
 
   async function ask(before, signal) {
     const question = { ...address, q: q.trim() };

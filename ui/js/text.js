@@ -58,6 +58,11 @@ export function Text({ children }) {
   return html`<bdi>${shown(String(children ?? ""))}</bdi>`;
 }
 
+/** Show coloured pieces of a line, `[class, text]`, as `Text` shows it. */
+export function Coloured({ pieces }) {
+  return html`<bdi>${pieces.map(([name, text]) => (name ? html`<span class=${name}>${shown(text)}</span>` : shown(text)))}</bdi>`;
+}
+
 export function count(number, one, several = `${one}s`) {
   return `${number.toLocaleString("en")} ${number === 1 ? one : several}`;
 }

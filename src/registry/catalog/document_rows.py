@@ -1,7 +1,7 @@
 """The rows of documents: read as `search.types.Document`, written within the transactions of the catalog."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -13,6 +13,11 @@ from search.text import vector_hash
 from search.types import Document, Example
 
 DOCUMENT_COLUMNS = "key, id, name, description, tags, capabilities, labels, examples"
+
+LABEL_RECIPE = 2
+"""The version of `labels`. Increase it with any new label: documents then get those that they lack."""
+
+_REFRESHED_AT_ONCE = 5000
 
 _BLANK_COLUMNS = "gone, name, description, tags, capabilities, labels, text_hash, card"
 _BLANK = "1, '', '', '[]', '[]', '[]', '', '{}'"
@@ -50,7 +55,42 @@ def labels(card: Card, scope: str | None) -> tuple[str, ...]:
         f"installed:{str(card.installed).lower()}",
         f"enabled:{str(card.enabled).lower()}",
         *((f"risk:{card.findings}",) if card.findings else ()),
+        *attribute_labels(card.author, card.license),
     )
+
+
+def attribute_labels(author: str | None, licence: str | None) -> Iterator[str]:
+    """Return the filter labels of an author and a licence, as far as they are given."""
+    for field, value in (("author", author), ("license", licence)):
+        if value and (compared := comparable(value)):
+            yield f"{field}:{compared}"
+
+
+def comparable(value: str) -> str:
+    """Return free text as filters and counts compare it: without differences of case and white space."""
+    return " ".join(value.split()).casefold()
+
+
+class _Attributes(msgspec.Struct):
+    author: str
+    license: str | None
+
+
+def add_missing_labels(transaction: Transaction) -> None:
+    """Add the labels of author and licence to documents that were written before there were any."""
+    sql = "select key, labels, card from documents where gone = 0 and key > ? order by key limit ?"
+    last = 0
+    while rows := transaction.read(sql, (last, _REFRESHED_AT_ONCE)):
+        last = rows[-1][0]
+        for key, encoded, card in rows:
+            of_card, present = msgspec.json.decode(card, type=_Attributes), json.loads(encoded)
+            missing = [one for one in attribute_labels(of_card.author, of_card.license) if one not in present]
+            if missing:
+                transaction.changes_documents = True
+                transaction.execute(
+                    "update documents set labels = ?, number = ? where key = ?",
+                    (json.dumps([*present, *missing]), transaction.next_revision(), key),
+                )
 
 
 class FormerDocument(NamedTuple):

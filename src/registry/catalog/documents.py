@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 
 import numpy as np
 
-from registry.catalog.document_rows import DOCUMENT_COLUMNS, document_of
+from registry.catalog.document_rows import DOCUMENT_COLUMNS, LABEL_RECIPE, add_missing_labels, document_of
 from registry.database.counts import (
     DOCUMENTS,
     count_dropped,
@@ -38,6 +38,7 @@ class CatalogDocuments:
         self._database = database
         self.catalog_id = str(read_fact(database, "catalog_id"))
         self._refresh_hashes()
+        self._refresh_labels()
 
     def _refresh_hashes(self) -> None:
         """Update all text hashes if the recipe of the embedded texts has changed, so that old vectors become stale."""
@@ -49,6 +50,14 @@ class CatalogDocuments:
             transaction.execute_many("update documents set text_hash = ? where key = ?", hashes)
             rebuild(transaction)
             transaction.put_fact("text_recipe", str(EMBEDDING_RECIPE))
+
+    def _refresh_labels(self) -> None:
+        """Complete the labels of documents that an older release has written. Indexes follow the changed documents."""
+        if self._database.is_read_only or read_fact(self._database, "label_recipe") == str(LABEL_RECIPE):
+            return
+        with self._database.write() as transaction:
+            add_missing_labels(transaction)
+            transaction.put_fact("label_recipe", str(LABEL_RECIPE))
 
     def revision(self) -> int:
         """Return the revision of the latest change."""

@@ -31,6 +31,8 @@ from search.modes import Mode
 )
 @click.option("--tag", "tags", metavar="TAG", multiple=True, help="Only skills with all of these tags.")
 @click.option("--source", metavar="NAME", help="Only skills of this source; local: those of the skills directory.")
+@click.option("--author", metavar="NAME", help="Only skills of this author.")
+@click.option("--license", metavar="NAME", help="Only skills under this licence, such as MIT.")
 @click.option("--max-risk", type=click.Choice(RISKS), help="Only skills whose findings are at most this severe.")
 @click.option("--installed", is_flag=True, help="Only installed skills.")
 @click.option("--weak", is_flag=True, help="Also show weak matches: those that any query finds.")
@@ -60,7 +62,7 @@ def search(
 
 def _filters(flags: dict[str, Any]) -> SearchFilters:
     """Take the filters of a search out of the options, and return them. Exits if they are not valid."""
-    given = {name: flags.pop(name) for name in ("tags", "source", "max_risk", "installed")}
+    given = {name: flags.pop(name) for name in ("tags", "source", "author", "license", "max_risk", "installed")}
     given = {name: value for name, value in given.items() if value}
     try:
         return msgspec.convert(given, SearchFilters)

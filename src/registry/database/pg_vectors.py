@@ -51,6 +51,7 @@ class PgVectors:
         self._dim = dim
         self._make_ready = make_ready
         self._counted = (-1, 0)
+        self._counted_exactly = (-1, 0)
         self._measured = (0, MINILM)
 
     @property
@@ -68,6 +69,13 @@ class PgVectors:
         return int(
             self._read("select coalesce(sum(value), 0) from counts where name = ?", vectors_in(self.space))[0][0]
         )
+
+    def count_at(self, revision: int) -> int:
+        """Return the number of vectors at a revision of the catalog, or at a later one; read once for each revision."""
+        counted_at, count = self._counted_exactly
+        if counted_at != revision:
+            self._counted_exactly = (revision, count := len(self))
+        return count
 
     def _approximate_count(self) -> int:
         """Return the number of vectors. It is counted again after changes of more than a fifth of them."""

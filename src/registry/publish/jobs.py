@@ -15,16 +15,18 @@ from registry.events.webhooks import Checked
 
 JobState = Literal["pending", "validating", "accepted", "rejected"]
 
-_COLUMNS = (
-    "id, state, skill_id, version, checksum, size, uploaded_at, uploaded_by, completed_at, tries, begun, errors,"
-    " warnings, index_number"
-)
 _LIVE = "state in ('pending', 'validating')"
 # A version is published once and for ever. After that, nobody can retry a job for it.
 _SET_ASIDE = (
     "(set_aside = 1 and not exists (select 1 from published p"
     " where p.skill_id = publish_jobs.skill_id and p.version = publish_jobs.version))"
 )
+_STORED = (
+    "id, state, skill_id, version, checksum, size, uploaded_at, uploaded_by, completed_at, tries, begun, errors,"
+    " warnings, index_number"
+)
+_COLUMNS = f"{_STORED}, {_SET_ASIDE}"
+_FIELDS = (*_STORED.replace(" ", "").split(","), "is_set_aside")
 
 
 class JobFinding(msgspec.Struct, kw_only=True, frozen=True):
@@ -46,7 +48,7 @@ class Job(msgspec.Struct, kw_only=True):
 
     `tries` counts temporary failures. `begun` counts the attempts without a recorded end: those whose process died, and
     the one in progress. `index_number` is the revision of the index file that lists the version, None until the job is
-    accepted.
+    accepted. `is_set_aside` is whether the process died too often during the job, which may be retried.
     """
 
     id: str
@@ -63,6 +65,7 @@ class Job(msgspec.Struct, kw_only=True):
     errors: list[JobFinding] = msgspec.field(default_factory=list)
     warnings: list[JobFinding] = msgspec.field(default_factory=list)
     index_number: int | None = None
+    is_set_aside: bool = False
 
     @property
     def is_live(self) -> bool:
@@ -134,7 +137,7 @@ class Jobs:
         """Insert a new job."""
         transaction.touched.append(f"{job.skill_id}@{job.version}")
         transaction.execute(
-            f"insert into publish_jobs ({_COLUMNS}, idempotency_key, next_try)"
+            f"insert into publish_jobs ({_STORED}, idempotency_key, next_try)"
             " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
             (
                 job.id,
@@ -216,6 +219,7 @@ class Jobs:
             version = (job.skill_id, job.version)
             if self.live(transaction, *version) or transaction.read(published, version):
                 raise conflict(f"Version {job.version} of skill '{job.skill_id}' was uploaded again meanwhile")
+            transaction.touched.append(f"{job.skill_id}@{job.version}")
             rows = transaction.read(
                 "update publish_jobs set state = 'pending', set_aside = 0, begun = 0, tries = 0, next_try = 0,"
                 f" errors = '[]', completed_at = null where id = ? returning {_COLUMNS}",
@@ -264,7 +268,8 @@ def _checked(job: Job, findings: Sequence[JobFinding], *, accepted: bool) -> Che
 
 
 def _job(row: tuple[object, ...]) -> Job:
-    values = dict(zip((name.strip() for name in _COLUMNS.split(",")), row, strict=True))
+    values = dict(zip(_FIELDS, row, strict=True))
+    values["is_set_aside"] = bool(values["is_set_aside"])  # a number in SQLite
     for name in ("errors", "warnings"):
         values[name] = msgspec.json.decode(str(values[name]), type=list[JobFinding])
     return Job(**values)  # type: ignore[arg-type]

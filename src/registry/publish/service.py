@@ -38,10 +38,14 @@ _log = logging.getLogger("registry.publish")
 
 
 class JobData(msgspec.Struct, kw_only=True):
-    """A publish job in responses. `size` is in bytes. `index_synced`: the git repository lists the version."""
+    """A publish job in responses. `size` is in bytes. `index_synced`: the git repository lists the version.
+
+    `set_aside`: the service died twice during the job, keeps its package, and an administrator may retry it.
+    """
 
     job_id: str
     status: JobState
+    set_aside: bool
     skill_id: str
     version: str
     checksum: str
@@ -170,12 +174,20 @@ class Publishing:
         jobs, total = self.jobs.all_visible(caller, limit, offset)
         return [self._data(job) for job in jobs], total
 
+    def retry(self, job_id: str) -> JobData:
+        """Retry a job that is set aside, and return it. Raises NOT_FOUND, CONFLICT, LogForked."""
+        refuse_if_forked(self.jobs.database)
+        job = self.jobs.retry(job_id)
+        self._worker.wake()
+        return self._data(job)
+
     def _data(self, job: Job) -> JobData:
         is_accepted = job.state == "accepted"
         revision = job.index_number
         return JobData(
             job_id=job.id,
             status=job.state,
+            set_aside=job.is_set_aside,
             skill_id=job.skill_id,
             version=job.version,
             checksum=job.checksum,

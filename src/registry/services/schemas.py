@@ -23,6 +23,9 @@ Limit = Annotated[int, Meta(ge=1, le=2**53, extra={"rule": "must be a number fro
 Offset = Annotated[int, Meta(ge=0, le=2**53, extra={"rule": "must be a number from 0 on"})]
 Score = Annotated[float, Meta(ge=0, le=1, extra={"rule": "must be a number from 0 to 1"})]
 Label = Annotated[str, Meta(min_length=1, max_length=100, extra={"rule": "must be 1 to 100 characters"})]
+Attribute = Annotated[
+    str, Meta(max_length=200, pattern=r"\S", extra={"rule": "must be 1 to 200 characters, not all white space"})
+]
 LeftOutReason = Literal["id_not_allowed", "name_differs"]
 """The id, after its scope, is not a name of agentskills.io; or the `name` in `SKILL.md` is another one."""
 
@@ -32,6 +35,8 @@ ContentDetail = Literal["none", "preview", "full"]
 class SearchFilters(msgspec.Struct, kw_only=True):
     """Which skills a search admits: those with all tags and capabilities and every other value given.
 
+    `author` and `license` are compared without differences of case and white space.
+
     `max_risk` admits skills with findings up to this risk. It does not admit skills that have not been scanned.
     """
 
@@ -39,6 +44,8 @@ class SearchFilters(msgspec.Struct, kw_only=True):
     capabilities: list[Label] = msgspec.field(default_factory=list)
     source: Label | None = None
     scope: Label | None = None
+    author: Attribute | None = None
+    license: Attribute | None = None
     installed: bool | None = None
     enabled: bool | None = None
     max_risk: Risk | None = None
@@ -80,6 +87,8 @@ class Facets(msgspec.Struct, kw_only=True):
     sources: list[tuple[str, int]]
     tags: list[tuple[str, int]]
     capabilities: list[tuple[str, int]]
+    authors: list[tuple[str, int]]
+    licenses: list[tuple[str, int]]
     risks: list[tuple[str, int]]
     installed: int
 

@@ -9,6 +9,7 @@ from typing import Generic, NamedTuple, TypeVar
 import msgspec
 from msgspec import UNSET
 
+from registry.catalog.document_rows import attribute_labels
 from registry.catalog.installs import SHADOWED
 from registry.catalog.locations import Location, locations
 from registry.domain.api import API
@@ -69,6 +70,7 @@ def _allowed(filters: SearchFilters) -> Filter:
         value = getattr(filters, name)
         if value is not None:
             groups.append((f"{name}:{str(value).lower() if isinstance(value, bool) else value}",))
+    groups += [(label,) for label in attribute_labels(filters.author, filters.license)]
     if filters.max_risk is not None:
         groups.append(tuple(f"risk:{risk}" for risk in RISKS[: RISKS.index(filters.max_risk) + 1]))
     return Filter(tuple(groups), (SHADOWED,) if filters.enabled is False else (DISABLED, SHADOWED))

@@ -37,6 +37,10 @@ class VectorIndex(Protocol):
         """Return the number of vectors."""
         ...
 
+    def count_at(self, revision: int) -> int:
+        """Return the number of vectors at a revision of the catalog, or at a later one. Repeated calls cost nothing."""
+        ...
+
     def apply(self, changes: Sequence[VectorPut | DocumentGone], revision: int) -> None:
         """Apply `changes`. The index is then at `revision`, and searches find them."""
         ...

@@ -1,8 +1,8 @@
 """The flat segment of the vector index: vectors that every search compares, for exact results."""
 
 import functools
+from collections.abc import Iterator
 
-import faiss
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,6 +12,18 @@ from search.types import Keys
 _BUFFER_GROWTH = 1.5
 _MIN_DEAD_ROWS = 64  # dead rows that are tolerated whatever their share
 _MIN_LIVE_SHARE = 0.875
+
+_BLOCK = 512
+"""Rows that are compared with one vector after another, while they are in the processor's cache."""
+
+_COPIED_BLOCK = 128
+"""The same for rows that are copied out first."""
+
+_GATHERED_SHARE = 0.5
+"""The share of selected rows up to which copying them out costs less than comparing all rows."""
+
+_GROUP = 32
+"""Rows of which only the greatest cosine is looked at first: the best of these are a bound for the best of all."""
 
 Flags = NDArray[np.bool_]
 
@@ -85,13 +97,52 @@ class FlatSegment:
         Shape (len(vectors), at most limit).
         """
         limit = min(limit, len(self.keys)) or 1
-        cosines = np.full((len(vectors), limit), -1, np.float32)
-        rows = np.full((len(vectors), limit), -1, np.int64)
-        if selected.any():
-            bits = None if selected.all() else np.packbits(selected, bitorder="little")
-            selector = None if bits is None else faiss.IDSelectorBitmap(bits)  # type: ignore[call-arg, arg-type]
-            faiss.knn_inner_product(
-                faiss.swig_ptr(vectors), faiss.swig_ptr(self.buffer), vectors.shape[1], len(vectors), len(self.keys),
-                limit, faiss.swig_ptr(cosines), faiss.swig_ptr(rows), selector,
-            )  # fmt: skip
-        return cosines, np.where(rows >= 0, self.keys[rows], -1) if len(self.keys) else rows
+        best_cosines = np.full((len(vectors), limit), -1, np.float32)
+        best_keys = np.full((len(vectors), limit), -1, np.int64)
+        rows = np.flatnonzero(selected)
+        is_gathered = len(rows) <= _GATHERED_SHARE * len(self.keys)
+        cosines = self._cosines(vectors, rows if is_gathered else None)
+        keys = self.keys[rows] if is_gathered else self.keys
+        if not is_gathered and len(rows) < len(keys):
+            cosines[:, ~selected] = -np.inf
+        for place, row in enumerate(cosines):
+            best = _greatest(row, min(limit, len(rows)))
+            best_cosines[place, : len(best)] = row[best]
+            best_keys[place, : len(best)] = keys[best]
+        return best_cosines, best_keys
+
+    def _cosines(self, vectors: Matrix, rows: Keys | None) -> Matrix:
+        """Return the cosine of each vector with each of the rows, None for all; shape (len(vectors), rows)."""
+        cosines = np.empty((len(vectors), len(self.keys) if rows is None else len(rows)), np.float32)
+        if rows is None and len(vectors) == 1:
+            np.dot(self.vectors, vectors[0], out=cosines[0])
+            return cosines
+        for place, part in self._blocks(rows):
+            for vector, row in zip(vectors, cosines, strict=True):
+                np.dot(part, vector, out=row[place : place + len(part)])
+        return cosines
+
+    def _blocks(self, rows: Keys | None) -> Iterator[tuple[int, Matrix]]:
+        """Yield the vectors of the rows, None for all, in blocks that are valid until the next one."""
+        if rows is None:
+            for start in range(0, len(self.keys), _BLOCK):
+                yield start, self.vectors[start : start + _BLOCK]
+            return
+        copied = np.empty((_COPIED_BLOCK, self.buffer.shape[1]), np.float32)
+        for start in range(0, len(rows), _COPIED_BLOCK):
+            chosen = rows[start : start + _COPIED_BLOCK]
+            # Without `clip`, numpy would copy twice.
+            yield start, np.take(self.buffer, chosen, axis=0, out=copied[: len(chosen)], mode="clip")
+
+
+def _greatest(values: NDArray[np.float32], count: int) -> Keys:
+    """Return the indices of the `count` greatest values, greatest first, in order where they are equal."""
+    groups = len(values) // _GROUP
+    candidates = np.arange(len(values))
+    if count > 0 and 4 * count <= groups:
+        maxima = values[: groups * _GROUP].reshape(_GROUP, groups).max(axis=0)
+        candidates = np.flatnonzero(values >= np.partition(maxima, groups - count)[groups - count])
+    elif 0 < count < len(values):
+        candidates = np.argpartition(values, len(values) - count)[len(values) - count :]
+        candidates.sort()
+    return candidates[np.argsort(-values[candidates], kind="stable")][:count]

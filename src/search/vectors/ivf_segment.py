@@ -7,7 +7,7 @@ deleted, filters lose nothing, and new vectors are added without a rebuild.
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import faiss
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from embeddings.base import Matrix
 from search.types import Keys
+from search.vectors.selection import BIT, Selection
 
 PROBED_VECTORS = 16_000
 """The number of selected vectors that a search compares: all of them if there are fewer."""
@@ -23,34 +24,6 @@ _CLUSTERS_PER_ROOT = 4  # clusters per square root of the number of vectors
 _SAMPLES_PER_CLUSTER = 32
 _TRAINING_ITERATIONS = 6
 _DECODE_BATCH = 50_000
-
-_BIT = np.left_shift(np.uint8(1), np.arange(8, dtype=np.uint8))
-
-
-class Selection(NamedTuple):
-    """The vectors of an IVF segment that may be found: one bit per key from 0 on, and their number in each cluster."""
-
-    bits: NDArray[np.uint8]
-    counts: NDArray[np.int64]
-
-    @classmethod
-    def empty(cls) -> "Selection":
-        """Return the selection of no vectors."""
-        return cls(np.empty(0, np.uint8), np.empty(0, np.int64))
-
-    def total(self) -> int:
-        """Return the number of selected vectors."""
-        return int(self.counts.sum())
-
-    def contains(self, keys: Keys) -> NDArray[np.bool_]:
-        """Return for each key whether it is selected; shape (len(keys),)."""
-        in_range = (keys >= 0) & (keys < 8 * len(self.bits))
-        clamped = np.where(in_range, keys, 0)
-        return in_range & (self.bits[clamped >> 3] & _BIT[clamped & 7] != 0) if len(self.bits) else in_range
-
-    def keys(self) -> Keys:
-        """Return the selected keys, ascending."""
-        return np.flatnonzero(np.unpackbits(self.bits, bitorder="little"))
 
 
 class IvfSegment:
@@ -108,7 +81,7 @@ class IvfSegment:
         """Return a selection without these keys, which may contain duplicates."""
         excluded = np.unique(keys[selection.contains(keys)])
         bits = selection.bits.copy()
-        np.bitwise_and.at(bits, excluded >> 3, ~_BIT[excluded & 7])
+        np.bitwise_and.at(bits, excluded >> 3, ~BIT[excluded & 7])
         return Selection(bits, selection.counts - self._count_by_cluster(excluded))
 
     def _count_by_cluster(self, keys: Keys) -> NDArray[np.int64]:

@@ -47,6 +47,9 @@ PROMPTS = [body.replace(b'"query":', b'"prompt":') for body in BODIES]
 QUERIES = [
     "q=slow+sql+joins",
     "q=forms&limit=1&offset=1&mode=keyword&content=preview",
+    "q=forms&author=Ann&license=%20mit%20",
+    "q=forms&author=&license=+&limit=3",
+    "q=forms&author=" + "x" * 201,
     "q=forms&tags=pdf,forms&capabilities=&source=&scope=&enabled=true&installed=true&max_risk=high",
     "%71=f%6Frms&%6Dode=keyword",
     "q=%C3%BCml%C3%A4uts%2Band;more=&unknown=1&=",
@@ -213,7 +216,7 @@ def test_a_search_that_was_let_in_is_counted_once(tmp_path: Path, method: str, p
 
 VALUES = {"limit": 7, "offset": 3, "mode": "keyword", "content": "full", "explain": True, "highlight": True} | {
     "tags": "pdf", "capabilities": "read", "source": "local", "scope": "acme",
-    "installed": True, "enabled": False, "max_risk": "low",
+    "installed": True, "enabled": False, "max_risk": "low", "author": "Ann", "license": "MIT",
 }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from registry.config.types import DatabaseUrl
 from support.embedding_server import EmbeddingServer, Request, honest
 from support.servers import RunningServer, new_skill, write_skill
 from support.site import Site
@@ -18,9 +19,20 @@ SEARCH = "POST /api/v1/search"
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, database_setting: Mapping[str, str]) -> Iterator[RunningServer]:
     folder: Path = tmp_path_factory.mktemp("search")
-    write_skill(folder / "skills", "pdf-forms", "Fill in pdf forms and read their fields.", tags="pdf, forms")
-    write_skill(folder / "skills", "sql-review", "Review sql queries for slow joins.", "Look at the indexes.\n")
-    write_skill(folder / "skills", "Travel_Plan", "Plan a journey with trains and hotels.", version="2.1")
+    write_skill(
+        folder / "skills", "pdf-forms", "Fill in pdf forms and read their fields.", tags="pdf, forms", license="MIT"
+    )
+    write_skill(
+        folder / "skills",
+        "sql-review",
+        "Review sql queries for slow joins.",
+        "Look at the indexes.\n",
+        author="Ann  Lee",
+        license="mit",
+    )
+    write_skill(
+        folder / "skills", "Travel_Plan", "Plan a journey with trains and hotels.", version="2.1", author="Ann Lee"
+    )
     with EmbeddingServer() as provider:
         arguments = ("--embedding-provider", "hosted", "--embedding-base-url", provider.url)
         environment = {**database_setting, "OPENAI_API_KEY": "sk-canary-0123456789"}
@@ -169,7 +181,30 @@ def test_facets_count_the_values_of_all_hits(server: RunningServer) -> None:
     assert facets["installed"] == 3
     assert facets["risks"] == [["none", 3]]
     assert facets["tags"] == [["forms", 1], ["pdf", 1]]
+    assert facets["authors"] == [["Ann  Lee", 2]]
+    assert facets["licenses"] == [["MIT", 2]]
     assert server.search("zzzz", mode="keyword", facets=True)["facets"]["tags"] == []
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid", "semantic"])
+def test_a_search_is_limited_to_an_author_or_a_licence(server: RunningServer, mode: str) -> None:
+    def found(**filters: str) -> set[str]:
+        by_body = server.found("forms sql trains", mode=mode, filters=filters)
+        answer = server.http.get("/api/v1/search", params={"q": "forms sql trains", "mode": mode, **filters})
+        assert [hit["skill"]["id"] for hit in answer.json()["data"]["skills"]] == by_body
+        return set(by_body)
+
+    assert found(author="ann lee") == found(author=" ANN   LEE ") == {"sql-review", "travel_plan"}
+    assert found(license="MIT") == {"pdf-forms", "sql-review"}
+    assert found(license="mit", author="Ann Lee") == {"sql-review"}
+    assert found(author="Ann") == set()
+
+
+def test_an_author_that_no_skill_can_have_is_refused(server: RunningServer) -> None:
+    for author in ("", " ", "x" * 201):
+        answer = server.api("POST", "/search", json={"query": "forms", "filters": {"author": author}})
+        assert answer.status_code == 400
+        assert answer.json()["error"]["details"][0]["field"] == "filters.author"
 
 
 def test_the_total_counts_all_pages(server: RunningServer) -> None:
@@ -267,7 +302,12 @@ def test_the_api_key_is_nowhere_to_be_seen(server: RunningServer) -> None:
     assert "canary" not in shown
 
 
-def test_a_search_says_how_far_the_vectors_are_and_so_does_the_log(tmp_path: Path) -> None:
+@pytest.mark.parametrize("vectors", ["memory", "database"])
+def test_a_search_says_how_far_the_vectors_are_and_so_does_the_log(
+    tmp_path: Path, database_url: DatabaseUrl, vectors: str
+) -> None:
+    if vectors == "database" and "sqlite" in database_url.reveal():
+        pytest.skip("only PostgreSQL searches vectors itself")
     for number in range(3):
         write_skill(tmp_path / "skills", f"shelf-{number}", f"Puts book {number} back")
     may_embed = threading.Event()
@@ -280,11 +320,14 @@ def test_a_search_says_how_far_the_vectors_are_and_so_does_the_log(tmp_path: Pat
     with EmbeddingServer() as provider:
         provider.answer = slow_for_skills
         arguments = ("--embedding-provider", "hosted", "--embedding-base-url", provider.url)
-        with RunningServer(tmp_path, *arguments, env={"OPENAI_API_KEY": "sk-canary-0123456789"}) as running:
+        environment = {"SKILL_REGISTRY_DATABASE_URL": database_url.reveal(), "OPENAI_API_KEY": "sk-canary-0123456789"}
+        with RunningServer(tmp_path, *arguments, "--search-vectors", vectors, env=environment) as running:
             running.wait_for(lambda: running.status()["skills"] == 3)
             before = running.search("book")
             assert (before["mode"], before["count"]) == ("keyword", 3)
             assert [text.split(" skills")[0] for text in before["warnings"]] == ["indexing: 0 of 3"]
+            status = running.status()
+            assert (status["indexed"], status["pending"]) == (0, 3)
             assert "ready: " not in running.log.read_text()
             may_embed.set()
             running.wait_for(lambda: f"ready: {running.url}" in running.log.read_text())

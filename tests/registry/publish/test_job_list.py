@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
+import httpx
 import pytest
 
 from support.publishing import Registry, skill_package
+from support.waiting import wait_until
 
 LIST = "/api/v1/registry/publish"
 
@@ -42,6 +44,35 @@ def test_administrators_see_all_jobs_newest_first_in_pages(registry: Registry) -
 )
 def test_others_see_those_of_their_scope(registry: Registry, name: str, role: str, jobs: list[str]) -> None:
     assert listed(registry, name, role) == (jobs, len(jobs))
+
+
+def test_administrators_retry_a_job_that_is_set_aside(registry: Registry) -> None:
+    def retry(job_id: str, name: str, role: str) -> httpx.Response:
+        return registry.http.post(f"{LIST}/{job_id}/retry", headers=registry.caller(name, role))
+
+    admin = registry.caller("root", "admin")
+    job_id = registry.set_aside("acme/deadly")
+    others = {job["job_id"]: job["set_aside"] for job in registry.http.get(LIST, headers=admin).json()["data"]}
+    assert others.pop(job_id) is True
+    assert set(others.values()) == {False}
+    assert retry(job_id, "acme/ann", "manager").status_code == 403
+    assert registry.job(job_id, admin)["set_aside"] is True
+    answer = retry(job_id, "root", "admin")
+    assert (answer.status_code, answer.json()["data"]["set_aside"]) == (200, False)
+    wait_until(lambda: registry.job(job_id, admin)["status"] == "accepted")
+    assert registry.job(job_id, admin)["errors"] == []
+    assert [retry(one, "root", "admin").status_code for one in (job_id, *others, "absent")] == [404] * 5
+    audit = registry.http.get("/api/v1/audit", headers=admin).json()["data"]
+    assert any(entry["actor"] == "root" and "acme/deadly@1.0.0" in entry["detail"] for entry in audit)
+
+
+def test_a_job_whose_version_was_uploaded_again_cannot_be_retried(registry: Registry) -> None:
+    admin = registry.caller("root", "admin")
+    job_id = registry.set_aside("acme/again")
+    registry.finished(registry.publish(skill_package("again")))
+    assert registry.job(job_id, admin)["set_aside"] is False
+    answer = registry.http.post(f"{LIST}/{job_id}/retry", headers=admin)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "CONFLICT")
 
 
 def test_nobody_sees_any_without_a_credential(registry: Registry) -> None:

@@ -9,8 +9,8 @@ from search.lexical.index import LexicalIndex
 from search.lexical.reader import LexicalReader
 from search.types import Document, DocumentGone, DocumentPut, Filter, Match
 from search.vectors import ivf_segment
-from search.vectors.faiss_index import FaissVectors
 from search.vectors.filtered import FilteredNeighbours
+from search.vectors.memory_index import MemoryVectors
 from support.vectors import clustered_vectors, nearest, put, recall
 
 COUNT = 10_000
@@ -35,8 +35,8 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> LexicalReader:
 
 
 @pytest.fixture(scope="module", params=[100_000, 1000], ids=["flat", "ivf"])
-def vectors(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> FaissVectors:
-    index = FaissVectors(tmp_path_factory.mktemp("v") / "v.faiss", "catalog", "space", 32, max_flat=request.param)
+def vectors(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> MemoryVectors:
+    index = MemoryVectors(tmp_path_factory.mktemp("v") / "v.faiss", "catalog", "space", 32, max_flat=request.param)
     put(index, KEYS, VECTORS[:COUNT])
     index.wait_for_merge()
     return index
@@ -47,7 +47,7 @@ def probe_few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ivf_segment, "PROBED_VECTORS", 3000)
 
 
-def search(reader: LexicalReader, vectors: FaissVectors, allowed: Filter, depth: int = 50) -> list[Match]:
+def search(reader: LexicalReader, vectors: MemoryVectors, allowed: Filter, depth: int = 50) -> list[Match]:
     neighbours = FilteredNeighbours()
     return [neighbours.nearest(vectors, query[None], depth, reader, allowed) for query in QUERIES]
 
@@ -55,7 +55,7 @@ def search(reader: LexicalReader, vectors: FaissVectors, allowed: Filter, depth:
 @pytest.mark.parametrize("tag", TAGS)
 @pytest.mark.parametrize("inverted", [False, True], ids=["with", "without"])
 def test_the_ten_nearest_that_pass_are_found(
-    reader: LexicalReader, vectors: FaissVectors, tag: str, inverted: bool
+    reader: LexicalReader, vectors: MemoryVectors, tag: str, inverted: bool
 ) -> None:
     passing = KEYS[(KEYS % TAGS[tag] == 0) != inverted]
     allowed = Filter((), (f"tag:{tag}",)) if inverted else Filter(((f"tag:{tag}",),))
@@ -64,7 +64,7 @@ def test_the_ten_nearest_that_pass_are_found(
     assert all(np.isin(match.keys, passing).all() for match in found)
 
 
-def test_passing_documents_are_found_if_none_near_passes(reader: LexicalReader, vectors: FaissVectors) -> None:
+def test_passing_documents_are_found_if_none_near_passes(reader: LexicalReader, vectors: MemoryVectors) -> None:
     passing = np.setdiff1d(KEYS, NEAR)
     found = search(reader, vectors, Filter((), ("near",)))[0].keys
     assert 100 < len(NEAR) < COUNT / 2
@@ -72,7 +72,7 @@ def test_passing_documents_are_found_if_none_near_passes(reader: LexicalReader, 
     assert not np.isin(found, NEAR).any()
 
 
-def test_a_change_of_the_passing_documents_is_visible_at_once(tmp_path: Path, vectors: FaissVectors) -> None:
+def test_a_change_of_the_passing_documents_is_visible_at_once(tmp_path: Path, vectors: MemoryVectors) -> None:
     index, neighbours = LexicalIndex(tmp_path / "lexical", "catalog"), FilteredNeighbours()
     index.apply([DocumentPut(key, document(key)) for key in range(1, 2001)], 2000)
     allowed = Filter((("tag:one-in-1000",),))
@@ -82,7 +82,7 @@ def test_a_change_of_the_passing_documents_is_visible_at_once(tmp_path: Path, ve
 
 
 def test_a_few_rejected_documents_are_left_out_whether_on_disk_or_in_memory(
-    tmp_path: Path, vectors: FaissVectors
+    tmp_path: Path, vectors: MemoryVectors
 ) -> None:
     def skill(key: int, *, enabled: bool) -> Document:
         return Document(key=key, id=f"skill-{key}", name="skill", labels=(f"enabled:{str(enabled).lower()}",))

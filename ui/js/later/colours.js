@@ -1,4 +1,4 @@
-/** Syntax colours for blocks of code. What is large, unknown or takes long stays as it is. */
+/** Syntax colours for blocks of code and for files. What is large, unknown or takes long stays as it is. */
 
 const LONGEST = 20_000;
 const MOST_PIECES = 3000;
@@ -27,15 +27,30 @@ function started() {
   return worker;
 }
 
-/** Return code as `[class, text]`, null where it stays as it is. */
-function coloured(text, language) {
-  if (text.length > LONGEST) return Promise.resolve(null);
+/** Return code as `[class, text]`, null where it stays as it is. The pieces make the same text again. */
+async function coloured(text, language) {
+  if (text.length > LONGEST) return null;
   const number = ++asked;
   started().postMessage({ number, text, language });
-  return new Promise((resolve) => {
+  const pieces = await new Promise((resolve) => {
     const timer = setTimeout(end, PATIENCE_MS); // some texts take the rules of a language very long
-    waiting.set(number, (pieces) => (clearTimeout(timer), resolve(pieces)));
+    waiting.set(number, (given) => (clearTimeout(timer), resolve(given)));
   });
+  const isSame = pieces?.map(([, part]) => part).join("") === text;
+  return isSame && pieces.length <= MOST_PIECES ? pieces.map(([name, part]) => [CLASS.test(name) ? name : "", part]) : null;
+}
+
+/** Return the lines of a file, each as `[class, text]`, null where it has no colours. */
+export async function colouredLines(text, language) {
+  const pieces = await coloured(text, language);
+  if (!pieces) return null;
+  const lines = [[]];
+  for (const [name, part] of pieces) {
+    const [first, ...others] = part.split("\n");
+    lines.at(-1).push([name, first]);
+    for (const one of others) lines.push([[name, one]]);
+  }
+  return lines;
 }
 
 /** Give the blocks of code below an element their colours. `textNodes` makes the nodes of a stranger's text. */
@@ -44,11 +59,10 @@ export async function colour(box, textNodes) {
     if (code.querySelector("mark")) continue; // its hidden characters are marked, which says more than colours
     const text = code.textContent;
     const pieces = await coloured(text, code.dataset.language);
-    const isSame = pieces?.map(([, part]) => part).join("") === text;
-    if (!isSame || pieces.length > MOST_PIECES || !code.isConnected) continue;
+    if (!pieces || !code.isConnected) continue;
     code.replaceChildren(...pieces.map(([name, part]) => {
       const made = document.createElement("span");
-      if (CLASS.test(name)) made.className = name;
+      if (name) made.className = name;
       made.append(...textNodes(part));
       return made;
     }));

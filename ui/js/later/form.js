@@ -56,11 +56,11 @@ export function Ask({ title, word, fields, user = "", children, send, onClose })
 }
 
 /** Ask whether something is meant before it is done. */
-export function Confirm({ title, word, children, send, onClose }) {
+export function Confirm({ title, word, kind = "danger", children, send, onClose }) {
   const [{ isWorking, error }, start] = useSending(send);
   return html`<${Dialog} title=${title} onClose=${onClose}>
     ${children}
     ${error && html`<p class="problem" role="alert">${error}</p>`}
-    <${Buttons} word=${word} kind="danger" isWorking=${isWorking} onClose=${onClose} onClick=${() => start()} />
+    <${Buttons} word=${word} kind=${kind} isWorking=${isWorking} onClose=${onClose} onClick=${() => start()} />
   <//>`;
 }

@@ -1,8 +1,11 @@
 /** What was done here: publish jobs, and the audit log. */
 
-import { html, useEffect } from "../../vendor/htm-3.1.1/standalone.module.js";
+import { html, useEffect, useState } from "../../vendor/htm-3.1.1/standalone.module.js";
 import { follow, link } from "../address.js";
+import { post } from "../api.js";
+import { Confirm } from "./form.js";
 import { Table, usePages, When } from "./paged.js";
+import { useMay } from "../service.js";
 import { count, size, Text } from "../text.js";
 
 const LOOK_EVERY_MS = 2000;
@@ -18,13 +21,17 @@ function Package({ job }) {
 
 function Outcome({ job }) {
   const notes = [...job.errors, ...job.warnings];
-  return html`<span class=${`badge ${KINDS[job.status] ?? ""}`}>${job.status}</span>
+  return html`<span class=${`badge ${KINDS[job.status] ?? ""}`}>${job.set_aside ? "set aside" : job.status}</span>
     ${notes.length > 0 && html`<details><summary>${count(notes.length, "note")}</summary>
       <ul>${notes.map(({ field, message }) => html`<li>${field && html`<code><${Text}>${field}<//></code> `}<${Text}>${message}<//></li>`)}</ul></details>`}`;
 }
 
+const JOBS = "/api/v1/registry/publish";
+
 export function Jobs() {
-  const pages = usePages("/api/v1/registry/publish");
+  const pages = usePages(JOBS);
+  const mayRetry = useMay("admin");
+  const [retried, setRetried] = useState(null);
   const isLive = pages.rows?.some(({ status }) => LIVE.includes(status));
   useEffect(() => {
     if (!isLive) return undefined;
@@ -36,8 +43,20 @@ export function Jobs() {
     ["Size", (job) => html`<span class="number">${size(job.size)}</span>`], ["By", (job) => html`<${Text}>${job.uploaded_by}<//>`],
     ["Uploaded", (job) => html`<${When} at=${job.uploaded_at} />`],
   ];
+  if (mayRetry && pages.rows?.some((job) => job.set_aside)) {
+    columns.push(["", (job) => job.set_aside && html`<button class="text" aria-label=${`Retry ${job.skill_id} ${job.version}`}
+      onClick=${() => setRetried(job)}>Retry</button>`]);
+  }
+  const retry = async () => {
+    await post(`${JOBS}/${encodeURIComponent(retried.job_id)}/retry`);
+    setRetried(null);
+    pages.again();
+  };
   return html`<section><h2>Publish jobs</h2>
-    <${Table} name="Publish jobs" pages=${pages} columns=${columns} empty="Nothing was published yet" /></section>`;
+    <${Table} name="Publish jobs" pages=${pages} columns=${columns} empty="Nothing was published yet" />
+    ${retried && html`<${Confirm} title="Retry this job?" word="Retry" kind="primary" send=${retry} onClose=${() => setRetried(null)}>
+      <p><strong><${Text}>${`${retried.skill_id} ${retried.version}`}<//></strong></p>
+      <p>The service died twice during it. If the cause is still there, it dies again.</p><//>`}</section>`;
 }
 
 export function Audit() {

@@ -140,6 +140,13 @@ async def publish_status(
     return Ok(await ORDINARY_POOL.run(running.publishing.job, job_id, principal_of(request.scope)))
 
 
+@post("/registry/publish/{job_id:str}/retry", status_code=200, tags=_TAGS, responses=ERRORS, role="admin", fails={409})
+@ORDINARY_POOL.handler
+def retry_publish(services: ReadyServices, job_id: FromPath[str]) -> Ok[JobData]:
+    """Retry a job that was set aside because the service died twice during it. Another one is not found."""
+    return Ok(services.publishing.retry(job_id))
+
+
 @get("/registry/index/skills", tags=_TAGS, responses=ERRORS, role="user")
 @ORDINARY_POOL.handler
 def list_index(services: ReadyServices) -> Ok[list[IndexedSkill]]:
@@ -220,5 +227,8 @@ async def download(
     return Stream(body, media_type="application/zip", headers=headers)
 
 
-PUBLISH = [publish, check_package, list_publish_jobs, publish_status, list_index, yank, unyank, revoke]
+PUBLISH = [
+    *(publish, check_package, list_publish_jobs, publish_status, retry_publish),
+    *(list_index, yank, unyank, revoke),
+]
 PACKAGES = [download]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from litestar import Request, get, post
@@ -38,7 +38,23 @@ _ONLY = "Only skills with this value"
 Choice = Annotated[bool | None, QueryParameter(description="Only skills that are, or are not")]
 
 
+class Attributes(NamedTuple):
+    """What filters by the free text that says who wrote a skill, and under which licence."""
+
+    author: str | None
+    license: str | None
+
+
+def attributes(
+    author: Annotated[str, QueryParameter(max_length=200, description=_ONLY)] = "",
+    licence: Annotated[str, QueryParameter(name="license", max_length=200, description=_ONLY)] = "",
+) -> Attributes:
+    """Return the filters by author and licence of a query string, as a dependency."""
+    return Attributes(author.strip() or None, licence.strip() or None)
+
+
 def filters(
+    attributes: NamedDependency[Attributes],
     tags: Labels = "",
     capabilities: Labels = "",
     source: Annotated[str, QueryParameter(max_length=100, description=_ONLY)] = "",
@@ -53,6 +69,8 @@ def filters(
         capabilities=split_labels(capabilities),
         source=source or None,
         scope=in_scope or None,
+        author=attributes.author,
+        license=attributes.license,
         installed=installed,
         enabled=enabled,
         max_risk=max_risk,
@@ -82,6 +100,9 @@ _FILTER_PARAMETERS = MappingProxyType(
 )
 """The parameter of `filters` for each name in a query string."""
 
+_ATTRIBUTE_PARAMETERS = MappingProxyType({"author": "author", "license": "licence"})
+"""The same for `attributes`."""
+
 
 def search_body(values: Mapping[str, Any]) -> SearchBody:
     """Return the search that the values of a valid query string ask for, as `search_by_query` makes it."""
@@ -91,7 +112,7 @@ def search_body(values: Mapping[str, Any]) -> SearchBody:
 
     page = page_of(**given({"limit": "limit", "offset": "offset"}))
     chosen = given({"mode": "mode", "content": "content", "explain": "explain", "highlight": "highlight"})
-    wanted = filters(**given(_FILTER_PARAMETERS))
+    wanted = filters(attributes(**given(_ATTRIBUTE_PARAMETERS)), **given(_FILTER_PARAMETERS))
     return SearchBody(query=values["q"], limit=page.limit, offset=page.offset, filters=wanted, **chosen)
 
 
@@ -142,7 +163,11 @@ async def resolve(
     tags=["search"],
     responses=ERRORS,
     role="user",
-    dependencies={"filters": Provide(filters, sync_to_thread=False), "shown": Provide(shown, sync_to_thread=False)},
+    dependencies={
+        "attributes": Provide(attributes, sync_to_thread=False),
+        "filters": Provide(filters, sync_to_thread=False),
+        "shown": Provide(shown, sync_to_thread=False),
+    },
 )
 async def search_by_query(
     request: Request[Any, Any, Any],

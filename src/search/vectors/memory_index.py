@@ -1,10 +1,10 @@
-"""The vector index in this process, on FAISS: exact for small catalogs, IVF for large ones."""
+"""The vector index in this process: exact for small catalogs, clusters (IVF, on FAISS) for large ones."""
 
 import logging
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,12 @@ from search import integrity
 from search.fusion import MINILM, RANDOM_PAIRS, NullDistribution, null_distribution
 from search.thread_health import ThreadHealth
 from search.types import DocumentGone, Keys, Match, VectorPut
+from search.vectors.clusters import can_cluster, open_clusters
 from search.vectors.flat_segment import FlatSegment
-from search.vectors.ivf_segment import IvfSegment, Selection, build_ivf, open_ivf
+from search.vectors.memory_state import State
+
+if TYPE_CHECKING:
+    from search.vectors.ivf_segment import IvfSegment
 
 _log = logging.getLogger("search")
 
@@ -34,59 +38,7 @@ _MERGED_SHARE = 1 / 32
 _MAX_BACKLOG = 4  # how many times MAX_FLAT_VECTORS may wait for a merge before `apply` blocks
 
 
-class _State(NamedTuple):
-    """An immutable state of the index. A document is in the flat segment, or in the IVF segment and in `live`."""
-
-    ivf: IvfSegment | None
-    live: Selection
-    flat: FlatSegment
-
-    @classmethod
-    def of(cls, ivf: IvfSegment | None, flat: FlatSegment, dead: Keys | None = None) -> "_State":
-        """Return the state with these segments, in which the keys `dead` of the IVF segment are dead."""
-        if ivf is None:
-            return cls(None, Selection.empty(), flat)
-        every = ivf.select_all()
-        return cls(ivf, every if dead is None else ivf.exclude(every, dead), flat)
-
-    def total(self) -> int:
-        """Return the number of vectors."""
-        return self.live.total() + self.flat.live_count
-
-    def without(self, keys: Keys) -> "_State":
-        """Return a state without the vectors of these keys."""
-        live = self.ivf.exclude(self.live, keys) if self.ivf else self.live
-        return _State(self.ivf, live, self.flat.without(keys))
-
-    def dead(self) -> Keys:
-        """Return the keys of the dead vectors of the IVF segment."""
-        if self.ivf is None:
-            return self.live.keys()
-        return np.setdiff1d(self.ivf.select_all().keys(), self.live.keys(), assume_unique=True)
-
-    def keys(self) -> Keys:
-        """Return the keys of all vectors."""
-        return np.concatenate((self.live.keys(), self.flat.keys[self.flat.live]))
-
-    def vectors_of(self, keys: Keys) -> Matrix:
-        """Return the vectors of keys that are all in the index, shape (len(keys), dimension)."""
-        rows = self.flat.rows_of(keys)
-        if self.ivf is None:
-            return self.flat.vectors[rows]
-        vectors = np.empty((len(keys), self.flat.buffer.shape[1]), np.float32)
-        vectors[rows >= 0] = self.flat.vectors[rows[rows >= 0]]
-        vectors[rows < 0] = self.ivf.vectors_of(keys[rows < 0])
-        return vectors
-
-    def merged(self) -> IvfSegment | None:
-        """Return a new IVF segment of all vectors, or None if there are none."""
-        keys, vectors = self.flat.keys[self.flat.live], self.flat.vectors[self.flat.live]
-        if self.ivf is not None and self.total():
-            return self.ivf.merge(self.live, keys, vectors)
-        return build_ivf(len(keys), lambda: [(keys, vectors)]) if len(keys) else None
-
-
-class FaissVectors:
+class MemoryVectors:
     """`search.vectors.VectorIndex` in this process.
 
     New vectors go to the flat segment. When it has more than `max_flat`, a background thread merges it into a new IVF
@@ -102,6 +54,8 @@ class FaissVectors:
         self.path = path
         self._metadata = {"catalog": catalog_id, "space": space, "dim": dim, "metric": "inner product"}
         self._max_flat = max_flat
+        self._can_cluster = can_cluster()
+        self._has_warned = False
         self._lock = threading.Lock()
         self._merge_thread: threading.Thread | None = None
         self._health = ThreadHealth("vector merge", _log)
@@ -110,7 +64,7 @@ class FaissVectors:
         self._saved_revision = 0
         self._ivf_file: str | None = None
         self.revision = 0
-        self._state = _State.of(None, FlatSegment.empty(dim))
+        self._state = State.of(None, FlatSegment.empty(dim))
         self.rebuild_reason = self._load()
 
     def _load(self) -> str | None:
@@ -118,14 +72,16 @@ class FaissVectors:
         metadata = self._read_metadata(self._flat_path)
         if metadata is None:
             return "there is no intact snapshot of this catalog and model"
-        ivf, self._ivf_file = None, metadata["clusters"]
-        if self._ivf_file is not None:
-            path = self.path.with_name(self._ivf_file)
+        ivf, name = None, metadata["clusters"]
+        if name is not None:
+            if not self._can_cluster:
+                return "its clusters need FAISS, which is not installed"
+            path = self.path.with_name(name)
             if self._read_metadata(path) is None:
                 return "the IVF file of the snapshot is missing or damaged"
-            ivf = open_ivf(path)
-        stored = np.load(self._flat_path)
-        self._state = _State.of(ivf, FlatSegment.of(stored["keys"], stored["vectors"]), stored["dead"])
+            ivf = open_clusters(path)
+        self._ivf_file, stored = name, np.load(self._flat_path)
+        self._state = State.of(ivf, FlatSegment.of(stored["keys"], stored["vectors"]), stored["dead"])
         self.revision = self._saved_revision = int(metadata["number"])
         return None
 
@@ -164,6 +120,10 @@ class FaissVectors:
     def __len__(self) -> int:
         return self._state.total()
 
+    def count_at(self, revision: int) -> int:
+        """Return the number of vectors; the index in this process is never behind."""
+        return len(self)
+
     def apply(self, changes: Sequence[VectorPut | DocumentGone], revision: int) -> None:
         """Apply `changes`. The index is then at `revision`, and searches find them.
 
@@ -179,7 +139,7 @@ class FaissVectors:
                 self._merge_thread = threading.Thread(target=self._merge, name="merge-vectors", daemon=True)
                 self._merge_thread.start()
 
-    def _with_changes(self, changes: Sequence[VectorPut | DocumentGone]) -> _State:
+    def _with_changes(self, changes: Sequence[VectorPut | DocumentGone]) -> State:
         latest = {change.key: change for change in changes}
         keys = np.fromiter(latest, np.int64, len(latest))
         if self._merge_thread is not None:
@@ -193,10 +153,18 @@ class FaissVectors:
 
     def _needs_merge(self) -> bool:
         state = self._state
+        if not self._can_cluster:
+            self._warn_of_slow_searches(len(state.flat.keys))
+            return False
         dead = len(state.ivf) - state.live.total() if state.ivf else 0
         return len(state.flat.keys) > self._flat_limit(state) or dead > _MAX_DEAD_SHARE * (state.live.total() + dead)
 
-    def _flat_limit(self, state: _State) -> float:
+    def _warn_of_slow_searches(self, count: int) -> None:
+        if count > self._max_flat and not self._has_warned:
+            self._has_warned = True
+            _log.warning("each search compares all %s vectors: install skill-registry[faiss] for faster ones", count)
+
+    def _flat_limit(self, state: State) -> float:
         """Return how many vectors the flat segment may have, which every search compares one by one."""
         if state.ivf is None:
             return self._max_flat
@@ -221,12 +189,12 @@ class FaissVectors:
                 merged = state.merged()
                 file_name = self._write_ivf(merged, revision) if merged else None
                 with self._lock:
-                    self._replace_ivf(open_ivf(self.path.with_name(file_name)) if file_name else None, file_name)
+                    self._replace_ivf(open_clusters(self.path.with_name(file_name)) if file_name else None, file_name)
                     needed = self._needs_merge()
             self.save()
         self._merge_thread = None
 
-    def _write_ivf(self, ivf: IvfSegment, revision: int) -> str:
+    def _write_ivf(self, ivf: "IvfSegment", revision: int) -> str:
         """Write the segment to a file of its own and return the file's name: searches read it from there."""
         path = self.path.with_name(f"{self.path.stem}.{revision}.clusters")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -235,12 +203,12 @@ class FaissVectors:
         integrity.write_with_sidecar(temporary, path, self._metadata)
         return path.name
 
-    def _replace_ivf(self, ivf: IvfSegment | None, file_name: str | None) -> None:
+    def _replace_ivf(self, ivf: "IvfSegment | None", file_name: str | None) -> None:
         """Replace the IVF segment. Vectors that changed during the merge stay in the flat segment."""
         changed = np.concatenate([np.empty(0, np.int64), *self._changed_in_merge])
         flat = self._state.flat
         kept = flat.live & np.isin(flat.keys, changed)
-        self._state = _State.of(ivf, FlatSegment.of(flat.keys[kept], flat.vectors[kept]), changed)
+        self._state = State.of(ivf, FlatSegment.of(flat.keys[kept], flat.vectors[kept]), changed)
         self._ivf_file, self._saved_revision = file_name, -1
 
     def search(self, vectors: Matrix, limit: int, allowed: Keys | None = None) -> Match:

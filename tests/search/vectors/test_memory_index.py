@@ -1,6 +1,7 @@
 """The vector index in this process: its snapshot, and merges of the flat segment into the IVF segment."""
 
 import json
+import sys
 import threading
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from search import integrity
 from search.types import DocumentGone
 from search.vectors import ivf_segment
-from search.vectors.faiss_index import FaissVectors
+from search.vectors.memory_index import MemoryVectors
 from support.vectors import clustered_vectors, nearest, put, recall
 
 VECTORS = clustered_vectors(600)
@@ -20,8 +21,8 @@ KEYS = np.arange(1, 601)
 SIZES = {"flat": 1000, "ivf": 200}
 
 
-def open_index(folder: Path, max_flat: int, space: str = "space") -> FaissVectors:
-    return FaissVectors(folder / "vectors.faiss", "catalog", space, 32, max_flat)
+def open_index(folder: Path, max_flat: int, space: str = "space") -> MemoryVectors:
+    return MemoryVectors(folder / "vectors.faiss", "catalog", space, 32, max_flat)
 
 
 @pytest.fixture(params=SIZES.values(), ids=SIZES)
@@ -130,15 +131,55 @@ def test_an_incomplete_snapshot_is_not_used(tmp_path: Path, max_flat: int) -> No
         path.write_bytes(intact)
 
 
-def test_a_small_catalog_is_searched_exactly_to_the_last_bit(tmp_path: Path) -> None:
-    index, flat = open_index(tmp_path, 1000), faiss.IndexFlatIP(32)
-    put(index, KEYS, VECTORS)
-    flat.add(VECTORS)
-    cosines, rows = flat.search(VECTORS[7:9], 50)
-    hits = index.search(VECTORS[7:9], 50)
-    assert hits.scores.tolist() == cosines.ravel().tolist()
-    assert hits.keys.tolist() == KEYS[rows].ravel().tolist()
-    assert index.cosines(VECTORS[7:8], KEYS).tolist() == (VECTORS @ VECTORS[7:8].T)[:, 0].tolist()
+@pytest.mark.parametrize("count", [1, 40, 600, 7000])
+@pytest.mark.parametrize("share", [1.0, 0.9, 0.2, 0.0])
+@pytest.mark.parametrize("limit", [1, 50, 700])
+def test_a_small_catalog_is_searched_exactly(tmp_path: Path, count: int, share: float, limit: int) -> None:
+    vectors, keys = clustered_vectors(count, seed=count), np.arange(1, count + 1)
+    index, reference = open_index(tmp_path, 10_000), faiss.IndexFlatIP(32)
+    put(index, keys, vectors)
+    allowed = keys[np.random.default_rng(count).random(count) < share]
+    reference.add(vectors[allowed - 1])
+    queries = clustered_vectors(count + 3, seed=count)[count:]
+    for asked in (queries[:1], queries):
+        hits = index.search(asked, limit, None if share == 1 else allowed)
+        cosines, rows = reference.search(asked, min(limit, len(allowed)) or 1)
+        found = rows >= 0
+        assert hits.scores == pytest.approx(cosines[found], abs=1e-6)
+        assert len(hits.keys) == found.sum() == len(asked) * min(limit, len(allowed))
+        own = np.repeat(np.arange(len(asked)), found.sum(axis=1))
+        assert hits.scores == pytest.approx((vectors[hits.keys - 1] * asked[own]).sum(axis=1), abs=1e-6)
+        assert set(hits.keys.tolist()) <= set(allowed.tolist())
+
+
+def test_large_catalogs_are_searched_exactly_without_faiss(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clustered = open_index(tmp_path, 200)
+    put(clustered, KEYS, VECTORS)
+    clustered.wait_for_merge()
+    assert list(tmp_path.glob("*.clusters"))
+    monkeypatch.setitem(sys.modules, "faiss", None)  # as if it were not installed
+    index = open_index(tmp_path, 200)
+    assert (index.revision, index.rebuild_reason) == (0, "its clusters need FAISS, which is not installed")
+    for _ in range(2):
+        put(index, KEYS, VECTORS)
+    index.wait_for_merge()
+    assert [record.message for record in caplog.records] == [
+        "each search compares all 600 vectors: install skill-registry[faiss] for faster ones"
+    ]
+    exact = nearest(VECTORS, KEYS, VECTORS[7], 10)
+    assert index.search(VECTORS[7:8], 10).keys.tolist() == exact
+    index.save()
+    assert not list(tmp_path.glob("*.clusters"))
+    again = open_index(tmp_path, 200)
+    assert (len(again), again.revision, again.rebuild_reason) == (600, 1200, None)
+    monkeypatch.undo()
+    installed = open_index(tmp_path, 200)
+    installed.apply([DocumentGone(1201, 600)], 1201)
+    installed.wait_for_merge()
+    assert list(tmp_path.glob("*.clusters"))
+    assert installed.search(VECTORS[7:8], 10).keys.tolist() == exact
 
 
 def test_recall_if_not_all_clusters_are_probed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,7 +215,7 @@ def test_changes_during_merges_are_kept(tmp_path: Path) -> None:
 
 def test_all_vectors_are_found_if_the_ivf_file_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way of a folder")
-    index = FaissVectors(tmp_path / "file" / "vectors.faiss", "catalog", "space", 32, 100)
+    index = MemoryVectors(tmp_path / "file" / "vectors.faiss", "catalog", "space", 32, 100)
     put(index, KEYS, VECTORS)
     index.wait_for_merge()
     assert index.search(VECTORS[7:8], 1).keys.tolist() == [8]
