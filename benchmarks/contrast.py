@@ -1,5 +1,6 @@
 """Training by contrast for `finetune.py`: batches of queries, their skills, and skills that are easy to confuse."""
 
+import itertools
 import math
 import random
 import re
@@ -13,6 +14,9 @@ from torch import Tensor, nn
 from low_rank import TunedEncoder
 
 SKILLS_PER_BATCH = 16
+QUERIES_OF_SKILL = 3
+"""How many queries of a skill are in a batch, drawn again each time, so that each epoch has others."""
+
 HARD_NEGATIVES = 2
 GENERAL_TEXTS = 16
 TEMPERATURE = 0.05
@@ -69,15 +73,17 @@ def confusable(skill: int, found: Sequence[int], vectors: Tensor, runs: Sequence
 
 
 def train(
-    encoder: TunedEncoder, lesson: Lesson, epochs: int, rate: float, seed: int, report: Callable[[str], None]
+    encoder: TunedEncoder, lesson: Lesson, steps: int, rate: float, seed: int, report: Callable[[str], None]
 ) -> None:
-    """Train the corrections of the encoder: contrast of queries and skills, and distillation of the plain model."""
+    """Train the corrections of the encoder: contrast of queries and skills, and distillation of the plain model.
+
+    A step learns from one batch.
+    """
     chance = random.Random(seed)
     optimizer = torch.optim.AdamW(encoder.corrections(), lr=rate, weight_decay=0.01)
-    steps = epochs * math.ceil(len(lesson.examples) / SKILLS_PER_BATCH)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate_factor(step / steps))
     total = 0.0
-    for step, batch in enumerate(_batches(lesson.examples, epochs, chance), 1):
+    for step, batch in enumerate(itertools.islice(_batches(lesson.examples, chance), steps), 1):
         general = chance.sample(range(len(lesson.general)), GENERAL_TEXTS)
         loss = _contrast(encoder, lesson, batch, chance)
         kept = encoder([lesson.general[row] for row in general])
@@ -93,11 +99,16 @@ def train(
             total = 0.0
 
 
-def _batches(examples: Sequence[Example], epochs: int, chance: random.Random) -> Iterator[list[Example]]:
-    for _ in range(epochs):
+def _batches(examples: Sequence[Example], chance: random.Random) -> Iterator[list[Example]]:
+    while True:
         shuffled = chance.sample(list(examples), len(examples))
         for start in range(0, len(shuffled), SKILLS_PER_BATCH):
-            yield shuffled[start : start + SKILLS_PER_BATCH]
+            yield [_with_some_queries(example, chance) for example in shuffled[start : start + SKILLS_PER_BATCH]]
+
+
+def _with_some_queries(example: Example, chance: random.Random) -> Example:
+    count = min(QUERIES_OF_SKILL, len(example.queries))
+    return example._replace(queries=chance.sample(example.queries, count))
 
 
 def _contrast(encoder: TunedEncoder, lesson: Lesson, batch: Sequence[Example], chance: random.Random) -> Tensor:

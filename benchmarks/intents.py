@@ -1,7 +1,8 @@
 """Queries that were written for skills by people who read them: `data/intents.jsonl`.
 
-Each line has the id of a skill of the data set `prompts`, its part (`train` or `dev`) and three queries. A skill is in
-one part only. The queries are written in other words than the skill's description.
+Each line has the id of a skill of the data set `prompts`, its part (`train` or `dev`) and its queries: three in the
+part `dev`, up to six in the part `train`. A skill is in one part only. The queries are written in other words than the
+skill's description.
 """
 
 import json

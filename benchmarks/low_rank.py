@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
-from safetensors.torch import save
+from safetensors.torch import load, save
 from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer
 
@@ -78,6 +78,22 @@ class TunedEncoder(nn.Module):
             tensors[f"{name}.up"] = layer.up.detach().half().contiguous()
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(save(tensors))
+
+
+def write_mean(adapters: Sequence[Path], path: Path) -> None:
+    """Write the adapter whose corrections are the mean of those of `adapters`. Its rank is the sum of their ranks.
+
+    Encoders that are tuned from the same weights err in different places, and their mean errs less: Wortsman et al.
+    2022, Model soups (arXiv:2203.05482).
+    """
+    parts = [load(adapter.read_bytes()) for adapter in adapters]
+    tensors = {}
+    for name in parts[0]:
+        if name.endswith(".down"):
+            tensors[name] = torch.cat([part[name] for part in parts], dim=0)
+        else:
+            tensors[name] = torch.cat([(part[name].float() / len(parts)).half() for part in parts], dim=1)
+    path.write_bytes(save(tensors))
 
 
 def _weights_folder() -> Path:

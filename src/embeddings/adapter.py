@@ -20,7 +20,7 @@ Weights = Callable[[str], NDArray[Any]]
 
 AUTO = "auto"
 NONE = "none"
-_PACKAGED = Path(__file__).parent / "adapters" / "skills-1.safetensors"
+_PACKAGED = Path(__file__).parent / "adapters" / "skills-2.safetensors"
 _WEIGHT = ".weight"
 
 
