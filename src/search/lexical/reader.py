@@ -210,7 +210,7 @@ class LexicalReader:
 
     def rejected_keys(self, allowed: Filter) -> Keys | None:
         """Return the keys of all documents that a filter rejects, unordered; None if they may be many."""
-        labelled = None if allowed.groups else self._labelled_keys(allowed.excluded)
+        labelled = self._labelled_keys(allowed)
         if labelled is None:
             return None
         in_memory = {
@@ -245,19 +245,23 @@ class LexicalReader:
         That is faster, because tantivy skips documents that cannot be among the best only without exclusions. It skips
         none if it counts.
         """
-        labelled = None if allowed.groups else self._labelled_keys(allowed.excluded)
-        excluded = self._replaced_keys if labelled is None else np.concatenate((self._replaced_keys, labelled))
-        if labelled is None or (count and len(excluded)):
+        labelled = self._labelled_keys(allowed)
+        if labelled is None:
             return self._search_disk(query, limit, allowed, count=count)
+        excluded = np.concatenate((self._replaced_keys, labelled))
+        if count and len(excluded):
+            return self._search_disk(query, limit, allowed, count=True)
         found = self._matched(query, limit + len(excluded), count=count)
         if not len(excluded):
             return found
         passed = np.flatnonzero(~np.isin(found.keys, excluded))[:limit]
         return Match(found.keys[passed], found.scores[passed])
 
-    def _labelled_keys(self, labels: Iterable[str]) -> Keys | None:
-        """Return the keys of documents on disk that have one of the labels; None if many have one."""
-        if sum(self._disk.document_frequency("labels", label) for label in labels) > _MAX_LABELLED:
+    def _labelled_keys(self, rejecting: Filter) -> Keys | None:
+        """Return the keys of the documents on disk that a filter rejects; None if it has groups or rejects many."""
+        labels = rejecting.excluded
+        many = sum(self._disk.document_frequency("labels", label) for label in labels) > _MAX_LABELLED
+        if rejecting.groups or many:
             return None
         return np.concatenate([_NO_KEYS, *(self._disk.keys_labelled(label) for label in labels)])
 
