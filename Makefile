@@ -92,7 +92,7 @@ clean: ## remove .venv and caches; keep data and indexes
 	@touch $@
 
 # The tests need: a browser for the web page, strace to make disk calls fail, curl for the tours, openssl for
-# certificates, zip to build packages, and unzip, bsdtar and 7z to compare what is unpacked.
+# certificates, zip to build packages, unzip, bsdtar and 7z to compare what is unpacked, and a PostgreSQL with amcheck.
 programs:
 	@missing=; \
 	command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
@@ -100,6 +100,7 @@ programs:
 	for name in curl openssl strace unzip zip; do command -v $$name >/dev/null || missing="$$missing $$name"; done; \
 	command -v bsdtar >/dev/null || missing="$$missing libarchive-tools"; \
 	command -v 7z >/dev/null || missing="$$missing p7zip-full"; \
+	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \
 	[ -n "$$missing" ] || exit 0; \
 	if [ "$$(id -u)" = 0 ]; then as_root=env; else as_root=sudo; fi; \
 	for name in apt-get $$as_root; do command -v $$name >/dev/null && continue; \

