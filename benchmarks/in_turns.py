@@ -240,8 +240,6 @@ def _ratio(loads: Sequence[list[load.Load]], figure: Callable[[load.Load], float
 
 def load_rows(versions: list[Version], skills: list[Entry], arguments: argparse.Namespace) -> Iterator[tuple[str, Any]]:
     """Yield the figures of every route and number of clients."""
-    for version in versions:
-        wait_until_embedded(version)
     queries = mixed_queries(skills)
     for (name, make), clients in itertools.product(SEARCH_ROUTES.items(), CLIENTS):
         row = f"{name}, {clients} clients"
@@ -306,6 +304,8 @@ def main() -> None:
     results: dict[str, Any] = {"skills": len(skills), "requests of each kind and version": arguments.requests}
     revisions = (arguments.old, arguments.new)
     with both_versions(revisions, skills, arguments.models, arguments.workers) as versions:
+        for version in versions:
+            wait_until_embedded(version)
         figures = load_rows if arguments.load else request_rows
         for name, row in figures(versions, skills, arguments):
             results[name] = row
