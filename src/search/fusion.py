@@ -101,6 +101,14 @@ class Fused(NamedTuple):
     matched_by: tuple[MatchedBy, ...]
 
 
+class Ties(NamedTuple):
+    """Candidates that follow each other in a ranking: the first rank, and the key and the negated score of each."""
+
+    first: int
+    keys: list[int]
+    negated_scores: list[float]
+
+
 def null_distribution(vectors: NDArray[np.float32]) -> NullDistribution:
     """Measure the null distribution of unit `vectors`, shape (documents, dimension). Too few give that of MiniLM."""
     if len(vectors) < _MIN_SAMPLE:
@@ -125,9 +133,11 @@ class Ranking(Sequence[Fused]):
     @overload
     def __getitem__(self, rank: slice) -> list[Fused]: ...
     def __getitem__(self, rank: int | slice) -> Fused | list[Fused]:
-        if not isinstance(rank, slice):
-            return self[rank : rank + 1 or None][0]
-        columns = (column[rank].tolist() for column in (self._keys, self._scores, self._bands, self._matched_by))
+        return self.at(rank) if isinstance(rank, slice) else self.at(slice(rank, rank + 1 or None))[0]
+
+    def at(self, ranks: slice | Sequence[int]) -> list[Fused]:
+        """Return the candidates at these ranks."""
+        columns = (column[ranks].tolist() for column in (self._keys, self._scores, self._bands, self._matched_by))
         return [
             Fused(key, score, _RELEVANCES[band], _MATCHED_BY[matched_by])
             for key, score, band, matched_by in zip(*columns, strict=True)
@@ -138,9 +148,12 @@ class Ranking(Sequence[Fused]):
         keys: list[int] = self._keys[:count].tolist()
         return keys
 
-    def score(self, rank: int) -> float:
-        """Return the score at a rank."""
-        return float(self._scores[rank])
+    def with_ties(self, start: int, end: int) -> "Ties":
+        """Return the candidates from rank `start` to `end`, excluded, and all others with one of their scores."""
+        worse = -self._scores
+        first = int(np.searchsorted(worse, worse[start], "left"))
+        last = int(np.searchsorted(worse, worse[end - 1], "right"))
+        return Ties(first, self._keys[first:last].tolist(), worse[first:last].tolist())
 
     def count_at_least(self, score: float) -> int:
         """Return the number of candidates with at least this score."""

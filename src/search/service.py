@@ -202,20 +202,18 @@ class SearchService:
         start, end = request.offset, min(request.offset + request.limit, count)
         if start >= end:
             return []
-        first, last = start, end
-        while first > 0 and ranking.score(first - 1) == ranking.score(first):
-            first -= 1
-        while last < count and ranking.score(last) == ranking.score(last - 1):
-            last += 1
-        candidates = ranking[first:last]
-        cards = self._cards([candidate.key for candidate in candidates], revision)
-        hits = [
-            Hit(key, cards[key][0], score, relevance, matched_by, cards[key][1])
-            for key, score, relevance, matched_by in candidates
+        ties = ranking.with_ties(start, end)
+        cards = self._cards(ties.keys, revision)
+        ordered = sorted(
+            (score, cards[key][0], rank)
+            for rank, (key, score) in enumerate(zip(ties.keys, ties.negated_scores, strict=True), ties.first)
             if key in cards
+        )
+        shown = ordered[start - ties.first : end - ties.first]
+        return [
+            Hit(key, cards[key][0], score, relevance, matched_by, cards[key][1])
+            for key, score, relevance, matched_by in ranking.at([rank for _, _, rank in shown])
         ]
-        hits.sort(key=lambda hit: (-hit.score, hit.id))
-        return hits[start - first : end - first]
 
     def _explained(self, hits: list[Hit], query: LexicalQuery, signals: Signals, mode: RanMode) -> list[Hit]:
         keys = [hit.key for hit in hits]

@@ -98,6 +98,8 @@ class LexicalReader:
         self._replaced = _QUERY.term_set_query(SCHEMA, "key", list(replaced)) if replaced else None
         self._total = disk.document_count + len(memory)
         self._count = self._total - 1 - len(replaced)
+        self._labelled: dict[tuple[str, ...], Keys | None] = {}
+        """The keys on disk with any of these labels. There are as many keys as kinds of searches: two."""
 
     def __len__(self) -> int:
         """Return the number of documents that searches can find."""
@@ -211,8 +213,8 @@ class LexicalReader:
     def rejected_keys(self, allowed: Filter) -> Keys | None:
         """Return the keys of all documents that a filter rejects, unordered; None if they may be many."""
         labelled = self._labelled_keys(allowed)
-        if labelled is None:
-            return None
+        if labelled is None or not (self._memory or len(self._replaced_keys)):
+            return labelled
         in_memory = {
             key for label in allowed.excluded for key in self._memory.keys_with_value("labels", label, Filter())
         }
@@ -259,11 +261,14 @@ class LexicalReader:
 
     def _labelled_keys(self, rejecting: Filter) -> Keys | None:
         """Return the keys of the documents on disk that a filter rejects; None if it has groups or rejects many."""
-        labels = rejecting.excluded
-        many = sum(self._disk.document_frequency("labels", label) for label in labels) > _MAX_LABELLED
-        if rejecting.groups or many:
+        if rejecting.groups:
             return None
-        return np.concatenate([_NO_KEYS, *(self._disk.keys_labelled(label) for label in labels)])
+        labels = rejecting.excluded
+        if labels not in self._labelled:
+            many = sum(self._disk.document_frequency("labels", label) for label in labels) > _MAX_LABELLED
+            each = () if many else (self._disk.keys_labelled(label) for label in labels)
+            self._labelled[labels] = None if many else np.concatenate([_NO_KEYS, *each])
+        return self._labelled[labels]
 
     def _search_disk(self, query: tantivy.Query, limit: int, allowed: Filter, *, count: bool = False) -> Match:
         """Return the best documents on disk, best first."""

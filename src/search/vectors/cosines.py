@@ -14,7 +14,9 @@ def candidate_cosines(
     """Return each document's maximum cosine with any of the vectors, NaN if it has none; shape (len(keys),)."""
     if index is None or vectors is None:
         return np.full(len(keys), np.nan)
-    if len(vectors) > 1:  # a document that is near to one vector may be nearer to another
+    # Of several vectors, a document that is near to one may be nearer to another. An index in this process compares all
+    # candidates again in less time than it takes to look for those that it has not compared.
+    if len(vectors) > 1 or not index.is_remote:
         return index.cosines(vectors, keys)
     known = dict(zip(near.keys.tolist(), near.scores.tolist(), strict=True))
     cosines = np.array([known.get(key, np.nan) for key in keys.tolist()], np.float32)

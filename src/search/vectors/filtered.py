@@ -35,8 +35,10 @@ class FilteredNeighbours:
         rejected = reader.rejected_keys(allowed)
         if rejected is not None:
             near = index.search(vectors, depth + len(rejected))
+            if not len(rejected):
+                return near
             passed = ~np.isin(near.keys, rejected)
-            return Match(near.keys[passed], near.scores[passed]) if len(rejected) else near
+            return Match(near.keys[passed], near.scores[passed])
         cache_key, total = (reader.revision, allowed), len(reader)
         count = self._counts.get(cache_key)
         if count is None:

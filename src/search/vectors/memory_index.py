@@ -244,7 +244,7 @@ class MemoryVectors:
         cosines = np.full(len(keys), np.nan, np.float32)
         rows = state.flat.rows_of(keys)
         in_flat = rows >= 0
-        cosines[in_flat] = (state.flat.vectors[rows[in_flat]] @ vectors.T).max(axis=1)
+        cosines[in_flat] = (np.take(state.flat.vectors, rows[in_flat], axis=0) @ vectors.T).max(axis=1)
         if state.ivf is not None:
             in_ivf = ~in_flat & state.live.contains(keys)
             cosines[in_ivf] = (state.ivf.vectors_of(keys[in_ivf]) @ vectors.T).max(axis=1)
