@@ -93,7 +93,7 @@ function Loaded({ skill, content, files: current, versions, version, from, file,
       </div>
       <aside aria-label="About this skill">
         ${mayUpgrade && html`<${Upgrade} id=${skill.id} onChanged=${onChanged} />`}
-        <${Findings} findings=${skill.findings} files=${other ? [] : files} />
+        <${Findings} findings=${skill.findings} files=${other ? [] : files} of=${other ? skill.version : ""} />
         <${Facts} skill=${skill} />
         ${files.length > 0
           ? html`<${Files} files=${files} file=${file}><${Package} skill=${skill} version=${other} /><//>`
@@ -135,15 +135,16 @@ function Place({ file, line, files }) {
   return html`<a href=${link(changes)} onClick=${(event) => follow(event, changes)}>${text}</a>`;
 }
 
-function Findings({ findings, files }) {
+/** What was found in the current version: `of` is its number where another one is shown. */
+function Findings({ findings, files, of }) {
   if (!findings) return null;
   const { findings: all } = findings;
   return html`<section class="findings">
-    <h2>Findings</h2>
+    <h2>Findings${of && html` in <${Text}>${of}<//>`}</h2>
     ${all.length === 0 && html`<p>Nothing dangerous or hidden was found in its texts. That is no proof that there is nothing.</p>`}
     <ul>
       ${all.map(({ severity, message, file, line, rule }) => html`<li>
-        <span class=${`badge risk-${severity}`}>${severity}</span>
+        <span class=${`badge risk-${severity}`}>${severity === "none" ? "note" : severity}</span>
         <p><${Text}>${message}<//></p>
         <p class="facts"><${Place} file=${file} line=${line} files=${files} /> ${rule}</p>
       </li>`)}

@@ -72,9 +72,9 @@ function ValueGroup({ name, chosen, changes, counted }) {
   if (chosen.length + others.length === 0) return null;
   const shown = isOpen ? others : others.slice(0, SHOWN);
   return html`<${Group} name=${name}>
-    ${chosen.map((value) => html`<${Choice} key=${value} isChosen number=${known.get(value)}
+    ${chosen.map((value) => html`<${Choice} key=${value} isChosen number=${known.get(value)} title=${value}
       changes=${changes(chosen.filter((one) => one !== value))}><${Text}>${value}<//><//>`)}
-    ${shown.map(([value, number]) => html`<${Choice} key=${value} number=${number}
+    ${shown.map(([value, number]) => html`<${Choice} key=${value} number=${number} title=${value}
       changes=${changes([...chosen, value])}><${Text}>${value}<//><//>`)}
     ${others.length > SHOWN && html`<li><button class="text" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>
       ${isOpen ? "Fewer" : `${others.length - SHOWN} more`}</button></li>`}

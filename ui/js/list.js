@@ -17,7 +17,7 @@ class Page extends Component {
       const isFirst = heads && hit.skill.source !== source;
       source = hit.skill.source;
       return html`<li key=${hit.skill.id}>
-        ${isFirst && html`<h2 class="source"><${Text}>${source}<//> <span>${heads.get(source)}</span></h2>`}
+        ${isFirst && html`<h2 class="source"><${Text}>${source}<//> <span>${heads.get(source)?.toLocaleString("en")}</span></h2>`}
         <${Card} hit=${hit} isMixed=${isMixed} />
       </li>`;
     });
@@ -44,10 +44,11 @@ function last(hits) {
 const HOW = { hybrid: "by words and meaning", semantic: "by meaning", keyword: "by words" };
 
 /** Say in one line what is listed: also for those who only hear the page. */
-export function summary({ phase, isSearch, total, total_is_floor: isFloor, mode, took, warnings = [], hits }) {
+export function summary({ phase, isSearch, total, total_is_floor: isFloor, mode, took, warnings = [], hits, pages }) {
   if (phase === "error") return "";
   if (!hits) return "Loading…";
-  const number = isFloor ? `${total.toLocaleString("en")}+ skills` : count(total, "skill");
+  const found = isFloor ? `${total.toLocaleString("en")}+ skills` : count(total, "skill");
+  const number = isSearch && pages[0].length > 0 && pages[0].every(isWeak) ? "Only weak matches" : found;
   const told = warnings.filter((warning) => !warning.startsWith("indexing: ")); // the line below the header says that
   return [number, ...(isSearch ? [HOW[mode] ?? mode, `${took.toFixed(1)} ms`] : []), ...told].join(" · ");
 }

@@ -17,7 +17,7 @@ function Examples({ queries, total }) {
   const all = { view: "skills" };
   return html`<p class="examples">${queries.length > 0 && html`<span>Try</span>`}
     ${queries.map((q) => html`<a key=${q} href=${link({ q })} onClick=${(event) => follow(event, { q })}><${Text}>${q}<//></a> `)}
-    <a class="all" href=${link(all)} onClick=${(event) => follow(event, all)}>Browse all ${count(total, "skill")}</a></p>`;
+    <a class="all" href=${link(all)} onClick=${(event) => follow(event, all)}>Browse ${total > 1 ? "all " : ""}${count(total, "skill")}</a></p>`;
 }
 
 function Row({ card, at }) {

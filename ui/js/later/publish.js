@@ -102,7 +102,7 @@ export function Publish() {
 function Notes({ title, notes }) {
   if (notes.length === 0) return null;
   return html`<h3>${title}</h3><ul class="findings">${notes.map(({ severity, field, message }) => html`<li>
-    <span class=${`badge risk-${severity}`}>${severity}</span>
+    <span class=${`badge risk-${severity}`}>${severity === "none" ? "note" : severity}</span>
     <p>${field && html`<code><${Text}>${field}<//></code>: `}<${Text}>${message}<//></p></li>`)}</ul>`;
 }
 
