@@ -1,6 +1,6 @@
 /** One file of a skill: rendered, with numbered lines, or as an image; and the tree of all of them. */
 
-import { html, useCallback, useEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
+import { Component, html, useCallback, useEffect, useMemo, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
 import { follow, link } from "./address.js";
 import { textOf } from "./api.js";
 import { useLoaded } from "./loaded.js";
@@ -13,6 +13,7 @@ import { Coloured, size, Text } from "./text.js";
 
 const SHOWN_BYTES = 512 << 10;
 const NUMBERED_LINES = 5000; // longer files are shown without numbers: each would cost the browser an element
+const BLOCK = 100; // lines that are drawn together: fewer milliseconds than anybody notices
 
 /** Use the lines of a file in colours, null until there are any. */
 function useColours(text, path) {
@@ -29,15 +30,55 @@ function useColours(text, path) {
   return found.text === text ? found.lines : null;
 }
 
+/** Return how far from the first place something is done: one step further each time the browser has time for it. */
+function useWidening(of, isStarted, steps) {
+  const [at, setAt] = useState({ of: null, reach: 0 });
+  const reach = at.of === of ? at.reach : 0;
+  useEffect(() => {
+    if (!isStarted || reach > steps) return undefined;
+    const timer = setTimeout(() => setAt({ of, reach: reach + 1 }));
+    return () => clearTimeout(timer);
+  }, [of, isStarted, reach, steps]);
+  return reach;
+}
+
+/** Numbered lines that follow each other; drawn again only where something of theirs changes. */
+class Block extends Component {
+  shouldComponentUpdate({ lines, colours, chosen, isDrawn }) {
+    const before = this.props;
+    return lines !== before.lines || colours !== before.colours || chosen !== before.chosen || isDrawn !== before.isDrawn;
+  }
+
+  render({ lines, colours, chosen, isDrawn, from }) {
+    if (!isDrawn) return html`<span class="undrawn"><${Text}>${lines.join("\n")}<//></span>`;
+    return lines.map((one, index) => {
+      const number = String(from + index + 1);
+      return html`<span key=${number} id=${`L${number}`} class=${number === chosen ? "line-of chosen" : "line-of"}><a href=${`#L${number}`} aria-label=${`Line ${number}`} data-number=${number}></a><span>${colours ? html`<${Coloured} pieces=${colours[index]} />` : html`<${Text}>${one}<//>`}${"\n"}</span></span>`;
+    });
+  }
+}
+
+/** Return lines in blocks. */
+function blocksOf(lines) {
+  return Array.from({ length: Math.ceil(lines.length / BLOCK) }, (_, index) => lines.slice(index * BLOCK, (index + 1) * BLOCK));
+}
+
+/** Show a text with numbered lines: those round the chosen line at once, the others while nobody waits for them. */
 function Lines({ text, path, line }) {
-  const lines = text.split("\n");
-  if (lines.at(-1) === "") lines.pop();
+  const { count, blocks } = useMemo(() => {
+    const lines = text.split("\n");
+    if (lines.at(-1) === "") lines.pop();
+    return { count: lines.length, blocks: blocksOf(lines) };
+  }, [text]);
   const coloured = useColours(text, path);
-  if (lines.length > NUMBERED_LINES) return html`<pre tabindex="0"><code><${Text}>${text}<//></code></pre>`;
-  return html`<pre tabindex="0" class="numbered"><code>${lines.map((one, index) => {
-    const number = String(index + 1);
-    return html`<span key=${number} id=${`L${number}`} class=${number === line ? "line-of chosen" : "line-of"}><a href=${`#L${number}`} aria-label=${`Line ${number}`} data-number=${number}></a><span>${coloured ? html`<${Coloured} pieces=${coloured[index]} />` : html`<${Text}>${one}<//>`}${"\n"}</span></span>`;
-  })}</code></pre>`;
+  const colours = useMemo(() => coloured && blocksOf(coloured), [coloured]);
+  const first = Math.min(Math.floor(((line || 1) - 1) / BLOCK), blocks.length - 1);
+  const drawn = useWidening(blocks, true, blocks.length);
+  const inColour = useWidening(colours, Boolean(colours) && drawn > blocks.length, blocks.length);
+  if (count > NUMBERED_LINES) return html`<pre tabindex="0"><code><${Text}>${text}<//></code></pre>`;
+  return html`<pre tabindex="0" class="numbered"><code>${blocks.map((lines, index) => html`<${Block} key=${index}
+    lines=${lines} colours=${Math.abs(index - first) < inColour ? colours[index] : null} from=${index * BLOCK}
+    chosen=${line} isDrawn=${Math.abs(index - first) <= drawn} />`)}</code></pre>`;
 }
 
 /** Show a Markdown file of a skill, already rendered. Its links and images lead to other files of the same version. */
