@@ -31,7 +31,7 @@ from registry.database.sqlite import SqliteDatabase
 from results_file import keep
 from search.engine import Engine
 from search.requests import SearchRequest
-from search.service import CANDIDATES
+from search.service import CANDIDATES, KEYWORD_CANDIDATES
 from search.text import sentences
 from search.types import Filter
 
@@ -51,7 +51,7 @@ def parts(engine: Engine, embedder: Embedder, queries: Sequence[str]) -> tuple[F
     figures = {
         "encoder": median_ms(lambda query: embedder.queries(sentences(query)), queries),
         "faiss": median_ms(lambda query: flat.search(vectors[query], CANDIDATES), queries),
-        "tantivy": median_ms(lambda query: reader.search(terms[query], CANDIDATES, Filter()), queries),
+        "tantivy": median_ms(lambda query: reader.search(terms[query], KEYWORD_CANDIDATES, Filter()), queries),
         "words search": median_ms(
             lambda query: engine.search.search(SearchRequest(query, mode="keyword", allowed=ENABLED)), queries
         ),
@@ -66,7 +66,7 @@ def parts(engine: Engine, embedder: Embedder, queries: Sequence[str]) -> tuple[F
 
     def directly(query: str) -> None:
         flat.search(embedder.queries(sentences(query)), CANDIDATES)
-        reader.search(reader.terms(query), CANDIDATES, Filter())
+        reader.search(reader.terms(query), KEYWORD_CANDIDATES, Filter())
 
     return figures, directly
 

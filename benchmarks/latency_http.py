@@ -107,6 +107,7 @@ def over_http(
 ) -> tuple[Figures, Figures]:
     """Return figures of the service over HTTP, with `directly` beside it, and of a bare route answering the same."""
     empty = data_dir / "skills"
+    empty.mkdir(exist_ok=True)
     command = [
         str(Path(sys.executable).with_name("skill-registry")), "serve", "--host", "127.0.0.1", "--port", "{port}",
         "--skills-dir", str(empty), "--data-dir", str(data_dir), "--log-level", "warning",

@@ -2,7 +2,7 @@
 
 import importlib.util
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -69,6 +69,24 @@ class TunedEncoder(nn.Module):
     def corrections(self) -> list[nn.Parameter]:
         """Return the trained matrices."""
         return [matrix for layer in self._layers.values() for matrix in (layer.down, layer.up)]
+
+    def merged(self, adapter: Path) -> nn.Module:
+        """Return the BERT with the corrections of an adapter in its weights; this encoder must not be used any more."""
+        parts = load(adapter.read_bytes())
+        with torch.no_grad():
+            for name, layer in self._layers.items():
+                layer.dense.weight += parts[f"{name}.up"].float() @ parts[f"{name}.down"].float()
+                parent, _, last = name.removeprefix("encoder.").rpartition(".")
+                setattr(self.bert.encoder.get_submodule(parent), last, layer.dense)
+        bert: nn.Module = self.bert
+        return bert
+
+    def tokens(self, texts: Sequence[str], max_length: int) -> Mapping[str, Tensor]:
+        """Return the input of the BERT for texts, padded to the longest."""
+        batch: Mapping[str, Tensor] = self._tokenizer(
+            list(texts), padding=True, truncation=True, max_length=max_length, return_tensors="pt"
+        )
+        return batch
 
     def save(self, path: Path) -> None:
         """Write the corrections as an adapter of the service, in half precision."""

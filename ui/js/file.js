@@ -13,7 +13,7 @@ import { Coloured, size, Text } from "./text.js";
 
 const SHOWN_BYTES = 512 << 10;
 const NUMBERED_LINES = 5000; // longer files are shown without numbers: each would cost the browser an element
-const BLOCK = 100; // lines that are drawn together: fewer milliseconds than anybody notices
+const BLOCK = 40; // lines that are drawn together: fewer milliseconds than anybody notices
 
 /** Use the lines of a file in colours, null until there are any. */
 function useColours(text, path) {
@@ -42,7 +42,7 @@ function useWidening(of, isStarted, steps) {
   return reach;
 }
 
-/** Numbered lines that follow each other; drawn again only where something of theirs changes. */
+/** Numbered lines that follow each other, or the room for them; drawn again only where something of theirs changes. */
 class Block extends Component {
   shouldComponentUpdate({ lines, colours, chosen, isDrawn }) {
     const before = this.props;
@@ -50,7 +50,7 @@ class Block extends Component {
   }
 
   render({ lines, colours, chosen, isDrawn, from }) {
-    if (!isDrawn) return html`<span class="undrawn"><${Text}>${lines.join("\n")}<//></span>`;
+    if (!isDrawn) return html`<span class="undrawn" style=${{ height: `${lines.length}lh` }}></span>`;
     return lines.map((one, index) => {
       const number = String(from + index + 1);
       return html`<span key=${number} id=${`L${number}`} class=${number === chosen ? "line-of chosen" : "line-of"}><a href=${`#L${number}`} aria-label=${`Line ${number}`} data-number=${number}></a><span>${colours ? html`<${Coloured} pieces=${colours[index]} />` : html`<${Text}>${one}<//>`}${"\n"}</span></span>`;

@@ -6,8 +6,7 @@ import { list } from "./catalog.js";
 import { explainer } from "./explanation.js";
 import { noteShown } from "./feedback.js";
 
-const PAGE = 40;
-const SEARCH_PAGE = 20; // as many as the service finds passages for at once
+const PAGE = 20; // as many as are drawn in one short task, and as many as the service finds passages for at once
 
 function asked({ q, source, status, risk, author, license, tag, capability }, offset) {
   const filters = { tags: tag, capabilities: capability };
@@ -16,7 +15,7 @@ function asked({ q, source, status, risk, author, license, tag, capability }, of
   if (risk) filters.max_risk = risk;
   if (author.trim()) filters.author = author;
   if (license.trim()) filters.license = license;
-  return { query: q, limit: SEARCH_PAGE, offset, filters, highlight: true, facets: offset === 0 };
+  return { query: q, limit: PAGE, offset, filters, highlight: true, facets: offset === 0 };
 }
 
 /** Return the service's counts in the form of those of the list. */
@@ -34,7 +33,7 @@ async function searched(address, offset, signal) {
   noteShown(found);
   const explain = explainer({ ...question, facets: false });
   const hits = found.skills.map((hit) => ({ ...hit, explain }));
-  return { ...found, hits, took: found.took_ms, isSearch: true, facets: shaped(found.facets), isLast: found.count < SEARCH_PAGE };
+  return { ...found, hits, took: found.took_ms, isSearch: true, facets: shaped(found.facets), isLast: found.count < PAGE };
 }
 
 async function listed(address, offset) {
