@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -244,11 +245,16 @@ def test_an_agent_gets_where_to_load_a_skill_from(server: RunningServer) -> None
 
 def test_every_way_to_search_explains_its_hits(server: RunningServer) -> None:
     asked = {"limit": 1, "explain": True}
-    posted = server.api("POST", "/search", json={"query": "slow sql joins", **asked}).json()["data"]["skills"]
-    got = server.http.get("/api/v1/search", params={"q": "slow sql joins", **asked}).json()["data"]["skills"]
-    resolved = server.api("POST", "/resolve", json={"prompt": "slow sql joins", **asked}).json()["data"]["results"]
-    (why,) = (hit["explanation"] for hit in posted)
-    assert [hit["explanation"] for hit in got] == [hit["explanation"] for hit in resolved] == [why]
+
+    def explanations() -> list[Any]:
+        posted = server.api("POST", "/search", json={"query": "slow sql joins", **asked}).json()["data"]["skills"]
+        got = server.http.get("/api/v1/search", params={"q": "slow sql joins", **asked}).json()["data"]["skills"]
+        resolved = server.api("POST", "/resolve", json={"prompt": "slow sql joins", **asked}).json()["data"]["results"]
+        return [hit["explanation"] for hit in (*posted, *got, *resolved)]
+
+    # Replaced documents count in the weights of words until a thread has written the index again.
+    server.wait_for(lambda: (found := explanations()) == [found[0]] * 3)
+    why = explanations()[0]
     assert set(why) == {"tier", "evidence", "parts", "cosine", "words", "examples"}
     assert (why["tier"], why["examples"]) == ("evidence", [])
     assert set(why["parts"]) == {"words", "vectors"}
