@@ -83,7 +83,7 @@ def test_an_older_version_is_read_with_its_own_text_and_files(enter: Enter, publ
 
 def test_a_yanked_version_is_marked_and_can_be_read(enter: Enter) -> None:
     page = enter("/skills/acme/whittle@1.1.0")
-    expect(page.locator(".version-page .badge")).to_have_text("yanked")
+    expect(page.locator(".version-page .head .badge")).to_have_text("yanked")
     expect(page.locator(".markdown h1")).to_contain_text("Withdrawn")
 
 
