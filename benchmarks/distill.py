@@ -9,7 +9,7 @@ vector of each token (Jiao et al. 2020, TinyBERT, arXiv:1909.10351), and how sim
 labelled data set is trained on.
 
 The second form measures nDCG@10 with queries of the tuned encoder and of the student, over the same documents, and the
-time of one encoder divided by that of the other. In place of a data set `prompts`, the queries of the part `dev` of the
+time of one encoder divided by that of the other. With the data set `prompts`, the queries of the part `dev` of the
 intents are measured too.
 """
 
@@ -37,12 +37,12 @@ from torch import Tensor, nn
 
 import intents
 import quality
-from embeddings import adapter, checkpoint, converted, onnx_bert
+from embeddings import adapter, converted
 from embeddings.base import Matrix, Vector
 from embeddings.encoder import Encoder
 from embeddings.models import default_model
 from finetune import text_of
-from low_rank import TunedEncoder
+from low_rank import TunedEncoder, pooled
 from results_file import keep
 from search.requests import SearchRequest
 
@@ -105,9 +105,7 @@ def losses(teacher: nn.Module, student: nn.Module, batch: Any, skills: Tensor) -
     with torch.no_grad():
         wanted = teacher(**batch).last_hidden_state
     made = student(**batch).last_hidden_state
-    wanted_vector, vector = (
-        nn.functional.normalize((tokens * mask).sum(1) / mask.sum(1), dim=-1) for tokens in (wanted, made)
-    )
+    wanted_vector, vector = (pooled(tokens, batch["attention_mask"]) for tokens in (wanted, made))
     ranking, wanted_ranking = ((one @ skills.T / _TEMPERATURE).log_softmax(1) for one in (vector, wanted_vector))
     distance = 1 - (wanted_vector * vector).sum(1).mean()
     tokens = ((wanted - made) ** 2 * mask).sum() / (wanted**2 * mask).sum()
@@ -151,42 +149,42 @@ def _rate_factor(progress: float) -> float:
     return min(1.0, progress / _WARM_UP) * 0.5 * (1 + math.cos(math.pi * min(1.0, progress)))
 
 
+class StudentLayers(adapter.Adapter):
+    """The layers of a student, in place of those of the checkpoint."""
+
+    def corrected(self, weights: adapter.Weights) -> adapter.Weights:
+        """Return a function that returns tensors of the student, else of the checkpoint."""
+        layers = {f"encoder.{name}": tensor.astype("float32") for name, tensor in load_file(self.path).items()}
+        return lambda name: layers[name] if name in layers else weights(name)
+
+
 def converted_student(path: Path) -> Encoder:
     """Return the student as the service would run it."""
-    source = default_model().checkpoint()
-    layers = {f"encoder.{name}": tensor.astype("float32") for name, tensor in load_file(path).items()}
-    others = load_file(source.directory / checkpoint.WEIGHTS)
-    metadata = {
-        "tokenizer": (source.directory / checkpoint.TOKENIZER).read_text(encoding="utf-8"),
-        "max_length": str(source.max_length),
-        "query_prompt": source.query_prompt,
-        "document_prompt": source.document_prompt,
-    }
-
-    def weights(name: str) -> Any:
-        return layers[name] if name in layers else others[name]
-
-    shape = dataclasses.replace(source.shape, num_hidden_layers=len(LAYERS))
-    return Encoder(onnx_bert.build(weights, shape, metadata), threads=1)
+    plain = default_model()
+    source = plain.checkpoint()
+    smaller = dataclasses.replace(source, shape=dataclasses.replace(source.shape, num_hidden_layers=len(LAYERS)))
+    model = dataclasses.replace(plain, checkpoint=lambda: smaller, adapter=StudentLayers(path, path.stem))
+    return Encoder(converted.convert(model), threads=1)
 
 
-def gains(data: Path, student: Encoder) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each set of queries with nDCG@10 by ranking, of the encoder and of the student, and the points between."""
+def gains(data: Path, student: Encoder) -> dict[str, dict[str, Any]]:
+    """Return nDCG@10 of each set of queries by ranking, of the encoder and of the student, and the points between."""
     sets = {data.name: quality.read_labelled(data)}
     if data.name == "prompts":
         sets["intents"] = intents.labelled(intents.read("dev"))
-    for name, labelled in sets.items():
-        figures = []
-        for encode in (None, student.encode):
-            with tempfile.TemporaryDirectory() as folder:
-                engine, keys = quality.fill(quality.read_jsonl(data / "corpus.jsonl"), Path(folder))
-                if encode:
-                    _answer_with(engine, encode)
-                figures.append(quality.measure(engine, keys, labelled))
-                engine.close()
-        plain, small = ({mode: one[mode]["ndcg@10"] for mode in ("vectors", "hybrid")} for one in figures)
-        change = {mode: round(100 * (small[mode] - plain[mode]), 2) for mode in plain}
-        yield name, {"encoder": plain, "student": small, "points": change}
+    rows: dict[str, dict[str, Any]] = {name: {} for name in sets}
+    for column, encode in (("encoder", None), ("student", student.encode)):
+        with tempfile.TemporaryDirectory() as folder:
+            engine, keys = quality.fill(quality.read_jsonl(data / "corpus.jsonl"), Path(folder))
+            if encode:
+                _answer_with(engine, encode)
+            for name, labelled in sets.items():
+                figures = quality.measure(engine, keys, labelled)
+                rows[name][column] = {mode: figures[mode]["ndcg@10"] for mode in ("vectors", "hybrid")}
+            engine.close()
+    for row in rows.values():
+        row["points"] = {mode: round(100 * (row["student"][mode] - row["encoder"][mode]), 2) for mode in row["encoder"]}
+    return rows
 
 
 def _answer_with(engine: Any, encode: Any) -> None:
@@ -219,7 +217,7 @@ def measure(arguments: argparse.Namespace) -> None:
     student = converted_student(arguments.measure)
     results: dict[str, Any] = {"time, student / encoder": time_ratio(arguments.data[0], student)}
     for data in arguments.data:
-        for name, row in gains(data, student):
+        for name, row in gains(data, student).items():
             results[name] = row
             print(name, json.dumps(row), flush=True)
     keep(arguments.json, results)

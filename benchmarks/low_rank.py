@@ -56,10 +56,8 @@ class TunedEncoder(nn.Module):
         return vectors[torch.tensor(order).argsort()]
 
     def _encode(self, texts: list[str]) -> Tensor:
-        batch = self._tokenizer(texts, padding=True, truncation=True, max_length=MAX_TOKENS, return_tensors="pt")
-        tokens = self.bert(**batch).last_hidden_state
-        mask = batch["attention_mask"][..., None].to(tokens.dtype)
-        return nn.functional.normalize((tokens * mask).sum(1) / mask.sum(1), dim=-1)
+        batch = self.tokens(texts, MAX_TOKENS)
+        return pooled(self.bert(**batch).last_hidden_state, batch["attention_mask"])
 
     def encode(self, texts: Sequence[str]) -> Tensor:
         """Return unit vectors without gradients, shape (texts, dimension)."""
@@ -71,7 +69,7 @@ class TunedEncoder(nn.Module):
         return [matrix for layer in self._layers.values() for matrix in (layer.down, layer.up)]
 
     def merged(self, adapter: Path) -> nn.Module:
-        """Return the BERT with the corrections of an adapter in its weights; this encoder must not be used any more."""
+        """Return the BERT with the corrections of an adapter in its weights. This encoder has none of its own then."""
         parts = load(adapter.read_bytes())
         with torch.no_grad():
             for name, layer in self._layers.items():
@@ -96,6 +94,12 @@ class TunedEncoder(nn.Module):
             tensors[f"{name}.up"] = layer.up.detach().half().contiguous()
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(save(tensors))
+
+
+def pooled(tokens: Tensor, attention_mask: Tensor) -> Tensor:
+    """Return the unit vector of each text, the mean of its tokens: (texts, length, dim) becomes (texts, dim)."""
+    mask = attention_mask[..., None].to(tokens.dtype)
+    return nn.functional.normalize((tokens * mask).sum(1) / mask.sum(1), dim=-1)
 
 
 def write_mean(adapters: Sequence[Path], path: Path) -> None:

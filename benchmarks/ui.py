@@ -80,11 +80,16 @@ WATCH = """
 """
 
 
+def name_of(number: int) -> str:
+    """Return the name of a skill."""
+    return f"{VERBS[number % 10]}-{NOUNS[number // 10 % 10]}-{number}"
+
+
 def write_skills(folder: Path) -> None:
     """Write the skill folders."""
     for number in range(SKILLS):
         verb, noun = VERBS[number % 10], NOUNS[number // 10 % 10]
-        place = folder / f"{verb}-{noun}-{number}"
+        place = folder / name_of(number)
         place.mkdir(parents=True)
         text = f"{verb.title()}s a {noun} of numbers into a {NOUNS[number % 7]}, in the way of team {number % 97}."
         front = f"name: {place.name}\ndescription: {text}\nmetadata:\n  tags: {noun}, team-{number % 97}\n"
@@ -128,8 +133,8 @@ def measure(url: str, chromium: str) -> dict[str, Any]:
             page.mouse.wheel(0, 4000)
             page.wait_for_timeout(30)
         scrolling = page.evaluate("Math.max(0, ...window.tasks)")
-        skill = f"{VERBS[(SKILLS - 1) % 10]}-{NOUNS[(SKILLS - 1) // 10 % 10]}-{SKILLS - 1}"
-        reading = [longest_task_of(page, f"{url}/skills/{skill}?file={name}", lines) for name, lines in FILES.items()]
+        skill = f"{url}/skills/{name_of(SKILLS - 1)}"
+        reading = [longest_task_of(page, f"{skill}?file={name}", lines) for name, lines in FILES.items()]
         browser.close()
     return {
         "first_load_kb": round(size / 1000, 1),

@@ -24,6 +24,10 @@ export function Risk({ risk }) {
   return html`<span class=${`badge risk-${risk}`} title=${RISK_MEANS[risk]}>${text}</span>`;
 }
 
+export function Severity({ of }) {
+  return html`<span class=${`badge risk-${of}`}>${of === "none" ? "note" : of}</span>`;
+}
+
 export function Standing({ skill }) {
   const { installed, gone } = useStanding(skill);
   const status = service.use();

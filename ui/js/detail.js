@@ -4,7 +4,7 @@ import { html, useEffect } from "../vendor/htm-3.1.1/standalone.module.js";
 import { Action } from "./actions.js";
 import { follow, leave, link } from "./address.js";
 import { get, pathOf } from "./api.js";
-import { Labels, Risk, Standing } from "./card.js";
+import { Labels, Risk, Severity, Standing } from "./card.js";
 import { File, Files, Rendered } from "./file.js";
 import { Install } from "./install.js";
 import { Upgrade, Version } from "./later.js";
@@ -144,7 +144,7 @@ function Findings({ findings, files, of }) {
     ${all.length === 0 && html`<p>Nothing dangerous or hidden was found in its texts. That is no proof that there is nothing.</p>`}
     <ul>
       ${all.map(({ severity, message, file, line, rule }) => html`<li>
-        <span class=${`badge risk-${severity}`}>${severity === "none" ? "note" : severity}</span>
+        <${Severity} of=${severity} />
         <p><${Text}>${message}<//></p>
         <p class="facts"><${Place} file=${file} line=${line} files=${files} /> ${rule}</p>
       </li>`)}

@@ -73,9 +73,10 @@ function Lines({ text, path, line }) {
   const coloured = useColours(text, path);
   const colours = useMemo(() => coloured && blocksOf(coloured), [coloured]);
   const first = Math.min(Math.floor(((line || 1) - 1) / BLOCK), blocks.length - 1);
-  const drawn = useWidening(blocks, true, blocks.length);
+  const isNumbered = count <= NUMBERED_LINES;
+  const drawn = useWidening(blocks, isNumbered, blocks.length);
   const inColour = useWidening(colours, Boolean(colours) && drawn > blocks.length, blocks.length);
-  if (count > NUMBERED_LINES) return html`<pre tabindex="0"><code><${Text}>${text}<//></code></pre>`;
+  if (!isNumbered) return html`<pre tabindex="0"><code><${Text}>${text}<//></code></pre>`;
   return html`<pre tabindex="0" class="numbered"><code>${blocks.map((lines, index) => html`<${Block} key=${index}
     lines=${lines} colours=${Math.abs(index - first) < inColour ? colours[index] : null} from=${index * BLOCK}
     chosen=${line} isDrawn=${Math.abs(index - first) <= drawn} />`)}</code></pre>`;

@@ -33,7 +33,8 @@ class DiskReader:
         self.searcher = searcher
         self.document_count = searcher.num_docs
         """The number of documents, including the one that stores the state of the index."""
-        self._labelled: dict[str, Keys] = {}
+        self._labelled: dict[tuple[str, ...], Keys | None] = {}
+        """The keys with any of some labels. There are as many entries as kinds of searches: two."""
         self._frequencies: dict[tuple[str, str], int] = {}
 
     @functools.cached_property
@@ -46,14 +47,17 @@ class DiskReader:
                 return next(explanation.values("avgdl"))
         return 0.0
 
-    def keys_labelled(self, label: str) -> Keys:
-        """Return the keys of the documents with a label."""
-        known = self._labelled.get(label)
-        if known is None:
-            hits = self.searcher.search(_exact_query("labels", label), self.document_count, count=False).hits
-            values = self.searcher.fast_field_values("key", [address for _, address in hits])
-            known = self._labelled[label] = np.array(values, np.int64)
-        return known
+    def keys_labelled(self, labels: tuple[str, ...]) -> Keys | None:
+        """Return the keys of the documents with any of the labels; None if they are many."""
+        if labels not in self._labelled:
+            many = sum(self.document_frequency("labels", label) for label in labels) > _MAX_LABELLED
+            each = () if many else map(self._keys_with_label, labels)
+            self._labelled[labels] = None if many else np.concatenate([_NO_KEYS, *each])
+        return self._labelled[labels]
+
+    def _keys_with_label(self, label: str) -> Keys:
+        hits = self.searcher.search(_exact_query("labels", label), self.document_count, count=False).hits
+        return np.array(self.searcher.fast_field_values("key", [address for _, address in hits]), np.int64)
 
     def document_frequency(self, field: str, value: str) -> int:
         """Return the number of documents with a value. A search asks several times, and the index is slower."""
@@ -98,8 +102,6 @@ class LexicalReader:
         self._replaced = _QUERY.term_set_query(SCHEMA, "key", list(replaced)) if replaced else None
         self._total = disk.document_count + len(memory)
         self._count = self._total - 1 - len(replaced)
-        self._labelled: dict[tuple[str, ...], Keys | None] = {}
-        """The keys on disk with any of these labels. There are as many keys as kinds of searches: two."""
 
     def __len__(self) -> int:
         """Return the number of documents that searches can find."""
@@ -261,14 +263,7 @@ class LexicalReader:
 
     def _labelled_keys(self, rejecting: Filter) -> Keys | None:
         """Return the keys of the documents on disk that a filter rejects; None if it has groups or rejects many."""
-        if rejecting.groups:
-            return None
-        labels = rejecting.excluded
-        if labels not in self._labelled:
-            many = sum(self._disk.document_frequency("labels", label) for label in labels) > _MAX_LABELLED
-            each = () if many else (self._disk.keys_labelled(label) for label in labels)
-            self._labelled[labels] = None if many else np.concatenate([_NO_KEYS, *each])
-        return self._labelled[labels]
+        return None if rejecting.groups else self._disk.keys_labelled(rejecting.excluded)
 
     def _search_disk(self, query: tantivy.Query, limit: int, allowed: Filter, *, count: bool = False) -> Match:
         """Return the best documents on disk, best first."""

@@ -3,6 +3,7 @@
 import { html, useEffect, useRef, useState } from "../../vendor/htm-3.1.1/standalone.module.js";
 import { link } from "../address.js";
 import { call, get } from "../api.js";
+import { Severity } from "../card.js";
 import { forget } from "../catalog.js";
 import { PUBLISH_ROUTE as ROUTE, useMay } from "../service.js";
 import { problem } from "../states.js";
@@ -102,7 +103,7 @@ export function Publish() {
 function Notes({ title, notes }) {
   if (notes.length === 0) return null;
   return html`<h3>${title}</h3><ul class="findings">${notes.map(({ severity, field, message }) => html`<li>
-    <span class=${`badge risk-${severity}`}>${severity === "none" ? "note" : severity}</span>
+    <${Severity} of=${severity} />
     <p>${field && html`<code><${Text}>${field}<//></code>: `}<${Text}>${message}<//></p></li>`)}</ul>`;
 }
 
