@@ -163,7 +163,7 @@ def main() -> None:
     models = Path(tempfile.gettempdir()) / "skill-registry-models"
     embedder = choose(EmbeddingSettings(provider="local", cache_dir=models))
     assert embedder is not None
-    originals = corpora.entries(arguments.corpus)
+    originals = corpora.entries(arguments.corpus)[: max(arguments.sizes)]
     if arguments.queries:
         texts = [json.loads(line)["text"] for line in arguments.queries.read_text().splitlines()]
     else:

@@ -1,11 +1,12 @@
 """What the page costs: bytes of the first load, time from an answer to its picture, the longest task of each view.
 
-A catalog of 10,000 skills, the served page, and chromium. Prints a table and writes `results/ui.json`. Browsers tell of
-tasks of 50 ms and more only: 0 says that there was none.
+A catalog of 10,000 skills, the served page, and chromium. Prints a table, and exits with 1 where a limit is not kept.
+Browsers tell of tasks of 50 ms and more only: 0 says that there was none.
 
-    python benchmarks/ui.py
+    python benchmarks/ui.py [--skills 10000] [--json OUT]
 """
 
+import argparse
 import gzip
 import json
 import platform
@@ -23,7 +24,6 @@ from playwright.sync_api import Page, Response, sync_playwright
 
 from results_file import keep
 
-SKILLS = 10_000
 TYPED = "turn a table of numbers into a report"
 KEY_MS = 130  # slower than the page waits for the next key, so that every key is a search
 FILES = {"coloured.py": 800, "long.py": 4900}
@@ -38,7 +38,6 @@ LIMITS = {
 }
 
 COMMAND = str(Path(sys.executable).with_name("skill-registry"))
-RESULTS = Path(__file__).parent / "results" / "ui.json"
 NOUNS = ("table", "report", "invoice", "picture", "letter", "schedule", "recipe", "contract", "map", "survey")
 VERBS = ("turn", "check", "write", "draw", "sort", "translate", "shorten", "compare", "plan", "explain")
 
@@ -85,9 +84,9 @@ def name_of(number: int) -> str:
     return f"{VERBS[number % 10]}-{NOUNS[number // 10 % 10]}-{number}"
 
 
-def write_skills(folder: Path) -> None:
+def write_skills(folder: Path, count: int) -> None:
     """Write the skill folders."""
-    for number in range(SKILLS):
+    for number in range(count):
         verb, noun = VERBS[number % 10], NOUNS[number // 10 % 10]
         place = folder / name_of(number)
         place.mkdir(parents=True)
@@ -113,8 +112,8 @@ def sent(answer: Response) -> int:
     return len(gzip.compress(body)) if answer.headers.get("content-encoding") == "gzip" else len(body)
 
 
-def measure(url: str, chromium: str) -> dict[str, Any]:
-    """Return the figures of one visit."""
+def measure(url: str, chromium: str, skills: int) -> dict[str, Any]:
+    """Return the figures of one visit of a catalog with this many skills."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page()
@@ -133,7 +132,7 @@ def measure(url: str, chromium: str) -> dict[str, Any]:
             page.mouse.wheel(0, 4000)
             page.wait_for_timeout(30)
         scrolling = page.evaluate("Math.max(0, ...window.tasks)")
-        skill = f"{url}/skills/{name_of(SKILLS - 1)}"
+        skill = f"{url}/skills/{name_of(skills - 1)}"
         reading = [longest_task_of(page, f"{skill}?file={name}", lines) for name, lines in FILES.items()]
         browser.close()
     return {
@@ -160,29 +159,34 @@ def longest_task_of(page: Page, url: str, lines: int) -> float:
 
 def main() -> None:
     """Serve, measure, print, write."""
+    parser = argparse.ArgumentParser(description="Measure what the page costs.")
+    parser.add_argument("--skills", type=int, default=10_000)
+    parser.add_argument("--json", type=Path, help="file for the results")
+    arguments = parser.parse_args()
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
         sys.exit("chromium is needed on the PATH")
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        write_skills(folder / "skills")
+        write_skills(folder / "skills", arguments.skills)
         command = [COMMAND, "serve", "--host", "127.0.0.1", "--port", "0", "--embedding-provider", "none"]
         places = ["--skills-dir", str(folder / "skills"), "--data-dir", str(folder / "data"), "--log-level", "error"]
         server = subprocess.Popen([*command, *places])
         try:
-            figures = measure(ready_url(folder / "data" / "skill-registry.lock"), chromium)
+            url = ready_url(folder / "data" / "skill-registry.lock", arguments.skills)
+            figures = measure(url, chromium, arguments.skills)
         finally:
             server.terminate()
             server.wait(60)
-    report = {"skills": SKILLS, "machine": platform.processor() or platform.machine(), "limits": LIMITS, **figures}
-    keep(RESULTS, report)
+    machine = platform.processor() or platform.machine()
+    keep(arguments.json, {"skills": arguments.skills, "machine": machine, "limits": LIMITS, **figures})
     for name, value in figures.items():
         print(f"{name:26} {value:>8}  {f'limit {LIMITS[name]}' if name in LIMITS else ''}")
     if any(figures[name] > limit for name, limit in LIMITS.items()):
         sys.exit("a limit is not kept")
 
 
-def ready_url(lock: Path) -> str:
+def ready_url(lock: Path, skills: int) -> str:
     """Return where the server listens, once it has read every skill."""
     deadline = time.monotonic() + 600
     while time.monotonic() < deadline:
@@ -192,7 +196,7 @@ def ready_url(lock: Path) -> str:
             status = httpx.get(f"{url}/api/v1/status", timeout=30).json()["data"]
         except (OSError, ValueError, httpx.HTTPError):
             continue
-        if status["skills"] == SKILLS and status["status"] == "ok":
+        if status["skills"] == skills and status["status"] == "ok":
             return url
     sys.exit("the server has not read the skills in ten minutes")
 

@@ -1,6 +1,7 @@
 """The outgoing HTTP client: it reaches only public addresses, within time and size limits."""
 
 import base64
+import functools
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -64,7 +65,7 @@ class OutboundClient:
 
     def __init__(self, policy: AddressPolicy, certificates: ssl.SSLContext | None = None) -> None:
         self.policy = policy
-        self._certificates = certificates or ssl.create_default_context()
+        self._certificates = certificates
 
     def get(
         self,
@@ -157,9 +158,10 @@ class OutboundClient:
     ) -> Iterator[httpcore.Response]:
         name = redact_url(str(target.url))
         backend = CheckedBackend(self.policy, conditions.deadline, conditions.interruption)
+        certificates = self._certificates or _system_certificates()
         try:
             with (
-                httpcore.ConnectionPool(ssl_context=self._certificates, network_backend=backend) as pool,
+                httpcore.ConnectionPool(ssl_context=certificates, network_backend=backend) as pool,
                 pool.stream(method, str(target.url), headers=headers, content=body) as response,
             ):
                 yield response
@@ -168,6 +170,12 @@ class OutboundClient:
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol) as error:
             reason = " ".join(str(error).split())[:200] or type(error).__name__
             raise OutboundError(f"{name} cannot be read: {reason}") from None
+
+
+@functools.cache
+def _system_certificates() -> ssl.SSLContext:
+    """Return the context of all clients. It takes 30 ms, so no start waits for it."""
+    return ssl.create_default_context()
 
 
 def _headers(credentials: tuple[str, str] | None, known: Validators) -> _Headers:
