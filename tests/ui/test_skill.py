@@ -23,6 +23,7 @@ def test_a_skill_shows_its_text_files_and_how_to_get_it(show: Show, server: List
     expect(page.locator(".file pre")).to_contain_text("import")
     page.get_by_role("link", name="All skills").click()
     expect(page.locator(".card").first).to_be_visible()
+    expect(page).to_have_title("Skills · Skill Registry")
 
 
 def test_going_back_returns_to_the_same_place_of_the_list(show: Show) -> None:
@@ -52,6 +53,7 @@ def test_a_skill_that_is_not_there_is_said(watched: Watched, server: ListedServe
     watched.expected = ["404"]
     page = watched.open(server.url, "/?skill=no-such-skill")
     expect(page.locator(".detail .title")).to_have_text("There is no such skill")
+    expect(page).to_have_title("There is no such skill · Skill Registry")
 
 
 def test_removing_a_skill_is_asked_first(show: Show, server: ListedServer) -> None:

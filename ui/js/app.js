@@ -8,6 +8,7 @@ import { chosenFilters, Filters, Sort } from "./filters.js";
 import { listen } from "./keyboard.js";
 import { Admin, Publish } from "./later.js";
 import { List, summary } from "./list.js";
+import { useTitle } from "./loaded.js";
 import { useResults } from "./search.js";
 import { canPublish, isRegistry, may, needsSignIn, refreshStatus, service } from "./service.js";
 import { session } from "./session.js";
@@ -19,6 +20,7 @@ import { ThemeSwitch } from "./theme.js";
 
 const DEBOUNCE_MS = 80;
 const VIEWS = { admin: Admin, publish: Publish };
+const TITLES = { admin: "Service", publish: "Publish", skills: "Skills" };
 
 /** Return whether a failure means that one has to sign in. */
 const isRefused = (error) => error?.status === 401;
@@ -141,6 +143,12 @@ function usePublishing(isWanted) {
   return isPublishing;
 }
 
+/** Return the title of all but the start and a skill, which knows its own. */
+function titleOf({ isUnknown, skill, view, q }) {
+  if (isUnknown) return "There is no such page";
+  return skill ? "" : TITLES[view] ?? q;
+}
+
 /** Go back to where the list was when a skill is closed. */
 function useScroll(isList) {
   const before = useRef(0);
@@ -201,6 +209,7 @@ function App() {
     return () => removeEventListener("online", start);
   }, []);
   useScroll(isList);
+  useTitle(titleOf(address));
 
   const signIn = () => setSigningIn(true);
   const isAsked = Boolean(status) && !needsSignIn(status, visitor);

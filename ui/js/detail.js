@@ -1,6 +1,6 @@
 /** One skill in full: what it is, how to get it, its text, its files, what was found in it, its versions. */
 
-import { html, useEffect } from "../vendor/htm-3.1.1/standalone.module.js";
+import { html } from "../vendor/htm-3.1.1/standalone.module.js";
 import { Action } from "./actions.js";
 import { follow, leave, link } from "./address.js";
 import { get, pathOf } from "./api.js";
@@ -8,7 +8,7 @@ import { Labels, Risk, Severity, Standing } from "./card.js";
 import { File, Files, Rendered } from "./file.js";
 import { Install } from "./install.js";
 import { Upgrade, Version } from "./later.js";
-import { useLoaded } from "./loaded.js";
+import { useLoaded, useTitle } from "./loaded.js";
 import { Download, isPublished } from "./package.js";
 import { isRegistry, service, useMay } from "./service.js";
 import { Similar } from "./similar.js";
@@ -37,11 +37,7 @@ function listName({ q, view }) {
 export function Detail({ id, version, from, file, line, list }) {
   const status = service.use();
   const { data, error, again } = useLoaded((signal) => loadSkill(id, status, signal), [id, isRegistry(status)]);
-  useEffect(() => {
-    if (!data) return undefined;
-    document.title = `${data.skill.name} · Skill Registry`;
-    return () => (document.title = "Skill Registry");
-  }, [data]);
+  useTitle(data ? data.skill.name : error?.status === 404 && "There is no such skill");
   return html`<div class="detail" aria-busy=${!data && !error}>
     <p class="back"><a href=${link({ skill: "" }, list.skill ? undefined : list)} onClick=${back}>${listName(list)}</a></p>
     ${error && (error.status === 404
