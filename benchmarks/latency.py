@@ -32,8 +32,8 @@ from results_file import keep
 from search.engine import Engine
 from search.requests import SearchRequest
 from search.service import CANDIDATES, KEYWORD_CANDIDATES
-from search.text import sentences
 from search.types import Filter
+from search.vectors.query_vectors import embed_query
 
 SEARCHES = 400
 ENABLED = Filter((), ("enabled:false",))
@@ -43,13 +43,13 @@ def parts(engine: Engine, embedder: Embedder, queries: Sequence[str]) -> tuple[F
     """Return median times of the parts and of whole searches in this process, and a function that calls all parts."""
     reader, index = engine.index_sync.lexical.reader, engine._target.vectors
     # The work of one search: a vector of the query, and of each sentence if it has several.
-    vectors = {query: embedder.queries(sentences(query)) for query in queries}
+    vectors = {query: embed_query(embedder, query) for query in queries}
     state = index._state
     flat = faiss.IndexFlatIP(embedder.dim)
     flat.add(state.vectors_of(state.keys()))
     terms = {query: reader.terms(query) for query in queries}
     figures = {
-        "encoder": median_ms(lambda query: embedder.queries(sentences(query)), queries),
+        "encoder": median_ms(lambda query: embed_query(embedder, query), queries),
         "faiss": median_ms(lambda query: flat.search(vectors[query], CANDIDATES), queries),
         "tantivy": median_ms(lambda query: reader.search(terms[query], KEYWORD_CANDIDATES, Filter()), queries),
         "words search": median_ms(
@@ -65,7 +65,7 @@ def parts(engine: Engine, embedder: Embedder, queries: Sequence[str]) -> tuple[F
     )
 
     def directly(query: str) -> None:
-        flat.search(embedder.queries(sentences(query)), CANDIDATES)
+        flat.search(embed_query(embedder, query), CANDIDATES)
         reader.search(reader.terms(query), KEYWORD_CANDIDATES, Filter())
 
     return figures, directly

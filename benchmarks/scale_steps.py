@@ -27,8 +27,8 @@ from registry.domain.models import Skill, now
 from search.engine import Engine, text_space
 from search.requests import SearchRequest
 from search.service import CANDIDATES
-from search.text import sentences
 from search.types import Embedded, Filter
+from search.vectors.query_vectors import embed_query
 
 QUERIES = 200
 PROMPTS = 50
@@ -149,7 +149,7 @@ def search(arguments: argparse.Namespace) -> Figures:
 
 def _searches(engine: Engine, model: Embedder, kind: str, texts: Sequence[str]) -> Figures:
     reader, index = engine.index_sync.lexical.reader, engine._target.vectors
-    vectors = {text: model.queries(sentences(text)) for text in texts}
+    vectors = {text: embed_query(model, text) for text in texts}
     terms = {text: reader.terms(text) for text in texts}
     return {
         **_percentiles(
@@ -160,7 +160,7 @@ def _searches(engine: Engine, model: Embedder, kind: str, texts: Sequence[str]) 
             lambda text: engine.search.search(SearchRequest(text, mode="keyword", allowed=ENABLED)),
             texts,
         ),
-        f"part: model, {kind}: p50 ms": _median(lambda text: model.queries(sentences(text)), texts),
+        f"part: model, {kind}: p50 ms": _median(lambda text: embed_query(model, text), texts),
         f"part: vectors, {kind}: p50 ms": _median(lambda text: index.search(vectors[text], CANDIDATES), texts),
         f"part: tantivy, {kind}: p50 ms": _median(lambda text: reader.search(terms[text], CANDIDATES, ENABLED), texts),
     }

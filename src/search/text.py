@@ -120,10 +120,18 @@ def folded_names(document: Document) -> list[str]:
     return [name for name in dict.fromkeys(names) if name]
 
 
-def sentences(query: str) -> list[str]:
-    """Return the query, followed by its sentences if it has several.
+class Sentences(NamedTuple):
+    """The sentences of a query that are searched on their own, and what else it says, joined by blanks."""
 
-    A document's cosine is the maximum over all of them: the vector of a query about several things is near to none.
-    """
-    parts = [part for part in _SENTENCE_END.split(query) if len(part.split()) >= _MIN_SENTENCE_WORDS]
-    return [query, *parts[:QUERY_SENTENCES]] if len(parts) > 1 else [query]
+    sentences: list[str]
+    rest: str
+
+
+def split_sentences(query: str) -> Sentences | None:
+    """Return the sentences of a query; None if it has only one of at least three words."""
+    parts = [part for part in _SENTENCE_END.split(query) if part]
+    whole = [part for part in parts if len(part.split()) >= _MIN_SENTENCE_WORDS]
+    if len(whole) < 2:
+        return None
+    rest = [part for part in parts if len(part.split()) < _MIN_SENTENCE_WORDS]
+    return Sentences(whole[:QUERY_SENTENCES], " ".join([*rest, *whole[QUERY_SENTENCES:]]))

@@ -3,9 +3,11 @@
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 
+import numpy as np
+
 from embeddings.base import Embedder, EmbeddingError, Matrix
 from search.lru_cache import LruCache
-from search.text import sentences
+from search.text import split_sentences
 
 _CACHE_BYTES = 16 * 1024 * 1024
 _ENTRY_BYTES = 512
@@ -16,8 +18,28 @@ _SHORT_QUERY = 200  # characters that the local model embeds in one or two milli
 _THREADS = 4
 
 
+def embed_query(embedder: Embedder, query: str) -> Matrix:
+    """Return the vectors of a query and, if it has several, of its sentences: shape (1 + sentences, dimension).
+
+    A document's cosine is the maximum over all of them: the vector of a query about several things is near to none.
+
+    A local model takes time for each token, so it reads each of them once: the vector of the whole is the mean of its
+    sentences, weighted by their words. A hosted provider takes one request in either case. Raises EmbeddingError.
+    """
+    parts = split_sentences(query)
+    if parts is None:
+        return embedder.queries([query])
+    if embedder.provider != "local":
+        return embedder.queries([query, *parts.sentences])
+    texts = [*parts.sentences, parts.rest] if parts.rest else parts.sentences
+    vectors = embedder.queries(texts)
+    whole = np.array([len(text.split()) for text in texts], np.float32) @ vectors
+    length = np.linalg.norm(whole)
+    return np.vstack([whole / length if length else vectors[0], vectors[: len(parts.sentences)]])
+
+
 class QueryVectors:
-    """Embeds queries: the whole query and, if it has several sentences, each sentence.
+    """Embeds queries as `embed_query` does.
 
     After `timeout_seconds` the search gives up. The late result is still cached, so that the next search for the same
     query has it. `space` names the vectors that an embedder makes. Safe to use from any thread.
@@ -48,11 +70,11 @@ class QueryVectors:
         if cached is not None:
             return cached
         if self._is_loaded(embedder, space):  # a thread would cost more than it saves
-            return self._store(space, query, embedder.queries(sentences(query)))
+            return self._store(space, query, embed_query(embedder, query))
         return self._embed_with_timeout(embedder, space, query)
 
     def _embed_with_timeout(self, embedder: Embedder, space: str, query: str) -> Matrix:
-        future: Future[Matrix] = self._threads.submit(embedder.queries, sentences(query))
+        future: Future[Matrix] = self._threads.submit(embed_query, embedder, query)
         future.add_done_callback(lambda done: self._store_result(space, query, done))
         try:
             return future.result(self._timeout_seconds)
