@@ -81,7 +81,7 @@ def train(
     """
     chance = random.Random(seed)
     optimizer = torch.optim.AdamW(encoder.corrections(), lr=rate, weight_decay=0.01)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate_factor(step / steps))
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate_factor(step / steps))
     total = 0.0
     for step, batch in enumerate(itertools.islice(_batches(lesson.examples, chance), steps), 1):
         general = chance.sample(range(len(lesson.general)), GENERAL_TEXTS)
@@ -128,7 +128,7 @@ def _contrast(encoder: TunedEncoder, lesson: Lesson, batch: Sequence[Example], c
     return nn.functional.cross_entropy(logits.masked_fill(near, float("-inf")), right)
 
 
-def _rate_factor(progress: float) -> float:
+def rate_factor(progress: float) -> float:
     """Return the factor on the learning rate: linear warm-up, then a cosine."""
     if progress < _WARM_UP:
         return progress / _WARM_UP + 0.01

@@ -100,12 +100,13 @@ class _Encoder:
         return g.node("Gather", tokens, g.constant(np.array(0)), axis=1)
 
     def _attention(self, tokens: str, name: str) -> str:
-        g, hidden = self._graph, self._shape.hidden_size
-        parts = g.constant(np.array([hidden] * 3))
+        """Attend with as many heads as the weights have: a pruned layer has fewer than the shape says."""
+        g, head = self._graph, self._shape.hidden_size // self._shape.num_attention_heads
+        width = len(self._weights(f"{name}query.bias"))
+        parts = g.constant(np.array([width] * 3))
         joined = self._linear(tokens, *(f"{name}{part}" for part in ("query", "key", "value")))
         query, key, value = g.add("Split", joined, parts, outputs=3, axis=-1)
-        heads = self._shape.num_attention_heads
-        return g.node("MultiHeadAttention", query, key, value, domain=_MICROSOFT, num_heads=heads)
+        return g.node("MultiHeadAttention", query, key, value, domain=_MICROSOFT, num_heads=width // head)
 
     def _layer_norm(self, tokens: str, name: str) -> str:
         g = self._graph
