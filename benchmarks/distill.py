@@ -15,6 +15,7 @@ intents are measured too.
 """
 
 import argparse
+import functools
 import itertools
 import json
 import random
@@ -197,6 +198,7 @@ def _answer_with(engine: Engine, encode: Callable[[str], Vector]) -> None:
     engine.search._semantic().embedder.queries = lambda texts: np.stack([encode(text) for text in texts])
 
 
+@functools.cache
 def whole_encoder() -> Encoder:
     """Return the tuned encoder as the service runs it."""
     return Encoder(converted.convert(default_model(adapter.find(adapter.AUTO, is_default_model=True))), threads=1)

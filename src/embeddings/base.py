@@ -12,6 +12,14 @@ Matrix = NDArray[np.float32]
 Vector = NDArray[np.float32]
 """The vector of one text: shape (dimension,), float32, unit length."""
 
+_MIN_LENGTH = 1e-6
+
+
+def unit_vector(total: Vector) -> Vector:
+    """Return the vector of unit length in the direction of a sum of vectors, shape (dim,). A sum of zero stays zero."""
+    unit: Vector = (total / max(float(np.linalg.norm(total)), _MIN_LENGTH)).astype(np.float32)
+    return unit
+
 
 class EmbeddingError(Exception):
     """Embedding failed. The message says why and contains no secret, so it may be logged and returned to clients.

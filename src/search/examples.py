@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from embeddings.base import Matrix, Vector
+from embeddings.base import Matrix, Vector, unit_vector
 from search.fusion import Gains, Scores
 from search.lexical.concurrent_query import LexicalQuery
 from search.lexical.schema import query_terms
@@ -39,9 +39,7 @@ _Rows = NDArray[np.intp]
 
 def vector_with_examples(description: Vector, examples: Matrix, weights: Sequence[float]) -> Vector:
     """Return the unit vector of a document from those of its description and its examples, shape (dim,)."""
-    total = _PRIOR_USES * description + np.asarray(weights, np.float32) @ examples
-    unit: Vector = (total / max(float(np.linalg.norm(total)), 1e-6)).astype(np.float32)
-    return unit
+    return unit_vector(_PRIOR_USES * description + np.asarray(weights, np.float32) @ examples)
 
 
 class _Used(NamedTuple):

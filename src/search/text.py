@@ -129,9 +129,10 @@ class Sentences(NamedTuple):
 
 def split_sentences(query: str) -> Sentences | None:
     """Return the sentences of a query; None if it has only one of at least three words."""
-    parts = [part for part in _SENTENCE_END.split(query) if part]
-    whole = [part for part in parts if len(part.split()) >= _MIN_SENTENCE_WORDS]
-    if len(whole) < 2:
+    long: list[str] = []
+    short: list[str] = []
+    for part in filter(None, _SENTENCE_END.split(query)):
+        (long if len(part.split()) >= _MIN_SENTENCE_WORDS else short).append(part)
+    if len(long) < 2:
         return None
-    rest = [part for part in parts if len(part.split()) < _MIN_SENTENCE_WORDS]
-    return Sentences(whole[:QUERY_SENTENCES], " ".join([*rest, *whole[QUERY_SENTENCES:]]))
+    return Sentences(long[:QUERY_SENTENCES], " ".join([*short, *long[QUERY_SENTENCES:]]))

@@ -5,7 +5,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 
 import numpy as np
 
-from embeddings.base import Embedder, EmbeddingError, Matrix
+from embeddings.base import Embedder, EmbeddingError, Matrix, unit_vector
 from search.lru_cache import LruCache
 from search.text import split_sentences
 
@@ -33,9 +33,8 @@ def embed_query(embedder: Embedder, query: str) -> Matrix:
         return embedder.queries([query, *parts.sentences])
     texts = [*parts.sentences, parts.rest] if parts.rest else parts.sentences
     vectors = embedder.queries(texts)
-    whole = np.array([len(text.split()) for text in texts], np.float32) @ vectors
-    length = np.linalg.norm(whole)
-    return np.vstack([whole / length if length else vectors[0], vectors[: len(parts.sentences)]])
+    words = np.array([len(text.split()) for text in texts], np.float32)
+    return np.vstack([unit_vector(words @ vectors), vectors[: len(parts.sentences)]])
 
 
 class QueryVectors:
