@@ -95,8 +95,9 @@ clean: ## remove .venv and caches; keep data and indexes
 # certificates, zip to build packages, unzip, bsdtar and 7z to compare what is unpacked, and a PostgreSQL with amcheck.
 programs:
 	@missing=; \
-	command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
-	command -v google-chrome >/dev/null || missing="chromium"; \
+	for name in chromium-headless-shell chromium chromium-browser google-chrome; do \
+	  command -v $$name >/dev/null && break; \
+	done || missing=" chromium-headless-shell"; \
 	for name in curl openssl strace unzip zip; do command -v $$name >/dev/null || missing="$$missing $$name"; done; \
 	command -v bsdtar >/dev/null || missing="$$missing libarchive-tools"; \
 	command -v 7z >/dev/null || missing="$$missing p7zip-full"; \

@@ -1,7 +1,6 @@
 """Takes the screenshots in the README, with the example skills: `python docs/images/make.py`."""
 
 import json
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -9,6 +8,10 @@ import time
 from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
+
+sys.path.append(str(Path(__file__).parents[2] / "tests"))
+
+from support.browser import launch
 
 HERE = Path(__file__).parent
 SKILLS = HERE.parents[1] / "examples" / "skills"
@@ -38,7 +41,7 @@ def main() -> None:
             time.sleep(15)  # for the model to be loaded and every text to be embedded
             url = json.loads((Path(data) / "skill-registry.lock").read_text())["url"]
             with sync_playwright() as playwright:
-                browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+                browser = launch(playwright)
                 for name, (path, scheme) in PICTURES.items():
                     take(browser, url, name, path, scheme)
                 browser.close()

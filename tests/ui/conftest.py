@@ -1,11 +1,11 @@
 """A real browser over both profiles. Whatever it complains of, or asks of anybody else, fails the test."""
 
-import shutil
 from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from support.browser import launch
 from support.pages import STRANGER, ListedServer, Watched
 from support.waiting import PATIENCE_SECONDS
 
@@ -27,12 +27,9 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ListedServer]
 
 @pytest.fixture(scope="module")  # while it is there, no other test of the process can run an event loop
 def browser() -> Iterator[Browser]:
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    assert path, "the tests of the page need chromium on the PATH: `make programs` installs it"
-    arguments = ["--no-sandbox", f"--host-resolver-rules=MAP {STRANGER} 127.0.0.1"]
     expect.set_options(timeout=1000 * PATIENCE_SECONDS)
     with sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=path, args=arguments)
+        made = launch(playwright, f"--host-resolver-rules=MAP {STRANGER} 127.0.0.1")
         yield made
         made.close()
 

@@ -57,7 +57,7 @@ def test_the_list_grows_as_it_is_scrolled_to_its_end(show: Show) -> None:
     def is_at_its_end() -> bool:
         page.mouse.wheel(0, 20_000)
         page.wait_for_timeout(20)
-        return page.locator("#results > li").count() == 120
+        return page.locator("#results .page > *").count() == 120
 
     wait_until(is_at_its_end)
 
@@ -200,7 +200,7 @@ def test_six_results_fit_on_a_screen_and_say_nothing_that_all_have_in_common(sho
     expect(page.locator(".card").first).to_be_visible()
     page.set_viewport_size({"width": 1280, "height": 800})
     seen = "all => all.filter(one => one.getBoundingClientRect().bottom <= 800).length"
-    assert page.locator("#results > li").evaluate_all(seen) >= 6
+    assert page.locator("#results .page > *").evaluate_all(seen) >= 6
     first = page.locator(".card").first
     expect(first.locator(".badge")).to_have_count(0)
     expect(first).not_to_contain_text("1.0.0")
@@ -283,6 +283,7 @@ def test_an_unknown_path_answers_a_page_to_a_browser(watched: Watched, server: L
     watched.expected = ["404"]
     page = watched.open(server.url, "/no/such/page")
     expect(page.locator(".notice .title")).to_have_text("There is no such page")
+    expect(page).to_have_title("There is no such page · Skill Registry")
     page.get_by_role("button", name="To the start page").click()
     expect(page.locator(".hero")).to_be_visible()
 

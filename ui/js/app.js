@@ -8,15 +8,15 @@ import { chosenFilters, Filters, Sort } from "./filters.js";
 import { listen } from "./keyboard.js";
 import { Admin, Publish } from "./later.js";
 import { List, summary } from "./list.js";
-import { useTitle } from "./loaded.js";
 import { useResults } from "./search.js";
 import { canPublish, isRegistry, may, needsSignIn, refreshStatus, service } from "./service.js";
 import { session } from "./session.js";
 import { SignIn, signOut } from "./sign-in.js";
 import { Hero, Start } from "./start.js";
-import { Failure, Notice, Skeletons } from "./states.js";
+import { Failure, Missing, Notice, Skeletons } from "./states.js";
 import { Text } from "./text.js";
 import { ThemeSwitch } from "./theme.js";
+import { useTitle } from "./title.js";
 
 const DEBOUNCE_MS = 80;
 const VIEWS = { admin: Admin, publish: Publish };
@@ -143,10 +143,9 @@ function usePublishing(isWanted) {
   return isPublishing;
 }
 
-/** Return the title of all but the start and a skill, which knows its own. */
+/** Return the title of lists and views. Other pages set their own. */
 function titleOf({ isUnknown, skill, view, q }) {
-  if (isUnknown) return "There is no such page";
-  return skill ? "" : TITLES[view] ?? q;
+  return isUnknown || skill ? "" : TITLES[view] ?? q;
 }
 
 /** Go back to where the list was when a skill is closed. */
@@ -181,7 +180,7 @@ function close() {
 }
 
 function NoPage() {
-  return html`<${Notice} title="There is no such page" action="To the start page" onAction=${() => location.assign("/")}>
+  return html`<${Missing} title="There is no such page" action="To the start page" onAction=${() => location.assign("/")}>
     Nothing is at <code><${Text}>${location.pathname}<//></code>.<//>`;
 }
 

@@ -8,12 +8,13 @@ import { Labels, Risk, Severity, Standing } from "./card.js";
 import { File, Files, Rendered } from "./file.js";
 import { Install } from "./install.js";
 import { Upgrade, Version } from "./later.js";
-import { useLoaded, useTitle } from "./loaded.js";
+import { useLoaded } from "./loaded.js";
 import { Download, isPublished } from "./package.js";
 import { isRegistry, service, useMay } from "./service.js";
 import { Similar } from "./similar.js";
-import { Failure, Notice, Skeletons } from "./states.js";
+import { Failure, Missing, Notice, Skeletons } from "./states.js";
 import { day, Text } from "./text.js";
+import { useTitle } from "./title.js";
 import { loadVersions, useVersion, Versions } from "./versions.js";
 
 const optional = (promise, otherwise) => promise.catch(() => otherwise);
@@ -37,11 +38,11 @@ function listName({ q, view }) {
 export function Detail({ id, version, from, file, line, list }) {
   const status = service.use();
   const { data, error, again } = useLoaded((signal) => loadSkill(id, status, signal), [id, isRegistry(status)]);
-  useTitle(data ? data.skill.name : error?.status === 404 && "There is no such skill");
+  useTitle(data?.skill.name);
   return html`<div class="detail" aria-busy=${!data && !error}>
     <p class="back"><a href=${link({ skill: "" }, list.skill ? undefined : list)} onClick=${back}>${listName(list)}</a></p>
     ${error && (error.status === 404
-      ? html`<${Notice} title="There is no such skill"><code><${Text}>${id}<//></code> may have been removed or renamed.<//>`
+      ? html`<${Missing} title="There is no such skill"><code><${Text}>${id}<//></code> may have been removed or renamed.<//>`
       : html`<${Failure} error=${error} onRetry=${again} />`)}
     ${!data && !error && html`<${Skeletons} count=${3} />`}
     ${data && html`<${Loaded} ...${data} version=${version} from=${from} file=${file} line=${line} onChanged=${again} />`}

@@ -50,11 +50,10 @@ class Block extends Component {
   }
 
   render({ lines, colours, chosen, isDrawn, from }) {
-    if (!isDrawn) return html`<span class="undrawn" style=${{ height: `${lines.length}lh` }}></span>`;
-    return lines.map((one, index) => {
+    return html`<span class="block" style=${`contain-intrinsic-size: auto 0 auto ${lines.length}lh`}>${isDrawn && lines.map((one, index) => {
       const number = String(from + index + 1);
       return html`<span key=${number} id=${`L${number}`} class=${number === chosen ? "line-of chosen" : "line-of"}><a href=${`#L${number}`} aria-label=${`Line ${number}`} data-number=${number}></a><span>${colours ? html`<${Coloured} pieces=${colours[index]} />` : html`<${Text}>${one}<//>`}${"\n"}</span></span>`;
-    });
+    })}</span>`;
   }
 }
 

@@ -5,7 +5,9 @@ import { Card } from "./card.js";
 import { Failure, Notice, Skeletons } from "./states.js";
 import { count, Text } from "./text.js";
 
-/** One page of cards; drawn once, since its cards follow their own changes. */
+const CARD_REM = 6.4; // about the height of a card, in app.css too
+
+/** One page of cards. The browser lays it out near the screen only. It is drawn once: cards follow their own changes. */
 class Page extends Component {
   shouldComponentUpdate({ hits, before, isMixed }) {
     return hits !== this.props.hits || before !== this.props.before || isMixed !== this.props.isMixed;
@@ -13,14 +15,15 @@ class Page extends Component {
 
   render({ hits, before, heads, isMixed }) {
     let source = before;
-    return hits.map((hit) => {
+    if (hits.length === 0) return null;
+    return html`<div class="page" role="presentation" style=${`contain-intrinsic-size: auto ${hits.length * CARD_REM}rem`}>${hits.map((hit) => {
       const isFirst = heads && hit.skill.source !== source;
       source = hit.skill.source;
-      return html`<li key=${hit.skill.id}>
+      return html`<div key=${hit.skill.id} role="listitem">
         ${isFirst && html`<h2 class="source"><${Text}>${source}<//> <span>${heads.get(source)?.toLocaleString("en")}</span></h2>`}
         <${Card} hit=${hit} isMixed=${isMixed} />
-      </li>`;
-    });
+      </div>`;
+    })}</div>`;
   }
 }
 
@@ -73,10 +76,10 @@ function Found({ results, sources, sort }) {
   const isMixed = (sources ?? []).length > 1;
   return html`<div class=${phase === "loading" ? "results old" : "results"}>
     ${isHidden && close.every((hits) => hits.length === 0) && html`<p class="none-close">No skill is a close match.</p>`}
-    <ol id="results" aria-label="Skills found">
+    <div id="results" role="list" aria-label="Skills found">
       ${close.map((hits, index) => html`<${Page} key=${index} hits=${hits} heads=${heads}
         isMixed=${isMixed} before=${last(pages[index - 1])} />`)}
-    </ol>
+    </div>
     ${isHidden
       ? html`<p class="weaker"><button onClick=${() => setWithWeak(true)}>Show weaker matches</button></p>`
       : !isLast && html`<${End} key=${shown} onNear=${more} />`}

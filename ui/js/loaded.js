@@ -16,12 +16,3 @@ export function useLoaded(load, keys) {
   }, [...keys, turn]);
   return { ...state, again: () => setTurn(turn + 1) };
 }
-
-/** Call what is shown by this name, in tabs and in the history. */
-export function useTitle(name) {
-  useEffect(() => {
-    if (!name) return undefined;
-    document.title = `${name} · Skill Registry`;
-    return () => (document.title = "Skill Registry");
-  }, [name]);
-}

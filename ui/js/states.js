@@ -1,6 +1,7 @@
 /** What is shown where there is nothing to show: each state says what is the matter and what to do. */
 
 import { html } from "../vendor/htm-3.1.1/standalone.module.js";
+import { useTitle } from "./title.js";
 
 export function Notice({ title, children, kind = "empty", action, onAction }) {
   return html`<div class=${`notice ${kind}`} role=${kind === "error" ? "alert" : undefined}>
@@ -8,6 +9,12 @@ export function Notice({ title, children, kind = "empty", action, onAction }) {
     ${children && html`<p>${children}</p>`}
     ${action && html`<button onClick=${onAction}>${action}</button>`}
   </div>`;
+}
+
+/** A notice in place of a page that does not exist. It is the title of the tab too. */
+export function Missing(props) {
+  useTitle(props.title);
+  return html`<${Notice} ...${props} />`;
 }
 
 /** Say what went wrong, and offer to try again. */
