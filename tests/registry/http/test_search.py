@@ -325,7 +325,8 @@ def test_a_search_says_how_far_the_vectors_are_and_so_does_the_log(
 
     with EmbeddingServer() as provider:
         provider.answer = slow_for_skills
-        arguments = ("--embedding-provider", "hosted", "--embedding-base-url", provider.url)
+        hosted = ("--embedding-provider", "hosted", "--embedding-base-url", provider.url)
+        arguments = (*hosted, "--limits-search-fallback-seconds", "30")
         environment = {"SKILL_REGISTRY_DATABASE_URL": database_url.reveal(), "OPENAI_API_KEY": "sk-canary-0123456789"}
         with RunningServer(tmp_path, *arguments, "--search-vectors", vectors, env=environment) as running:
             running.wait_for(lambda: running.status()["skills"] == 3)
