@@ -254,13 +254,13 @@ class Engine:
     def status(self) -> EngineStatus:
         """Return the state of the indexes."""
         target = self._target
+        count = self._documents.count()  # first, so that a document that comes in between does not count as indexed
         pending = self._documents.stale_count(target.space) if target else 0
-        count = self._documents.count()
         drift = abs(len(self.index_sync.lexical.reader) - count)
         if target:
             drift += abs(len(target.vectors) - self._documents.vector_count(target.space))
         return EngineStatus(
-            indexed=count - pending,
+            indexed=max(0, count - pending),
             pending=pending,
             drift=drift,
             generation=self._documents.revision(),

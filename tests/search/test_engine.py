@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from embeddings.base import Matrix
+from registry.catalog.documents import CatalogDocuments
 from search import service
 from search.engine import Engine, text_space
 from search.requests import SearchRequest, SemanticUnavailable
@@ -60,6 +61,32 @@ def test_only_a_small_catalog_is_searched_without_waiting(engine: Engine) -> Non
     results = engine.search.search(request)
     is_small = service.LARGE > 1
     assert engine.search.search_nowait(request) == (results if is_small else None)
+
+
+class GrowingDocuments(CatalogDocuments):
+    """Documents to which somebody adds one after each count."""
+
+    def __init__(self, catalog: SkillCatalog) -> None:
+        super().__init__(catalog.database)
+        self._catalog = catalog
+
+    def count(self) -> int:
+        return self._grown(super().count())
+
+    def stale_count(self, space: str, keys: Sequence[int] | None = None) -> int:
+        return self._grown(super().stale_count(space, keys))
+
+    def _grown(self, number: int) -> int:
+        self._catalog.put(f"one-of-{number}", "Counts")
+        return number
+
+
+def test_what_comes_while_the_status_is_read_is_not_said_to_be_indexed(catalog: SkillCatalog, tmp_path: Path) -> None:
+    engine = Engine(GrowingDocuments(catalog), tmp_path / "indexes", HashingEmbedder())
+    status = engine.status()
+    engine.close()
+    assert status.pending > 0
+    assert status.indexed == 0
 
 
 def test_a_write_is_found_by_the_next_search(engine: Engine, filled_catalog: SkillCatalog) -> None:

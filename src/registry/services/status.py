@@ -10,6 +10,7 @@ from registry.services.schemas import EmbeddingStatus, ProtocolsStatus, StatusDa
 
 def service_status(services: Services, role: Role | None) -> StatusData:
     """Return the status for a caller of this role. Callers without a credential get no names of folders and skills."""
+    skills = services.catalog.count()  # before what is pending: see the engine's status
     engine = services.engine.status()
     in_full = role is not None
     public_url = services.settings.server.public_url
@@ -19,7 +20,7 @@ def service_status(services: Services, role: Role | None) -> StatusData:
         version=__version__,
         profile=services.settings.profile,
         uptime_seconds=round(time.monotonic() - services.started_at, 3),
-        skills=services.catalog.count(),
+        skills=skills,
         indexed=engine.indexed,
         pending=engine.pending,
         drift=engine.drift,
