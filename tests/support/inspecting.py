@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from registry.config.groups import LimitsSettings
-from registry.inspection import Inspector
+from registry.inspection.inspector import Inspector
 
 LARGE = "Read the file and tell what is in it.\n" * 25_000
 """A text of nearly a mebibyte."""

@@ -12,7 +12,7 @@ from registry.catalog.folder_fields import front_matter_of, skill_of_folder
 from registry.catalog.folder_state import new_fingerprint
 from registry.catalog.skill_changes import default_body, with_fields
 from registry.domain.models import NewSkill, Skill
-from registry.inspection import Inspector
+from registry.inspection.inspector import Inspector
 from registry.skill_folder import StagedSkill, read_new_skill_folder, stage_skill_folder
 
 _SYNCS = 8

@@ -37,7 +37,7 @@ from registry.errors import (
     skill_not_found,
     validation_error,
 )
-from registry.inspection import Inspector
+from registry.inspection.inspector import Inspector
 from registry.parsing.frontmatter import FrontMatterError
 from registry.runtime.atomic_files import sync_folder
 from registry.skill_folder import (

@@ -17,7 +17,8 @@ from registry.domain.findings import SkillFindings
 from registry.domain.models import NewSkill, Skill, SkillChanges
 from registry.errors import FieldError, RegistryError, not_found, result_or_error, validation_error
 from registry.findings.engine import CURRENT_RULES, ENGINE
-from registry.inspection import Inspector, RecordTexts
+from registry.inspection.inspector import Inspector
+from registry.inspection.messages import RecordTexts
 from registry.skill_folder import FileEntry, open_file
 
 SOURCE = "registry"

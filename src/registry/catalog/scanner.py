@@ -19,7 +19,7 @@ from registry.catalog.store import Catalog
 from registry.db import DatabaseError
 from registry.domain.file_names import is_text, printable_name
 from registry.domain.findings import SkillFindings
-from registry.inspection import InspectionStopped, Inspector
+from registry.inspection.inspector import InspectionStopped, Inspector
 from registry.runtime.periodic_worker import PeriodicWorker
 from registry.skill_folder import UnreadableSkill, find_skill_folders
 from registry.skill_folder.tree import SKILL_FILE

@@ -12,9 +12,9 @@ _KIND = re.compile(
 )
 """The classes of non-ASCII characters. The first class that matches counts."""
 
-REPRESENTATIVES = (
-    *map(chr, range(128)),
-    *"\u0131\u017f\u212a\u2019\u200b\u200c\u180e\u3164\u202a\ufe00\U000e0000\U000e0100\U0001f3f4\u0430\u0375\u0663é\u00a0—",
+REPRESENTATIVES = "".join(map(chr, range(128))) + (
+    "\u0131\u017f\u212a\u2019\u200b\u200c\u180e\u3164\u202a"
+    "\ufe00\U000e0000\U000e0100\U0001f3f4\u0430\u0375\u0663é\u00a0—"
 )
 """One character per code, in order of code. Character sets are evaluated on these."""
 

@@ -15,7 +15,7 @@ from registry.findings.bit_text import BitText, Chars, Runs
 from registry.findings.nodes import Assertion, Choice, Node, Repeat, Run, Series, Word
 
 _FLAGS = re.compile(r"\(\?([im]{1,2})\)")
-_SET = re.compile(r"\[\^?\]?(?:[^\]\\]|\\.)*\]", re.DOTALL)
+_SET_OR_ESCAPE = re.compile(r"\[\^?\]?(?:[^\]\\]|\\.)*\]|\\.", re.DOTALL)
 _BOUNDS = re.compile(r"\{(\d+)(?:(,)(\d*))?\}")
 _QUANTIFIERS = {"?": (0, 1), "*": (0, None), "+": (1, None)}
 
@@ -47,6 +47,8 @@ class _Parser:
         self._flags = re.RegexFlag(0)
         for letter in flags[1] if flags else "":
             self._flags |= re.IGNORECASE if letter == "i" else re.MULTILINE
+        has_lines = re.MULTILINE in self._flags
+        self._assertions = {text: one for text, one in _ASSERTIONS.items() if has_lines or text == r"\b"}
         self._source = source
         self._at = flags.end() if flags else 0
         self.words: set[bytes] = set()
@@ -108,34 +110,33 @@ class _Parser:
         return quantity
 
     def _atom(self) -> Node:
-        for opening, build in _GROUPS.items():
-            if self._accept(opening):
-                node = build(self._choice())
-                if not self._accept(")"):
-                    raise self._unsupported()
-                return node
-        for text, assertion in _ASSERTIONS.items():
-            if (text == r"\b" or self._flags & re.MULTILINE) and self._accept(text):
+        if self._source[self._at] == "(":
+            for opening, build in _GROUPS.items():
+                if self._accept(opening):
+                    node = build(self._choice())
+                    if not self._accept(")"):
+                        raise self._unsupported()
+                    return node
+        for text, assertion in self._assertions.items():
+            if self._accept(text):
                 return assertion
         return _word((self._chars(),))
 
     def _chars(self) -> Chars:
-        rest = self._source[self._at :]
-        if known := _SET.match(rest) or re.match(r"\\.", rest, re.DOTALL):
+        if known := _SET_OR_ESCAPE.match(self._source, self._at):
             source = known[0]
-        elif rest[0] in "(*+?^$.":
+        elif (source := self._source[self._at]) in "(*+?^$.":
             raise self._unsupported()
-        else:
-            source = rest[0]
         self._at += len(source)
-        return _matching(source if len(source) > 1 else re.escape(source), self._flags)
+        return _matching(source, self._flags)
 
 
 @cache
 def _matching(expression: str, flags: re.RegexFlag) -> Chars:
-    """Return the characters that a single-character expression matches."""
-    matched = (code for code, character in enumerate(REPRESENTATIVES) if re.fullmatch(expression, character, flags))
-    return Chars(frozenset(matched))
+    """Return the characters that a character, a set or an escape sequence matches."""
+    if len(expression) == 1:
+        expression = re.escape(expression)
+    return Chars(frozenset(found.start() for found in re.finditer(expression, REPRESENTATIVES, flags)))
 
 
 @cache

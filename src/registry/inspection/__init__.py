@@ -2,10 +2,6 @@
 
 A regular expression, a decompressor and a parser hold the interpreter lock, so none of them handles untrusted bytes in
 the process that answers requests. `inspector` is the interface for the service, `process` manages one child process,
-`child` runs in it, and `messages` is the protocol between them.
+`child` runs in it, and `messages` is the protocol between them. Nothing is imported here, because a child process needs
+no more than `child` imports.
 """
-
-from registry.inspection.inspector import InspectedPackage, InspectionStopped, Inspector, NotScanned
-from registry.inspection.messages import RecordTexts
-
-__all__ = ["InspectedPackage", "InspectionStopped", "Inspector", "NotScanned", "RecordTexts"]

@@ -11,7 +11,7 @@ from registry.domain.file_names import printable_name
 from registry.domain.hosts import is_loopback_host
 from registry.domain.origins import LocalOrigin, Origin
 from registry.errors import FieldError, RegistryError, forbidden, validation_error
-from registry.inspection import Inspector
+from registry.inspection.inspector import Inspector
 from registry.install.registries import ChosenRelease, check_package
 from registry.outbound import OutboundError
 from registry.packages.package import Package

@@ -7,7 +7,7 @@ import msgspec
 
 from registry.config.groups import LimitsSettings
 from registry.domain.roles import Principal
-from registry.inspection import Inspector
+from registry.inspection.inspector import Inspector
 from registry.packages.limits import PackageLimits
 from registry.packages.refusal import PackageRefused
 from registry.publish.inspected_version import inspected_version

@@ -1,6 +1,6 @@
 """Turns an inspected package into the published version that it becomes."""
 
-from registry.inspection import InspectedPackage
+from registry.inspection.inspector import InspectedPackage
 from registry.publish.published import PublishedRecord, PublishedVersion
 
 

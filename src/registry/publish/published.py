@@ -13,7 +13,7 @@ from registry.domain.findings import Finding, SkillFindings, risk
 from registry.domain.models import Skill, version_parts
 from registry.errors import forbidden, skill_not_found
 from registry.findings.engine import CURRENT_RULES
-from registry.inspection import InspectedPackage
+from registry.inspection.inspector import InspectedPackage
 from registry.packages.update_diff import Footprint, update_findings
 from registry.parsing.frontmatter import read
 from registry.parsing.yaml_text import Value

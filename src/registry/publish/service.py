@@ -15,7 +15,7 @@ from registry.domain.roles import Principal, includes
 from registry.errors import conflict, forbidden, skill_not_found
 from registry.events.webhooks import Checked
 from registry.findings.engine import skill_findings
-from registry.inspection import Inspector, NotScanned
+from registry.inspection.inspector import Inspector, NotScanned
 from registry.packages.expected import ANY_PACKAGE, Expected
 from registry.packages.limits import PackageLimits
 from registry.publish.change_feed import ChangeFeed

@@ -16,7 +16,7 @@ from registry.blobs import BlobConflict, BlobStore, BlobUnavailable, put_checked
 from registry.config import groups
 from registry.db import ChangeBatch, DatabaseError
 from registry.domain.findings import Finding
-from registry.inspection import InspectionStopped, Inspector
+from registry.inspection.inspector import InspectionStopped, Inspector
 from registry.packages.limits import PackageLimits
 from registry.packages.refusal import PackageRefused, security_issue, structure_error
 from registry.publish.inspected_version import inspected_version

@@ -22,7 +22,7 @@ from registry.indexing.active_space import ActiveSpace
 from registry.indexing.engine_factory import create_engine, index_folder
 from registry.indexing.reindex import Reindexing
 from registry.indexing.snapshots import SnapshotPublisher, fetch_snapshots
-from registry.inspection import Inspector
+from registry.inspection.inspector import Inspector
 from registry.outbound import AddressPolicy, OutboundClient
 from registry.project.manifest_file import ManifestFile
 from registry.project.project_files import ProjectFiles

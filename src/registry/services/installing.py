@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from registry.inspection import Inspector
+from registry.inspection.inspector import Inspector
 from registry.install.installer import Installer
 from registry.install.parts import InstallParts
 from registry.install.registries import OwnRegistry, Registries

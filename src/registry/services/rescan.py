@@ -9,7 +9,7 @@ from collections.abc import Callable
 from registry.catalog.record_skills import RecordSkills
 from registry.db import CommitHooks
 from registry.errors import RegistryError
-from registry.inspection import InspectionStopped, Inspector
+from registry.inspection.inspector import InspectionStopped, Inspector
 from registry.packages.refusal import PackageRefused
 from registry.publish.published import PublishedVersions
 from registry.publish.service import Publishing

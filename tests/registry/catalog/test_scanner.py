@@ -16,7 +16,7 @@ from registry.database.sqlite import SqliteDatabase
 from registry.db import Database
 from registry.domain.models import SkillChanges, now
 from registry.errors import RegistryError
-from registry.inspection import Inspector
+from registry.inspection.inspector import Inspector
 from registry.skill_folder import tree_digest
 from support.inspecting import inspecting
 from support.servers import write_skill

@@ -14,7 +14,7 @@ import pytest
 
 from registry.errors import RegistryError
 from registry.findings.engine import scan_folder, scan_record
-from registry.inspection import InspectionStopped, Inspector, NotScanned
+from registry.inspection.inspector import InspectionStopped, Inspector, NotScanned
 from registry.packages.limits import PackageLimits
 from registry.packages.packing import pack
 from registry.packages.refusal import PackageRefused

@@ -14,7 +14,7 @@ from registry.config.groups import LimitsSettings
 from registry.db import Database
 from registry.domain.models import SkillChanges, now
 from registry.domain.package_urls import PackageUrls
-from registry.inspection import Inspector
+from registry.inspection.inspector import Inspector
 from registry.publish.change_feed import ChangeFeed, ChangePage
 from registry.publish.published import PublishedRecord, PublishedVersion, PublishedVersions
 from registry.publish.skills import PublishedSkills

@@ -16,7 +16,7 @@ from registry.config.groups import LimitsSettings
 from registry.db import Database
 from registry.domain.models import NewSkill, SkillChanges, now
 from registry.errors import RegistryError
-from registry.inspection import Inspector
+from registry.inspection.inspector import Inspector
 from registry.publish.published import PublishedRecord, PublishedVersion, PublishedVersions
 from registry.publish.skills import PublishedSkills
 from registry.publish.stored_packages import StoredPackages

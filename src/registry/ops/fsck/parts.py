@@ -9,7 +9,7 @@ from registry.catalog.local_skills import LocalSkills
 from registry.catalog.store import Catalog, Clock
 from registry.config.settings import Settings
 from registry.db import Database
-from registry.inspection import Inspector
+from registry.inspection.inspector import Inspector
 from registry.ops.fsck.drift import CannotCheck
 from registry.publish.git_index import GitIndex
 from registry.publish.index_files import IndexFiles

@@ -7,8 +7,7 @@ from pathlib import Path
 from registry.blobs import BlobMissing, BlobStore
 from registry.blobs.store import chunks
 from registry.config.settings import Settings
-from registry.inspection import Inspector
-from registry.inspection.inspector import not_scanned
+from registry.inspection.inspector import Inspector, not_scanned
 from registry.ops.rebuild.recorded import Release
 from registry.packages.limits import PackageLimits
 from registry.packages.refusal import PackageRefused
