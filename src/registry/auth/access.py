@@ -28,7 +28,7 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 _NO_CREDENTIAL = "Authentication is required: send 'Authorization: Bearer <token>' or 'x-api-key: <key>'"
 _MALFORMED = "The Authorization header must be 'Bearer <token>', with one space, and be sent once"
-_ANONYMOUS = Principal(name="anonymous", role="user")
+_ANONYMOUS = Principal(name="(anonymous)", role="user")  # a name that no user can have
 _CACHE_SECONDS = 0.5
 _CACHED_CREDENTIALS = 4096
 

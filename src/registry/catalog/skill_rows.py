@@ -17,6 +17,13 @@ class FolderState(NamedTuple):
     fingerprint: str
 
 
+class Dates(NamedTuple):
+    """When a skill, and one version of it, were created."""
+
+    skill: str
+    version: str
+
+
 class FormerRow(NamedTuple):
     """What the row of a skill held before a change."""
 

@@ -9,7 +9,7 @@ import msgspec
 from registry.catalog.document_rows import former_document, put_document, remove_document
 from registry.catalog.examples import put_author_examples
 from registry.catalog.installs import delete_install, update_shadowing_of_folder
-from registry.catalog.skill_rows import FolderState, former_row, insert_version, put_skill
+from registry.catalog.skill_rows import Dates, FolderState, former_row, insert_version, put_skill
 from registry.database.counts import DISABLED, ENABLED, Listed, count_listed, total
 from registry.db import Database, Reader, Row, Transaction
 from registry.domain.models import Skill, SkillVersion, VersionItem, timestamp, version_parts
@@ -120,8 +120,11 @@ class Catalog:
         folder: FolderState | None = None,
         *,
         advertised: bool = False,
+        dates: Dates | None = None,
     ) -> Skill:
         """Create or replace a skill, its document and, if it is new, its version; return the skill as stored.
+
+        `dates` are those of a new skill and a new version, now by default.
 
         An `advertised` skill belongs to a source. It can be searched and read, but is not listed and cannot be changed.
         """
@@ -129,7 +132,8 @@ class Catalog:
         now = timestamp(self.clock())
         document = former_document(transaction, skill.id)
         former = former_row(transaction, document.key) if document else None
-        created_at, updated_at = former[:2] if former else (now, now)
+        dates = dates or Dates(now, now)
+        created_at, updated_at = former[:2] if former else (dates.skill, now)
         versions = self.all_versions(transaction, document.key) if document and former else ()
         skill = msgspec.structs.replace(
             skill,
@@ -144,7 +148,7 @@ class Catalog:
         sequence = former.listed.sequence if former else revision
         listed = Listed(sequence, int(skill.enabled), int(advertised))
         put_skill(transaction, key, skill, folder, listed, former)
-        insert_version(transaction, key, skill.version, skill.description, (), now)
+        insert_version(transaction, key, skill.version, skill.description, (), dates.version)
         update_shadowing_of_folder(transaction, folder.folder if folder else None)
         return skill
 
@@ -204,10 +208,16 @@ class Catalog:
         return [row[0] for row in transaction.read(sql, (key,))]
 
     def add_version(
-        self, transaction: Transaction, key: int, version: str, description: str, changes: Sequence[str]
+        self,
+        transaction: Transaction,
+        key: int,
+        version: str,
+        description: str,
+        changes: Sequence[str],
+        created_at: str | None = None,
     ) -> None:
-        """Add a version to a skill, unless it exists."""
-        insert_version(transaction, key, version, description, changes, timestamp(self.clock()))
+        """Add a version to a skill, unless it exists; created now by default."""
+        insert_version(transaction, key, version, description, changes, created_at or timestamp(self.clock()))
 
     def set_version_changes(self, transaction: Transaction, key: int, version: str, changes: Sequence[str]) -> None:
         """Set the changes of a version, unless `changes` is empty."""

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from registry.catalog.record_skills import SOURCE
+from registry.catalog.skill_rows import Dates
 from registry.catalog.store import Catalog
 from registry.db import Database, Reader, Transaction
 from registry.domain.findings import Finding, SkillFindings, risk
@@ -247,11 +248,18 @@ class PublishedVersions:
                 self._catalog.delete_version(transaction, stored.key, removed)
         document = read(active[0].skill_file)
         skill = _skill(active[0], document.fields, enabled=stored is None or stored.skill.enabled)
-        saved = self._catalog.save(transaction, skill, document.body)
+        dates = Dates(self._first_published_at(transaction, skill_id), active[0].published_at)
+        saved = self._catalog.save(transaction, skill, document.body, dates=dates)
         key = stored.key if stored is not None else self._catalog.get_for_update(transaction, saved.id, None).key
         self._catalog.set_version_changes(transaction, key, active[0].version, changes_of(active[0]))
         for older in active[1:]:
-            self._catalog.add_version(transaction, key, older.version, older.record.description, changes_of(older))
+            described = (older.version, older.record.description, changes_of(older))
+            self._catalog.add_version(transaction, key, *described, created_at=older.published_at)
+
+    def _first_published_at(self, transaction: Transaction, skill_id: str) -> str:
+        """Return when the first version of a skill was published, whatever its state is."""
+        rows = transaction.read("select min(published_at) from published where skill_id = ?", (skill_id,))
+        return str(rows[0][0])
 
 
 def _entry(kind: Kind, version: PublishedVersion) -> LogEntry:

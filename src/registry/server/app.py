@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from copy import copy
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 from anyio import to_thread
 from litestar import HttpMethod, Litestar, Request, Response, Router, route
@@ -123,6 +123,13 @@ PROTOCOLS: Mapping[ProtocolName, Sequence[Any]] = MappingProxyType(
 """What `protocols.enabled` adds to both profiles, behind the guard in the registry profile."""
 
 
+class _OwnRouter(Router):
+    """A router of one application. The framework copies a `Router`, which others may use too, in a sixth of a start."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+
 def _guarding_changes(path: str, handlers: Sequence[Any], guards: Sequence[Any]) -> Router:
     """Return the handlers below a path, with guards for those that may change anything.
 
@@ -134,7 +141,7 @@ def _guarding_changes(path: str, handlers: Sequence[Any], guards: Sequence[Any])
         if may_change(handler):
             made.guards = [*(handler.guards or ()), *guards]
         guarded.append(made)
-    return Router(path, route_handlers=guarded)
+    return _OwnRouter(path, route_handlers=guarded)
 
 
 class _Application(Litestar):
@@ -173,7 +180,7 @@ def create_app(services: Services) -> Litestar:
     settings, state = services.settings, _state(services)
     protocols = [handler for name in settings.protocols.enabled for handler in PROTOCOLS[name]]
     handlers = [*PROFILE_A, *(REGISTRY_MODE if settings.registry.enabled else ())]
-    handlers.append(Router("/", route_handlers=protocols, **_GUARDED))
+    handlers.append(_OwnRouter("/", route_handlers=protocols, **_GUARDED))
     if settings.profile == "local":
         guards = local_guards(settings.server)
         below = [*PROFILE_B.items(), ("/", protocols)]

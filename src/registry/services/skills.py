@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UNSET
 
 from registry.catalog.installs import installed_as
+from registry.catalog.skill_changes import sent_changes
 from registry.domain.models import NewSkill, NewVersion, Skill, SkillChanges, SkillVersion
 from registry.domain.roles import Principal, includes
 from registry.domain.source_entry import REGISTRY
@@ -95,6 +96,7 @@ def update_skill(
 
     Raises SKILL_NOT_FOUND, PRECONDITION_FAILED where `etags` lack the skill's own, VALIDATION_ERROR, CONFLICT.
     """
+    sent_changes(changes, skill_id)  # the rules of the body come first, also for a skill that does not exist
     if changes.name is not UNSET:
         check_names(services, caller, [changes.name])
     return services.skill_backends.of(skill_id).update(skill_id, changes, etags)

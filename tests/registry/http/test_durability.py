@@ -147,6 +147,7 @@ def test_a_stop_drains_and_exits_with_0(tmp_path: Path) -> None:
         assert server.http.get("/readyz").status_code == 200
     os.kill(server.process.pid, signal.SIGTERM)
     server.wait_for(lambda: server.http.get("/readyz").status_code == 503)
+    assert int(server.http.get("/readyz").headers["Retry-After"]) > 0
     assert server.http.get("/healthz").status_code == 200
     with unfinished:
         unfinished.send(b"}")

@@ -74,11 +74,12 @@ def test_every_page_and_file_is_guarded(port: int, path: str, media_type: str) -
 def test_an_unknown_path_is_a_page_for_a_browser_and_an_envelope_for_others(
     port: int, accept: str, is_page: bool
 ) -> None:
-    for path in ("/no/such/page", "/api/v1/no-such-route"):
+    for path in ("/no/such/page", "/api/v1/no-such-route", "/v1/no-such-route", "/auth/no-such-route"):
         with get(port, path, Accept=accept) as answer:
             assert answer.status == 404
-            assert (answer.getheader("Content-Type", "").startswith("text/html")) is is_page
-            if is_page:
+            is_html = answer.getheader("Content-Type", "").startswith("text/html")
+            assert is_html is (is_page and path == "/no/such/page")
+            if is_html:
                 assert "default-src 'self'" in answer.getheader("Content-Security-Policy", "")
 
 

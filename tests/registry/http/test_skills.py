@@ -223,6 +223,12 @@ def test_a_deleted_skill_is_gone_with_its_folder(server: RunningServer) -> None:
         assert "doomed" in missing.json()["error"]["message"]
 
 
+@pytest.mark.parametrize("body", [{}, {"id": "another"}, {"tags": "a"}, {"name": "New name"}], ids=str)
+def test_the_rules_of_a_body_come_before_whether_the_skill_exists(server: RunningServer, body: dict[str, Any]) -> None:
+    answer = server.api("PUT", "/skills/never-there", json=body)
+    assert answer.status_code == (404 if "name" in body else 400)
+
+
 def test_a_write_on_a_stale_record_is_refused(server: RunningServer) -> None:
     etag = create(server, "matched")["etag"]
     first = server.api("PUT", "/skills/matched", json={"name": "one"}, headers={"If-Match": etag})

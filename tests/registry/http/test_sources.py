@@ -180,6 +180,8 @@ def test_sources_are_added_and_removed(world: World, tmp_path: Path) -> None:
     body = {"name": "folder", "type": "local", "path": str(tmp_path)}
     added = world.server.api("POST", "/registry/sources", json=body)
     assert (added.status_code, added.json()["data"]["skills"]) == (201, 1)
+    listed = world.server.http.get(added.headers["Location"]).json()["data"]["skills"]
+    assert [skill["name"] for skill in listed] == ["folder-skill"]
     assert world.server.found("folder skill", limit=1) == ["folder/folder-skill"]
     assert world.server.api("POST", "/registry/sources", json=body).status_code == 409
     assert world.server.api("DELETE", "/registry/sources/folder").status_code == 200

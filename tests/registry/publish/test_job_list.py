@@ -1,6 +1,7 @@
 """The list of publish jobs: who published, the scope and administrators see a job, nobody else does."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -31,6 +32,15 @@ def test_administrators_see_all_jobs_newest_first_in_pages(registry: Registry) -
     every = ["acme/listed 1.1.0", "other/listed 1.0.0", "acme/listed 1.0.0"]
     assert listed(registry, "root", "admin") == (every, 3)
     assert listed(registry, "root", "admin", "?limit=1&offset=1") == (every[1:2], 3)
+    first = registry.http.get(f"{LIST}?limit=1", headers=registry.caller("root", "admin"))
+    assert "offset=1" in first.links["next"]["url"]
+
+
+def test_callers_without_a_credential_see_no_jobs_whatever_users_are_called(tmp_path: Path) -> None:
+    with Registry(tmp_path, "--auth-anonymous-read") as registry:
+        job = registry.finished(registry.publish(skill_package("listed"), registry.caller("anonymous")))
+        assert registry.http.get(LIST).json()["data"] == []
+        assert registry.http.get(f"{LIST}/{job['job_id']}/status").status_code == 404
 
 
 @pytest.mark.parametrize(

@@ -185,6 +185,23 @@ def test_a_yanked_version_is_hidden_but_downloadable(registry: Registry) -> None
     assert registry.get("/api/skills/acme/yanked").json()["data"]["version"] == "2.0.0"
 
 
+def test_a_version_keeps_its_date_while_it_is_yanked(registry: Registry) -> None:
+    def dates() -> tuple[str, dict[str, str]]:
+        versions = registry.get("/api/code/v1/skills/acme/dated/versions").json()["data"]
+        created = registry.get("/api/skills/acme/dated").json()["data"]["created_at"]
+        return created, {one["version"]: one["created_at"] for one in versions}
+
+    for version in ("1.0.0", "2.0.0"):
+        published(registry, "dated", version)
+    before = dates()
+    assert before[0] == before[1]["1.0.0"] < before[1]["2.0.0"]
+    for version in ("2.0.0", "1.0.0"):
+        change(registry, "yank", "acme/dated", version)
+    for version in ("1.0.0", "2.0.0"):
+        change(registry, "unyank", "acme/dated", version)
+    assert dates() == before
+
+
 def test_deleting_is_yanking_and_a_version_number_is_never_used_again(registry: Registry) -> None:
     published(registry, "gone")
     caller = registry.caller()

@@ -102,10 +102,14 @@ def favicon(request: Request[Any, Any, Any]) -> Response[bytes]:
     return _answer(request, "icon.svg")
 
 
+_API_PATHS = ("/api/", "/auth/", "/index/", "/packages/", "/v1/")
+"""Below these, browsers too get every error in the envelope."""
+
+
 def page_not_found(request: Request[Any, Any, Any], exception: Exception) -> Response[bytes] | None:
     """Return the page with status 404 to a browser that opens an address which no route has, else None."""
     is_page = request.method in ("GET", "HEAD") and "text/html" in request.headers.get("Accept", "")
-    if not is_page or not isinstance(exception, NotFoundException):
+    if not is_page or request.url.path.startswith(_API_PATHS) or not isinstance(exception, NotFoundException):
         return None
     headers = {"Cache-Control": "no-cache", **SECURITY_HEADERS}
     return Response(_assets()["index.html"].content, status_code=404, media_type="text/html", headers=headers)

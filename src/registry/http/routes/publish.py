@@ -17,7 +17,8 @@ from registry.domain.api import API
 from registry.errors import not_found
 from registry.http.admission import principal_of
 from registry.http.conditional_requests import not_modified
-from registry.http.envelope import Ok, Pagination
+from registry.http.cursors import paged
+from registry.http.envelope import Ok
 from registry.http.request_state import request_state
 from registry.http.routes.parameters import ERRORS, ListPage, ReadyServices, RunningServices
 from registry.http.sent_files import sent
@@ -121,10 +122,12 @@ async def check_package(request: Request[Any, Any, Any], services: ReadyServices
 
 @get("/registry/publish", tags=_TAGS, responses=ERRORS, role="user")
 @ORDINARY_POOL.handler
-def list_publish_jobs(request: Request[Any, Any, Any], running: RunningServices, page: ListPage) -> Ok[list[JobData]]:
+def list_publish_jobs(
+    request: Request[Any, Any, Any], running: RunningServices, page: ListPage
+) -> Response[Ok[list[JobData]]]:
     """List publish jobs, newest first: those of the caller and its scope, to administrators all."""
     jobs, total = running.publishing.all_jobs(principal_of(request.scope), page.limit, page.offset)
-    return Ok(jobs, Pagination(total, page.limit, page.offset))
+    return paged(request, running, jobs, total, page)
 
 
 @get(

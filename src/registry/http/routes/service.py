@@ -37,6 +37,7 @@ def healthz() -> Health:
     return Health("ok", __version__)
 
 
+_RETRY_SECONDS = 5
 _NOT_READY = ResponseSpec(Readiness, generate_examples=False, description="The service takes no traffic just now")
 
 
@@ -50,11 +51,10 @@ _NOT_READY = ResponseSpec(Readiness, generate_examples=False, description="The s
 )
 def readyz(running: RunningServices) -> Response[Readiness]:
     """Report whether the service takes traffic: 503 once a stop is requested, or damage to the database is found."""
-    if running.draining:
-        return Response(Readiness("draining"), status_code=HTTP_503_SERVICE_UNAVAILABLE)
-    if running.database.is_damaged:
-        return Response(Readiness("damaged"), status_code=HTTP_503_SERVICE_UNAVAILABLE)
-    return Response(Readiness("ready"), status_code=HTTP_200_OK)
+    if not running.draining and not running.database.is_damaged:
+        return Response(Readiness("ready"), status_code=HTTP_200_OK)
+    state = Readiness("draining" if running.draining else "damaged")
+    return Response(state, status_code=HTTP_503_SERVICE_UNAVAILABLE, headers={"Retry-After": str(_RETRY_SECONDS)})
 
 
 @get("/status", tags=["service"], responses=ERRORS, role=PUBLIC)

@@ -1,11 +1,13 @@
 """Sources: list, add, remove, refresh, and what they list."""
 
 from typing import Annotated, Any, Literal
+from urllib.parse import quote
 
 import msgspec
 from litestar import Response, delete, get, post
 from litestar.params import FromPath, JSONBody, QueryParameter
 
+from registry.domain.api import API
 from registry.domain.hosts import is_loopback_host
 from registry.domain.source_entry import NewSource
 from registry.errors import forbidden
@@ -53,7 +55,9 @@ def add_source(services: ReadyServices, data: JSONBody[NewSource]) -> Response[O
     """
     if data.path is not None and not is_loopback_host(services.settings.server.host):
         raise forbidden("Folders of this machine are sources only where the service listens on loopback")
-    return Response(Ok(services.sources.add(data)), status_code=201)
+    added = services.sources.add(data)
+    location = f"{API}/registry/sources/{quote(added.name)}/skills"
+    return Response(Ok(added), status_code=201, headers={"Location": location})
 
 
 @delete("/registry/sources/{name:str}", status_code=200, tags=["sources"], responses=ERRORS, role="admin", fails={409})
