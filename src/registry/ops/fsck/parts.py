@@ -61,6 +61,8 @@ class Parts:
             raise CannotCheck(f"{error}, as for the service") from None
 
     def clone(self) -> GitIndex | None:
-        """Return the clone of the index, or None if there is none yet."""
+        """Return the clone of the index, or None if there is none yet, or no index is configured."""
+        if self.settings.registry_index.url is None:
+            return None
         index = git_index(self.settings)
         return index if index.is_cloned() else None

@@ -80,7 +80,8 @@ def _unknown(parts: Parts, store: BlobStore, packages: list[_Package]) -> Iterat
 def _index(parts: Parts, skill_ids: set[str]) -> set[tuple[str, str]] | None:
     """Return the versions of these skills in the remote index.
 
-    None if it cannot be read, or knows a longer log than this database, which then is an older one.
+    None if it cannot be read, if it is not the index of this registry, because it has no checkpoint of its log, or if
+    it knows a longer log than this database, which then is an older one.
     """
     clone = parts.clone()
     if clone is None:
@@ -90,7 +91,7 @@ def _index(parts: Parts, skill_ids: set[str]) -> set[tuple[str, str]] | None:
             remote = clone.clone_remote(Path(folder))
             objects = remote.committed_objects()
             checkpoint = objects.get(checkpoint_file(parts.settings.transparency.name))
-            if checkpoint is not None and _log_is_older(parts, remote.content(checkpoint)):
+            if checkpoint is None or _log_is_older(parts, remote.content(checkpoint)):
                 return None
             files = {skill_id: remote.content(objects[skill_id]) for skill_id in skill_ids & objects.keys()}
     except (GitError, OSError):

@@ -1,6 +1,7 @@
 """Packages that nobody refers to are listed, and collected once they are a day old."""
 
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from support.kept_registry import KeptRegistry
 
 DAY = 24 * 60 * 60
+COMMIT = ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--allow-empty", "-m", "Begin")
 
 
 def stray(kept: KeptRegistry, age: float, name: str = "gone-1.0.0.zip") -> Path:
@@ -63,3 +65,16 @@ def test_without_the_index_nothing_is_collected(kept: KeptRegistry) -> None:
     (kept.folder / "index.git").rename(kept.folder / "away.git")
     (drift,) = (drift for drift in kept.inspect(repair=True).drift if drift.area == "blobs")
     assert (drift.thing, drift.repairable, path.exists()) == ("skills/acme/gone-1.0.0.zip", False, True)
+
+
+def test_with_another_index_or_none_nothing_is_collected(kept: KeptRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = stray(kept, 9 * DAY)
+    other = kept.folder / "other"
+    for command in (("init", "--quiet", str(other)), ("-C", str(other), *COMMIT)):
+        subprocess.run(["git", *command], check=True)
+    monkeypatch.chdir(other)  # what a command without a repository would take for it
+    for url in (str(other), ""):
+        report = kept.inspect(repair=True, **{"registryIndex.url": url})
+        assert path.exists()
+        assert "skills/acme/gone-1.0.0.zip" in {drift.thing for drift in report.drift if not drift.repairable}
+    assert "index" not in {drift.area for drift in report.drift}
