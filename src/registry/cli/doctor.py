@@ -115,7 +115,7 @@ def _service(settings: Settings) -> _Check:
         return _Check("service", "ok", f"runs at {url}")
     host, port = settings.server.host, settings.server.port
     is_taken = False
-    with contextlib.suppress(OSError), socket.create_connection((host, port), timeout=1):
+    with contextlib.suppress(OSError, UnicodeError), socket.create_connection((host, port), timeout=1):
         is_taken = True
     if is_taken:
         message = f"it does not run, and another program listens on port {port}"

@@ -23,6 +23,7 @@ from registry.domain.origins import LocalOrigin, Origin, RegistryOrigin, SourceO
 from registry.errors import RegistryError
 from registry.install.schemas import SkillRequest, UpgradeBody
 from registry.project.lock_file import LOCK_FILE, LockedSkill, LockFileError, read_lock
+from registry.runtime.home_folder import expanded
 from registry.skill_folder import tree_digest
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -204,7 +205,7 @@ def _step(text: str, registries: _Registries, *, editable: bool, save: bool) -> 
     except RegistryError as error:
         command.stop(f"{redact_text(text)}: {error.message}", command.WRONG_USAGE)
     if isinstance(origin, LocalOrigin):
-        path = str(Path(origin.path).expanduser().absolute())  # the server has another working directory
+        path = str(expanded(origin.path))  # the server has another working directory
         origin = msgspec.structs.replace(origin, path=path, editable=editable)
     elif editable:
         command.stop(f"{text}: --editable needs a folder", command.WRONG_USAGE)

@@ -45,7 +45,11 @@ def init(path: Path, description: str, as_json: bool) -> None:
     The name has the characters a-z and 0-9, with single hyphens between words. The new skill passes the checks of
     'publish'.
     """
-    path = path.absolute()
+    try:
+        path = path.absolute()
+    except OSError as error:
+        message = f"the current folder cannot be used ({error.strerror}): change to another one"
+        command.stop(message, command.WRONG_USAGE)
     fields: dict[str, Value] = {"name": path.name, "description": description, "metadata": {"version": "0.1.0"}}
     body = _BODY.format(title=path.name.replace("-", " ").capitalize())
     try:

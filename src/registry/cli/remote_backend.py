@@ -12,6 +12,7 @@ from registry.cli.backend import CommandFailed, Data, Progress
 from registry.cli.client import RegistryClient, failure_of
 from registry.cli.search.last_search import remember_search
 from registry.config.settings import Settings
+from registry.errors import skill_not_found
 from registry.protocols.mcp.messages import INTERNAL_ERROR, McpError, error_response, http_headers, parse
 
 if TYPE_CHECKING:
@@ -50,16 +51,18 @@ class RemoteBackend:
 
     def skill(self, skill_id: str) -> Data:
         """Return a skill in full."""
-        answer: Data = self._call("GET", f"/skills/{quote(skill_id)}")
+        answer = self._call("GET", _path_of(skill_id))
+        if not isinstance(answer, dict) or "findings" not in answer:  # another route answered, as that of `ID/files`
+            raise _not_found(skill_id)
         return answer
 
     def content(self, skill_id: str) -> str:
         """Return the SKILL.md of a skill."""
-        return str(self._call("GET", f"/skills/{quote(skill_id)}/content")["content"])
+        return str(self._call("GET", f"{_path_of(skill_id)}/content")["content"])
 
     def reindex(self, skill_id: str | None, *, force: bool, progress: Progress) -> Data:
         """Update the search indexes for one skill or all."""
-        path = f"/reindex/{quote(skill_id)}" if skill_id else "/reindex"
+        path = _path_of(skill_id, below="/reindex") if skill_id else "/reindex"
         job = self._call("POST", f"{path}?async=true", {"force": force})
         while (state := self._call("GET", f"/reindex/{job['job_id']}"))["status"] == "running":
             progress(state["done"], state["total"])
@@ -106,7 +109,7 @@ class RemoteBackend:
 
     def uninstall(self, skill_id: str) -> Data:
         """Remove a skill."""
-        answer: Data = self._call("DELETE", f"/skills/{quote(skill_id, safe='')}")
+        answer: Data = self._call("DELETE", _path_of(skill_id, safe=""))
         return answer
 
     def upgrade(self, body: "UpgradeBody", progress: Progress) -> Data:
@@ -132,3 +135,14 @@ class RemoteBackend:
         """Write the rule file of the server's project."""
         answer: Data = self._call("POST", "/manifest/generate-mdc", {})
         return answer
+
+
+def _path_of(skill_id: str, safe: str = "/", below: str = "/skills") -> str:
+    """Return the path of a skill. Raises CommandFailed for an id that would lead to other paths."""
+    if any(part in ("", ".", "..") for part in skill_id.split("/")):
+        raise _not_found(skill_id)
+    return f"{below}/{quote(skill_id, safe=safe)}"
+
+
+def _not_found(skill_id: str) -> CommandFailed:
+    return CommandFailed(skill_not_found(skill_id).message, "SKILL_NOT_FOUND")

@@ -1,7 +1,6 @@
 """`skill-registry sources`: list, add, remove and refresh the sources of skills."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,6 +12,7 @@ from rich.table import Table
 from registry.cli import command, console
 from registry.domain.hosts import is_loopback_host
 from registry.domain.source_entry import NewSource
+from registry.runtime.home_folder import expanded
 
 
 @click.group()
@@ -64,7 +64,7 @@ def add(
         click.echo("skill-registry: warning: without https, others can read the API key", err=True)
     is_url = location.lower().startswith(("http://", "https://"))
     is_folder = kind == "local" or (kind is None and not is_url)
-    place = {"path": str(Path(location).expanduser().absolute())} if is_folder else {"url": location}
+    place = {"path": str(expanded(location))} if is_folder else {"url": location}
     fields = {"name": name, "type": kind, "branch": branch, "priority": priority, **place}
     fields |= {"api_key": console.ask_secret("API key")} if api_key else {}
     try:

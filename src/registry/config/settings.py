@@ -204,6 +204,10 @@ def load_settings(flags: Mapping[str, object], environ: Mapping[str, str], confi
     directory, if it exists. Raises SettingsError for the first unknown key, invalid value or contradiction,
     and for a secret that a file which was merely found would misdirect.
     """
+    try:
+        Path.cwd()
+    except OSError as error:
+        raise SettingsError(f"the current folder cannot be used ({error.strerror}): change to another one") from None
     named = config_file or environ.get(CONFIG_VARIABLE)
     given = _from_fallbacks(environ) | _from_file(Path(named or CONFIG_FILE), required=bool(named))
     given |= _from_environment(environ) | _from_flags(flags)

@@ -33,7 +33,7 @@ def listen(host: str, port: int) -> Listener:
             if (taken := _bind(address, port, optional=host == "localhost")) is not None:
                 sockets.append(taken)
                 port = taken.getsockname()[1]
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # a name that cannot be in DNS is a UnicodeError
         for taken in sockets:
             taken.close()
         raise ListenError(f"cannot listen on {_url(host, port)}: {_reason(error)}") from None
@@ -58,7 +58,9 @@ def _bind(address: str, port: int, *, optional: bool) -> socket.socket | None:
         raise
 
 
-def _reason(error: OSError) -> str:
+def _reason(error: OSError | UnicodeError) -> str:
+    if isinstance(error, UnicodeError):
+        return "the host name is invalid"
     if error.errno == errno.EADDRINUSE:
         return "the port is in use; --port chooses another"
     if isinstance(error, socket.gaierror):

@@ -15,6 +15,7 @@ from registry.domain.source_entry import Listing, SourceEntry
 from registry.outbound import FetchedResponse, OutboundClient, OutboundError, Validators, redact_url
 from registry.outbound.git import Git
 from registry.runtime.atomic_files import TEMPORARY_PREFIX
+from registry.runtime.home_folder import expanded
 from registry.sources.archives import top_folder, unpack_archive
 from registry.sources.marketplace import (
     DEFAULT_PATHS,
@@ -86,7 +87,7 @@ class Fetcher:
             return self._read_http(source, mark)
         if source.type == "zip":
             return self._read_zip(source, mark)
-        root = Path(str(source.path)).expanduser().absolute()
+        root = expanded(str(source.path))
         return SourceContents(
             "", read_tree(root, lambda place: parse_origin({"type": "local", "path": str(root / place)}))
         )

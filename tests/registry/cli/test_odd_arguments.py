@@ -1,0 +1,61 @@
+"""Arguments that lead nowhere end in one line that says so."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.commands import WORDS_ONLY, Done
+from support.servers import COMMAND, RunningServer, write_skill
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    folder = tmp_path_factory.mktemp("odd")
+    write_skill(folder / "skills", "csv-cleanup", "Cleans messy tables of numbers.")
+    with RunningServer(folder) as running:
+        yield running
+
+
+@pytest.mark.parametrize(
+    "skill", ["../status", "", ".", "..", "../project", "csv-cleanup/files", "csv-cleanup/content"]
+)
+def test_an_id_that_leads_to_another_route_is_not_found(server: RunningServer, skill: str) -> None:
+    Done(server.data_dir, "show", skill, "--server", server.url).complains(1, f"'{skill}'", "not found")
+
+
+@pytest.mark.parametrize("command", ["reindex", "uninstall"])
+@pytest.mark.parametrize("skill", [".", ".."])
+def test_nor_does_another_command_reach_it(server: RunningServer, command: str, skill: str) -> None:
+    done = Done(server.data_dir, command, skill, "--server", server.url)
+    assert done.code == 1
+    assert "not found" in done.error + done.out
+
+
+@pytest.mark.parametrize("host", ["a..b", f"{'a' * 64}.example"])
+def test_a_host_name_that_cannot_be(tmp_path: Path, host: str) -> None:
+    (tmp_path / "skills").mkdir()
+    Done(tmp_path, "serve", "--host", host, "--port", "0").complains(1, "host name is invalid")
+    checked = Done(tmp_path, "doctor", "--host", host)
+    assert "Traceback" not in checked.error
+    assert "it does not run" in checked.out
+
+
+@pytest.mark.parametrize("arguments", [("install", "~nobody-here/x"), ("sources", "add", "foo", "~nobody-here/x")])
+def test_the_home_of_nobody(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    done = Done(tmp_path, *arguments)
+    assert "Traceback" not in done.error
+    assert "nobody-here" in done.error + done.out
+
+
+@pytest.mark.parametrize("command", ["list", "doctor", "init gone", "lock", "search table"])
+def test_a_folder_that_was_removed(tmp_path: Path, command: str) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    script = f'cd "{gone}" && rmdir "{gone}" && exec "{COMMAND}" {command}'
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), **WORDS_ONLY}
+    done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("skill-registry: the current folder cannot be used")
+    assert done.stderr.count("\n") == 1
