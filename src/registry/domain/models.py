@@ -109,7 +109,19 @@ Tags = Annotated[list[Tag], Meta(max_length=20, extra={"rule": "must be at most 
 Capabilities = Annotated[list[Capability], Meta(max_length=20, extra={"rule": "must be at most 20"})]
 
 
-class NewSkill(msgspec.Struct, kw_only=True, forbid_unknown_fields=False):
+class _Labelled(msgspec.Struct):
+    """A request body with tags and capabilities."""
+
+    @staticmethod
+    def prepared(value: Any) -> Any:
+        """Return decoded JSON with tags and capabilities as `split_labels` makes them, before the rules are applied."""
+        if not isinstance(value, dict):
+            return value
+        given = {name: value[name] for name in ("tags", "capabilities") if name in value}
+        return value | {name: split_labels(labels) for name, labels in given.items() if _are_labels(labels)}
+
+
+class NewSkill(_Labelled, kw_only=True, forbid_unknown_fields=False):
     """The request body that creates a skill. `tags` and `capabilities` may also be one comma-separated string."""
 
     id: NewSkillId
@@ -130,7 +142,7 @@ class NewSkill(msgspec.Struct, kw_only=True, forbid_unknown_fields=False):
     content: Content | None = None
 
 
-class SkillChanges(msgspec.Struct, kw_only=True):
+class SkillChanges(_Labelled, kw_only=True):
     """The request body that updates a skill. Fields that are not sent do not change."""
 
     id: str | UnsetType = UNSET
@@ -241,6 +253,10 @@ def split_labels(value: list[str] | str) -> list[str]:
     """Return tags or capabilities as a list: trimmed, without empty texts and duplicates, in order."""
     parts = value.split(",") if isinstance(value, str) else value
     return list(dict.fromkeys(part.strip() for part in parts if part.strip()))
+
+
+def _are_labels(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value))
 
 
 def version_parts(version: str) -> tuple[int, int, int]:

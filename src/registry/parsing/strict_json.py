@@ -36,7 +36,8 @@ def decode(body: bytes, kind: type[_T]) -> _T:
 
     Refused are duplicate keys, invalid UTF-8 and Unicode, control characters (tab and line breaks only where
     the type allows several lines), integers outside 0..2^53, numbers that are not finite, and nesting deeper
-    than `MAX_DEPTH`, and more than `MAX_VALUES` values.
+    than `MAX_DEPTH`, and more than `MAX_VALUES` values. If the type has a function `prepared`, its rules apply to what
+    that returns for the decoded JSON.
 
     Raises:
         RegistryError: VALIDATION_ERROR with every fault there is.
@@ -46,6 +47,8 @@ def decode(body: bytes, kind: type[_T]) -> _T:
     faults.extend(_unfit(value, ROOT, MAX_DEPTH))
     if faults:
         value = _encodable(value, MAX_DEPTH)
+    if prepare := getattr(kind, "prepared", None):
+        value = prepare(value)
     # JSON escapes line breaks. Without an escape, msgspec's own check is sufficient.
     if not faults and b"\\" not in body:
         with contextlib.suppress(msgspec.ValidationError):

@@ -224,10 +224,8 @@ class PublishedVersions:
     def _schedule_push(self, transaction: Transaction, skill_id: str) -> int:
         self.update_catalog(transaction, skill_id)
         sql = (
-            "insert into index_files (skill_id, wanted, pushed)"
-            " values (?, 1, 0) on conflict (skill_id) do update set wanted ="
-            " index_files.wanted + 1"
-            " returning wanted"
+            "insert into index_files (skill_id, wanted, pushed) values (?, 1, 0)"
+            " on conflict (skill_id) do update set wanted = index_files.wanted + 1 returning wanted"
         )
         return int(transaction.read(sql, (skill_id,))[0][0])
 
@@ -248,18 +246,14 @@ class PublishedVersions:
                 self._catalog.delete_version(transaction, stored.key, removed)
         document = read(active[0].skill_file)
         skill = _skill(active[0], document.fields, enabled=stored is None or stored.skill.enabled)
-        dates = Dates(self._first_published_at(transaction, skill_id), active[0].published_at)
+        first = transaction.read("select min(published_at) from published where skill_id = ?", (skill_id,))[0][0]
+        dates = Dates(first, active[0].published_at)
         saved = self._catalog.save(transaction, skill, document.body, dates=dates)
         key = stored.key if stored is not None else self._catalog.get_for_update(transaction, saved.id, None).key
         self._catalog.set_version_changes(transaction, key, active[0].version, changes_of(active[0]))
         for older in active[1:]:
-            described = (older.version, older.record.description, changes_of(older))
-            self._catalog.add_version(transaction, key, *described, created_at=older.published_at)
-
-    def _first_published_at(self, transaction: Transaction, skill_id: str) -> str:
-        """Return when the first version of a skill was published, whatever its state is."""
-        rows = transaction.read("select min(published_at) from published where skill_id = ?", (skill_id,))
-        return str(rows[0][0])
+            text, changes = older.record.description, changes_of(older)
+            self._catalog.add_version(transaction, key, older.version, text, changes, older.published_at)
 
 
 def _entry(kind: Kind, version: PublishedVersion) -> LogEntry:
@@ -273,8 +267,7 @@ def _entry(kind: Kind, version: PublishedVersion) -> LogEntry:
 
 
 def _version(row: tuple[Any, ...]) -> PublishedVersion:
-    names = [name.strip() for name in _COLUMNS.split(",")]
-    values = dict(zip(names, row, strict=True))
+    values = dict(zip(_COLUMNS.split(", "), row, strict=True))
     values["record"] = msgspec.json.decode(values["record"], type=PublishedRecord)
     return PublishedVersion(**values)
 

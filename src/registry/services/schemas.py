@@ -1,6 +1,6 @@
 """Request and response bodies of search, resolve and status. Servers and clients share them, so imports stay light."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -51,11 +51,21 @@ class SearchFilters(msgspec.Struct, kw_only=True):
     max_risk: Risk | None = None
 
 
+def _trimmed(value: Any, name: str) -> Any:
+    if isinstance(value, dict) and isinstance(value.get(name), str):
+        return value | {name: value[name].strip()}
+    return value
+
+
+SEARCH_LIMIT = 10
+"""How many hits a search returns if it does not say how many."""
+
+
 class SearchBody(msgspec.Struct, kw_only=True):
     """The body of a search."""
 
     query: Query
-    limit: Limit = 10
+    limit: Limit = SEARCH_LIMIT
     offset: Offset = 0
     mode: Mode = "auto"
     filters: SearchFilters | None = None
@@ -64,6 +74,11 @@ class SearchBody(msgspec.Struct, kw_only=True):
     explain: bool = False
     highlight: bool = False
     facets: bool = False
+
+    @staticmethod
+    def prepared(value: Any) -> Any:
+        """Return decoded JSON with the query trimmed, before the rules are applied."""
+        return _trimmed(value, "query")
 
 
 class FoundSkill(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -120,6 +135,11 @@ class ResolveBody(msgspec.Struct, kw_only=True):
     limit: Limit = 5
     content: ContentDetail = "none"
     explain: bool = False
+
+    @staticmethod
+    def prepared(value: Any) -> Any:
+        """Return decoded JSON with the prompt trimmed, before the rules are applied."""
+        return _trimmed(value, "prompt")
 
 
 class ResolvedSkill(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -89,7 +89,7 @@ def test_no_query_breaks_search(hybrid: RunningServer, query: str, mode: str) ->
     answer = hybrid.api("POST", "/search", json={"query": query, "mode": mode})
     assert answer.status_code == (200 if query.strip() else 400), answer.text
     if query.strip():
-        assert answer.json()["data"]["query"] == query
+        assert answer.json()["data"]["query"] == query.strip()
         one_line = hybrid.api("GET", "/search", params={"q": query, "mode": mode})
         assert one_line.status_code == (400 if "\n" in query else 200)
 

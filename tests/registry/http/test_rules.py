@@ -29,9 +29,11 @@ RULES: list[tuple[str, list[Any], list[Any]]] = [
     ("version", ["0.0.0", "1.2.3", "10.20.30", "999999999.0.0"],
      ["", "1", "1.0", "1.0.0.0", "01.0.0", "1.00.0", "v1.0.0", "1.0.0-rc1", "1.0.0\n", " 1.0.0", "1.٢.3",
       "9" * 30 + ".0.0", None]),
-    ("tags", [[], ["ab"], ["a" * 30], ["a-b_C9"], [f"t{n}" for n in range(10, 30)], "ab, cd", ""],
+    ("tags", [[], ["ab"], ["a" * 30], ["a-b_C9"], [f"t{n}" for n in range(10, 30)], "ab, cd", "",
+              [" ab ", "ab", ""], ["ab"] * 30],
      [["a"], ["a" * 31], ["a b"], ["ä" * 3], [f"t{n}" for n in range(10, 31)], "a", "ab, c", ["a\n"], [5], None]),
-    ("capabilities", [[], ["abc"], ["a" * 50], ["read files"], [f"cap{n}" for n in range(20)], "abc, def"],
+    ("capabilities", [[], ["abc"], ["a" * 50], ["read files"], [f"cap{n}" for n in range(20)], "abc, def",
+      ["", " read files "]],
      [["ab"], ["a" * 51], [f"cap{n}" for n in range(21)], "ab", ["a\nbc"], [5], None]),
     ("execution_timeout", [1, 300, None], [0, 301, -1, "5", 1.5, True]),
     ("memory_limit_mb", [32, 2048, None], [31, 2049, -1, "64", 64.5, True]),
@@ -50,6 +52,16 @@ def cases(accepted: bool) -> list[Any]:
         for field, good, bad in RULES
         for value in (good if accepted else bad)
     ]
+
+
+def test_lists_of_labels_are_trimmed_and_each_is_kept_once(code: Code) -> None:
+    body = new_skill("labelled", tags=[" pdf ", "tax", "", "pdf"], capabilities=["", " fill forms "])
+    assert code.ask("POST", "/skills", json=body).status_code == 201
+    made = code.ask("GET", "/skills/labelled").json()["data"]
+    assert (made["tags"], made["capabilities"]) == (["pdf", "tax"], ["fill forms"])
+    assert code.ask("PUT", "/skills/labelled", json={"tags": [" a,b "]}).status_code == 400
+    assert code.ask("PUT", "/skills/labelled", json={"tags": ["", " zip"]}).status_code == 200
+    assert code.ask("GET", "/skills/labelled").json()["data"]["tags"] == ["zip"]
 
 
 @pytest.mark.parametrize(("field", "value"), cases(True))

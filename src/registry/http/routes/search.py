@@ -13,11 +13,12 @@ from registry.domain.findings import Risk
 from registry.domain.models import split_labels
 from registry.http import response_cache
 from registry.http.envelope import Ok
-from registry.http.query_params import page as page_of
+from registry.http.query_params import Limit, Offset, Page, page
 from registry.http.request_state import request_state
 from registry.http.routes.parameters import ERRORS, ListPage, ReadyServices
 from registry.services.container import Services
 from registry.services.schemas import (
+    SEARCH_LIMIT,
     ContentDetail,
     ResolveBody,
     ResolveData,
@@ -32,6 +33,12 @@ from registry.services.search import (
     search_task,
 )
 from search.modes import Mode
+
+
+def search_page(limit: Limit = SEARCH_LIMIT, offset: Offset = 0) -> Page:
+    """Return the requested part of the hits, as a dependency."""
+    return page(limit, offset)
+
 
 Labels = Annotated[str, QueryParameter(max_length=2000, description="All of these, with commas between them")]
 _ONLY = "Only skills with this value"
@@ -110,10 +117,10 @@ def search_body(values: Mapping[str, Any]) -> SearchBody:
     def given(names: Mapping[str, str]) -> dict[str, Any]:
         return {parameter: values[name] for name, parameter in names.items() if name in values}
 
-    page = page_of(**given({"limit": "limit", "offset": "offset"}))
+    shown = search_page(**given({"limit": "limit", "offset": "offset"}))
     chosen = given({"mode": "mode", "content": "content", "explain": "explain", "highlight": "highlight"})
     wanted = filters(attributes(**given(_ATTRIBUTE_PARAMETERS)), **given(_FILTER_PARAMETERS))
-    return SearchBody(query=values["q"], limit=page.limit, offset=page.offset, filters=wanted, **chosen)
+    return SearchBody(query=values["q"].strip(), limit=shown.limit, offset=shown.offset, filters=wanted, **chosen)
 
 
 async def _search(request: Request[Any, Any, Any], services: Services, body: SearchBody) -> Ok[SearchData]:
@@ -166,6 +173,7 @@ async def resolve(
     dependencies={
         "attributes": Provide(attributes, sync_to_thread=False),
         "filters": Provide(filters, sync_to_thread=False),
+        "page": Provide(search_page, sync_to_thread=False),
         "shown": Provide(shown, sync_to_thread=False),
     },
 )
@@ -180,7 +188,7 @@ async def search_by_query(
 ) -> Ok[SearchData]:
     """Find the skills that fit a query, best first."""
     body = SearchBody(
-        query=q,
+        query=q.strip(),
         limit=page.limit,
         offset=page.offset,
         mode=mode,
