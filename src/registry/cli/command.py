@@ -4,8 +4,10 @@ import contextlib
 import os
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import click
@@ -23,6 +25,9 @@ from registry.runtime.data_dir import DataDirInUse, DataDirLock
 FAILED, WRONG_USAGE, NO_RESULTS = 1, 2, 3
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_LOCK_SECONDS = 10.0
+_LOCK_POLL_SECONDS = 0.05
 
 SHARED_SETTINGS = ("skills_dir", "data_dir", "embedding.provider", "embedding.model")
 """The settings of commands that only read a catalog."""
@@ -112,20 +117,34 @@ def _open_backend(
     if not server:
         if not creates:
             check_catalog(settings)
-        try:
-            lock = DataDirLock(settings.data_dir)
-        except DataDirInUse as running:
-            if running.url is None:
-                raise CommandFailed(str(running)) from None
-            server = running.url
+        found = _lock_or_server(settings.data_dir)
+        if isinstance(found, str):
+            server = found
         else:
             from registry.cli.local_backend import open_local  # noqa: PLC0415 - loads the search engine
 
-            with open_local(settings, lock, named, needs_indexes=needs_indexes, creates=creates) as local:
+            with open_local(settings, found, named, needs_indexes=needs_indexes, creates=creates) as local:
                 yield local
             return
     with connect(settings, server) as client:
         yield RemoteBackend(client, settings)
+
+
+def _lock_or_server(data_dir: Path) -> DataDirLock | str:
+    """Return the lock of a data directory, or the address of the server that runs on it.
+
+    Another command, or a server that starts, may hold the lock for a moment. Raises CommandFailed, OSError.
+    """
+    deadline = time.monotonic() + _LOCK_SECONDS
+    while True:
+        try:
+            return DataDirLock(data_dir)
+        except DataDirInUse as running:
+            if running.url is not None:
+                return running.url
+            if time.monotonic() > deadline:
+                raise CommandFailed(str(running)) from None
+        time.sleep(_LOCK_POLL_SECONDS)
 
 
 @contextmanager

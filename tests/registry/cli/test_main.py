@@ -3,6 +3,7 @@
 import re
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -128,6 +129,12 @@ def test_search_reads_a_data_directory(folder: Path) -> None:
     done = Done(folder, "search", "slow sql joins")
     assert (done.code, done.error) == (0, "")
     assert "sql-review" in done.out
+
+
+def test_commands_on_one_data_directory_wait_for_each_other(folder: Path) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        done = list(threads.map(lambda query: Done(folder, "search", query), ["sql", "slow joins"] * 2))
+    assert [(one.code, one.error) for one in done] == [(0, "")] * 4
 
 
 def test_search_answers_json(folder: Path) -> None:

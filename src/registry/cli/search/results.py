@@ -81,7 +81,7 @@ def heading(answer: Data) -> Iterator[str]:
     for warning in answer["warnings"]:
         yield f"warning: {printable(warning)}"
     if not any(map(is_relevant, answer["skills"])):
-        yield "No skills match."
+        yield "No skill is a close match." if answer["skills"] else "No skills match."
 
 
 def show_list(answer: Data) -> None:
