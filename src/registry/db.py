@@ -30,6 +30,10 @@ class DatabaseUnusable(DatabaseError):
     """The database cannot be used, and was not changed; the message says why."""
 
 
+class CatalogMissing(DatabaseUnusable):
+    """The database has no catalog of this release."""
+
+
 class DatabaseUnavailable(DatabaseError):
     """The database cannot be read or written now: it is busy or unreachable, or its disk fails."""
 

@@ -20,6 +20,7 @@ from registry.auth.secret import WeakSecret
 from registry.auth.tokens import Tokens
 from registry.auth.users import NewUser, UserChanges, Users
 from registry.cli import command, console
+from registry.cli.backend import CommandFailed
 from registry.cli.help.settings_options import settings_options
 from registry.config.settings import Settings
 from registry.database import open_database
@@ -47,10 +48,15 @@ def local_options(function: _Command) -> _Command:
 
 
 @contextmanager
-def local_database(flags: dict[str, Any]) -> Iterator[tuple[Settings, Database]]:
-    """Yield the settings and their database. An error in the block ends the command with one line."""
+def local_database(flags: dict[str, Any], *, creates: bool = False) -> Iterator[tuple[Settings, Database]]:
+    """Yield the settings and their database. An error in the block ends the command with one line.
+
+    Without `creates`, a data directory that holds no catalog is an error: it may be a typing mistake.
+    """
     settings = command.load(flags)
     try:
+        if not creates:
+            command.check_catalog(settings)
         database = open_database(settings)
         try:
             yield settings, database
@@ -58,7 +64,7 @@ def local_database(flags: dict[str, Any]) -> Iterator[tuple[Settings, Database]]
             database.close()
     except RegistryError as error:
         command.stop("; ".join(f"{detail.field} {detail.message}" for detail in error.details) or error.message)
-    except (DatabaseError, WeakSecret, OSError) as error:
+    except (CommandFailed, DatabaseError, WeakSecret, OSError) as error:
         command.stop(str(error))
 
 
@@ -74,7 +80,7 @@ def keys() -> None:
 @local_options
 def create_key(name: str, role: str, scope: str | None, as_json: bool, **flags: Any) -> None:
     """Create an API key and print it. It cannot be shown again."""
-    with local_database(flags) as (_, database):
+    with local_database(flags, creates=True) as (_, database):
         new = convert({"name": name, "role": role, "scope": scope}, NewKey)
         key = _keys(database).create(new)
     console.show(msgspec.to_builtins(key), console.facts_table, as_json=as_json)
@@ -119,7 +125,7 @@ def users() -> None:
 def add_user(name: str, role: str, scope: str | None, password_stdin: bool, as_json: bool, **flags: Any) -> None:
     """Add the user NAME. The name is one word, or SCOPE/NAME."""
     password = _read_password(from_stdin=password_stdin)
-    with local_database(flags) as (_, database):
+    with local_database(flags, creates=True) as (_, database):
         new = convert({"name": name, "role": role, "scope": scope, "password": password}, NewUser)
         user = _users(database).add(new)
     console.show(msgspec.to_builtins(user), console.facts_table, as_json=as_json)

@@ -21,6 +21,8 @@ from registry.cli.credentials import default_server, login_servers
 from registry.cli.help.settings_options import settings_options
 from registry.cli.server_choice import has_catalog
 from registry.config.settings import CONFIG_FILE, CONFIG_VARIABLE, Settings
+from registry.database import check_database
+from registry.db import CatalogMissing, DatabaseError
 from registry.runtime.data_dir import running_server
 from registry.skill_folder import find_skill_folders
 
@@ -104,10 +106,21 @@ def _folders(settings: Settings) -> Iterator[_Check]:
     nearest = next(parent for parent in (data, *data.parents) if parent.exists())
     if not os.access(nearest, os.W_OK | os.X_OK) or not nearest.is_dir():
         yield _Check("data directory", "fails", f"{nearest} cannot be written", "choose another with --data-dir")
-    elif has_catalog(settings):
-        yield _Check("data directory", "ok", str(data))
     else:
-        yield _Check("data directory", "missing", f"{data} holds no catalog yet", "skill-registry serve makes one")
+        yield _catalog(settings)
+
+
+def _catalog(settings: Settings) -> _Check:
+    data = settings.data_dir
+    try:
+        if has_catalog(settings):
+            check_database(settings)
+            return _Check("data directory", "ok", str(data))
+    except CatalogMissing:
+        pass
+    except (DatabaseError, OSError) as error:
+        return _Check("data directory", "fails", str(error))
+    return _Check("data directory", "missing", f"{data} holds no catalog yet", "skill-registry serve makes one")
 
 
 def _service(settings: Settings) -> _Check:

@@ -8,6 +8,7 @@ from registry.config.settings import DATABASE_FILE, Settings
 from registry.config.types import DatabaseUrl
 from registry.database import integrity
 from registry.database.sqlite import SqliteDatabase
+from registry.database.sqlite_schema import check_header
 from registry.db import COPYING, DamagedTable, Database, DatabaseUnusable
 
 if TYPE_CHECKING:
@@ -31,6 +32,14 @@ def open_database(settings: Settings) -> Database:
     if isinstance(database, SqliteDatabase) and settings.profile == "registry":
         database.reserve_space()
     return database
+
+
+def check_database(settings: Settings) -> None:
+    """Check that the database is a catalog, without changing it. Raises CatalogMissing, DatabaseUnusable, OSError."""
+    if (path := settings.database_path) is not None:
+        check_header(path)
+    elif settings.database.url is not None:
+        open_url(settings.database.url, read_only=True).close()
 
 
 def damaged_tables(settings: Settings) -> list[DamagedTable]:

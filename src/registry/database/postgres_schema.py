@@ -4,7 +4,7 @@ import psycopg
 
 from registry.database.dialect import schema_statement
 from registry.database.migrations import MIGRATIONS
-from registry.db import DatabaseUnusable, Row
+from registry.db import CatalogMissing, DatabaseUnusable, Row
 
 _MIGRATION_LOCK = 0x536B_526A_0003
 """The key of an advisory lock."""
@@ -38,7 +38,7 @@ def check_schema(connection: psycopg.Connection[Row]) -> None:
     version = _version(connection) if has_schema else 0
     _refuse_newer(version)
     if version < len(MIGRATIONS):
-        raise DatabaseUnusable(
+        raise CatalogMissing(
             "the database has no catalog of this release yet: start a replica without --read-only first"
         )
 

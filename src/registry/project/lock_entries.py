@@ -8,6 +8,7 @@ import msgspec
 from registry.catalog.installs import InstallRecord, find_install
 from registry.catalog.store import Catalog, StoredSkill
 from registry.domain.origins import LocalOrigin
+from registry.domain.validation import find_errors
 from registry.project.lock_file import LockedSkill, LockFileError
 from registry.project.manifest import Manifest
 from registry.skill_folder import UnreadableSkill, read_skill_folder
@@ -65,10 +66,13 @@ def _locked(stored: StoredSkill, skills_dir: Path) -> LockedSkill:
         raise LockFileError(f"skill {stored.skill.id} cannot be locked: {reason}") from None
     if read.digest is None:
         raise LockFileError(f"skill {stored.skill.id} cannot be locked: some files cannot be read")
+    origin = LocalOrigin(path=path)
+    if next(find_errors(msgspec.to_builtins(origin), LocalOrigin), None):
+        raise LockFileError(f"skill {stored.skill.id} cannot be locked: rename its folder {path!r}, as locks name it")
     return LockedSkill(
         id=stored.skill.id,
         version=read.version,
         path=path,
-        origin=LocalOrigin(path=path),
+        origin=origin,
         sha256=read.digest.removeprefix("sha256:"),
     )

@@ -35,6 +35,14 @@ def test_a_key_made_while_the_server_runs_counts_at_once_and_until_it_is_revoked
         server.wait_for(lambda: server.api("GET", "/skills", headers=headers).status_code == 401)
 
 
+@pytest.mark.parametrize(
+    "command", ["keys list", "users list", "users remove ann", "jobs list", "log new-identity", "token"]
+)
+def test_a_data_directory_that_is_not_there_is_not_made(tmp_path: Path, command: str) -> None:
+    Done(tmp_path, *command.split(), "--data-dir", "typo").complains(1, "typo holds no catalog")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_keys_are_listed_without_their_secrets(tmp_path: Path) -> None:
     key = key_of(tmp_path, "--name", "ci")
     listed = Done(tmp_path, "keys", "list", "--data-dir", "data")
@@ -78,6 +86,7 @@ def test_a_token_signed_on_the_command_line_is_one_of_the_server(tmp_path: Path)
     "args", [("keys", "create", "--scope", "A/b"), ("users", "add", "a//b"), ("token", "--user", "")]
 )
 def test_what_breaks_a_rule_is_said_in_one_line(tmp_path: Path, args: tuple[str, ...]) -> None:
+    key_of(tmp_path)
     password = ("--password-stdin",) if args[0] == "users" else ()
     done = Done(tmp_path, *args, *password, "--data-dir", "data", stdin="battery staple\n")
     done.complains(1, "must be")

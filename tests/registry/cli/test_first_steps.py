@@ -8,6 +8,7 @@ import pytest
 from click import Context
 
 from registry.cli.main import COMMANDS, main
+from registry.config.types import DatabaseUrl
 from registry.findings.engine import scan_folder
 from registry.packages.package import read_folder
 from support.commands import Done
@@ -92,6 +93,23 @@ def test_what_is_configured_and_does_not_work_fails(tmp_path: Path) -> None:
     assert (done.code, checks(done)["data directory"][0]) == (1, "fails")
     done = Done(tmp_path, "doctor", "--json", PATH="")
     assert checks(done)["git"][0] == "missing"
+
+
+@pytest.mark.parametrize("is_file", [True, False])
+def test_a_database_that_cannot_be_used_fails(tmp_path: Path, is_file: bool) -> None:
+    (tmp_path / "data").mkdir()
+    environment = {}
+    if is_file:
+        (tmp_path / "data" / "skill-registry.db").write_text("not a database")
+    else:
+        environment["SKILL_REGISTRY_DATABASE_URL"] = f"postgresql://u:p@127.0.0.1:{free_port()}/x"
+    done = Done(tmp_path, "doctor", "--json", "--data-dir", "data", **environment)
+    assert (done.code, checks(done)["data directory"][0]) == (1, "fails")
+
+
+def test_a_database_without_a_catalog_is_no_fault(tmp_path: Path, database_url: DatabaseUrl) -> None:
+    done = Done(tmp_path, "doctor", "--json", SKILL_REGISTRY_DATABASE_URL=database_url.reveal())
+    assert (done.code, checks(done)["data directory"][0]) == (0, "missing")
 
 
 def test_a_wrong_credential_is_seen(tmp_path: Path) -> None:

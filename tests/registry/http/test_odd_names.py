@@ -169,6 +169,12 @@ def test_commands_work_beside_odd_names(tmp_path: Path) -> None:
     assert "Traceback" not in verified.error
 
 
+def test_a_folder_that_cannot_be_locked_is_named(tmp_path: Path) -> None:
+    write_skill(tmp_path / "skills", "a\tb", "Has a tab in the name of its folder.")
+    done = Done(tmp_path, "lock")
+    done.complains(1, "cannot be locked", "a\\tb")
+
+
 def test_packages_with_odd_names_are_refused(world: World, tmp_path: Path) -> None:
     package = os.fsencode(tmp_path / "package")
     write(package + b"/SKILL.md", skill_md("package").encode())
