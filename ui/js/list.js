@@ -5,8 +5,6 @@ import { Card } from "./card.js";
 import { Failure, Notice, Skeletons } from "./states.js";
 import { count, Text } from "./text.js";
 
-const CARD_REM = 6.4; // about the height of a card, in app.css too
-
 /** One page of cards. The browser lays it out near the screen only. It is drawn once: cards follow their own changes. */
 class Page extends Component {
   shouldComponentUpdate({ hits, before, isMixed }) {
@@ -16,7 +14,7 @@ class Page extends Component {
   render({ hits, before, heads, isMixed }) {
     let source = before;
     if (hits.length === 0) return null;
-    return html`<div class="page" role="presentation" style=${`contain-intrinsic-size: auto ${hits.length * CARD_REM}rem`}>${hits.map((hit) => {
+    return html`<div class="page" role="presentation" style=${`--cards: ${hits.length}`}>${hits.map((hit) => {
       const isFirst = heads && hit.skill.source !== source;
       source = hit.skill.source;
       return html`<div key=${hit.skill.id} role="listitem">
