@@ -62,6 +62,27 @@ def test_the_list_grows_as_it_is_scrolled_to_its_end(show: Show) -> None:
     wait_until(is_at_its_end)
 
 
+# What a busy browser does: changes that were seen in several frames are reported together.
+REPORT_TWO_AT_ONCE = """
+  window.IntersectionObserver = class extends IntersectionObserver {
+    constructor(told, options) {
+      const changes = [];
+      super(([change]) => (window.changesSeen = changes.push(change)) === 2 && told(changes), options);
+    }
+  };
+"""
+
+
+def test_the_list_grows_where_the_browser_reports_several_changes_at_once(show: Show) -> None:
+    page = show()
+    page.set_viewport_size({"width": 1000, "height": 400})
+    page.add_init_script(REPORT_TWO_AT_ONCE)
+    page.goto("/?source=library")
+    wait_until(lambda: page.evaluate("window.changesSeen") == 1)  # the end is far
+    page.mouse.wheel(0, 20_000)
+    expect(page.locator("#results .page > *")).to_have_count(40)
+
+
 def test_typing_finds_a_skill_and_says_why(show: Show) -> None:
     page = show()
     page.keyboard.type("messy csv")

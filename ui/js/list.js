@@ -31,7 +31,8 @@ function End({ onNear }) {
   const near = useRef(onNear);
   near.current = onNear;
   useEffect(() => {
-    const seen = new IntersectionObserver(([entry]) => entry.isIntersecting && near.current(), { rootMargin: "1200px" });
+    // A busy browser reports several changes at once, the newest last.
+    const seen = new IntersectionObserver((changes) => changes.at(-1).isIntersecting && near.current(), { rootMargin: "1200px" });
     seen.observe(mark.current);
     return () => seen.disconnect();
   }, []);
@@ -80,7 +81,7 @@ function Found({ results, sources, sort }) {
     </div>
     ${isHidden
       ? html`<p class="weaker"><button onClick=${() => setWithWeak(true)}>Show weaker matches</button></p>`
-      : !isLast && html`<${End} key=${shown} onNear=${more} />`}
+      : phase === "ready" && !isLast && html`<${End} key=${shown} onNear=${more} />`}
     ${phase === "more" && html`<${Skeletons} count=${2} />`}
   </div>`;
 }
