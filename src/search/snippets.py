@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -23,6 +22,9 @@ _LONGEST_WORD = 60
 _CONTEXT = 60
 _WORD_END = re.compile(r"[^\W_]*")
 _ACCENTED = re.compile(r"[\u00c0-\u024f\u1e00-\u1eff]")
+_CASELESS = bytes([*range(0xC0), 0xC2, *range(0xE2, 0xEA), 0xF0])
+"""The bytes of UTF-8 texts whose letters have no case but for those of ASCII: dashes, symbols, emoji, Chinese."""
+
 _MARKS = "#*->|`=~_:+"
 _CUT = "…"
 
@@ -48,10 +50,14 @@ def _term(word: str) -> str:
 
 
 def _folded(text: str) -> str:
+    """Return a text of the same length in lower case and without accents."""
+    if text.isascii():
+        return text.lower()
+    encoded = text.encode("utf-8", "surrogatepass")
+    if not encoded.translate(None, _CASELESS):  # a tenth of the time of `str.lower` and a regular expression
+        return encoded.lower().decode("utf-8", "surrogatepass")
     lowered = text.lower()
-    if text.isascii() or (len(lowered) == len(text) and not _ACCENTED.search(lowered)):
-        return lowered
-    return text.translate(_FOLDING)
+    return lowered if len(lowered) == len(text) and not _ACCENTED.search(lowered) else text.translate(_FOLDING)
 
 
 class Wanted(NamedTuple):
@@ -72,22 +78,27 @@ def _start(term: str) -> str:
     return term[:-1] if len(term) > 2 and term[-1] in "iel" else term
 
 
-def _matches(text: str, terms: Sequence[Wanted]) -> list[tuple[int, int, int]]:
-    """Return the places of a text that match: start, end and the index of the term, by start.
+Match = tuple[int, int, int]
+"""The start and end of a word, and the index of its term."""
+
+
+def _matches(text: str, terms: Sequence[Wanted]) -> list[Match]:
+    """Return the places of a text that match, by start.
 
     A word matches if the keyword index would find it. The time is linear in the text, with at most 100 looks.
     """
     folded = _folded(text)
-    found: list[tuple[int, int, int]] = []
+    find = folded.find
+    found: list[Match] = []
     looks = _MOST_LOOKS
     for index, (term, start, undivided) in enumerate(terms):
-        at = folded.find(start)
+        at = find(start)
         while at >= 0 and looks:
             looks -= 1
             end = at + len(term) if undivided else _word_end(folded, at, term)
             if end:
                 found.append((at, end, index))
-            at = folded.find(start, end or at + 1)
+            at = find(start, end or at + 1)
     return sorted(found)
 
 
@@ -100,7 +111,7 @@ def _word_end(folded: str, start: int, term: str) -> int:
     return end if end - start <= _LONGEST_WORD and _term(folded[start:end]) == term else 0
 
 
-def _joined(found: Sequence[tuple[int, int, int]]) -> list[tuple[int, int]]:
+def _joined(found: Sequence[Match]) -> list[tuple[int, int]]:
     """Return the places as ranges that neither overlap nor touch."""
     ranges: list[tuple[int, int]] = []
     for start, end, _ in found:
@@ -111,39 +122,41 @@ def _joined(found: Sequence[tuple[int, int, int]]) -> list[tuple[int, int]]:
     return ranges
 
 
-def _best_start(found: Sequence[tuple[int, int, int]]) -> int:
+def _best_start(found: Sequence[Match]) -> int:
     """Return the start of the match from which on a passage has the most different terms, then the most matches."""
-    best, best_at, last = (0, 0), 0, 0
-    inside: Counter[int] = Counter()
+    best, best_at, last, different = (0, 0), 0, 0, 0
+    inside = [0] * _MOST_TERMS
+    count = len(found)
     for first, (start, _, index) in enumerate(found):
-        while last < len(found) and found[last][1] <= start + PASSAGE_CHARACTERS - _CONTEXT:
-            inside[found[last][2]] += 1
+        reach = start + PASSAGE_CHARACTERS - _CONTEXT
+        while last < count and found[last][1] <= reach:
+            of = found[last][2]
+            different += not inside[of]
+            inside[of] += 1
             last += 1
-        value = (len(inside), last - first)
-        if value > best:
+        if (value := (different, last - first)) > best:
             best, best_at = value, start
+        if inside[index] == 1:
+            different -= 1
         inside[index] -= 1
-        if inside[index] <= 0:
-            del inside[index]
     return best_at
 
 
-def _cut(text: str, around: int) -> str:
-    """Return the passage of a text around a place, as one line that begins and ends with whole words."""
+def _cut(text: str, around: int) -> tuple[int, int]:
+    """Return where the passage of a text around a place starts and ends, at whole words."""
     start = max(0, around - _CONTEXT)
     end = min(len(text), start + PASSAGE_CHARACTERS)
     if start and (space := text.find(" ", start, around)) >= 0:
         start = space + 1
     if end < len(text) and (space := text.rfind(" ", around + _CONTEXT, end)) >= 0:
         end = space
-    passage = text[start:end].strip()
-    return f"{_CUT if start else ''}{passage}{_CUT if end < len(text) else ''}"
+    return start, end
 
 
 def description_snippet(description: str, terms: Sequence[Wanted]) -> Snippet | None:
     """Return the passage of a description, None if it has no word of the query."""
     found = _matches(description[:BODY_CHARACTERS], terms)
-    return _snippet("description", description[:BODY_CHARACTERS], found, terms) if found else None
+    return _snippet("description", description[:BODY_CHARACTERS], found) if found else None
 
 
 def body_snippet(body: str, terms: Sequence[Wanted]) -> Snippet | None:
@@ -155,7 +168,7 @@ def body_snippet(body: str, terms: Sequence[Wanted]) -> Snippet | None:
     at = _best_start(found)
     near = text[max(0, at - 3 * _CONTEXT) : at + 2 * PASSAGE_CHARACTERS]  # markup is removed from this part only
     plain = _plain(near)
-    return _snippet("body", plain, _matches(plain, terms), terms)
+    return _snippet("body", plain, _matches(plain, terms))
 
 
 def _plain(markdown: str) -> str:
@@ -164,10 +177,11 @@ def _plain(markdown: str) -> str:
     return " ".join(words).replace("**", "").replace("`", "")
 
 
-def _snippet(
-    field: Literal["description", "body"], text: str, found: Sequence[tuple[int, int, int]], terms: Sequence[Wanted]
-) -> Snippet:
-    if len(text) > PASSAGE_CHARACTERS + _CONTEXT:
-        text = _cut(text, _best_start(found))
-        found = _matches(text, terms)
-    return Snippet(field=field, text=text, ranges=_joined(found))
+def _snippet(field: Literal["description", "body"], text: str, found: Sequence[Match]) -> Snippet:
+    if len(text) <= PASSAGE_CHARACTERS + _CONTEXT:
+        return Snippet(field=field, text=text, ranges=_joined(found))
+    start, end = _cut(text, _best_start(found))
+    before, after = _CUT if start else "", _CUT if end < len(text) else ""
+    moved = len(before) - start
+    ranges = [(first + moved, last + moved) for first, last in _joined(found) if start <= first and last <= end]
+    return Snippet(field=field, text=f"{before}{text[start:end]}{after}", ranges=ranges)

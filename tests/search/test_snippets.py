@@ -20,6 +20,9 @@ def marked(query: str, text: str) -> list[str]:
         ("pdf form", "apdf pdf_forms pdf2", ["pdf", "forms"]),
         ("数据分析", "用于数据分析和可视化", ["数据分析"]),
         ("the", "the one", ["the"]),
+        ("pdf form", "PDF — Form “FORMS” 🎉", ["PDF", "Form", "FORMS"]),
+        ("λόγος", "ΛΌΓΟΣ — λόγος", ["ΛΌΓΟΣ", "λόγος"]),
+        ("документ", "ДОКУМЕНТ", ["ДОКУМЕНТ"]),
         ("absent", "nothing of it", []),
         ("🎉 \x00", "🎉 party", []),
     ],
@@ -55,6 +58,16 @@ def test_a_passage_of_a_body_is_where_most_words_are_without_markup() -> None:
     assert snippet.text.startswith("…") or snippet.text.endswith("…")
     assert len(snippet.text) <= PASSAGE_CHARACTERS + 2
     assert {snippet.text[start:end] for start, end in snippet.ranges} == {"Deploy", "helm", "kubernetes"}
+
+
+@pytest.mark.parametrize("before", ["word " * 100, "—" * 500 + " "])
+def test_the_words_of_a_cut_text_are_marked_where_they_are(before: str) -> None:
+    text = f"{before}Fill a PDF form. {'more ' * 100}of the form"
+    snippet = description_snippet(text, wanted("pdf form"))
+    assert snippet is not None
+    assert snippet.text.startswith("…")
+    assert snippet.text.endswith("…")
+    assert [snippet.text[start:end] for start, end in snippet.ranges] == ["PDF", "form"]
 
 
 @pytest.mark.parametrize(
