@@ -59,7 +59,8 @@ class RunningServer:
 
     def start(self) -> Self:
         """Start and wait until requests are answered."""
-        self._lock.unlink(missing_ok=True)
+        if self._lock.exists():
+            self._lock.write_text("")  # without the address of an earlier server; somebody may hold the file
         with self.log.open("ab") as log:
             self.process = start(self.command(), self.environment(), stderr=log.fileno())
         wait_until(self._is_announced, why=self.log.read_text)

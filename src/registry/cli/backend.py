@@ -1,7 +1,7 @@
 """The interface of commands to a catalog, whether it is on a server or in a data directory."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:  # the schemas cost start time that `publish` and `login` do not need
     from registry.domain.source_entry import NewSource
@@ -12,6 +12,24 @@ Progress = Callable[[int, int], None]
 """Called with the number of finished items and the total."""
 
 Data = dict[str, Any]
+
+
+class Needs(NamedTuple):
+    """What a command needs of a data directory that it opens.
+
+    Args:
+        indexes: The search indexes are current.
+        creates: The catalog is created if there is none, and the skills directory is read first.
+        watches: A local profile keeps the catalog current, as a server does.
+    """
+
+    indexes: bool = True
+    creates: bool = False
+    watches: bool = False
+
+
+CREATES = Needs(indexes=False, creates=True)
+"""What commands need that add skills or sources, maybe the first ones."""
 
 
 class CommandFailed(Exception):
@@ -88,6 +106,10 @@ class CommandBackend(Protocol):
 
     def mcp(self, message: bytes) -> bytes | None:
         """Return the response to a message of the Model Context Protocol, None for a notification."""
+        ...
+
+    def may_close(self) -> bool:
+        """Return whether to close the catalog while there is nothing to do, and to open it again for the next call."""
         ...
 
     def generate_mdc(self) -> Data:

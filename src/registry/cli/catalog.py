@@ -9,7 +9,7 @@ import msgspec
 from rich.table import Table
 
 from registry.cli import command, console
-from registry.cli.backend import CommandFailed
+from registry.cli.backend import CommandFailed, Needs
 from registry.cli.help.settings_options import settings_options
 from registry.cli.search.explained import explained_tables
 from registry.cli.search.results import is_relevant, show_results
@@ -98,7 +98,7 @@ def scan(as_json: bool, **flags: Any) -> None:
     from registry.cli.local_backend import open_services  # noqa: PLC0415 - loads the search engine
 
     try:
-        with open_services(settings, DataDirLock(settings.data_dir)) as services:
+        with open_services(settings, DataDirLock.wait(settings.data_dir)) as services:
             report = services.scan()
             warnings = services.catalog.warnings()
     except (CommandFailed, DataDirInUse, OSError) as error:
@@ -130,7 +130,7 @@ def status(as_json: bool, server: str | None, **flags: Any) -> None:
 @settings_options(*command.SHARED_SETTINGS, "project.file")
 def generate_mdc(as_json: bool, server: str | None, **flags: Any) -> None:
     """Write a rule file for editors that lists the skills. It is .cursor/rules/skills.mdc in the project."""
-    answer = command.with_backend(flags, server, lambda backend: backend.generate_mdc(), needs_indexes=False)
+    answer = command.with_backend(flags, server, lambda backend: backend.generate_mdc(), Needs(indexes=False))
     console.show(answer, _rule_file_table, as_json=as_json)
 
 

@@ -4,15 +4,13 @@ import contextlib
 import os
 import shutil
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import click
 
-from registry.cli.backend import CommandBackend, CommandFailed
+from registry.cli.backend import CommandBackend, CommandFailed, Needs
 from registry.cli.client import connect
 from registry.cli.console import printable
 from registry.cli.help.settings_options import parameter, settings_options
@@ -25,9 +23,6 @@ from registry.runtime.data_dir import DataDirInUse, DataDirLock
 FAILED, WRONG_USAGE, NO_RESULTS = 1, 2, 3
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-
-_LOCK_SECONDS = 10.0
-_LOCK_POLL_SECONDS = 0.05
 
 SHARED_SETTINGS = ("skills_dir", "data_dir", "embedding.provider", "embedding.model")
 """The settings of commands that only read a catalog."""
@@ -69,9 +64,8 @@ def with_backend(
     flags: dict[str, Any],
     server: str | None,
     call: Callable[[CommandBackend], Any],
+    needs: Needs = Needs(),  # noqa: B008 - immutable
     *,
-    needs_indexes: bool = True,
-    creates: bool = False,
     reads: bool = False,
     named: Sequence[str] = (),
 ) -> Any:
@@ -81,8 +75,7 @@ def with_backend(
         flags: The options of the command.
         server: The URL of a server, to use instead of the data directory.
         call: The function.
-        needs_indexes: Whether the search indexes of the data directory must be current.
-        creates: Whether to create a catalog if there is none. The skills directory is then read first.
+        needs: What the function needs of the data directory.
         reads: Whether the command only reads, so that a default server may answer instead of the data directory.
         named: The URLs of registries that the user has named, which may have private addresses.
     """
@@ -90,10 +83,9 @@ def with_backend(
     try:
         if reads and not server:
             server = choose_catalog(settings, names_data_dir=_names_data_dir(flags))
-        needs_indexes = needs_indexes and not creates
         with (
             _without_new_folders(settings),
-            _open_backend(settings, server, named, needs_indexes=needs_indexes, creates=creates) as backend,
+            _open_backend(settings, server, named, needs) as backend,
         ):
             return call(backend)
     except (CommandFailed, OSError) as error:
@@ -111,40 +103,27 @@ def _names_data_dir(flags: Mapping[str, Any]) -> bool:
 
 @contextmanager
 def _open_backend(
-    settings: Settings, server: str | None, named: Sequence[str], *, needs_indexes: bool, creates: bool
+    settings: Settings, server: str | None, named: Sequence[str], needs: Needs
 ) -> Iterator[CommandBackend]:
     """Yield the server at `server`, else the one that runs on the data directory, else the directory itself."""
+    is_of_data_dir = not server
     if not server:
-        if not creates:
+        if not needs.creates:
             check_catalog(settings)
-        found = _lock_or_server(settings.data_dir)
-        if isinstance(found, str):
-            server = found
+        try:
+            lock = DataDirLock.wait(settings.data_dir)
+        except DataDirInUse as running:
+            if running.url is None:
+                raise CommandFailed(str(running)) from None
+            server = running.url
         else:
             from registry.cli.local_backend import open_local  # noqa: PLC0415 - loads the search engine
 
-            with open_local(settings, found, named, needs_indexes=needs_indexes, creates=creates) as local:
+            with open_local(settings, lock, named, needs) as local:
                 yield local
             return
     with connect(settings, server) as client:
-        yield RemoteBackend(client, settings)
-
-
-def _lock_or_server(data_dir: Path) -> DataDirLock | str:
-    """Return the lock of a data directory, or the address of the server that runs on it.
-
-    Another command, or a server that starts, may hold the lock for a moment. Raises CommandFailed, OSError.
-    """
-    deadline = time.monotonic() + _LOCK_SECONDS
-    while True:
-        try:
-            return DataDirLock(data_dir)
-        except DataDirInUse as running:
-            if running.url is not None:
-                return running.url
-            if time.monotonic() > deadline:
-                raise CommandFailed(str(running)) from None
-        time.sleep(_LOCK_POLL_SECONDS)
+        yield RemoteBackend(client, settings, is_of_data_dir=is_of_data_dir)
 
 
 @contextmanager

@@ -55,7 +55,7 @@ def _inspect(settings: Settings, *, repair: bool) -> Report:
     command.check_catalog(settings)
     lock = None
     try:
-        lock = DataDirLock(settings.data_dir)
+        lock = DataDirLock.wait(settings.data_dir) if repair else DataDirLock(settings.data_dir)
     except DataDirInUse:
         if repair:
             raise

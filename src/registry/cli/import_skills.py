@@ -10,7 +10,7 @@ import msgspec
 from rich.table import Table
 
 from registry.cli import command, console
-from registry.cli.backend import CommandBackend, CommandFailed, Progress
+from registry.cli.backend import CREATES, CommandBackend, CommandFailed, Progress
 from registry.domain.file_names import printable_name
 from registry.skill_folder import (
     SkillFolder,
@@ -58,9 +58,7 @@ def import_(path: Path, skip_existing: bool, as_json: bool, server: str | None, 
     if not entries:
         command.stop(f"there are no skills in {printable_name(str(path))}")
     with console.progress_bar("Importing", hidden=as_json) as progress:
-        failures = command.with_backend(
-            flags, server, lambda backend: _sent(backend, entries, progress), needs_indexes=False, creates=True
-        )
+        failures = command.with_backend(flags, server, lambda backend: _sent(backend, entries, progress), CREATES)
     conflicts = {place: str(error) for place, error in failures.items() if error.code == "CONFLICT"}
     problems = {place: str(error) for place, error in failures.items() if place not in conflicts}
     if not skip_existing:

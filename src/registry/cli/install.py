@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from registry.cli import command, console
-from registry.cli.backend import CommandBackend, CommandFailed
+from registry.cli.backend import CREATES, CommandBackend, CommandFailed
 from registry.cli.client import check_url
 from registry.cli.credentials import default_server
 from registry.cli.help.settings_options import settings_options
@@ -112,7 +112,7 @@ def upgrade(
     named = _registries(command.load(dict(flags)), None).named
     with console.progress_bar("Upgrading", hidden=as_json) as progress:
         answer = command.with_backend(
-            flags, server, lambda backend: backend.upgrade(body, progress), creates=True, named=named
+            flags, server, lambda backend: backend.upgrade(body, progress), CREATES, named=named
         )
     console.show(answer, _tables, as_json=as_json)
     if any(row["outcome"] == _FAILED for row in answer["results"]):
@@ -183,7 +183,7 @@ def _run(
         return rows
 
     try:
-        rows = command.with_backend(flags, server, run, creates=True, named=named)
+        rows = command.with_backend(flags, server, run, CREATES, named=named)
     except _AllFailed as failed:
         rows = failed.rows
     console.show({"results": rows}, _tables, as_json=as_json)

@@ -10,7 +10,7 @@ import msgspec
 from embeddings import EmbeddingUnavailable
 from registry.catalog.listing import list_cards
 from registry.catalog.store import Catalog
-from registry.cli.backend import CommandFailed, Data, Progress
+from registry.cli.backend import CommandFailed, Data, Needs, Progress
 from registry.cli.credentials import find_credential, login_servers, server_name
 from registry.config.settings import Settings
 from registry.database import open_database
@@ -36,12 +36,16 @@ from registry.sources.fetching import remove_fetched
 _EMBED_SECONDS = 30.0
 """How long a command waits for the vectors of changed skills."""
 
+_READY_SECONDS = 10.0
+"""How long it waits for the first scan."""
+
 
 class LocalBackend:
     """A catalog in a data directory."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, lock: DataDirLock) -> None:
         self.services = services
+        self._lock = lock
 
     @property
     def server(self) -> str | None:
@@ -125,6 +129,10 @@ class LocalBackend:
         """Return the response to a message of the Model Context Protocol, None for a notification."""
         return answered(self.services, message)
 
+    def may_close(self) -> bool:
+        """Return whether another process waits for the data directory."""
+        return self._lock.is_wanted()
+
     def generate_mdc(self) -> Data:
         """Scan the skills directory and write the project's rule file for editors."""
         services = self.services
@@ -161,28 +169,28 @@ def _failure(result: object) -> CommandFailed | None:
 
 
 @contextmanager
-def open_local(
-    settings: Settings, lock: DataDirLock, named: Sequence[str], *, needs_indexes: bool, creates: bool
-) -> Iterator[LocalBackend]:
+def open_local(settings: Settings, lock: DataDirLock, named: Sequence[str], needs: Needs) -> Iterator[LocalBackend]:
     """Yield the catalog of a locked data directory, and release the lock at the end. Raises CommandFailed.
 
-    With `needs_indexes` the search indexes are updated first. With `creates` the catalog is created if there is none,
-    and the skills directory is scanned. `named` are the URLs of registries that the user has named. They may have
-    private addresses, and so may those of the user's logins.
+    `named` are the URLs of registries that the user has named. They may have private addresses, and so may those of the
+    user's logins.
     """
     access = RegistryAccess([*named, *login_servers()], partial(_credential, settings, set(map(server_name, named))))
     with open_services(settings, lock, access) as services:
-        if creates:
+        if needs.creates:
             remove_leftovers(settings.skills_dir, settings.staging_dir)
             remove_fetched(settings.data_dir)
             services.scan()
-        if needs_indexes:
+        if needs.watches and settings.profile == "local":
+            services.begin()
+            services.ready.wait(_READY_SECONDS)
+        elif needs.indexes:
             services.engine.changed()
             if services.database.lead():
                 services.engine.start_indexing()
             services.engine.wait_until_embedded(_EMBED_SECONDS)
             services.ready.set()
-        yield LocalBackend(services)
+        yield LocalBackend(services, lock)
 
 
 def _credential(settings: Settings, named: Container[str], url: str) -> str | None:

@@ -35,7 +35,7 @@ def new_identity(as_json: bool, **flags: Any) -> None:
     """
     with local_database(flags) as (settings, database):
         try:
-            lock = DataDirLock(settings.data_dir)
+            lock = DataDirLock.wait(settings.data_dir)
         except DataDirInUse as running:
             stop(str(running))
         try:

@@ -47,7 +47,7 @@ def rebuild(
     if settings.registry_index.url is None:
         command.stop("the registry index is not configured: set registryIndex.url", command.WRONG_USAGE)
     try:
-        lock = DataDirLock(settings.data_dir)
+        lock = DataDirLock.wait(settings.data_dir)
     except DataDirInUse as running:
         command.stop(str(running))
     try:

@@ -29,8 +29,9 @@ _POLL_SECONDS = 0.3
 class RemoteBackend:
     """A catalog on a server."""
 
-    def __init__(self, client: RegistryClient, settings: Settings) -> None:
+    def __init__(self, client: RegistryClient, settings: Settings, *, is_of_data_dir: bool = False) -> None:
         self._client = client
+        self._is_of_data_dir = is_of_data_dir
         self._settings = settings
         self._call = client.call
 
@@ -130,6 +131,10 @@ class RemoteBackend:
             if identifier is UNSET:
                 return None
             return msgspec.json.encode(error_response(identifier, McpError(INTERNAL_ERROR, str(error))))
+
+    def may_close(self) -> bool:
+        """Return whether another process may take the server's place on the data directory."""
+        return self._is_of_data_dir
 
     def generate_mdc(self) -> Data:
         """Write the rule file of the server's project."""

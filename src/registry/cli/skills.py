@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from registry.cli import command, console
-from registry.cli.backend import CommandBackend, Data
+from registry.cli.backend import CommandBackend, Data, Needs
 from registry.cli.help.settings_options import settings_options
 from registry.cli.search.results import show_list
 
@@ -32,7 +32,7 @@ def list_all(limit: int | None, as_json: bool, server: str | None, **flags: Any)
     The fields are id, version, risk, source and description.
     """
     answer = command.with_backend(
-        flags, server, lambda backend: _listed(backend, limit), needs_indexes=False, reads=True
+        flags, server, lambda backend: _listed(backend, limit), Needs(indexes=False), reads=True
     )
     if as_json:
         console.show(answer, console.facts_table, as_json=True)
@@ -62,7 +62,7 @@ def show(skill_id: str, content: bool, as_json: bool, server: str | None, **flag
     def read(backend: CommandBackend) -> Data:
         return {"content": backend.content(skill_id)} if content else backend.skill(skill_id)
 
-    answer = command.with_backend(flags, server, read, needs_indexes=False, reads=True)
+    answer = command.with_backend(flags, server, read, Needs(indexes=False), reads=True)
     if content and not as_json:
         click.echo(_safe(answer["content"]), nl=False, color=True)  # as it is: a pipe gets every byte
     else:

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from registry.cli import command, console
+from registry.cli.backend import CREATES
 from registry.domain.hosts import is_loopback_host
 from registry.domain.source_entry import NewSource
 from registry.runtime.home_folder import expanded
@@ -71,7 +72,7 @@ def add(
         source = msgspec.convert(fields, NewSource)
     except msgspec.ValidationError as error:
         command.stop(f"this is not a valid source: {error}", command.WRONG_USAGE)
-    added = command.with_backend(flags, server, lambda backend: backend.add_source(source), creates=True)
+    added = command.with_backend(flags, server, lambda backend: backend.add_source(source), CREATES)
     _show([added], as_json=as_json)
     if added["error"]:
         hint = f"'skill-registry sources remove {name}' removes it"

@@ -1,12 +1,24 @@
-"""The lock of a data directory, which allows one server at a time."""
+"""The lock of a data directory, which allows one server at a time.
+
+Whoever waits for it holds a second lock meanwhile, so that an idle holder knows that it is wanted.
+"""
 
 import fcntl
 import json
 import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 LOCK_FILE = "skill-registry.lock"
+_WAITING_FILE = "skill-registry.waiting"
+
+PATIENCE_SECONDS = 10.0
+"""How long commands and servers wait for a command that runs, a server that starts, or an idle agent's process."""
+
+_POLL_SECONDS = 0.05
 
 
 class DataDirInUse(Exception):
@@ -27,6 +39,7 @@ class DataDirLock:
     def __init__(self, folder: Path) -> None:
         """Take the lock. Raises DataDirInUse if another process holds it, OSError."""
         folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
         self._file: IO[str] = (folder / LOCK_FILE).open("a+")
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -35,6 +48,37 @@ class DataDirLock:
             self._file.close()
             raise DataDirInUse(folder, owner) from None
         self.announce(None)
+
+    @classmethod
+    def wait(cls, folder: Path, seconds: float = PATIENCE_SECONDS) -> "DataDirLock":
+        """Return the lock once it is free. Raises DataDirInUse after `seconds`, or at once for a server; OSError."""
+        try:
+            return cls(folder)
+        except DataDirInUse as running:
+            if running.url is not None:
+                raise
+        deadline = time.monotonic() + seconds
+        with _waiting(folder):
+            while True:
+                try:
+                    return cls(folder)
+                except DataDirInUse as running:
+                    if running.url is not None or time.monotonic() > deadline:
+                        raise
+                time.sleep(_POLL_SECONDS)
+
+    def is_wanted(self) -> bool:
+        """Return whether another process waits for the lock. Raises OSError."""
+        try:
+            file = (self._folder / _WAITING_FILE).open()
+        except FileNotFoundError:
+            return False
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+        return False
 
     def announce(self, url: str | None) -> None:
         """Write the process id and the listening address into the lock file, for other processes."""
@@ -46,6 +90,14 @@ class DataDirLock:
     def release(self) -> None:
         """Release the lock."""
         self._file.close()
+
+
+@contextmanager
+def _waiting(folder: Path) -> Iterator[None]:
+    with (folder / _WAITING_FILE).open("a+") as file:
+        # Shared: several may wait. Not without waiting: the holder of the data directory looks with a lock of its own.
+        fcntl.flock(file, fcntl.LOCK_SH)
+        yield
 
 
 def running_server(folder: Path) -> str | None:

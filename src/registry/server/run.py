@@ -60,7 +60,7 @@ def run(settings: Settings) -> int:
     """
     check(settings)
     configure_logging(settings.log.format, settings.log.level)
-    lock = DataDirLock(settings.data_dir)
+    lock = DataDirLock.wait(settings.data_dir)
     try:
         _check_secret(settings)
         _prepare_registry(settings)

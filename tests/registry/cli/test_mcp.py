@@ -1,8 +1,11 @@
 """`skill-registry mcp` as an agent starts it: the Python SDK over standard input and output."""
 
 import asyncio
+import json
 import os
-from collections.abc import Sequence
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from mcp.client.stdio import stdio_client
 from support.commands import WORDS_ONLY, Done
 from support.publishing import Registry, skill_package
 from support.servers import COMMAND, RunningServer, write_skill
+from support.waiting import wait_until
 
 
 def talk(folder: Path, args: Sequence[str], mode: str, query: str, **env: str) -> tuple[list[str], list[str], str]:
@@ -62,6 +66,58 @@ def test_an_agent_uses_a_registry_with_a_credential(tmp_path: Path) -> None:
         refused = Done(tmp_path, "mcp", "--server", registry.url, stdin=ask)
         assert refused.code == 0
         assert refused.json["error"]["code"] == -32603
+
+
+class Agent:
+    """A process that an agent has started, and keeps."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+
+    def found(self, query: str) -> list[str]:
+        """Return the ids that a search finds."""
+        call = {"name": "search_skills", "arguments": {"query": query}}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(message).encode() + b"\n")
+        self._process.stdin.flush()
+        result = json.loads(self._process.stdout.readline())["result"]
+        return [skill["id"] for skill in result["structuredContent"]["skills"]]
+
+
+@contextmanager
+def agent(folder: Path) -> Iterator[Agent]:
+    """Start `skill-registry mcp` on the data directory and the skills directory in a folder."""
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI", "SKILL_"))}
+    command = [COMMAND, "mcp", "--skills-dir", str(folder / "skills"), "--data-dir", str(folder / "data")]
+    whole = {**plain, **WORDS_ONLY, "XDG_CONFIG_HOME": str(folder / "config")}
+    with subprocess.Popen(command, env=whole, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        yield Agent(process)
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait() == 0
+
+
+def test_agents_commands_and_a_server_share_a_data_directory(tmp_path: Path) -> None:
+    write_skill(tmp_path / "skills", "whittle", "Carves zebrawood spoons with great care.")
+    folders = ("--skills-dir", str(tmp_path / "skills"), "--data-dir", str(tmp_path / "data"))
+    with agent(tmp_path) as one, agent(tmp_path) as other:
+        assert one.found("zebrawood") == other.found("zebrawood") == one.found("spoons") == ["whittle"]
+        assert [
+            hit["skill"]["id"] for hit in Done(tmp_path, "search", "zebrawood", "--json", *folders).json["skills"]
+        ] == ["whittle"]
+        with RunningServer(tmp_path) as server:
+            assert server.http.get("/api/v1/status").json()["data"]["skills"] == 1
+            assert one.found("zebrawood") == other.found("zebrawood") == ["whittle"]
+        assert one.found("zebrawood") == other.found("zebrawood") == ["whittle"]
+
+
+def test_an_agent_finds_a_skill_that_is_new_in_the_folder(tmp_path: Path) -> None:
+    with agent(tmp_path) as one:
+        assert one.found("zebrawood") == []
+        write_skill(tmp_path / "skills", "whittle", "Carves zebrawood spoons with great care.")
+        wait_until(lambda: one.found("zebrawood") == ["whittle"])
 
 
 def test_what_is_no_message_gets_an_error_and_the_next_one_an_answer(tmp_path: Path) -> None:
