@@ -14,11 +14,11 @@ _IN_METADATA = ("source_url", "source_type", "source_branch", "execution_timeout
 
 def front_matter_of(new: NewSkill) -> dict[str, Any]:
     """Return the front matter of a new skill: the fields of the Agent Skills format, and all others in `metadata`."""
-    metadata: dict[str, str] = {"name": new.name} if new.name != new.id else {}
+    metadata: dict[str, str | list[str]] = {"name": new.name} if new.name != new.id else {}
     metadata["version"] = new.version
     metadata |= {"author": new.author} if new.author else {}
     for name in ("tags", "capabilities"):
-        metadata |= {name: _joined(getattr(new, name))} if getattr(new, name) else {}
+        metadata |= {name: _written(getattr(new, name))} if getattr(new, name) else {}
     metadata |= {name: str(getattr(new, name)) for name in _IN_METADATA if getattr(new, name) is not None}
     metadata |= {"editable": "true"} if new.editable else {}
     return {"name": new.id, "description": new.description, "metadata": metadata}
@@ -33,7 +33,7 @@ def front_matter_edits(sent: Mapping[str, Any]) -> dict[str, Any]:
         if name == "description":
             edits[name] = value
         elif name in ("tags", "capabilities"):
-            edits[f"metadata.{name}"] = _joined(value)
+            edits[f"metadata.{name}"] = _written(value)
         elif name == "editable":
             edits["metadata.editable"] = "true" if value else None
         else:
@@ -53,8 +53,10 @@ def check_not_overridden(folder: Path, sent: Mapping[str, Any]) -> None:
         )
 
 
-def _joined(value: list[str] | str) -> str:
-    return ", ".join(split_labels(value))
+def _written(value: list[str] | str) -> str | list[str]:
+    """Return labels as SKILL.md has them: one text, as the format asks of `metadata`; a list if a label has a comma."""
+    labels = split_labels(value)
+    return labels if any("," in label for label in labels) else ", ".join(labels)
 
 
 _SAME_FIELDS = [

@@ -29,7 +29,13 @@ Name = Annotated[
     Meta(min_length=1, max_length=100, pattern=_ONE_LINE, extra={"rule": "must be one line of 1 to 100 characters"}),
 ]
 Description = Annotated[
-    str, Meta(min_length=10, max_length=500, extra={"rule": "must be 10 to 500 characters", "multiline": True})
+    str,
+    Meta(
+        min_length=10,
+        max_length=500,
+        pattern=r"\S",
+        extra={"rule": "must be 10 to 500 characters, not only white space", "multiline": True},
+    ),
 ]
 Version = Annotated[
     str,

@@ -80,8 +80,8 @@ def parse_metadata(skill_file: bytes, project_file: bytes | None) -> ParsedMetad
         description=description,
         author=_line(values.text("author"), "author", warnings),
         license=_line(values.text("license"), "license", warnings) or None,
-        tags=_labels(values.text("tags"), Tag, "tags", warnings),
-        capabilities=_labels(values.text("capabilities"), Capability, "capabilities", warnings),
+        tags=_labels(split_labels(values.text("tags")), Tag, "tags", warnings),
+        capabilities=_labels(values.labels("capabilities"), Capability, "capabilities", warnings),
         warnings=[*_description_warnings(description), *warnings],
     )
 
@@ -188,9 +188,8 @@ def _line(text: str, field: str, warnings: list[Finding]) -> str:
     return text
 
 
-def _labels(text: str, kind: Any, field: str, warnings: list[Finding]) -> list[str]:
+def _labels(labels: list[str], kind: Any, field: str, warnings: list[Finding]) -> list[str]:
     """Return the valid labels. A warning counts the others."""
-    labels = split_labels(text)
     valid = [label for label in labels if not any(True for _ in find_errors(label, kind, field))][:_MAX_LABELS]
     if len(valid) < len(labels):
         message = f"{field}: {len(labels) - len(valid)} invalid labels ignored"

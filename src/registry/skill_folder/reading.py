@@ -108,7 +108,7 @@ def _skill_folder(
         compatibility=sources.text("compatibility") or None,
         allowed_tools=_TOOL.findall(sources.text("allowed-tools")),
         tags=split_labels(sources.text("tags")),
-        capabilities=split_labels(sources.text("capabilities")),
+        capabilities=sources.labels("capabilities"),
         metadata=metadata,
         source_url=sources.text("source_url") or None,
         source_type=sources.text("source_type") or None,
@@ -129,6 +129,11 @@ class FieldSources:
     def text(self, key: str) -> str:
         """Return the value of a field as one text; empty if no source has it."""
         return next((text for source in self._sources if (text := _plain(source.get(key, "")))), "")
+
+    def labels(self, key: str) -> list[str]:
+        """Return the value of a field as labels that may have commas: a list's items, or the parts of a text."""
+        found = next((value for source in self._sources if _plain(value := source.get(key, ""))), "")
+        return split_labels([_plain(item) for item in found] if isinstance(found, list) else _plain(found))
 
 
 def _plain(value: Value) -> str:

@@ -48,6 +48,11 @@ def test_a_created_skill_can_be_read_where_the_answer_says(server: RunningServer
     assert read.headers["ETag"] == answer.headers["ETag"] == read.json()["data"]["etag"]
 
 
+@pytest.mark.parametrize("description", ["too short", " " * 20, "\n" * 20, "x" * 501])
+def test_a_description_says_something(server: RunningServer, description: str) -> None:
+    assert faults(server.api("POST", "/skills", json=new_skill("vague", description=description))) == {"description"}
+
+
 def test_server_side_fields_in_a_body_are_ignored(server: RunningServer) -> None:
     data = create(server, "honest", created_at="1999-01-01T00:00:00.000Z", installed=False, role="admin", success=False)
     assert data["created_at"] > "2020"

@@ -4,10 +4,11 @@ import hashlib
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from support.servers import RunningServer, write_skill
+from support.servers import RunningServer, new_skill, write_skill
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +42,25 @@ def test_added_changed_and_removed_folders_are_seen(watching: RunningServer) -> 
     shutil.rmtree(folder)
     waits_for(watching, "otter-care", 404)
     assert watching.found("walrus") == []
+
+
+def test_a_skill_that_was_created_is_the_same_when_its_folder_is_read_again(watching: RunningServer) -> None:
+    def read() -> dict[str, Any]:
+        skill: dict[str, Any] = watching.api("GET", "/skills/exact").json()["data"]
+        return skill
+
+    capabilities = ["Read, write and sign PDF", "extract"]
+    watching.api("POST", "/skills", json=new_skill("exact", capabilities=capabilities, tags=["pdf"]))
+    for more in ([], ["rows, columns"]):
+        if more:
+            watching.api("PUT", "/skills/exact", json={"capabilities": capabilities + more})
+        before = read()
+        assert before["capabilities"] == capabilities + more
+        file = watching.skills_dir / "exact" / "SKILL.md"
+        file.write_text(f"{file.read_text()}\nMore.\n")
+        watching.wait_for(lambda etag=before["etag"]: read()["etag"] != etag)
+        after = read()
+        assert {name for name in after if after[name] != before[name]} <= {"etag", "updated_at", "digest"}
 
 
 def test_a_broken_folder_is_told_and_comes_back_when_repaired(watching: RunningServer) -> None:
