@@ -65,7 +65,7 @@ def local_database(flags: dict[str, Any], *, creates: bool = False) -> Iterator[
     except RegistryError as error:
         command.stop("; ".join(f"{detail.field} {detail.message}" for detail in error.details) or error.message)
     except (CommandFailed, DatabaseError, WeakSecret, OSError) as error:
-        command.stop(str(error))
+        command.stop(error)
 
 
 @click.group()

@@ -63,11 +63,8 @@ def search(
 def _filters(flags: dict[str, Any]) -> SearchFilters:
     """Take the filters of a search out of the options, and return them. Exits if they are not valid."""
     given = {name: flags.pop(name) for name in ("tags", "source", "author", "license", "max_risk", "installed")}
-    given = {name: value for name, value in given.items() if value}
-    try:
-        return msgspec.convert(given, SearchFilters)
-    except msgspec.ValidationError as error:
-        command.stop(f"the search is not valid: {error}", command.WRONG_USAGE)
+    given = {name: list(value) if name == "tags" else value for name, value in given.items() if value}
+    return command.converted(given, SearchFilters)
 
 
 @click.command()
@@ -102,7 +99,7 @@ def scan(as_json: bool, **flags: Any) -> None:
             report = services.scan()
             warnings = services.catalog.warnings()
     except (CommandFailed, DataDirInUse, OSError) as error:
-        command.stop(str(error))
+        command.stop(error)
     if report is None:
         command.stop("a running service on this database reads its own skills directory: nothing was scanned")
     console.show({**msgspec.to_builtins(report), "warnings": warnings}, _scan_tables, as_json=as_json)

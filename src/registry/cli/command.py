@@ -18,10 +18,13 @@ from registry.cli.remote_backend import RemoteBackend
 from registry.cli.server_choice import choose_catalog, choose_registry, has_catalog
 from registry.config.settings import SETTINGS, Settings, SettingsError, load_settings
 from registry.domain.addresses import redact_text
+from registry.domain.validation import ROOT, convert
+from registry.errors import RegistryError
 from registry.runtime.data_dir import DataDirInUse, DataDirLock
 
 FAILED, WRONG_USAGE, NO_RESULTS = 1, 2, 3
 
+_T = TypeVar("_T")
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 SHARED_SETTINGS = ("skills_dir", "data_dir", "embedding.provider", "embedding.model")
@@ -51,11 +54,14 @@ def load(flags: dict[str, Any]) -> Settings:
     try:
         return load_settings(given, environment, config)
     except SettingsError as error:
-        stop(str(error), WRONG_USAGE)
+        stop(error, WRONG_USAGE)
 
 
-def stop(message: str, code: int = FAILED) -> NoReturn:
+def stop(reason: str | Exception, code: int = FAILED) -> NoReturn:
     """Print one line that says why the command failed, without the passwords of URLs, and exit."""
+    message = str(reason)
+    if isinstance(reason, OSError) and reason.filename and reason.strerror:
+        message = f"{reason.filename}: {reason.strerror}"
     click.echo(f"skill-registry: {printable(redact_text(' '.join(message.split())))}", err=True)
     sys.exit(code)
 
@@ -89,7 +95,18 @@ def with_backend(
         ):
             return call(backend)
     except (CommandFailed, OSError) as error:
-        stop(str(error))
+        stop(error)
+
+
+def converted(values: Mapping[str, Any], kind: type[_T]) -> _T:
+    """Return options as a `kind`. Exits with the code for wrong usage, and every rule they break."""
+    try:
+        return convert(dict(values), kind)
+    except RegistryError as error:
+        rules = (
+            detail.message if detail.field == ROOT else f"{detail.field}: {detail.message}" for detail in error.details
+        )
+        stop("; ".join(rules), WRONG_USAGE)
 
 
 def server_of(settings: Settings, server: str | None, flags: Mapping[str, Any]) -> str:

@@ -38,7 +38,7 @@ def migrate(source: str, target: str | None, as_json: bool, **flags: Any) -> Non
         with closing(open_url(origin)) as old, closing(open_url(destination)) as new:
             copied = copy_catalog(old, new)
     except (DatabaseError, OSError) as error:
-        command.stop(str(error))
+        command.stop(error)
     console.show({"tables": msgspec.to_builtins(copied)}, _table, as_json=as_json)
 
 
@@ -58,7 +58,7 @@ def forget_secrets(as_json: bool, **flags: Any) -> None:
         with closing(open_database(settings)) as database, database.write() as transaction:
             forget_secrets_in(transaction)
     except DatabaseError as error:
-        command.stop(str(error))
+        command.stop(error)
     console.show(
         {"message": "The next replica that starts stores its own secrets"}, console.facts_table, as_json=as_json
     )

@@ -38,7 +38,7 @@ def embed(as_json: bool, **flags: Any) -> None:
         with console.progress_bar("Embedding", hidden=as_json) as progress:
             report = _fill(settings, progress)
     except (DatabaseError, EmbeddingUnavailable, OSError) as error:
-        command.stop(str(error))
+        command.stop(error)
     console.show(msgspec.to_builtins(report), console.facts_table, as_json=as_json)
     if report.failed:
         command.stop(f"{report.failed} texts could not be embedded: {'; '.join(report.errors)}")

@@ -48,7 +48,7 @@ def evaluation(data: Path | None, from_feedback: bool, as_json: bool, **flags: A
         dataset = read_dataset(data) if data is not None else _choices(settings)
         report = _evaluated(dataset, settings, hidden=as_json)
     except (DatabaseError, DatasetError, IncompleteIndex, EmbeddingUnavailable, OSError) as error:
-        command.stop(str(error))
+        command.stop(error)
     console.show(msgspec.to_builtins(report), _tables, as_json=as_json)
 
 

@@ -45,7 +45,7 @@ def fsck(repair: bool, as_json: bool, **flags: Any) -> None:
     except DataDirInUse as running:
         command.stop(f"--repair needs the service to be stopped: {running}", _UNCHECKED)
     except (CommandFailed, DatabaseError, OSError) as error:
-        command.stop(str(error), _UNCHECKED)
+        command.stop(error, _UNCHECKED)
     console.show(msgspec.to_builtins(report), _lines, as_json=as_json)
     if report.drift or report.unchecked:
         sys.exit(command.FAILED if report.drift else _UNCHECKED)

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import click
 import msgspec
@@ -13,10 +13,9 @@ from rich.table import Table
 
 from registry.cli import command, console
 from registry.cli.backend import CREATES, CommandBackend, CommandFailed
-from registry.cli.client import check_url
-from registry.cli.credentials import default_server
 from registry.cli.help.settings_options import settings_options
 from registry.cli.search.last_search import report_install
+from registry.cli.user_registries import Registries, registries_of
 from registry.config.settings import Settings
 from registry.domain.addresses import redact_text
 from registry.domain.origins import LocalOrigin, Origin, RegistryOrigin, SourceOrigin, parse_origin
@@ -71,7 +70,7 @@ def install(
     if bool(origins) == from_lock:
         command.stop("give at least one ORIGIN, or --from-lock", command.WRONG_USAGE)
     settings = command.load(dict(flags))
-    registries = _registries(settings, registry)
+    registries = registries_of(settings, registry)
     if from_lock:
         steps = _locked_steps(settings.project.file.with_name(LOCK_FILE), settings.skills_dir)
     else:
@@ -105,11 +104,9 @@ def upgrade(
     skill_id: str | None, check: bool, version: str | None, as_json: bool, server: str | None, **flags: Any
 ) -> None:
     """Update one skill or all from where they came from. Without ID, all installed skills are updated."""
-    try:
-        body = msgspec.convert({"skill_id": skill_id, "check": check, "version": version}, UpgradeBody)
-    except msgspec.ValidationError as error:
-        command.stop(f"the upgrade is not valid: {error}", command.WRONG_USAGE)
-    named = _registries(command.load(dict(flags)), None).named
+    given = {"skill_id": skill_id, "check": check, "version": version}
+    body = command.converted({name: value for name, value in given.items() if value is not None}, UpgradeBody)
+    named = registries_of(command.load(dict(flags)), None).named
     with console.progress_bar("Upgrading", hidden=as_json) as progress:
         answer = command.with_backend(
             flags, server, lambda backend: backend.upgrade(body, progress), CREATES, named=named
@@ -117,31 +114,6 @@ def upgrade(
     console.show(answer, _tables, as_json=as_json)
     if any(row["outcome"] == _FAILED for row in answer["results"]):
         sys.exit(command.FAILED)
-
-
-class _Registries(NamedTuple):
-    """The registries of the user.
-
-    Args:
-        given: The URL in --from.
-        default: The URL of the registry that is asked for what no source lists.
-        named: The URLs of the registries that the user has named.
-    """
-
-    given: str | None
-    default: str | None
-    named: Sequence[str]
-
-
-def _registries(settings: Settings, given: str | None) -> _Registries:
-    try:
-        given = str(check_url(given, "--from")).rstrip("/") if given else None
-        default = default_server(settings)
-        default = default.rstrip("/") if default else None
-        named = [url for url in (given, default) if url]
-    except CommandFailed as error:
-        command.stop(str(error), command.WRONG_USAGE)
-    return _Registries(given, default, named)
 
 
 _Step = tuple[str, Callable[[CommandBackend], dict[str, Any]]]
@@ -199,7 +171,7 @@ def _tables(answer: console.Data) -> Iterator[Table | str]:
             yield f"[yellow]{escape(console.printable(row['id']))}:[/] {escape(console.printable(row['reason']))}"
 
 
-def _step(text: str, registries: _Registries, *, editable: bool, save: bool) -> _Step:
+def _step(text: str, registries: Registries, *, editable: bool, save: bool) -> _Step:
     try:
         origin = parse_origin(text)
     except RegistryError as error:
@@ -249,7 +221,7 @@ def _installing(
             return backend.install(body)
         except CommandFailed as error:
             if fallback is None or error.code != "SKILL_NOT_FOUND":
-                raise
+                raise _with_hint(error, body.origin) from None
         console.note(f"no source lists {fallback.skill}: asking your registry, {fallback.url}")
         return backend.install(msgspec.structs.replace(body, origin=fallback))
 
@@ -261,11 +233,18 @@ def _installing(
     return act
 
 
+def _with_hint(error: CommandFailed, origin: object) -> CommandFailed:
+    """Return the error, which names the folder that may be meant."""
+    if error.code == "SKILL_NOT_FOUND" and isinstance(origin, SourceOrigin) and Path(origin.skill).is_dir():
+        return CommandFailed(f"{error}: to install the folder, write ./{origin.skill}", error.code)
+    return error
+
+
 def _locked_steps(path: Path, skills_dir: Path) -> list[_Step]:
     try:
         return [_locked_step(entry, skills_dir) for entry in read_lock(path)]
     except LockFileError as error:
-        command.stop(str(error), command.WRONG_USAGE)
+        command.stop(error, command.WRONG_USAGE)
 
 
 def _locked_step(entry: LockedSkill, skills_dir: Path) -> _Step:

@@ -37,7 +37,7 @@ def new_identity(as_json: bool, **flags: Any) -> None:
         try:
             lock = DataDirLock.wait(settings.data_dir)
         except DataDirInUse as running:
-            stop(str(running))
+            stop(running)
         try:
             transparency_log = TransparencyLog(database, now)
             key = _new_key(settings, transparency_log.identity_keys())
@@ -58,7 +58,7 @@ def _new_key(settings: Settings, known: list[str]) -> str:
             path.rename(path.with_name(f"{KEY_FILE}.{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"))
         key = log_signer(settings).verifier_key
     except (KeyUnusable, PrivateFileExposed) as error:
-        stop(str(error))
+        stop(error)
     if key in known:
         stop(
             "transparency.key is a key of the old identity: set another one (`openssl rand -hex 32`), in every replica"

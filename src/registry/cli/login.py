@@ -52,7 +52,7 @@ def login(
             token = _token(server, {"username": user, "password": _password(from_stdin=password_stdin)})
         stored_logins().store(server, Login(token=token["token"], expires_at=token["expires_at"]))
     except (CommandFailed, LoginsUnreadable, OSError) as error:
-        command.stop(str(error))
+        command.stop(error)
     answer: Data = {"server": server, "role": token["role"], "expires_at": token["expires_at"]}
     console.show(answer, console.facts_table, as_json=as_json)
 
@@ -86,7 +86,7 @@ def logout(as_json: bool, server: str | None, **flags: Any) -> None:
         stored_logins().delete(server)
         message = "The token had already expired" if has_expired(stored) else _revoke(server, stored.token)
     except (CommandFailed, LoginsUnreadable, OSError) as error:
-        command.stop(str(error))
+        command.stop(error)
     console.show({"server": server, "message": message}, console.facts_table, as_json=as_json)
 
 

@@ -106,7 +106,14 @@ class _MainGroup(LazyGroup):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
         with _without_passwords():
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            except BrokenPipeError:
+                raise
+            except OSError as error:  # commands report those they expect; a full disk meets any of them
+                from registry.cli.command import stop  # noqa: PLC0415 - loads the settings
+
+                stop(error if error.filename else f"the output cannot be written: {error.strerror}")
 
 
 @contextmanager

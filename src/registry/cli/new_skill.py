@@ -59,7 +59,7 @@ def init(path: Path, description: str, as_json: bool) -> None:
     except PackageRefused as refused:
         command.stop("; ".join(f"{one.message}" for one in refused.findings), command.WRONG_USAGE)
     except (ValueError, OSError) as error:
-        command.stop(str(error))
+        command.stop(error)
     _show(path, [warning.message for warning in warnings], as_json=as_json)
 
 

@@ -70,7 +70,7 @@ def verify_backup(folder: Path, restored: bool, as_json: bool, **flags: Any) -> 
     try:
         problems = verify_restored(folder, command.load(flags)) if restored else verify(folder)
     except (NoBackup, DatabaseError, OSError) as error:
-        command.stop(str(error))
+        command.stop(error)
     console.show({"backup": str(folder), "problems": problems}, _problem_lines, as_json=as_json)
     if problems:
         sys.exit(command.FAILED)
@@ -92,4 +92,4 @@ def clone_index(**flags: Any) -> None:
     try:
         git_index(settings).prepare()
     except (OutboundError, OSError) as error:
-        command.stop(str(error))
+        command.stop(error)

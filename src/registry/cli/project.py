@@ -44,7 +44,7 @@ def lock(as_json: bool, **flags: Any) -> None:
     except RegistryError as error:
         command.stop(error.message)
     except (LockFileError, DatabaseUnusable, CommandFailed, OSError) as error:
-        command.stop(str(error))
+        command.stop(error)
     console.show({"path": LOCK_FILE, "skills": len(entries)}, console.facts_table, as_json=as_json)
 
 
@@ -73,7 +73,7 @@ def verify(with_log: bool, key: str | None, index: Path | None, as_json: bool, *
         locked = read_lock(settings.project.file.with_name(LOCK_FILE))
         logged = check_log(locked, _verifier(key), index) if with_log else None
     except (LockFileError, OSError) as error:
-        command.stop(str(error), command.WRONG_USAGE)
+        command.stop(error, command.WRONG_USAGE)
     changes = differences(locked, settings.skills_dir)
     answer = {"skills": len(locked), "differences": msgspec.to_builtins(changes)}
     answer |= {"log": msgspec.to_builtins(logged)} if logged else {}

@@ -104,7 +104,7 @@ def _with_client(
         with connect_as_publisher(settings, server, username, scope) as client:
             return call(client)
     except (CommandFailed, OSError) as error:
-        command.stop(str(error))
+        command.stop(error)
 
 
 def _upload(client: RegistryClient, package: BinaryIO) -> Data:

@@ -49,7 +49,7 @@ def rebuild(
     try:
         lock = DataDirLock.wait(settings.data_dir)
     except DataDirInUse as running:
-        command.stop(str(running))
+        command.stop(running)
     try:
         with console.progress_bar("Replaying", hidden=as_json) as progress:
             report = rebuild_database(
@@ -62,7 +62,7 @@ def rebuild(
     except CheckpointInvalid as error:
         command.stop(f"--log-key: {error}", command.WRONG_USAGE)
     except (RebuildRefused, KeyUnusable, PrivateFileExposed, DatabaseError, OSError) as error:
-        command.stop(str(error))
+        command.stop(error)
     finally:
         lock.release()
     console.show(msgspec.to_builtins(report), _lines, as_json=as_json)

@@ -36,6 +36,6 @@ def serve(**flags: Any) -> None:
     try:
         sys.exit(run(settings))
     except (StartError, EmbeddingUnavailable, DatabaseUnusable, DataDirInUse) as error:
-        command.stop(str(error))
+        command.stop(error)
     except OSError as error:
         command.stop(f"the service cannot start: {error}")

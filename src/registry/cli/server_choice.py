@@ -1,5 +1,7 @@
 """Which server a command talks to when the user names none."""
 
+from contextlib import suppress
+
 from registry.cli.backend import CommandFailed
 from registry.cli.console import note
 from registry.cli.credentials import default_server, login_servers
@@ -42,7 +44,12 @@ def choose_catalog(settings: Settings, *, names_data_dir: bool) -> str | None:
     """
     if settings.client.server and not names_data_dir:
         return _noted(settings.client.server.reveal(), _reason(settings))
-    if names_data_dir or has_catalog(settings):
+    if names_data_dir:
+        return None
+    if has_catalog(settings):
+        with suppress(CommandFailed):  # a data directory can be read without logins
+            if server := default_server(settings):
+                note(f"using {settings.data_dir.name}: for your login at {server}, use --server")
         return None
     server = default_server(settings)
     if server is None and (servers := login_servers()):

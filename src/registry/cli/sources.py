@@ -5,7 +5,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import click
-import msgspec
 from rich.markup import escape
 from rich.table import Table
 
@@ -68,10 +67,7 @@ def add(
     place = {"path": str(expanded(location))} if is_folder else {"url": location}
     fields = {"name": name, "type": kind, "branch": branch, "priority": priority, **place}
     fields |= {"api_key": console.ask_secret("API key")} if api_key else {}
-    try:
-        source = msgspec.convert(fields, NewSource)
-    except msgspec.ValidationError as error:
-        command.stop(f"this is not a valid source: {error}", command.WRONG_USAGE)
+    source = command.converted({name: value for name, value in fields.items() if value is not None}, NewSource)
     added = command.with_backend(flags, server, lambda backend: backend.add_source(source), CREATES)
     _show([added], as_json=as_json)
     if added["error"]:

@@ -74,7 +74,7 @@ def test_the_setting_comes_before_logins_and_data_directories(
     assert (done.code, done.error, web.connections) == (3, "", 0)
     assert registry.url in Done(tmp_path, "status", **named).error
     assert Done(tmp_path, "status", "--data-dir", ".skill-registry", **named).error == ""
-    assert Done(tmp_path, "status").error == ""
+    assert "using .skill-registry" in Done(tmp_path, "status").error
     Done(tmp_path, "search", "anything", "--server", web.url, **named).complains(1, "404")
     assert [headers.get("Authorization") for headers, _ in web.posted] == [f"Bearer token-of-{web.port}"]
 
@@ -116,6 +116,18 @@ def test_a_data_directory_on_the_command_line_comes_before_a_login(tmp_path: Pat
     log_in(logins, "https://a.example")
     with RunningServer(tmp_path) as server:
         assert f"using {server.url}" in Done(tmp_path, "logout", "--data-dir", "data").error
+
+
+def test_a_catalog_here_comes_before_a_login_and_says_so(tmp_path: Path, logins: Logins) -> None:
+    write_skill(tmp_path / "skills", "here", "Is in the data directory of this folder.")
+    assert Done(tmp_path, "scan").code == 0
+    assert Done(tmp_path, "list").error == ""
+    log_in(logins, "https://a.example")
+    listed = Done(tmp_path, "list")
+    assert listed.out.startswith("here\t")
+    said = "using .skill-registry: for your login at https://a.example, use --server"
+    assert listed.error == f"skill-registry: {said}\n"
+    assert Done(tmp_path, "list", "--data-dir", ".skill-registry").error == ""
 
 
 def test_a_key_without_a_server_is_sent_to_nobody(web: WebServer, tmp_path: Path, logins: Logins) -> None:

@@ -59,3 +59,39 @@ def test_a_folder_that_was_removed(tmp_path: Path, command: str) -> None:
     assert done.returncode == 2
     assert done.stderr.startswith("skill-registry: the current folder cannot be used")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule"),
+    [
+        (("search", "tables", "--tag", ""), "tags[0]: must be 1 to 100 characters"),
+        (("upgrade", "csv-cleanup", "--version", "soon"), "version: must be a version such as 1.4.0"),
+        (("sources", "add", "Bad Name", "https://example.org/x.zip"), "name: must be 1 to 64 characters of a-z"),
+    ],
+)
+def test_an_option_that_breaks_a_rule(tmp_path: Path, arguments: tuple[str, ...], rule: str) -> None:
+    Done(tmp_path, *arguments).complains(2, rule)
+    assert not (tmp_path / ".skill-registry").exists()
+
+
+def test_a_folder_without_its_dot_is_named(tmp_path: Path) -> None:
+    write_skill(tmp_path / "tools", "whittle", "Carves zebrawood spoons with great care.")
+    refused = Done(tmp_path, "install", "tools/whittle", "--json").json["results"][0]
+    assert refused["reason"] == "Skill 'tools/whittle' not found: to install the folder, write ./tools/whittle"
+    assert Done(tmp_path, "install", "./tools/whittle").code == 0
+
+
+@pytest.mark.parametrize("output", [(), ("--json",)])
+def test_output_that_cannot_be_written(server: RunningServer, output: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [COMMAND, "list", "--server", server.url, *output]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        1,
+        "skill-registry: the output cannot be written: No space left on device\n",
+    )
+
+
+def test_a_data_directory_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("")
+    Done(tmp_path, "scan", "--skills-dir", str(tmp_path), "--data-dir", "data").complains(1, "data: File exists")

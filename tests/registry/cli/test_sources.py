@@ -70,18 +70,18 @@ def test_a_registry_that_wants_a_key_is_a_failure(tmp_path: Path, folder: Path) 
 
 
 @pytest.mark.parametrize(
-    "args",
+    ("args", "rule"),
     [
-        ("local", "https://example.org/a"),
-        ("../x", "https://example.org/a"),
-        ("x", "http://127.1/a"),
-        ("x", "ext::sh -c x", "--type", "git"),
-        ("x", "https://example.org/a", "--branch=--upload-pack=touch"),
-        ("x", "https://example.org/a", "--type", "http", "--branch", "main"),
+        (("local", "https://example.org/a"), "the name local is reserved"),
+        (("../x", "https://example.org/a"), "name: must be 1 to 64 characters"),
+        (("x", "http://127.1/a"), "127.1 is not a valid host name"),
+        (("x", "ext::sh -c x", "--type", "git"), "url: must be an http:// or https:// URL"),
+        (("x", "https://example.org/a", "--branch=--upload-pack=touch"), "branch: must be the name of a branch"),
+        (("x", "https://example.org/a", "--type", "http", "--branch", "main"), "only a source of type git"),
     ],
 )
-def test_what_is_no_source_is_wrong_use(folder: Path, args: tuple[str, ...]) -> None:
-    Done(folder, "sources", "add", *args).complains(2, "not a valid source")
+def test_what_is_no_source_is_wrong_use(folder: Path, args: tuple[str, ...], rule: str) -> None:
+    Done(folder, "sources", "add", *args).complains(2, rule)
 
 
 def test_an_unknown_source_cannot_be_removed(folder: Path) -> None:
