@@ -21,13 +21,13 @@ from registry.catalog.folder_state import is_where_it_was, scan_fingerprint
 from registry.catalog.installs import current_install, delete_install, find_install, with_install
 from registry.catalog.new_skills import NewSkills
 from registry.catalog.skill_backend import SkillFile, opened_file
-from registry.catalog.skill_changes import checked_fields, refuse_existing, sent_changes, with_fields
+from registry.catalog.skill_changes import checked_fields, refuse_existing, with_fields
 from registry.catalog.skill_rows import FolderState
 from registry.catalog.store import Catalog, StoredSkill
 from registry.db import Transaction
 from registry.domain.file_names import printable_name
 from registry.domain.findings import SkillFindings
-from registry.domain.models import RESERVED_IDS, NewSkill, Skill, SkillChanges
+from registry.domain.models import RESERVED_IDS, NewSkill, Skill
 from registry.errors import (
     FieldError,
     RegistryError,
@@ -135,12 +135,11 @@ class LocalSkills:
         skill = _installed(transaction, skill_id, draft.skill)
         return self._catalog.save(transaction, skill, draft.body, FolderState(skill_id, draft.fingerprint))
 
-    def update(self, skill_id: str, changes: SkillChanges, etags: Collection[str] | None) -> Skill:
+    def update(self, skill_id: str, sent: Mapping[str, Any], etags: Collection[str] | None) -> Skill:
         """Change the fields that were sent, in the folder's SKILL.md and in the catalog.
 
-        Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, and VALIDATION_ERROR for no fields, or another id.
+        Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, VALIDATION_ERROR.
         """
-        sent = sent_changes(changes, skill_id)
         with ExitStack() as undo, self._catalog.database.write() as transaction:
             stored = self._catalog.get_for_update(transaction, skill_id, etags)
             return self._change(transaction, undo, stored, sent)

@@ -1,6 +1,6 @@
 """Skills that are records in the database, created through the API, without a folder."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -10,11 +10,11 @@ import msgspec
 
 from registry.catalog.new_skills import NewSkills
 from registry.catalog.skill_backend import SkillFile
-from registry.catalog.skill_changes import checked_fields, default_body, refuse_existing, sent_changes, with_fields
+from registry.catalog.skill_changes import checked_fields, default_body, refuse_existing, with_fields
 from registry.catalog.store import Catalog, StoredSkill
 from registry.db import Transaction
 from registry.domain.findings import SkillFindings
-from registry.domain.models import NewSkill, Skill, SkillChanges
+from registry.domain.models import NewSkill, Skill
 from registry.errors import FieldError, RegistryError, not_found, result_or_error, validation_error
 from registry.findings.engine import CURRENT_RULES, ENGINE
 from registry.inspection.inspector import Inspector
@@ -81,9 +81,8 @@ class RecordSkills:
         refuse_existing(transaction, draft.skill.id)
         return self._catalog.save(transaction, draft.skill, draft.body)
 
-    def update(self, skill_id: str, changes: SkillChanges, etags: Collection[str] | None) -> Skill:
+    def update(self, skill_id: str, sent: Mapping[str, Any], etags: Collection[str] | None) -> Skill:
         """Change the fields that were sent. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, VALIDATION_ERROR."""
-        sent = sent_changes(changes, skill_id)
         body = sent.get("content", self._file_text(sent))
         before = self._catalog.get(skill_id)
         texts = self._texts(with_fields(before, sent), body)
@@ -148,7 +147,7 @@ class RecordSkills:
         report = skill.findings
         return report if report and report.engine == ENGINE and self._texts(skill) == texts else None
 
-    def _file_text(self, sent: dict[str, Any]) -> str | None:
+    def _file_text(self, sent: Mapping[str, Any]) -> str | None:
         """Return the text of the file that `skill_file` names; None without one. Raises VALIDATION_ERROR."""
         name = cast("str | None", sent.get("skill_file"))
         if name is None:

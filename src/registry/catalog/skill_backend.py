@@ -1,14 +1,14 @@
 """The interface of a skill's storage: a folder, a record in the database, or published packages."""
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, Protocol
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from registry.catalog.store import StoredSkill
 from registry.db import Transaction
-from registry.domain.models import Skill, SkillChanges
+from registry.domain.models import Skill
 from registry.skill_folder import FileEntry
 
 
@@ -37,8 +37,8 @@ class SkillBackend(Protocol):
     raise PRECONDITION_FAILED if `etags` does not contain the current entity tag.
     """
 
-    def update(self, skill_id: str, changes: SkillChanges, etags: Collection[str] | None) -> Skill:
-        """Change the fields that were sent and return the skill. Raises VALIDATION_ERROR, CONFLICT."""
+    def update(self, skill_id: str, sent: Mapping[str, Any], etags: Collection[str] | None) -> Skill:
+        """Change the fields of `skill_changes.sent_changes` and return the skill. Raises VALIDATION_ERROR, CONFLICT."""
         ...
 
     def delete(self, skill_id: str, etags: Collection[str] | None) -> None:

@@ -7,8 +7,7 @@ import msgspec
 from msgspec import UNSET
 
 from registry.db import Reader
-from registry.domain.models import RESERVED_IDS, Capabilities, NewSkill, Skill, SkillChanges, Tags, split_labels
-from registry.domain.validation import find_errors
+from registry.domain.models import RESERVED_IDS, NewSkill, Skill, SkillChanges, split_labels
 from registry.errors import FieldError, conflict, validation_error
 
 _NEW_FIELDS = ("name", "description", "version", "author", "tags", "capabilities", "editable", "enabled")
@@ -19,9 +18,7 @@ def checked_fields(new: NewSkill) -> dict[str, Any]:
     """Return the stored fields of a create request. Raises VALIDATION_ERROR."""
     if new.id in RESERVED_IDS:
         raise validation_error(FieldError("id", "is reserved: choose another id"))
-    sent = {name: getattr(new, name) for name in _NEW_FIELDS}
-    _check_labels(sent)
-    return sent
+    return {name: getattr(new, name) for name in _NEW_FIELDS}
 
 
 def refuse_existing(reader: Reader, skill_id: str) -> None:
@@ -38,7 +35,6 @@ def sent_changes(changes: SkillChanges, skill_id: str) -> dict[str, Any]:
         raise validation_error(FieldError("id", "must equal the id in the path"))
     if not sent:
         raise validation_error(message="The body has no fields: send at least one")
-    _check_labels(sent)
     return sent
 
 
@@ -54,15 +50,3 @@ def with_fields(skill: Skill, sent: Mapping[str, Any]) -> Skill:
 def default_body(new: NewSkill) -> str:
     """Return the body of a new skill: its content, or else a heading and the description."""
     return new.content or f"# {new.name}\n\n{new.description}\n"
-
-
-def _check_labels(sent: Mapping[str, Any]) -> None:
-    """Check each tag and capability, also in comma-separated strings. Raises VALIDATION_ERROR."""
-    errors = [
-        error
-        for name, kind in (("tags", Tags), ("capabilities", Capabilities))
-        if name in sent
-        for error in find_errors(split_labels(sent[name]), kind, name)
-    ]
-    if errors:
-        raise validation_error(*errors)

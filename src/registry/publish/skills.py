@@ -1,14 +1,15 @@
 """Published skills behind the catalog routes: readable like others, changed only by publishing and yanking."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from datetime import datetime
+from typing import Any
 
 from registry.catalog.skill_backend import SkillFile
-from registry.catalog.skill_changes import sent_changes, with_fields
+from registry.catalog.skill_changes import with_fields
 from registry.catalog.store import Catalog, StoredSkill
 from registry.db import Transaction
-from registry.domain.models import Skill, SkillChanges
+from registry.domain.models import Skill
 from registry.errors import conflict, not_found
 from registry.publish.published import PublishedVersion, PublishedVersions
 from registry.publish.stored_packages import StoredPackages
@@ -23,9 +24,8 @@ class PublishedSkills:
         self._published = published
         self._packages = packages
 
-    def update(self, skill_id: str, changes: SkillChanges, etags: Collection[str] | None) -> Skill:
+    def update(self, skill_id: str, sent: Mapping[str, Any], etags: Collection[str] | None) -> Skill:
         """Enable or disable a skill. Other changes need a new version. Raises CONFLICT, PRECONDITION_FAILED."""
-        sent = sent_changes(changes, skill_id)
         if set(sent) != {"enabled"}:
             raise conflict(f"Skill '{skill_id}' is published: publish a new version to change it")
         with self._catalog.database.write() as transaction:

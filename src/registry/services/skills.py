@@ -96,10 +96,10 @@ def update_skill(
 
     Raises SKILL_NOT_FOUND, PRECONDITION_FAILED where `etags` lack the skill's own, VALIDATION_ERROR, CONFLICT.
     """
-    sent_changes(changes, skill_id)  # the rules of the body come first, also for a skill that does not exist
+    sent = sent_changes(changes, skill_id)  # the rules of the body come first, also for a skill that does not exist
     if changes.name is not UNSET:
         check_names(services, caller, [changes.name])
-    return services.skill_backends.of(skill_id).update(skill_id, changes, etags)
+    return services.skill_backends.of(skill_id).update(skill_id, sent, etags)
 
 
 def uninstall_skill(services: Services, skill_id: str, etags: Collection[str] | None = None) -> None:

@@ -12,7 +12,7 @@ from registry.catalog.recorded_changes import all_recorded
 from registry.catalog.scanner import Scanner
 from registry.catalog.store import Catalog
 from registry.db import Database
-from registry.domain.models import NewSkill, SkillChanges, now
+from registry.domain.models import NewSkill, now
 from support.catalogs import created
 from support.inspecting import inspecting
 from support.servers import write_skill
@@ -50,7 +50,7 @@ def test_what_the_service_writes_is_recorded(directory: Directory) -> None:
     directory.make("tea")
     assert directory.is_recorded("tea", ".skill-registry-0123", ".skill-registry-0123/0/tea/SKILL.md")
     assert directory.is_recorded("tea/SKILL.md", "by-hand/SKILL.md", "by-hand")
-    directory.local.update("tea", SkillChanges(description="Brews tea with little care."), None)
+    directory.local.update("tea", {"description": "Brews tea with little care."}, None)
     assert directory.is_recorded("tea/SKILL.md")
     directory.local.delete("tea", None)
     assert directory.is_recorded("tea", "tea/SKILL.md")

@@ -14,7 +14,7 @@ from registry.catalog.scanner import Scanner
 from registry.catalog.store import Catalog
 from registry.database.sqlite import SqliteDatabase
 from registry.db import Database
-from registry.domain.models import SkillChanges, now
+from registry.domain.models import now
 from registry.errors import RegistryError
 from registry.inspection.inspector import Inspector
 from registry.skill_folder import tree_digest
@@ -102,7 +102,7 @@ def test_a_folder_that_a_link_replaces_is_not_followed_before_a_scan(
     for ask in (local.text, local.files, lambda skill_id: local.file(skill_id, "SKILL.md")):
         with pytest.raises(RegistryError, match=f"Folder of skill '{skill_id}' not found"):
             ask(skill_id)
-    for changes in (SkillChanges(description="Another one."), SkillChanges(content="Another text.")):
+    for changes in ({"description": "Another one."}, {"content": "Another text."}):
         with pytest.raises(RegistryError, match=f"Folder of skill '{skill_id}' not found"):
             local.update(skill_id, changes, None)
     assert tree_digest(secret) == before
@@ -117,7 +117,7 @@ def test_a_link_that_was_scanned_is_followed_until_it_leads_elsewhere(
     assert scan.reconcile().unchanged == 4
     local = LocalSkills(skills.resolve(), Catalog(database, now), inspector)
     assert "Mine." in local.text("linked")
-    local.update("linked", SkillChanges(content="Changed."), None)
+    local.update("linked", {"content": "Changed."}, None)
     assert "Changed." in (tmp_path / "mine" / "linked" / "SKILL.md").read_text()
     (skills / "linked").unlink()
     (skills / "linked").symlink_to(write_skill(tmp_path / "other", "linked", "Another skill.", "Another."))

@@ -12,7 +12,7 @@ import pytest
 
 from registry.config.groups import LimitsSettings
 from registry.db import Database
-from registry.domain.models import SkillChanges, now
+from registry.domain.models import now
 from registry.domain.package_urls import PackageUrls
 from registry.inspection.inspector import Inspector
 from registry.publish.change_feed import ChangeFeed, ChangePage
@@ -319,7 +319,7 @@ def test_a_follower_knows_the_same_as_a_new_reader(
         elif found := versions.versions(skill_id):
             one = choose.choice(found)
             if choose.random() < 0.2 and "active" in {version.state for version in found}:
-                backend.update(skill_id, SkillChanges(enabled=choose.random() < 0.5), None)
+                backend.update(skill_id, {"enabled": choose.random() < 0.5}, None)
             elif one.state != "revoked":
                 versions.set_state(skill_id, [one.version], choose.choice(["active", "yanked", "revoked"]))
         catalog.put(f"unpublished-{step}")

@@ -14,7 +14,7 @@ from registry.catalog.record_skills import RecordSkills
 from registry.catalog.skill_backend import SkillBackend
 from registry.config.groups import LimitsSettings
 from registry.db import Database
-from registry.domain.models import NewSkill, SkillChanges, now
+from registry.domain.models import NewSkill, now
 from registry.errors import RegistryError
 from registry.inspection.inspector import Inspector
 from registry.publish.published import PublishedRecord, PublishedVersion, PublishedVersions
@@ -120,7 +120,7 @@ def test_the_files_of_a_skill_are_what_their_author_wrote(stored: Stored) -> Non
 
 
 def test_an_update_is_in_the_catalog_when_it_returns(stored: Stored) -> None:
-    skill = stored.backend.update(stored.skill_id, SkillChanges(enabled=False), None)
+    skill = stored.backend.update(stored.skill_id, {"enabled": False}, None)
     assert skill.enabled is False
     assert stored.catalog.catalog.get(stored.skill_id) == skill
 
@@ -128,7 +128,7 @@ def test_an_update_is_in_the_catalog_when_it_returns(stored: Stored) -> None:
 def test_a_stale_etag_changes_nothing(stored: Stored) -> None:
     before = stored.catalog.catalog.get(stored.skill_id)
     with pytest.raises(RegistryError) as error:
-        stored.backend.update(stored.skill_id, SkillChanges(enabled=False), {'"stale"'})
+        stored.backend.update(stored.skill_id, {"enabled": False}, {'"stale"'})
     assert code(error) == "PRECONDITION_FAILED"
     with pytest.raises(RegistryError) as error:
         stored.backend.delete(stored.skill_id, {'"stale"'})
@@ -180,7 +180,7 @@ def test_nothing_is_known_of_a_skill_that_is_not_there(stored: Stored) -> None:
             call("nobody")
         assert code(error) == "SKILL_NOT_FOUND"
     with pytest.raises(RegistryError) as error:
-        stored.backend.update("nobody", SkillChanges(enabled=False), None)
+        stored.backend.update("nobody", {"enabled": False}, None)
     assert code(error) == "SKILL_NOT_FOUND"
     with pytest.raises(RegistryError) as error:
         stored.backend.delete("nobody", None)
