@@ -23,7 +23,7 @@ _CONTEXT = 60
 _WORD_END = re.compile(r"[^\W_]*")
 _ACCENTED = re.compile(r"[\u00c0-\u024f\u1e00-\u1eff]")
 _CASELESS = bytes([*range(0xC0), 0xC2, *range(0xE2, 0xEA), 0xF0])
-"""The bytes of UTF-8 texts whose letters have no case but for those of ASCII: dashes, symbols, emoji, Chinese."""
+"""The bytes of texts whose only letters with case are ASCII: dashes, emoji, Chinese. A few symbols are left out."""
 
 _MARKS = "#*->|`=~_:+"
 _CUT = "…"
@@ -182,6 +182,10 @@ def _snippet(field: Literal["description", "body"], text: str, found: Sequence[M
         return Snippet(field=field, text=text, ranges=_joined(found))
     start, end = _cut(text, _best_start(found))
     before, after = _CUT if start else "", _CUT if end < len(text) else ""
+    passage = text[start:end].strip()
+    start = text.index(passage, start)
+    end = start + len(passage)
+    inside = [(max(first, start), min(last, end)) for first, last in _joined(found) if first < end and last > start]
     moved = len(before) - start
-    ranges = [(first + moved, last + moved) for first, last in _joined(found) if start <= first and last <= end]
-    return Snippet(field=field, text=f"{before}{text[start:end]}{after}", ranges=ranges)
+    ranges = [(first + moved, last + moved) for first, last in inside]
+    return Snippet(field=field, text=f"{before}{passage}{after}", ranges=ranges)

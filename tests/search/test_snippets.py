@@ -70,6 +70,18 @@ def test_the_words_of_a_cut_text_are_marked_where_they_are(before: str) -> None:
     assert [snippet.text[start:end] for start, end in snippet.ranges] == ["PDF", "form"]
 
 
+def test_a_match_that_is_cut_is_marked_as_far_as_it_is_shown() -> None:
+    snippet = description_snippet("错误。" + "请帮我" * 60 + "哈哈哈哈" * 100, wanted("哈哈"))
+    assert snippet is not None
+    assert [snippet.text[start:end] for start, end in snippet.ranges] == [snippet.text.strip("…")[60:]]
+
+
+def test_a_cut_text_has_no_white_space_at_its_ends() -> None:
+    snippet = description_snippet(f"{'word ' * 60}\n\n  The PDF\n {' ' * 300} form", wanted("pdf"))
+    assert snippet is not None
+    assert snippet.text.strip("…") == snippet.text.strip("…").strip()
+
+
 @pytest.mark.parametrize(
     "text", ["pdf " * 20_000, "pdf" * 20_000, "xpdf" * 20_000, "a" * 90_000, "数据" * 30_000, "\u0130" * 9000]
 )

@@ -80,7 +80,7 @@ class RegistryClient:
         """Return the `data` of an answer."""
         try:
             return msgspec.json.decode(content)["data"]
-        except (msgspec.DecodeError, KeyError, TypeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
             raise CommandFailed(f"{self.base} does not answer as a skill registry: is the URL right?") from None
 
     def send(self, method: str, path: str, body: object = None, seconds: float = TIMEOUT_SECONDS) -> bytes:
@@ -190,7 +190,7 @@ def _failure(response: httpx.Response) -> CommandFailed:
     """Return the error of a response, without a code if it is not one of the API."""
     try:
         return failure_of(msgspec.json.decode(response.content)["error"])
-    except (msgspec.DecodeError, KeyError, TypeError, AttributeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError):
         return CommandFailed(f"the server answered {response.status_code} {response.reason_phrase}")
 
 

@@ -87,15 +87,19 @@ def with_backend(
     """
     settings = load(flags)
     try:
-        if reads and not server:
-            server = choose_catalog(settings, names_data_dir=_names_data_dir(flags))
-        with (
-            _without_new_folders(settings),
-            _open_backend(settings, server, named, needs) as backend,
-        ):
+        server = catalog_server(settings, server, flags) if reads else server
+        with _without_new_folders(settings), open_backend(settings, server, named, needs) as backend:
             return call(backend)
     except (CommandFailed, OSError) as error:
         stop(error)
+
+
+def catalog_server(settings: Settings, server: str | None, flags: Mapping[str, Any]) -> str | None:
+    """Return the server of a command that reads a catalog: `server`, else a default; None for the data directory.
+
+    Raises CommandFailed, OSError.
+    """
+    return server or choose_catalog(settings, names_data_dir=_names_data_dir(flags))
 
 
 def converted(values: Mapping[str, Any], kind: type[_T]) -> _T:
@@ -119,10 +123,13 @@ def _names_data_dir(flags: Mapping[str, Any]) -> bool:
 
 
 @contextmanager
-def _open_backend(
+def open_backend(
     settings: Settings, server: str | None, named: Sequence[str], needs: Needs
 ) -> Iterator[CommandBackend]:
-    """Yield the server at `server`, else the one that runs on the data directory, else the directory itself."""
+    """Yield the server at `server`, else the one that runs on the data directory, else the directory itself.
+
+    Raises CommandFailed, OSError.
+    """
     is_of_data_dir = not server
     if not server:
         if not needs.creates:

@@ -74,7 +74,7 @@ class Logins:
             )
         try:
             return msgspec.json.decode(self._file.read_bytes(), type=dict[str, Login])
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError):
             raise LoginsUnreadable(f"{self._file} cannot be read: delete it and log in again") from None
 
     def _write(self, logins: dict[str, Login]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from embeddings import EmbeddingUnavailable
+from registry.auth.secret import WeakSecret
 from registry.catalog.listing import list_cards
 from registry.catalog.store import Catalog
 from registry.cli.backend import CommandFailed, Data, Needs, Progress
@@ -23,6 +24,7 @@ from registry.outbound import OutboundError
 from registry.project.overview import generate_mdc
 from registry.protocols.mcp.exchange import answered
 from registry.runtime.data_dir import DataDirInUse, DataDirLock
+from registry.runtime.private_files import PrivateFileExposed
 from registry.services.container import Services
 from registry.services.schemas import SearchBody
 from registry.services.search import search_skills
@@ -32,6 +34,7 @@ from registry.services.status import service_status
 from registry.skill_folder import remove_leftovers
 from registry.sources.access import NO_ACCESS, RegistryAccess
 from registry.sources.fetching import remove_fetched
+from registry.transparency.checkpoint import KeyUnusable
 
 _EMBED_SECONDS = 30.0
 """How long a command waits for the vectors of changed skills."""
@@ -228,7 +231,7 @@ def open_catalog(settings: Settings) -> Iterator[Catalog]:
 def open_services(settings: Settings, lock: DataDirLock, access: RegistryAccess = NO_ACCESS) -> Iterator[Services]:
     """Yield the services of a locked data directory, then close them and release the lock.
 
-    Raises CommandFailed if the database or the embedding model cannot be used, here or in the block.
+    Raises CommandFailed if the database, the embedding model or a secret cannot be used, here or in the block.
     """
     try:
         services = Services(settings, access=access)
@@ -236,7 +239,7 @@ def open_services(settings: Settings, lock: DataDirLock, access: RegistryAccess 
             yield services
         finally:
             services.close()
-    except (DatabaseUnusable, EmbeddingUnavailable) as error:
+    except (DatabaseUnusable, EmbeddingUnavailable, WeakSecret, KeyUnusable, PrivateFileExposed) as error:
         raise CommandFailed(str(error)) from None
     finally:
         lock.release()

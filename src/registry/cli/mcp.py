@@ -1,19 +1,23 @@
 """`skill-registry mcp`: the Model Context Protocol over standard input and output."""
 
-import sys
+import os
 import threading
-from functools import partial
+import time
 from queue import Empty, SimpleQueue
 from typing import Any
 
 import click
 
 from registry.cli import command
-from registry.cli.backend import CommandBackend, Needs
+from registry.cli.backend import CommandBackend, CommandFailed, Needs
 from registry.cli.help.settings_options import settings_options
+from registry.protocols.mcp.messages import failure
 
-_IDLE_SECONDS = 0.2
-"""How often a process without messages looks whether another one wants the data directory."""
+_LOOK_SECONDS = 0.2
+"""How often to look whether another process wants the data directory, and how long to leave it to that one."""
+
+_INPUT, _OUTPUT = 0, 1
+_BLOCK = 1 << 16
 
 
 @click.command()
@@ -24,13 +28,24 @@ def mcp(server: str | None, **flags: Any) -> None:
 
     An agent starts this command. It searches and reads the catalog of the data directory, or of the server that runs on
     it, or with --server those of a registry, with the login for it. The first start creates the catalog. Other agents,
-    commands and a server can use the data directory too: while there is nothing to answer, this command lets go of it.
+    commands and a server can use the data directory too: this command lets go of it when one of them waits for it.
     """
+    settings = command.load(dict(flags))
     messages = _Messages()
+    was_open = False
     while not messages.has_ended:
-        answering = partial(_answer, messages)
-        command.with_backend(dict(flags), server, answering, Needs(creates=True, watches=True), reads=True)
-        messages.wait()
+        try:
+            chosen = command.catalog_server(settings, server, flags)
+            with command.open_backend(settings, chosen, (), Needs(creates=True, watches=True)) as backend:
+                was_open = True
+                _answer(messages, backend)
+        except (CommandFailed, OSError) as error:
+            if not was_open:
+                command.stop(error)
+            _refuse(messages, str(error))
+        if not messages.has_ended:
+            time.sleep(_LOOK_SECONDS)
+            messages.wait()
 
 
 class _Messages:
@@ -43,10 +58,24 @@ class _Messages:
         threading.Thread(target=self._read, name="standard input", daemon=True).start()
 
     def _read(self) -> None:
-        for line in sys.stdin.buffer:
-            if line.strip():
-                self._lines.put(line)
-        self._lines.put(b"")
+        """Put each line, and an empty one at the end. `sys.stdin` has a lock, without which Python could not exit."""
+        rest: list[bytes] = []
+        try:
+            while block := os.read(_INPUT, _BLOCK):
+                first, *others = block.split(b"\n")
+                rest.append(first)
+                for start in others:
+                    self._put(b"".join(rest))
+                    rest = [start]
+            self._put(b"".join(rest))
+        except OSError:  # it is closed: there are no lines
+            pass
+        finally:
+            self._lines.put(b"")
+
+    def _put(self, line: bytes) -> None:
+        if line.strip():
+            self._lines.put(line)
 
     def wait(self, seconds: float | None = None) -> None:
         """Wait for the next line, or the end of the input, but not longer than `seconds`."""
@@ -64,12 +93,32 @@ class _Messages:
 
 
 def _answer(messages: _Messages, backend: CommandBackend) -> None:
-    """Answer each line until the input ends, or while none waits, until the catalog may close."""
+    """Answer each line until the input ends, or until the catalog may close."""
+    looked = time.monotonic()
     while not messages.has_ended:
-        messages.wait(_IDLE_SECONDS)
+        messages.wait(_LOOK_SECONDS)
         if (line := messages.take()) is not None:
-            if (answer := backend.mcp(line)) is not None:
-                sys.stdout.buffer.write(answer + b"\n")
-                sys.stdout.buffer.flush()
-        elif backend.may_close():
-            return
+            _write(backend.mcp(line))
+        if time.monotonic() - looked > _LOOK_SECONDS:
+            if backend.may_close():
+                return
+            looked = time.monotonic()
+
+
+def _refuse(messages: _Messages, reason: str) -> None:
+    """Answer the line that waits with the reason why the catalog could not be opened."""
+    messages.wait(0)
+    if (line := messages.take()) is not None:
+        _write(failure(line, reason))
+
+
+def _write(answer: bytes | None) -> None:
+    """Write an answer. Exits if nobody reads it: the agent has gone."""
+    if answer is None:
+        return
+    rest = memoryview(answer + b"\n")
+    try:
+        while rest:
+            rest = rest[os.write(_OUTPUT, rest) :]
+    except OSError as error:
+        command.stop(f"the output cannot be written: {error.strerror}")

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from registry.cli.backend import CommandFailed, Data, Progress
 from registry.cli.client import RegistryClient, failure_of
 from registry.cli.search.last_search import remember_search
 from registry.config.settings import Settings
 from registry.errors import skill_not_found
-from registry.protocols.mcp.messages import INTERNAL_ERROR, McpError, error_response, http_headers, parse
+from registry.protocols.mcp.messages import McpError, failure, http_headers, parse
 
 if TYPE_CHECKING:
     from registry.domain.source_entry import NewSource
@@ -120,17 +119,11 @@ class RemoteBackend:
 
     def mcp(self, message: bytes) -> bytes | None:
         """Return the server's response to a message of the Model Context Protocol, None for a notification."""
-        identifier: int | str | UnsetType = UNSET
         try:
             parsed = parse(message)
-            identifier = parsed.id
             return self._client.relay("/mcp", message, http_headers(parsed), _FETCH_SECONDS) or None
-        except McpError as error:
-            return msgspec.json.encode(error_response(identifier, error))
-        except CommandFailed as error:
-            if identifier is UNSET:
-                return None
-            return msgspec.json.encode(error_response(identifier, McpError(INTERNAL_ERROR, str(error))))
+        except (McpError, CommandFailed) as error:
+            return failure(message, str(error))
 
     def may_close(self) -> bool:
         """Return whether another process may take the server's place on the data directory."""

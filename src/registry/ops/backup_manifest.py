@@ -47,7 +47,7 @@ def read_manifest(folder: Path) -> BackupManifest:
         return msgspec.json.decode((folder / MANIFEST).read_bytes(), type=BackupManifest)
     except FileNotFoundError:
         raise NoBackup(f"{folder} has no {MANIFEST}: it is not a backup, or an earlier release wrote it") from None
-    except (msgspec.DecodeError, NotADirectoryError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, NotADirectoryError) as error:
         raise NoBackup(f"{folder / MANIFEST} cannot be read: {error}") from None
 
 

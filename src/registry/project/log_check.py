@@ -80,7 +80,7 @@ def _check_index(skill: LockedSkill, index: Path) -> None:
 def _index_lines(path: Path) -> Mapping[str, str | None]:
     try:
         lines = [msgspec.json.decode(line, type=_IndexLine) for line in path.read_bytes().splitlines() if line.strip()]
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         raise ProofInvalid(f"the file {path.name} of the index cannot be read") from None
     return {line.vers: line.cksum for line in lines}
 

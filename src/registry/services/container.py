@@ -234,9 +234,8 @@ class Services:
             with ThreadHealth("start", _log).attempt():
                 self.engine.wait_until_embedded(_FIRST_VECTORS_SECONDS)
         self.ready.set()
-        # These objects live until the end, so the garbage collector need not visit them again.
         gc.collect()
-        gc.freeze()
+        gc.freeze()  # these objects live until `close`, so the garbage collector need not visit them again
         while not has_all and not self._closing.wait(_TRY_AGAIN_SECONDS):
             has_all = self._starting.begin()
 
@@ -298,3 +297,4 @@ class Services:
         if self._registry is not None:
             self._registry.close()
         self.database.close()
+        gc.unfreeze()

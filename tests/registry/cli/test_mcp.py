@@ -4,7 +4,9 @@ import asyncio
 import json
 import os
 import subprocess
+import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,10 +15,11 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
+from registry.runtime.data_dir import DataDirLock
 from support.commands import WORDS_ONLY, Done
 from support.publishing import Registry, skill_package
 from support.servers import COMMAND, RunningServer, write_skill
-from support.waiting import wait_until
+from support.waiting import PATIENCE_SECONDS, wait_until
 
 
 def talk(folder: Path, args: Sequence[str], mode: str, query: str, **env: str) -> tuple[list[str], list[str], str]:
@@ -72,17 +75,21 @@ class Agent:
     """A process that an agent has started, and keeps."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self._process = process
+        self.process = process
+
+    def answer(self, line: bytes) -> Any:
+        """Send a line, and return the answer."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(line + b"\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
 
     def found(self, query: str) -> list[str]:
         """Return the ids that a search finds."""
         call = {"name": "search_skills", "arguments": {"query": query}}
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(message).encode() + b"\n")
-        self._process.stdin.flush()
-        result = json.loads(self._process.stdout.readline())["result"]
+        result = self.answer(json.dumps(message).encode())["result"]
         return [skill["id"] for skill in result["structuredContent"]["skills"]]
 
 
@@ -111,6 +118,50 @@ def test_agents_commands_and_a_server_share_a_data_directory(tmp_path: Path) -> 
             assert server.http.get("/api/v1/status").json()["data"]["skills"] == 1
             assert one.found("zebrawood") == other.found("zebrawood") == ["whittle"]
         assert one.found("zebrawood") == other.found("zebrawood") == ["whittle"]
+
+
+def test_an_agent_that_never_pauses_lets_others_in(tmp_path: Path) -> None:
+    write_skill(tmp_path / "skills", "whittle", "Carves zebrawood spoons with great care.")
+    with agent(tmp_path) as busy, agent(tmp_path) as other:
+        has_answer = threading.Event()
+
+        def ask() -> None:
+            while not has_answer.is_set():
+                assert busy.found("zebrawood") == ["whittle"]
+
+        with ThreadPoolExecutor(1) as pool:
+            asking = pool.submit(ask)
+            assert other.found("spoons") == ["whittle"]
+            has_answer.set()
+            asking.result()
+
+
+def test_an_agent_is_told_that_a_command_keeps_the_data_directory(tmp_path: Path) -> None:
+    ping = b'{"jsonrpc":"2.0","id":7,"method":"ping"}'
+    with agent(tmp_path) as one:
+        assert one.answer(ping) == {"jsonrpc": "2.0", "id": 7, "result": {}}
+        lock = DataDirLock.wait(tmp_path / "data", PATIENCE_SECONDS)
+        refused = one.answer(ping)
+        assert (refused["id"], "stop it" in refused["error"]["message"]) == (7, True)
+        lock.release()
+        assert one.answer(ping) == {"jsonrpc": "2.0", "id": 7, "result": {}}
+
+
+def test_an_agent_that_goes_leaves_the_catalog(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError), agent(tmp_path) as one:  # its exit code is 1
+        assert one.answer(b'{"jsonrpc":"2.0","id":"a","method":"\xff"}')["error"]["code"] == -32700
+        assert one.process.stdout is not None
+        one.process.stdout.close()
+        one.process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')  # type: ignore[union-attr]
+    assert one.process.returncode == 1
+    assert (tmp_path / "data" / "skill-registry.db").exists()
+
+
+def test_a_command_that_cannot_start_ends_while_its_input_is_open(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("")
+    with pytest.raises(AssertionError), agent(tmp_path) as one:
+        assert one.process.wait() == 1
+    assert one.process.returncode == 1
 
 
 def test_an_agent_finds_a_skill_that_is_new_in_the_folder(tmp_path: Path) -> None:

@@ -227,6 +227,7 @@ def test_the_handshake_of_older_clients(host: Host) -> None:
         (b"", 400, -32700),
         (b"[" * 5000, 400, -32700),
         (b'"\\ud800"', 400, -32700),
+        (b'{"jsonrpc":"2.0","id":1,"method":"\xff"}', 400, -32700),
         ([], 400, -32600),
         (5, 400, -32600),
         ({"jsonrpc": "1.0", "id": 1, "method": "ping"}, 400, -32600),

@@ -63,6 +63,6 @@ def _file() -> Path:
 def _searches() -> dict[str, _Search]:
     try:
         stored = msgspec.json.decode(_file().read_bytes(), type=dict[str, _Search])
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return {}
     return {server: search for server, search in stored.items() if search.until > time.time()}

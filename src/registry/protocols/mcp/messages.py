@@ -83,7 +83,7 @@ def parse(body: bytes) -> Message:
     """Return the message of a body. Raises McpError."""
     try:
         value = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise McpError(PARSE_ERROR, "The body is not JSON") from None
     try:
         return msgspec.convert(value, Message)
@@ -142,6 +142,19 @@ def response(message: Message, result: dict[str, Any]) -> dict[str, Any]:
         if message.method in _KEPT_METHODS:
             result |= {"ttlMs": _KEPT_MILLISECONDS, "cacheScope": "private"}
     return {"jsonrpc": "2.0", "id": message.id, "result": result}
+
+
+def failure(body: bytes, reason: str) -> bytes | None:
+    """Return the response to a message that nobody can answer, for this reason; None for a notification."""
+    identifier: int | str | UnsetType = UNSET
+    try:
+        identifier = parse(body).id
+        if identifier is UNSET:
+            return None
+        error = McpError(INTERNAL_ERROR, reason)
+    except McpError as unreadable:
+        error = unreadable
+    return msgspec.json.encode(error_response(identifier, error))
 
 
 def error_response(identifier: int | str | None | UnsetType, error: McpError) -> dict[str, Any]:
