@@ -31,12 +31,15 @@ def mcp(server: str | None, **flags: Any) -> None:
     commands and a server can use the data directory too: this command lets go of it when one of them waits for it.
     """
     settings = command.load(dict(flags))
+    try:
+        server = command.catalog_server(settings, server, flags)
+    except (CommandFailed, OSError) as error:
+        command.stop(error)
     messages = _Messages()
     was_open = False
     while not messages.has_ended:
         try:
-            chosen = command.catalog_server(settings, server, flags)
-            with command.open_backend(settings, chosen, (), Needs(creates=True, watches=True)) as backend:
+            with command.open_backend(settings, server, (), Needs(creates=True, watches=True)) as backend:
                 was_open = True
                 _answer(messages, backend)
         except (CommandFailed, OSError) as error:

@@ -147,6 +147,18 @@ def test_an_agent_is_told_that_a_command_keeps_the_data_directory(tmp_path: Path
         assert one.answer(ping) == {"jsonrpc": "2.0", "id": 7, "result": {}}
 
 
+def test_an_agent_is_told_that_the_database_is_broken(tmp_path: Path) -> None:
+    write_skill(tmp_path / "skills", "whittle", "Carves zebrawood spoons with great care.")
+    with agent(tmp_path) as one:
+        assert one.found("zebrawood") == ["whittle"]
+        for name in ("skill-registry.db", "skill-registry.db-wal"):
+            file = tmp_path / "data" / name
+            file.write_bytes(b"x" * file.stat().st_size)
+        call = {"name": "get_skill", "arguments": {"id": "whittle"}}
+        refused = one.answer(json.dumps({"jsonrpc": "2.0", "id": 8, "method": "tools/call", "params": call}).encode())
+        assert (refused["id"], refused["error"]["code"]) == (8, -32603)
+
+
 def test_an_agent_that_goes_leaves_the_catalog(tmp_path: Path) -> None:
     with pytest.raises(AssertionError), agent(tmp_path) as one:  # its exit code is 1
         assert one.answer(b'{"jsonrpc":"2.0","id":"a","method":"\xff"}')["error"]["code"] == -32700
