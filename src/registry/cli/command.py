@@ -103,9 +103,9 @@ def catalog_server(settings: Settings, server: str | None, flags: Mapping[str, A
 
 
 def converted(values: Mapping[str, Any], kind: type[_T]) -> _T:
-    """Return options as a `kind`. Exits with the code for wrong usage, and every rule they break."""
+    """Return the options that were given as a `kind`. Exits with the code for wrong usage, and every broken rule."""
     try:
-        return convert(dict(values), kind)
+        return convert({name: value for name, value in values.items() if value is not None}, kind)
     except RegistryError as error:
         rules = (
             detail.message if detail.field == ROOT else f"{detail.field}: {detail.message}" for detail in error.details

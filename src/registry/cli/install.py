@@ -104,8 +104,7 @@ def upgrade(
     skill_id: str | None, check: bool, version: str | None, as_json: bool, server: str | None, **flags: Any
 ) -> None:
     """Update one skill or all from where they came from. Without ID, all installed skills are updated."""
-    given = {"skill_id": skill_id, "check": check, "version": version}
-    body = command.converted({name: value for name, value in given.items() if value is not None}, UpgradeBody)
+    body = command.converted({"skill_id": skill_id, "check": check, "version": version}, UpgradeBody)
     named = registries_of(command.load(dict(flags)), None).named
     with console.progress_bar("Upgrading", hidden=as_json) as progress:
         answer = command.with_backend(

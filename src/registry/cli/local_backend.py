@@ -15,7 +15,7 @@ from registry.cli.backend import CommandFailed, Data, Needs, Progress
 from registry.cli.credentials import find_credential, login_servers, server_name
 from registry.config.settings import Settings
 from registry.database import open_database
-from registry.db import DatabaseError, DatabaseUnusable
+from registry.db import DatabaseUnusable
 from registry.domain.models import now
 from registry.domain.source_entry import NewSource
 from registry.errors import RegistryError
@@ -23,7 +23,6 @@ from registry.install.schemas import SkillRequest, UpgradeBody
 from registry.outbound import OutboundError
 from registry.project.overview import generate_mdc
 from registry.protocols.mcp.exchange import answered
-from registry.protocols.mcp.messages import failure
 from registry.runtime.data_dir import DataDirInUse, DataDirLock
 from registry.runtime.private_files import PrivateFileExposed
 from registry.services.container import Services
@@ -131,10 +130,7 @@ class LocalBackend:
 
     def mcp(self, message: bytes) -> bytes | None:
         """Return the response to a message of the Model Context Protocol, None for a notification."""
-        try:
-            return answered(self.services, message)
-        except (DatabaseError, OSError) as error:
-            return failure(message, str(error))
+        return answered(self.services, message)
 
     def may_close(self) -> bool:
         """Return whether another process waits for the data directory."""
@@ -184,12 +180,14 @@ def open_local(settings: Settings, lock: DataDirLock, named: Sequence[str], need
     """
     access = RegistryAccess([*named, *login_servers()], partial(_credential, settings, set(map(server_name, named))))
     with open_services(settings, lock, access) as services:
+        watches = needs.watches and settings.profile == "local"
         if needs.creates:
             remove_leftovers(settings.skills_dir, settings.staging_dir)
             remove_fetched(settings.data_dir)
+        if needs.creates and not watches:
             services.scan()
-        if needs.watches and settings.profile == "local":
-            services.begin()
+        if watches:
+            services.begin()  # which scans first
             services.ready.wait(_READY_SECONDS)
         elif needs.indexes:
             services.engine.changed()

@@ -45,7 +45,7 @@ def mcp(server: str | None, **flags: Any) -> None:
         except (CommandFailed, OSError) as error:
             if not was_open:
                 command.stop(error)
-            _refuse(messages, str(error))
+            _refuse(messages, error)
         if not messages.has_ended:
             time.sleep(_LOOK_SECONDS)
             messages.wait()
@@ -108,18 +108,18 @@ def _answer(messages: _Messages, backend: CommandBackend) -> None:
             looked = time.monotonic()
 
 
-def _refuse(messages: _Messages, reason: str) -> None:
+def _refuse(messages: _Messages, error: Exception) -> None:
     """Answer the line that waits with the reason why the catalog could not be opened."""
     messages.wait(0)
     if (line := messages.take()) is not None:
-        _write(failure(line, reason))
+        _write(failure(line, error))
 
 
 def _write(answer: bytes | None) -> None:
     """Write an answer. Exits if nobody reads it: the agent has gone."""
     if answer is None:
         return
-    rest = memoryview(answer + b"\n")
+    rest = memoryview(answer + b"\n")  # not by sys.stdout, which would write what is left again at the exit
     try:
         while rest:
             rest = rest[os.write(_OUTPUT, rest) :]

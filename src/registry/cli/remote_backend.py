@@ -123,7 +123,7 @@ class RemoteBackend:
             parsed = parse(message)
             return self._client.relay("/mcp", message, http_headers(parsed), _FETCH_SECONDS) or None
         except (McpError, CommandFailed) as error:
-            return failure(message, str(error))
+            return failure(message, error)
 
     def may_close(self) -> bool:
         """Return whether another process may take the server's place on the data directory."""

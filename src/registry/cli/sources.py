@@ -67,7 +67,7 @@ def add(
     place = {"path": str(expanded(location))} if is_folder else {"url": location}
     fields = {"name": name, "type": kind, "branch": branch, "priority": priority, **place}
     fields |= {"api_key": console.ask_secret("API key")} if api_key else {}
-    source = command.converted({name: value for name, value in fields.items() if value is not None}, NewSource)
+    source = command.converted(fields, NewSource)
     added = command.with_backend(flags, server, lambda backend: backend.add_source(source), CREATES)
     _show([added], as_json=as_json)
     if added["error"]:

@@ -144,17 +144,19 @@ def response(message: Message, result: dict[str, Any]) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": message.id, "result": result}
 
 
-def failure(body: bytes, reason: str) -> bytes | None:
-    """Return the response to a message that nobody can answer, for this reason; None for a notification."""
-    identifier: int | str | UnsetType = UNSET
+def failure(body: bytes, error: Exception) -> bytes | None:
+    """Return the response to a message that has met an error, as one line of JSON; None for a notification.
+
+    What is no McpError is an internal error, in its words.
+    """
     try:
         identifier = parse(body).id
-        if identifier is UNSET:
-            return None
-        error = McpError(INTERNAL_ERROR, reason)
     except McpError as unreadable:
-        error = unreadable
-    return msgspec.json.encode(error_response(identifier, error))
+        return msgspec.json.encode(error_response(UNSET, unreadable))
+    if identifier is UNSET:
+        return None
+    told = error if isinstance(error, McpError) else McpError(INTERNAL_ERROR, str(error))
+    return msgspec.json.encode(error_response(identifier, told))
 
 
 def error_response(identifier: int | str | None | UnsetType, error: McpError) -> dict[str, Any]:
