@@ -21,7 +21,7 @@ _NAMES_PER_QUERY = 500
 def all_recorded(catalog: Catalog, root: Path, changed: Iterable[str]) -> bool:
     """Return whether the catalog has everything that changed at these paths, so that a scan would find nothing.
 
-    False means that it may lack something, which only a scan can tell.
+    False means that it may lack something, which only a scan can tell. Raises DatabaseError.
     """
     if catalog.problems():  # only a scan finds that one is gone
         return False
@@ -36,10 +36,19 @@ def all_recorded(catalog: Catalog, root: Path, changed: Iterable[str]) -> bool:
         if len(parts) > _DEPTH:
             return False
         names.add(parts[0])
+    return _have_rows(catalog, root, sorted(names)) or _have_rows_soon(catalog, root, sorted(names))
+
+
+def _have_rows_soon(catalog: Catalog, root: Path, names: Sequence[str]) -> bool:
+    """Return `_have_rows` after the writes that run now: a folder is in its place before its row is committed."""
+    with catalog.database.write():
+        pass
+    return _have_rows(catalog, root, names)
+
+
+def _have_rows(catalog: Catalog, root: Path, names: Sequence[str]) -> bool:
     try:
-        return all(
-            _is_recorded(catalog, root / name, known) for name, known in _fingerprints(catalog, sorted(names)).items()
-        )
+        return all(_is_recorded(catalog, root / name, known) for name, known in _fingerprints(catalog, names).items())
     except (OSError, UnicodeEncodeError):  # a name that is not UTF-8 has no row
         return False
 

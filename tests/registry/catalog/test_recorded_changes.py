@@ -1,7 +1,10 @@
 """Which changes of the skills directory need no scan, because a write of the service has recorded them."""
 
 import shutil
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +14,7 @@ from registry.catalog.local_skills import LocalSkills
 from registry.catalog.recorded_changes import all_recorded
 from registry.catalog.scanner import Scanner
 from registry.catalog.store import Catalog
-from registry.db import Database
+from registry.db import Database, Transaction
 from registry.domain.models import NewSkill, now
 from support.catalogs import created
 from support.inspecting import inspecting
@@ -54,6 +57,25 @@ def test_what_the_service_writes_is_recorded(directory: Directory) -> None:
     assert directory.is_recorded("tea/SKILL.md")
     directory.local.delete("tea", None)
     assert directory.is_recorded("tea", "tea/SKILL.md")
+
+
+def test_a_folder_is_recorded_when_the_write_that_moved_it_commits(directory: Directory) -> None:
+    is_in_place, may_end = threading.Event(), threading.Event()
+
+    def hold(transaction: Transaction) -> None:
+        is_in_place.set()
+        may_end.wait()
+
+    directory.catalog.database.hooks.on_commit(hold)
+    with ThreadPoolExecutor(2) as pool:
+        write = pool.submit(directory.make, "tea")
+        is_in_place.wait()
+        assert (directory.root / "tea" / "SKILL.md").exists()
+        answer = pool.submit(directory.is_recorded, "tea", "tea/SKILL.md")
+        wait_for([answer], timeout=0.2)
+        may_end.set()
+        assert answer.result()
+    write.result()
 
 
 @pytest.mark.parametrize(
