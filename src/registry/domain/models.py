@@ -273,7 +273,7 @@ def version_parts(version: str) -> tuple[int, int, int]:
 
 def timestamp(moment: datetime.datetime) -> str:
     """Format a time as `YYYY-MM-DDTHH:MM:SS.sssZ`."""
-    return moment.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+    return moment.astimezone(datetime.UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
 def timestamp_of(seconds: int) -> str:

@@ -16,6 +16,7 @@ _log = logging.getLogger("registry.publish")
 
 _POLL_SECONDS = 1.0
 _CHECK_SECONDS = 300.0
+_SHORTEST_REST_SECONDS = 0.05  # every change of a skill wakes the thread, and few of them change an index file
 _LONGEST_REST_SECONDS = 3.0
 INDEX_HEAD = "index_head"
 """The fact with the commit of the last push."""
@@ -77,7 +78,8 @@ class IndexPusher:
         started = time.monotonic()
         self.push()
         # At most a quarter of the time: a push costs as much as a search, and pending files are pushed together.
-        self._thread.pause(min(3 * (time.monotonic() - started), _LONGEST_REST_SECONDS))
+        rest = max(_SHORTEST_REST_SECONDS, 3 * (time.monotonic() - started))
+        self._thread.pause(min(rest, _LONGEST_REST_SECONDS))
         return _POLL_SECONDS
 
     def push(self) -> None:

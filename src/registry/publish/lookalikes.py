@@ -30,11 +30,16 @@ def refuse_lookalikes(database: Database, names: Iterable[str], scope: str | Non
 
     `own` is the id of a published skill that may have the name, because it is the one.
     """
-    for name in names:
-        sql = "select distinct skill_id from published where skeleton = ? order by skill_id"
-        for (skill_id,) in database.read(sql, (skeleton(name),)):
-            if skill_id != own and skill_id.partition("/")[0] != scope:
-                raise conflict(f"The name '{name}' is taken: it looks like '{skill_id}', which another scope published")
+    named = {skeleton(name): name for name in reversed(tuple(names))}
+    sql = (
+        f"select distinct skeleton, skill_id from published where skeleton in ({', '.join('?' * len(named))})"
+        " order by skill_id"
+    )
+    for like, skill_id in database.read(sql, list(named)):
+        if skill_id != own and skill_id.partition("/")[0] != scope:
+            raise conflict(
+                f"The name '{named[like]}' is taken: it looks like '{skill_id}', which another scope published"
+            )
 
 
 def lookalike(reader: Reader, skill_id: str) -> Finding | None:
