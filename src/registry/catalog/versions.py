@@ -1,6 +1,6 @@
 """The versions of a skill. A new version that is higher than the current one becomes the current one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 
 from registry.catalog.store import Catalog, StoredSkill
@@ -31,13 +31,14 @@ class Versions:
                 self._set_version_of(stored)(transaction, undo, stored, new.version)
         return self._catalog.version(skill_id, new.version)
 
-    def delete(self, skill_id: str, version: str) -> None:
+    def delete(self, skill_id: str, version: str, etags: Collection[str] | None = None) -> None:
         """Delete a version. If it is the current one, the highest remaining version becomes the current one.
 
-        Raises SKILL_NOT_FOUND, and CONFLICT for the only version.
+        Raises SKILL_NOT_FOUND, PRECONDITION_FAILED where `etags` lack the one of the skill, and CONFLICT for the only
+        version.
         """
         with ExitStack() as undo, self._catalog.database.write() as transaction:
-            stored = self._catalog.get_for_update(transaction, skill_id, None)
+            stored = self._catalog.get_for_update(transaction, skill_id, etags)
             remaining = self._catalog.all_versions(transaction, stored.key)
             if version not in remaining:
                 raise skill_not_found(skill_id, version)

@@ -35,7 +35,5 @@ def serve(**flags: Any) -> None:
 
     try:
         sys.exit(run(settings))
-    except (StartError, EmbeddingUnavailable, DatabaseUnusable, DataDirInUse) as error:
+    except (StartError, EmbeddingUnavailable, DatabaseUnusable, DataDirInUse, OSError) as error:
         command.stop(error)
-    except OSError as error:
-        command.stop(f"the service cannot start: {error}")

@@ -9,12 +9,12 @@ from registry.http.request_state import request_state
 _SANE = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 
 
-_RANDOM = random.Random()
+_RANDOM = random.Random()  # noqa: S311 - an id is no secret
 """Seeded by the system once. To ask it for every id gives up the interpreter's lock, and a busy process then waits."""
 
 
 def new_request_id() -> str:
-    """Return 16 random hexadecimal digits, which are no secret."""
+    """Return 16 random hexadecimal digits."""
     return f"{_RANDOM.getrandbits(64):016x}"
 
 

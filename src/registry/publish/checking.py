@@ -12,7 +12,8 @@ from registry.packages.limits import PackageLimits
 from registry.packages.refusal import PackageRefused
 from registry.publish.inspected_version import inspected_version
 from registry.publish.jobs import Job, JobFinding, Jobs
-from registry.publish.published import PublishedVersion, PublishedVersions
+from registry.publish.published import PublishedVersions
+from registry.publish.published_version import PublishedVersion
 from registry.publish.spool import UNPACKED_PREFIX
 from registry.publish.submission import Submitter, Upload
 from registry.skill_folder import FileEntry

@@ -8,7 +8,7 @@ from registry.catalog.store import Catalog
 from registry.domain.models import Skill, SkillVersion, Version, version_parts
 from registry.errors import FieldError, RegistryError, validation_error
 from registry.parsing.strict_json import decode
-from registry.publish.published import PublishedVersion
+from registry.publish.published_version import PublishedVersion
 
 MAX_LINE_BYTES = 16 << 10
 """The maximum size of a line in a shared index, far more than the metadata of one version needs."""

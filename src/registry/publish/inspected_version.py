@@ -1,7 +1,7 @@
 """Turns an inspected package into the published version that it becomes."""
 
 from registry.inspection.inspector import InspectedPackage
-from registry.publish.published import PublishedRecord, PublishedVersion
+from registry.publish.published_version import PublishedRecord, PublishedVersion
 
 
 def inspected_version(

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from registry.blobs import BlobMissing, BlobStore, BlobUnavailable
 from registry.blobs.store import chunks
 from registry.errors import RegistryError, service_unavailable
-from registry.publish.published import PublishedVersion
+from registry.publish.published_version import PublishedVersion
 
 _log = logging.getLogger("registry.publish")
 

@@ -1,27 +1,29 @@
 """Published versions, which are never deleted, and the skills that the catalog shows for them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
-from registry.catalog.record_skills import SOURCE
 from registry.catalog.skill_rows import Dates
-from registry.catalog.store import Catalog
-from registry.db import Database, Reader, Transaction
-from registry.domain.findings import Finding, SkillFindings, risk
-from registry.domain.models import Skill, version_parts
+from registry.catalog.store import Catalog, StoredSkill
+from registry.db import Database, Reader, Transaction, read_fact
+from registry.domain.findings import Finding, SkillFindings
+from registry.domain.models import version_parts
 from registry.errors import forbidden, skill_not_found
 from registry.findings.engine import CURRENT_RULES
-from registry.inspection.inspector import InspectedPackage
-from registry.packages.update_diff import Footprint, update_findings
+from registry.packages.update_diff import update_findings
 from registry.parsing.frontmatter import read
-from registry.parsing.yaml_text import Value
 from registry.publish.lookalikes import lookalike, skeleton
+from registry.publish.published_version import (
+    PublishedRecord,
+    PublishedVersion,
+    VersionState,
+    changes_of,
+    skill_of,
+)
 from registry.transparency.log import Kind, LogEntry, TransparencyLog
-
-VersionState = Literal["active", "yanked", "revoked"]
 
 _COLUMNS = "skill_id, version, state, checksum, size, published_at, record, skill_file"
 _LOG_KINDS: Mapping[VersionState, Kind] = MappingProxyType({"active": "unyank", "yanked": "yank", "revoked": "revoke"})
@@ -31,57 +33,6 @@ LOGGED_STATES: Mapping[Kind, VersionState] = MappingProxyType(
 """The state of a version after each kind of entry in the log."""
 
 _NEWEST_FIRST = "order by major desc, minor desc, patch desc"
-
-
-class PublishedRecord(msgspec.Struct, kw_only=True):
-    """The stored data of a package. `tree` is the digest of its unpacked files, `files` their paths and sizes.
-
-    `findings` are those in its texts. `notes` are findings from a comparison with earlier versions and other skills.
-    """
-
-    title: str
-    description: str
-    author: str
-    license: str | None
-    tags: list[str]
-    capabilities: list[str]
-    tree: str
-    findings: SkillFindings
-    files: list[tuple[str, int]]
-    footprint: Footprint = msgspec.field(name="reach")
-    notes: list[Finding] = msgspec.field(default_factory=list)
-
-    @classmethod
-    def of(cls, inspected: InspectedPackage) -> "PublishedRecord":
-        """Return the stored data of an inspected package."""
-        package, footprint = inspected
-        copied = ("title", "description", "author", "license", "tags", "capabilities", "findings")
-        files = [(file.path, file.size) for file in package.files]
-        fields = {name: getattr(package, name) for name in copied}
-        return cls(**fields, tree=package.digest, files=files, footprint=footprint)
-
-    def all_findings(self) -> SkillFindings:
-        """Return the findings and the notes, with their common risk."""
-        findings = [*self.notes, *self.findings.findings]
-        return msgspec.structs.replace(self.findings, risk=risk(findings), findings=findings)
-
-
-class PublishedVersion(msgspec.Struct, kw_only=True):
-    """One published version. `checksum` is `sha256:` and the digest of the zip, `skill_file` the text of SKILL.md."""
-
-    skill_id: str
-    version: str
-    state: VersionState = "active"
-    checksum: str
-    size: int
-    published_at: str
-    record: PublishedRecord
-    skill_file: str
-
-    @property
-    def key(self) -> str:
-        """The key of the zip in the blob store (contract, section 6, *Blobs*)."""
-        return f"skills/{self.skill_id}-{self.version}.zip"
 
 
 class PublishedVersions:
@@ -186,12 +137,21 @@ class PublishedVersions:
             transaction.execute(f"update published set record = ? {where}", (encoded, skill_id, version))
             self.update_catalog(transaction, skill_id)
 
-    def set_state(self, skill_id: str, versions: Iterable[str] | None, state: VersionState) -> None:
+    def set_state(
+        self,
+        skill_id: str,
+        versions: Iterable[str] | None,
+        state: VersionState,
+        etags: Collection[str] | None = None,
+    ) -> None:
         """Yank, unyank or revoke the given versions of a skill, or all active ones.
 
-        Raises SKILL_NOT_FOUND, and FORBIDDEN for a revoked version, whose state is final.
+        Raises SKILL_NOT_FOUND, PRECONDITION_FAILED where `etags` lack the one of the skill, and FORBIDDEN for a revoked
+        version, whose state is final.
         """
         with self._database.write() as transaction:
+            if versions is None or etags is not None:
+                self._catalog.get_for_update(transaction, skill_id, etags)
             rows = transaction.read("select version, state from published where skill_id = ?", (skill_id,))
             before: dict[str, VersionState] = dict(rows)
             chosen = [version for version, known in rows if known == "active"] if versions is None else list(versions)
@@ -237,6 +197,8 @@ class PublishedVersions:
         stored = self._catalog.find(transaction, skill_id)
         if not rows:
             if stored is not None:
+                if not stored.skill.enabled:
+                    transaction.put_fact(_disabled(skill_id), "")
                 self._catalog.delete(transaction, stored.key)
             return
         active = [_version(row) for row in rows]
@@ -245,7 +207,7 @@ class PublishedVersions:
             for removed in listed - {version.version for version in active}:
                 self._catalog.delete_version(transaction, stored.key, removed)
         document = read(active[0].skill_file)
-        skill = _skill(active[0], document.fields, enabled=stored is None or stored.skill.enabled)
+        skill = skill_of(active[0], document.fields, enabled=self._was_enabled(transaction, skill_id, stored))
         first = transaction.read("select min(published_at) from published where skill_id = ?", (skill_id,))[0][0]
         dates = Dates(first, active[0].published_at)
         saved = self._catalog.save(transaction, skill, document.body, dates=dates)
@@ -254,6 +216,20 @@ class PublishedVersions:
         for older in active[1:]:
             text, changes = older.record.description, changes_of(older)
             self._catalog.add_version(transaction, key, older.version, text, changes, older.published_at)
+
+    def _was_enabled(self, transaction: Transaction, skill_id: str, stored: StoredSkill | None) -> bool:
+        """Return whether a skill is enabled, or was before its last version was yanked; forget the latter."""
+        if stored is not None:
+            return stored.skill.enabled
+        was_disabled = read_fact(transaction, _disabled(skill_id)) is not None
+        if was_disabled:
+            transaction.delete_fact(_disabled(skill_id))
+        return not was_disabled
+
+
+def _disabled(skill_id: str) -> str:
+    """Return the name of the fact that a skill without an active version was disabled before."""
+    return f"disabled:{skill_id}"
 
 
 def _entry(kind: Kind, version: PublishedVersion) -> LogEntry:
@@ -270,31 +246,3 @@ def _version(row: tuple[Any, ...]) -> PublishedVersion:
     values = dict(zip(_COLUMNS.split(", "), row, strict=True))
     values["record"] = msgspec.json.decode(values["record"], type=PublishedRecord)
     return PublishedVersion(**values)
-
-
-def changes_of(version: PublishedVersion) -> list[str]:
-    """Return the changes of a version, as sentences."""
-    return [note.message for note in version.record.notes if note.kind == "quality_warning"]
-
-
-def _skill(version: PublishedVersion, fields: Mapping[str, Value], *, enabled: bool) -> Skill:
-    record, metadata = version.record, fields.get("metadata")
-    return Skill(
-        id=version.skill_id,
-        name=record.title,
-        description=record.description,
-        version=version.version,
-        author=record.author,
-        tags=record.tags,
-        capabilities=record.capabilities,
-        enabled=enabled,
-        skill_file="SKILL.md",
-        scope=version.skill_id.partition("/")[0],
-        source=SOURCE,
-        source_type="zip",
-        installed=False,
-        license=record.license,
-        digest=version.checksum,
-        findings=record.all_findings(),
-        metadata=metadata if isinstance(metadata, dict) else {},
-    )

@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import msgspec
@@ -25,7 +25,8 @@ from registry.publish.index_files import IndexFiles
 from registry.publish.index_log import IndexLog
 from registry.publish.index_pusher import IndexPusher
 from registry.publish.jobs import Job, JobFinding, Jobs, JobState
-from registry.publish.published import PublishedVersion, PublishedVersions, VersionState
+from registry.publish.published import PublishedVersions
+from registry.publish.published_version import PublishedVersion, VersionState
 from registry.publish.spool import UNPACKED_PREFIX, package_spool
 from registry.publish.stored_packages import FOLDER, StoredPackages
 from registry.publish.submission import Submitter, Upload, UploadReceiver
@@ -216,10 +217,20 @@ class Publishing:
                 skills.append(_indexed(active))
         return skills
 
-    def set_state(self, caller: Principal, skill_id: str, version: str, state: VersionState) -> None:
-        """Yank, unyank or revoke a version. Raises FORBIDDEN, SKILL_NOT_FOUND, LogForked."""
+    def set_state(
+        self,
+        caller: Principal,
+        skill_id: str,
+        version: str,
+        state: VersionState,
+        etags: Collection[str] | None = None,
+    ) -> None:
+        """Yank, unyank or revoke a version.
+
+        Raises FORBIDDEN, SKILL_NOT_FOUND, PRECONDITION_FAILED where `etags` lack the one of the skill, LogForked.
+        """
         check_owner(caller, skill_id)
-        self.published.set_state(skill_id, [version], state)
+        self.published.set_state(skill_id, [version], state, etags)
         self._pusher.wake()
 
     def restore(self, caller: Principal, skill_id: str) -> None:

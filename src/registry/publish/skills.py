@@ -11,7 +11,8 @@ from registry.catalog.store import Catalog, StoredSkill
 from registry.db import Transaction
 from registry.domain.models import Skill
 from registry.errors import conflict, not_found
-from registry.publish.published import PublishedVersion, PublishedVersions
+from registry.publish.published import PublishedVersions
+from registry.publish.published_version import PublishedVersion
 from registry.publish.stored_packages import StoredPackages
 from registry.skill_folder import FileEntry
 
@@ -34,9 +35,7 @@ class PublishedSkills:
 
     def delete(self, skill_id: str, etags: Collection[str] | None) -> None:
         """Yank every version. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED."""
-        with self._catalog.database.write() as transaction:
-            self._catalog.get_for_update(transaction, skill_id, etags)
-        self._published.set_state(skill_id, None, "yanked")
+        self._published.set_state(skill_id, None, "yanked", etags)
 
     def set_version(self, transaction: Transaction, undo: ExitStack, stored: StoredSkill, version: str) -> None:
         """Raise CONFLICT: versions of a published skill come from packages only."""

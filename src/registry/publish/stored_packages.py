@@ -16,7 +16,7 @@ from registry.packages.limits import PackageLimits
 from registry.packages.package import copy_file
 from registry.packages.refusal import PackageRefused
 from registry.publish.package_stream import DAMAGED_SECONDS, PackageStream
-from registry.publish.published import PublishedVersion
+from registry.publish.published_version import PublishedVersion
 
 _log = logging.getLogger("registry.publish")
 

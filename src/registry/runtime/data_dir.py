@@ -7,7 +7,7 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -50,14 +50,20 @@ class DataDirLock:
         self.announce(None)
 
     @classmethod
-    def wait(cls, folder: Path, seconds: float = PATIENCE_SECONDS) -> "DataDirLock":
-        """Return the lock once it is free. Raises DataDirInUse after `seconds`, or at once for a server; OSError."""
+    def wait(
+        cls, folder: Path, seconds: float = PATIENCE_SECONDS, on_wait: Callable[[], object] = lambda: None
+    ) -> "DataDirLock":
+        """Return the lock once it is free, after a call of `on_wait` if it is not free at once.
+
+        Raises DataDirInUse after `seconds`, or at once for a server; OSError.
+        """
         try:
             return cls(folder)
         except DataDirInUse as running:
             if running.url is not None:
                 raise
         deadline = time.monotonic() + seconds
+        on_wait()
         with _waiting(folder):
             while True:
                 try:

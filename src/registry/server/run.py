@@ -32,7 +32,7 @@ from registry.outbound import OutboundError
 from registry.publish.leftovers import remove_unfinished
 from registry.publish.service import git_index
 from registry.publish.stored_packages import FOLDER
-from registry.runtime.data_dir import DataDirLock
+from registry.runtime.data_dir import PATIENCE_SECONDS, DataDirLock
 from registry.runtime.logs import configure_logging
 from registry.runtime.private_files import PrivateFileExposed
 from registry.server.app import create_app
@@ -53,6 +53,10 @@ class StartError(Exception):
     """The configuration does not allow a start. The message is one line for the operator."""
 
 
+def _say_that_it_waits() -> None:
+    _log.info("another skill-registry uses the data directory: waiting for it, at most %g s", PATIENCE_SECONDS)
+
+
 def run(settings: Settings) -> int:
     """Serve until a stop signal; return the exit code.
 
@@ -60,7 +64,7 @@ def run(settings: Settings) -> int:
     """
     check(settings)
     configure_logging(settings.log.format, settings.log.level)
-    lock = DataDirLock.wait(settings.data_dir)
+    lock = DataDirLock.wait(settings.data_dir, on_wait=_say_that_it_waits)
     try:
         _check_secret(settings)
         _prepare_registry(settings)

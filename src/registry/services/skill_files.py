@@ -21,7 +21,8 @@ from registry.packages.packing import pack_files
 from registry.packages.paths import path_faults
 from registry.packages.refusal import PackageRefused
 from registry.packages.tree import PackageEntry
-from registry.publish.published import PublishedVersion, PublishedVersions
+from registry.publish.published import PublishedVersions
+from registry.publish.published_version import PublishedVersion
 from registry.publish.stored_packages import StoredPackages
 from registry.skill_folder import fingerprint, list_files, open_file
 from registry.skill_folder.tree import SKILL_FILE

@@ -141,12 +141,15 @@ def add_version(services: Services, skill_id: str, new: NewVersion) -> SkillVers
     return services.versions.create(skill_id, new)
 
 
-def delete_version(services: Services, skill_id: str, version: str, caller: Principal | None) -> None:
+def delete_version(
+    services: Services, skill_id: str, version: str, etags: Collection[str] | None, caller: Principal | None
+) -> None:
     """Delete a version, or yank it where it was published. `caller` is None in the local profile.
 
-    Raises SKILL_NOT_FOUND, FORBIDDEN, CONFLICT for the last.
+    Raises SKILL_NOT_FOUND, FORBIDDEN, PRECONDITION_FAILED where `etags` lack the one of the skill, CONFLICT for the
+    last.
     """
     if caller is not None and services.is_published(skill_id):
-        services.publishing.set_state(caller, skill_id, version, "yanked")
+        services.publishing.set_state(caller, skill_id, version, "yanked", etags)
     else:
-        services.versions.delete(skill_id, version)
+        services.versions.delete(skill_id, version, etags)

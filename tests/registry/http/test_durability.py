@@ -15,6 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from registry.runtime.data_dir import DataDirLock
 from support.endurance import times
 from support.raw_http import Connection, request
 from support.servers import COMMAND, RunningServer, new_skill, write_skill
@@ -136,6 +137,19 @@ def test_a_second_server_on_the_data_directory_is_refused(tmp_path: Path) -> Non
         assert done.returncode == 1
         assert server.url in done.stderr
         assert server.api("GET", "/status").status_code == 200
+
+
+def test_a_server_says_that_it_waits_for_a_command(tmp_path: Path) -> None:
+    server = RunningServer(tmp_path)
+    lock = DataDirLock(server.data_dir)
+    with subprocess.Popen(server.command(), stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        assert "another skill-registry uses the data directory: waiting" in process.stderr.readline()
+        lock.release()
+        assert any("listening on" in line for line in process.stderr)
+        process.terminate()
+        assert process.stderr.read() is not None
+    assert process.returncode == 0
 
 
 def test_a_stop_drains_and_exits_with_0(tmp_path: Path) -> None:

@@ -83,6 +83,21 @@ def test_deleting_a_version_says_which_and_the_last_one_stays(code: Code) -> Non
     assert code.versions("pruned-one") == ["1.1.0"]
 
 
+def test_a_version_is_deleted_only_in_the_state_that_the_caller_knows(code: Code) -> None:
+    code.create("known-one")
+    code.add("known-one", "1.1.0")
+    path = "/skills/known-one/versions/1.0.0"
+    tag = code.ask("GET", path).headers["ETag"]
+    assert tag == code.ask("GET", "/skills/known-one").headers["ETag"]
+    assert code.ask("GET", path, headers={"If-None-Match": tag}).status_code == 304
+    code.ask("PUT", "/skills/known-one", json={"author": "Ada"})
+    assert error(code.ask("DELETE", path, headers={"If-Match": tag})) == (412, "PRECONDITION_FAILED")
+    assert code.versions("known-one") == ["1.1.0", "1.0.0"]
+    now = code.ask("GET", path, headers={"If-None-Match": tag}).headers["ETag"]
+    assert code.ask("DELETE", path, headers={"If-Match": now}).status_code == 200
+    assert code.versions("known-one") == ["1.1.0"]
+
+
 @pytest.mark.parametrize("version", ["9.9.9", "1.0.0 ", "01.0.0", "1.0", "latest", "1.0.0%0A", "1.٢.3", "-1.0.0"])
 def test_a_version_that_is_not_there_is_named(code: Code, version: str) -> None:
     if not code.ask("GET", "/skills/sparse-one").is_success:

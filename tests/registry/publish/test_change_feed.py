@@ -16,7 +16,8 @@ from registry.domain.models import now
 from registry.domain.package_urls import PackageUrls
 from registry.inspection.inspector import Inspector
 from registry.publish.change_feed import ChangeFeed, ChangePage
-from registry.publish.published import PublishedRecord, PublishedVersion, PublishedVersions
+from registry.publish.published import PublishedVersions
+from registry.publish.published_version import PublishedRecord, PublishedVersion
 from registry.publish.skills import PublishedSkills
 from registry.transparency.log import TransparencyLog
 from support.catalogs import SkillCatalog

@@ -202,6 +202,34 @@ def test_a_version_keeps_its_date_while_it_is_yanked(registry: Registry) -> None
     assert dates() == before
 
 
+def test_a_disabled_skill_stays_disabled_while_it_is_yanked(registry: Registry) -> None:
+    published(registry, "paused")
+    caller = registry.caller()
+    path = "/api/code/v1/skills/acme/paused"
+    assert registry.http.put(path, json={"enabled": False}, headers=caller).status_code == 200
+    change(registry, "yank", "acme/paused", "1.0.0")
+    change(registry, "unyank", "acme/paused", "1.0.0")
+    assert registry.get("/api/skills/acme/paused").json()["data"]["enabled"] is False
+    registry.http.put(path, json={"enabled": True}, headers=caller)
+    change(registry, "yank", "acme/paused", "1.0.0")
+    published(registry, "paused", "1.1.0")
+    assert registry.get("/api/skills/acme/paused").json()["data"]["enabled"] is True
+
+
+def test_a_published_version_is_yanked_only_in_the_state_that_the_caller_knows(registry: Registry) -> None:
+    for version in ("1.0.0", "1.1.0"):
+        published(registry, "known", version)
+    caller = registry.caller()
+    path = "/api/code/v1/skills/acme/known/versions/1.0.0"
+    tag = registry.get(path).headers["ETag"]
+    published(registry, "known", "1.2.0")
+    assert code_of(registry.http.delete(path, headers={**caller, "If-Match": tag})) == "412 PRECONDITION_FAILED"
+    assert registry.get(path).status_code == 200
+    tag = registry.get(path).headers["ETag"]
+    assert registry.http.delete(path, headers={**caller, "If-Match": tag}).status_code == 200
+    assert code_of(registry.get(path)) == "404 SKILL_NOT_FOUND"
+
+
 def test_deleting_is_yanking_and_a_version_number_is_never_used_again(registry: Registry) -> None:
     published(registry, "gone")
     caller = registry.caller()

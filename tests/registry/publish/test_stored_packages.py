@@ -9,7 +9,7 @@ from registry.blobs import FolderStore
 from registry.domain.findings import SkillFindings
 from registry.errors import RegistryError
 from registry.packages.update_diff import Footprint
-from registry.publish.published import PublishedRecord, PublishedVersion, VersionState
+from registry.publish.published_version import PublishedRecord, PublishedVersion, VersionState
 from registry.publish.stored_packages import StoredPackages
 from support.zips import plain_zip
 

@@ -17,7 +17,8 @@ from registry.db import Database
 from registry.domain.models import NewSkill, now
 from registry.errors import RegistryError
 from registry.inspection.inspector import Inspector
-from registry.publish.published import PublishedRecord, PublishedVersion, PublishedVersions
+from registry.publish.published import PublishedVersions
+from registry.publish.published_version import PublishedRecord, PublishedVersion
 from registry.publish.skills import PublishedSkills
 from registry.publish.stored_packages import StoredPackages
 from registry.services.skill_backends import SkillBackends

@@ -9,7 +9,7 @@ from litestar.params import FromPath, JSONBody
 from registry.catalog.listing import list_cards
 from registry.domain.models import NewSkill, NewVersion, SkillVersion, VersionItem
 from registry.http.admission import principal_of
-from registry.http.conditional_requests import not_modified
+from registry.http.conditional_requests import if_match, not_modified
 from registry.http.cursors import Cursor, next_page, paged, position_at
 from registry.http.envelope import Ok, Pagination
 from registry.http.request_state import request_state
@@ -105,9 +105,11 @@ async def list_versions(
 @get(each("/skills/{id}/versions/{version:str}"), tags=_TAGS, responses=ERRORS, role="user")
 async def get_version(
     request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]
-) -> Ok[SkillVersion]:
-    """Return one version of a skill with what changed in it."""
-    return Ok(services.catalog.version(skill_id(request), version))
+) -> Response[Ok[SkillVersion]]:
+    """Return one version of a skill with what changed in it. Its entity tag is that of the skill."""
+    one = skill_id(request)
+    etag = services.catalog.get(one).etag  # before the version: a tag that is too old only costs another request
+    return not_modified(request, Ok(services.catalog.version(one, version)), etag)
 
 
 @delete(
@@ -116,14 +118,15 @@ async def get_version(
     tags=_TAGS,
     responses=ERRORS,
     role="manager",
-    fails={409},
+    fails={409, 412},
 )
 async def delete_version(
     request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]
 ) -> Ok[DeletedVersion]:
     """Delete a version, or yank it if it is published. The last version of a skill cannot be deleted."""
     one = skill_id(request)
-    await ORDINARY_POOL.run(skills.delete_version, services, one, version, principal_of(request.scope))
+    caller = principal_of(request.scope)
+    await ORDINARY_POOL.run(skills.delete_version, services, one, version, if_match(request), caller)
     message = f"Version {version} of skill '{one}' deleted"
     return Ok(DeletedVersion(skill_id=one, version=version, message=message))
 

@@ -11,7 +11,7 @@ from registry.db import Row
 from registry.domain.models import Skill, version_parts
 from registry.ops.fsck.drift import Discrepancy, derived, lost
 from registry.ops.fsck.parts import Parts
-from registry.publish.published import PublishedRecord
+from registry.publish.published_version import PublishedRecord
 
 
 class _Version(NamedTuple):

@@ -13,7 +13,7 @@ from registry.packages.limits import PackageLimits
 from registry.packages.refusal import PackageRefused
 from registry.packages.update_diff import Footprint
 from registry.publish.inspected_version import inspected_version
-from registry.publish.published import PublishedRecord, PublishedVersion
+from registry.publish.published_version import PublishedRecord, PublishedVersion
 
 _MISSING = "The package of this version is missing."
 

@@ -29,7 +29,8 @@ from registry.ops.rebuild.target import Target
 from registry.outbound.git import GitError
 from registry.publish.git_index import GitIndex
 from registry.publish.index_pusher import INDEX_HEAD
-from registry.publish.published import LOGGED_STATES, PublishedVersion, PublishedVersions
+from registry.publish.published import LOGGED_STATES, PublishedVersions
+from registry.publish.published_version import PublishedVersion
 from registry.publish.service import git_index
 from registry.transparency.checkpoint import Verifier
 from registry.transparency.log import LogEntry, TransparencyLog

@@ -99,7 +99,7 @@ async def delete_clawhub_version(
         services,
         slug,
         data.owner_handle or owner,
-        lambda one, caller: skills.delete_version(services, one, version, caller),
+        lambda one, caller: skills.delete_version(services, one, version, None, caller),
     )
 
 

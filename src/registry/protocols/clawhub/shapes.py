@@ -11,7 +11,7 @@ from registry.domain.models import Card, Skill
 from registry.errors import conflict, skill_not_found
 from registry.protocols.clawhub.references import owner_of, slug_of
 from registry.protocols.clawhub.trust import Moderation, Security, moderation, security
-from registry.publish.published import changes_of
+from registry.publish.published_version import changes_of
 from registry.services.container import Services
 from registry.services.skill_files import PackagedFile, SkillPackage
 

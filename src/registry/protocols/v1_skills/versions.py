@@ -9,6 +9,7 @@ from litestar.params import FromPath
 from registry.domain.models import NewVersion, SkillVersion, VersionItem
 from registry.errors import FieldError, validation_error
 from registry.http.admission import principal_of
+from registry.http.conditional_requests import if_match
 from registry.http.envelope import Pagination
 from registry.http.query_params import Page
 from registry.http.request_body import StrictRequest, is_upload
@@ -112,7 +113,7 @@ async def create_v1_version(
     tags=TAGS,
     responses=ERRORS,
     role="manager",
-    fails={409},
+    fails={409, 412},
 )
 async def delete_v1_version(
     request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]
@@ -120,7 +121,7 @@ async def delete_v1_version(
     """Delete a version, or yank it if it is published. The last version of a skill cannot be deleted."""
     one = skill_id(request)
     caller = principal_of(request.scope) if services.settings.profile == "registry" else None
-    await ORDINARY_POOL.run(skills.delete_version, services, one, version, caller)
+    await ORDINARY_POOL.run(skills.delete_version, services, one, version, if_match(request), caller)
     deleted = DeletedVersion(skill_id=one, version=version, message=f"Version {version} of skill '{one}' deleted")
     return DeletedVersionObject(data=deleted, id=version, version=version)
 

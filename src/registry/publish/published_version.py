@@ -1,0 +1,95 @@
+"""A published version: its record, and the skill that the catalog shows for it."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from registry.catalog.record_skills import SOURCE
+from registry.domain.findings import Finding, SkillFindings, risk
+from registry.domain.models import Skill
+from registry.inspection.inspector import InspectedPackage
+from registry.packages.update_diff import Footprint
+from registry.parsing.yaml_text import Value
+
+VersionState = Literal["active", "yanked", "revoked"]
+
+
+class PublishedRecord(msgspec.Struct, kw_only=True):
+    """The stored data of a package. `tree` is the digest of its unpacked files, `files` their paths and sizes.
+
+    `findings` are those in its texts. `notes` are findings from a comparison with earlier versions and other skills.
+    """
+
+    title: str
+    description: str
+    author: str
+    license: str | None
+    tags: list[str]
+    capabilities: list[str]
+    tree: str
+    findings: SkillFindings
+    files: list[tuple[str, int]]
+    footprint: Footprint = msgspec.field(name="reach")
+    notes: list[Finding] = msgspec.field(default_factory=list)
+
+    @classmethod
+    def of(cls, inspected: InspectedPackage) -> "PublishedRecord":
+        """Return the stored data of an inspected package."""
+        package, footprint = inspected
+        copied = ("title", "description", "author", "license", "tags", "capabilities", "findings")
+        files = [(file.path, file.size) for file in package.files]
+        fields = {name: getattr(package, name) for name in copied}
+        return cls(**fields, tree=package.digest, files=files, footprint=footprint)
+
+    def all_findings(self) -> SkillFindings:
+        """Return the findings and the notes, with their common risk."""
+        findings = [*self.notes, *self.findings.findings]
+        return msgspec.structs.replace(self.findings, risk=risk(findings), findings=findings)
+
+
+class PublishedVersion(msgspec.Struct, kw_only=True):
+    """One published version. `checksum` is `sha256:` and the digest of the zip, `skill_file` the text of SKILL.md."""
+
+    skill_id: str
+    version: str
+    state: VersionState = "active"
+    checksum: str
+    size: int
+    published_at: str
+    record: PublishedRecord
+    skill_file: str
+
+    @property
+    def key(self) -> str:
+        """The key of the zip in the blob store (contract, section 6, *Blobs*)."""
+        return f"skills/{self.skill_id}-{self.version}.zip"
+
+
+def changes_of(version: PublishedVersion) -> list[str]:
+    """Return the changes of a version, as sentences."""
+    return [note.message for note in version.record.notes if note.kind == "quality_warning"]
+
+
+def skill_of(version: PublishedVersion, fields: Mapping[str, Value], *, enabled: bool) -> Skill:
+    """Return the skill that shows a version. `fields` are those of its front matter."""
+    record, metadata = version.record, fields.get("metadata")
+    return Skill(
+        id=version.skill_id,
+        name=record.title,
+        description=record.description,
+        version=version.version,
+        author=record.author,
+        tags=record.tags,
+        capabilities=record.capabilities,
+        enabled=enabled,
+        skill_file="SKILL.md",
+        scope=version.skill_id.partition("/")[0],
+        source=SOURCE,
+        source_type="zip",
+        installed=False,
+        license=record.license,
+        digest=version.checksum,
+        findings=record.all_findings(),
+        metadata=metadata if isinstance(metadata, dict) else {},
+    )
