@@ -1,10 +1,12 @@
 """Conditional requests (RFC 9110, section 13): `If-None-Match` on reads, `If-Match` on writes."""
 
+import hashlib
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+import msgspec
 from litestar import Request, Response
 
 from registry.catalog.store import ANY_ETAG
@@ -21,6 +23,11 @@ def not_modified(
     if known is not None and (ANY_ETAG in known or etag in known):
         return Response(b"", status_code=304, headers={"ETag": etag})  # type: ignore[arg-type]
     return Response(answer, headers={**headers, "ETag": etag})
+
+
+def content_etag(answer: Any) -> str:
+    """Return the entity tag of an answer that no revision describes."""
+    return f'"{hashlib.blake2b(msgspec.json.encode(answer), digest_size=12).hexdigest()}"'
 
 
 def if_match(request: Request[Any, Any, Any]) -> frozenset[str] | None:

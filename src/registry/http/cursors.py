@@ -11,6 +11,7 @@ from litestar.params import QueryParameter
 
 from registry.catalog.listing import CardPage, Position
 from registry.errors import FieldError, validation_error
+from registry.http.conditional_requests import content_etag, not_modified
 from registry.http.envelope import Ok, Pagination
 from registry.http.links import base_url
 from registry.http.query_params import Page
@@ -54,7 +55,8 @@ def paged(
     """Return a page of a list of `total` items, with the link to the next page unless it is the last."""
     end = page.offset + len(items)
     links = _next(request, services, "offset", str(end)) if items and end < total else {}
-    return Response(Ok(items, Pagination(total, page.limit, page.offset)), headers=links)
+    answer = Ok(items, Pagination(total, page.limit, page.offset))
+    return not_modified(request, answer, content_etag(answer), links)
 
 
 def _next(request: Request[Any, Any, Any], services: Services, name: str, value: str) -> dict[str, str]:

@@ -87,6 +87,12 @@ def test_sources_are_listed_by_priority_and_without_credentials(world: World) ->
     assert all(one["last_refreshed"] for one in sources if one["name"] in ("hub", "web"))
 
 
+def test_the_list_of_sources_is_sent_again_only_when_it_has_changed(world: World) -> None:
+    tag = world.server.api("GET", "/registry/sources").headers["ETag"]
+    again = world.server.api("GET", "/registry/sources", headers={"If-None-Match": tag})
+    assert (again.status_code, again.content) == (304, b"")
+
+
 def test_one_that_fails_is_told_and_hides_no_other(world: World) -> None:
     everything = world.get("/registry/skills")
     assert (everything["total_skills"], everything["total_sources"]) == (4, 4)

@@ -38,6 +38,18 @@ def test_versions_are_listed_newest_first_without_their_changes(code: Code) -> N
     assert [item["version"] for item in page["data"]] == ["1.10.0"]
 
 
+def test_a_list_of_versions_is_sent_again_only_when_it_has_changed(code: Code) -> None:
+    code.create("listed-one", version="2.0.0")
+    path = "/skills/listed-one/versions"
+    before = code.ask("GET", path)
+    known = {"If-None-Match": before.headers["ETag"]}
+    assert (code.ask("GET", path, headers=known).status_code, code.ask("GET", path, headers=known).content) == (304, b"")
+    code.add("listed-one", "1.0.0")  # which changes nothing else of the skill
+    after = code.ask("GET", path, headers=known)
+    assert [item["version"] for item in after.json()["data"]] == ["2.0.0", "1.0.0"]
+    assert after.headers["ETag"] != before.headers["ETag"]
+
+
 def test_a_version_without_a_description_has_the_skill_s(code: Code) -> None:
     skill = code.create("described-one")
     code.add("described-one", "1.0.1")

@@ -4,13 +4,14 @@ from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 import msgspec
-from litestar import Response, delete, get, post
+from litestar import Request, Response, delete, get, post
 from litestar.params import FromPath, JSONBody, QueryParameter
 
 from registry.domain.api import API
 from registry.domain.hosts import is_loopback_host
 from registry.domain.source_entry import NewSource
 from registry.errors import forbidden
+from registry.http.conditional_requests import content_etag, not_modified
 from registry.http.envelope import Ok
 from registry.http.routes.parameters import ERRORS, ReadyServices
 from registry.http.thread_pools import ORDINARY_POOL, OUTGOING_POOL
@@ -40,9 +41,10 @@ class PluginMarketplace(msgspec.Struct, kw_only=True):
 
 @get("/registry/sources", tags=["sources"], responses=ERRORS, role="user")
 @ORDINARY_POOL.handler
-def list_sources(services: ReadyServices) -> Ok[list[SourceData]]:
+def list_sources(request: Request[Any, Any, Any], services: ReadyServices) -> Response[Ok[list[SourceData]]]:
     """List the sources, the skills directory first, then by priority."""
-    return Ok(services.sources.list())
+    answer = Ok(services.sources.list())
+    return not_modified(request, answer, content_etag(answer))
 
 
 @post("/registry/sources", tags=["sources"], responses=ERRORS, role="admin", fails={409})
