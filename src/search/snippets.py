@@ -85,7 +85,8 @@ Match = tuple[int, int, int]
 def _matches(text: str, terms: Sequence[Wanted]) -> list[Match]:
     """Return the places of a text that match, by start.
 
-    A word matches if the keyword index would find it. The time is linear in the text, with at most 100 looks.
+    A word matches if the keyword index would find it. The time is linear in the text, with at most 100 looks, which the
+    terms share: one that is frequent leaves enough to those after it.
     """
     folded = _folded(text)
     find = folded.find
@@ -93,7 +94,8 @@ def _matches(text: str, terms: Sequence[Wanted]) -> list[Match]:
     looks = _MOST_LOOKS
     for index, (term, start, undivided) in enumerate(terms):
         at = find(start)
-        while at >= 0 and looks:
+        kept = looks - looks // (len(terms) - index)
+        while at >= 0 and looks > kept:
             looks -= 1
             end = at + len(term) if undivided else _word_end(folded, at, term)
             if end:

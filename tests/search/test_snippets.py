@@ -60,6 +60,13 @@ def test_a_passage_of_a_body_is_where_most_words_are_without_markup() -> None:
     assert {snippet.text[start:end] for start, end in snippet.ranges} == {"Deploy", "helm", "kubernetes"}
 
 
+def test_a_frequent_word_does_not_hide_the_others() -> None:
+    body = f"{'Run tests of tests. ' * 200}Roll a chart back. {'Tests, tests. ' * 200}"
+    snippet = body_snippet(body, wanted("tests chart roll"))
+    assert snippet is not None
+    assert {"Roll", "chart"} <= {snippet.text[start:end] for start, end in snippet.ranges}
+
+
 @pytest.mark.parametrize("before", ["word " * 100, "—" * 500 + " "])
 def test_the_words_of_a_cut_text_are_marked_where_they_are(before: str) -> None:
     text = f"{before}Fill a PDF form. {'more ' * 100}of the form"
