@@ -20,7 +20,7 @@ import numpy as np  # noqa: E402
 from search.vectors.flat_segment import FlatSegment  # noqa: E402
 
 RESULTS = Path(__file__).parent / "results" / "exact-vectors.json"
-SIZES = (1000, 4000, 20_000, 50_000)
+SIZES = (1000, 4000, 20_000, 50_000, 100_000)
 SHARES = (1.0, 0.97, 0.4, 0.2, 0.1, 0.01)
 DIM, LIMIT, ROUNDS = 384, 50, 80
 
