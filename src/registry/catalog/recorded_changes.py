@@ -11,6 +11,7 @@ from pathlib import Path
 
 from registry.catalog.folder_state import new_fingerprint, scan_fingerprint
 from registry.catalog.store import Catalog
+from registry.db import DatabaseError
 from registry.runtime.atomic_files import TEMPORARY_PREFIX
 from registry.skill_folder.tree import SKILL_FILE
 
@@ -21,8 +22,15 @@ _NAMES_PER_QUERY = 500
 def all_recorded(catalog: Catalog, root: Path, changed: Iterable[str]) -> bool:
     """Return whether the catalog has everything that changed at these paths, so that a scan would find nothing.
 
-    False means that it may lack something, which only a scan can tell. Raises DatabaseError.
+    False means that it may lack something, which only a scan can tell.
     """
+    try:
+        return _all_recorded(catalog, root, changed)
+    except DatabaseError:  # the scan will meet it too, and be tried again
+        return False
+
+
+def _all_recorded(catalog: Catalog, root: Path, changed: Iterable[str]) -> bool:
     if catalog.problems():  # only a scan finds that one is gone
         return False
     names = set()

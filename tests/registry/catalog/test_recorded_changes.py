@@ -1,6 +1,8 @@
 """Which changes of the skills directory need no scan, because a write of the service has recorded them."""
 
+import contextlib
 import shutil
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +16,7 @@ from registry.catalog.local_skills import LocalSkills
 from registry.catalog.recorded_changes import all_recorded
 from registry.catalog.scanner import Scanner
 from registry.catalog.store import Catalog
+from registry.database.sqlite import SqliteDatabase
 from registry.db import Database, Transaction
 from registry.domain.models import NewSkill, now
 from support.catalogs import created
@@ -76,6 +79,15 @@ def test_a_folder_is_recorded_when_the_write_that_moved_it_commits(directory: Di
         may_end.set()
         assert answer.result()
     write.result()
+
+
+def test_nothing_new_is_recorded_while_another_process_holds_the_database(tmp_path: Path) -> None:
+    database = SqliteDatabase(tmp_path / "catalog.db", busy_seconds=0.1)
+    write_skill(tmp_path / "skills", "tea", "Brews tea with great care.")
+    with contextlib.closing(sqlite3.connect(database.path, isolation_level=None)) as other:
+        other.execute("begin immediate")
+        assert not all_recorded(Catalog(database, now), tmp_path / "skills", [str(tmp_path / "skills" / "tea")])
+    database.close()
 
 
 @pytest.mark.parametrize(
