@@ -85,22 +85,27 @@ Match = tuple[int, int, int]
 def _matches(text: str, terms: Sequence[Wanted]) -> list[Match]:
     """Return the places of a text that match, by start.
 
-    A word matches if the keyword index would find it. The time is linear in the text, with at most 100 looks, which the
-    terms share: one that is frequent leaves enough to those after it.
+    A word matches if the keyword index would find it. The time is linear in the text, with at most 100 looks. The terms
+    share them, so that a frequent one leaves some for the others; in a second round it gets what they have not used.
     """
     folded = _folded(text)
     find = folded.find
     found: list[Match] = []
     looks = _MOST_LOOKS
-    for index, (term, start, undivided) in enumerate(terms):
-        at = find(start)
-        kept = looks - looks // (len(terms) - index)
-        while at >= 0 and looks > kept:
-            looks -= 1
-            end = at + len(term) if undivided else _word_end(folded, at, term)
-            if end:
-                found.append((at, end, index))
-            at = find(start, end or at + 1)
+    unfinished = [(index, find(wanted.start)) for index, wanted in enumerate(terms)]
+    for _ in range(2):
+        asked, unfinished = unfinished, []
+        for number, (index, first) in enumerate(asked):
+            at, (term, start, undivided) = first, terms[index]
+            kept = looks - looks // (len(asked) - number)
+            while at >= 0 and looks > kept:
+                looks -= 1
+                end = at + len(term) if undivided else _word_end(folded, at, term)
+                if end:
+                    found.append((at, end, index))
+                at = find(start, end or at + 1)
+            if at >= 0:
+                unfinished.append((index, at))
     return sorted(found)
 
 

@@ -67,6 +67,11 @@ def test_a_frequent_word_does_not_hide_the_others() -> None:
     assert {"Roll", "chart"} <= {snippet.text[start:end] for start, end in snippet.ranges}
 
 
+def test_looks_that_other_words_leave_are_used() -> None:
+    text = f"{'tests ' * 30}{'x ' * 300}charts of a pipeline release: tests, more tests"
+    assert marked("tests charts pipeline release zeta eta theta iota", text)[-2:] == ["tests", "tests"]
+
+
 @pytest.mark.parametrize("before", ["word " * 100, "—" * 500 + " "])
 def test_the_words_of_a_cut_text_are_marked_where_they_are(before: str) -> None:
     text = f"{before}Fill a PDF form. {'more ' * 100}of the form"

@@ -152,6 +152,12 @@ def put_document(
     return key, revision
 
 
+def renew_document(transaction: Transaction, key: int) -> None:
+    """Draw a new revision for a skill of which something has changed that its document does not contain."""
+    transaction.changes_documents = True
+    transaction.execute("update documents set number = ? where key = ?", (transaction.next_revision(), key))
+
+
 def remove_document(transaction: Transaction, key: int) -> int:
     """Mark a document as deleted and delete its vectors and examples; return the revision."""
     revision = transaction.next_revision()

@@ -26,7 +26,7 @@ def all_recorded(catalog: Catalog, root: Path, changed: Iterable[str]) -> bool:
     """
     try:
         return _all_recorded(catalog, root, changed)
-    except DatabaseError:  # the scan will meet it too, and be tried again
+    except DatabaseError:  # the scan fails too then, and is tried again
         return False
 
 
@@ -44,10 +44,10 @@ def _all_recorded(catalog: Catalog, root: Path, changed: Iterable[str]) -> bool:
         if len(parts) > _DEPTH:
             return False
         names.add(parts[0])
-    return _have_rows(catalog, root, sorted(names)) or _have_rows_soon(catalog, root, sorted(names))
+    return _have_rows(catalog, root, sorted(names)) or _have_rows_after_writes(catalog, root, sorted(names))
 
 
-def _have_rows_soon(catalog: Catalog, root: Path, names: Sequence[str]) -> bool:
+def _have_rows_after_writes(catalog: Catalog, root: Path, names: Sequence[str]) -> bool:
     """Return `_have_rows` after the writes that run now: a folder is in its place before its row is committed."""
     with catalog.database.write():
         pass

@@ -40,6 +40,12 @@ _VERSIONS = "from skills s join versions v on v.key = s.key"
 _NEWEST_FIRST = "order by v.major desc, v.minor desc, v.patch desc"
 
 
+def refuse_stale(stored: StoredSkill, etags: Collection[str] | None) -> None:
+    """Raise PRECONDITION_FAILED if there are `etags`, and that of the skill is not among them."""
+    if etags is not None and ANY_ETAG not in etags and stored.skill.etag not in etags:
+        raise precondition_failed()
+
+
 class Catalog:
     """Reads and writes skills. Changes in a transaction become visible and durable when it commits."""
 
@@ -70,8 +76,7 @@ class Catalog:
         stored = _single(transaction.read(f"{_STORED} where s.id = ?", (skill_id,)), skill_id)
         if stored.advertised:
             raise conflict(f"Skill '{skill_id}' is not installed: install it before you change it")
-        if etags is not None and ANY_ETAG not in etags and stored.skill.etag not in etags:
-            raise precondition_failed()
+        refuse_stale(stored, etags)
         return stored
 
     def keys(self, skill_ids: Sequence[str]) -> dict[str, int]:

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
 
-from registry.catalog.store import Catalog, StoredSkill
+from registry.catalog.document_rows import renew_document
+from registry.catalog.store import Catalog, StoredSkill, refuse_stale
 from registry.db import Transaction
 from registry.domain.models import NewVersion, SkillVersion, version_parts
 from registry.errors import conflict, skill_not_found
@@ -29,6 +30,8 @@ class Versions:
             self._catalog.add_version(transaction, stored.key, new.version, description, new.changes)
             if version_parts(new.version) > version_parts(stored.skill.version):
                 self._set_version_of(stored)(transaction, undo, stored, new.version)
+            else:
+                renew_document(transaction, stored.key)
         return self._catalog.version(skill_id, new.version)
 
     def delete(self, skill_id: str, version: str, etags: Collection[str] | None = None) -> None:
@@ -38,10 +41,11 @@ class Versions:
         version.
         """
         with ExitStack() as undo, self._catalog.database.write() as transaction:
-            stored = self._catalog.get_for_update(transaction, skill_id, etags)
+            stored = self._catalog.get_for_update(transaction, skill_id, None)
             remaining = self._catalog.all_versions(transaction, stored.key)
             if version not in remaining:
                 raise skill_not_found(skill_id, version)
+            refuse_stale(stored, etags)
             remaining.remove(version)
             if not remaining:
                 raise conflict(f"Version {version} is the only version of skill '{skill_id}': delete the skill instead")
@@ -49,3 +53,5 @@ class Versions:
             if version in (stored.skill.version, stored.skill.latest_version):
                 current = remaining[0] if version == stored.skill.version else stored.skill.version
                 self._set_version_of(stored)(transaction, undo, stored, current)
+            else:
+                renew_document(transaction, stored.key)

@@ -29,11 +29,13 @@ def serve(**flags: Any) -> None:
         command.stop(f"there is no folder {settings.skills_dir}: create it, or correct --skills-dir")
     # The web framework takes most of the time of a start; wrong settings and `--help` do not need it.
     from embeddings import EmbeddingUnavailable  # noqa: PLC0415
-    from registry.db import DatabaseUnusable  # noqa: PLC0415
+    from registry.db import DatabaseError  # noqa: PLC0415
     from registry.runtime.data_dir import DataDirInUse  # noqa: PLC0415
     from registry.server.run import StartError, run  # noqa: PLC0415
 
     try:
         sys.exit(run(settings))
-    except (StartError, EmbeddingUnavailable, DatabaseUnusable, DataDirInUse, OSError) as error:
+    except (StartError, EmbeddingUnavailable, DatabaseError, DataDirInUse) as error:
         command.stop(error)
+    except OSError as error:
+        command.stop(error if error.filename else f"the service cannot run: {error.strerror or error}")

@@ -10,7 +10,7 @@ _SANE = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 
 
 _RANDOM = random.Random()  # noqa: S311 - an id is no secret
-"""Seeded by the system once. To ask it for every id gives up the interpreter's lock, and a busy process then waits."""
+"""Seeded once. `secrets` makes a system call for each id, which releases the GIL, and a busy process waits for it."""
 
 
 def new_request_id() -> str:

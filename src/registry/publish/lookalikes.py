@@ -30,7 +30,7 @@ def refuse_lookalikes(database: Database, names: Iterable[str], scope: str | Non
 
     `own` is the id of a published skill that may have the name, because it is the one.
     """
-    named = {skeleton(name): name for name in reversed(tuple(names))}
+    named = {skeleton(name): name for name in reversed(tuple(names))}  # of names that look alike, the first
     sql = (
         f"select distinct skeleton, skill_id from published where skeleton in ({', '.join('?' * len(named))})"
         " order by skill_id"

@@ -150,8 +150,6 @@ class PublishedVersions:
         version, whose state is final.
         """
         with self._database.write() as transaction:
-            if versions is None or etags is not None:
-                self._catalog.get_for_update(transaction, skill_id, etags)
             rows = transaction.read("select version, state from published where skill_id = ?", (skill_id,))
             before: dict[str, VersionState] = dict(rows)
             chosen = [version for version, known in rows if known == "active"] if versions is None else list(versions)
@@ -160,6 +158,9 @@ class PublishedVersions:
                     raise skill_not_found(skill_id, version)
                 if before[version] == "revoked" and state != "revoked":
                     raise forbidden(f"Version {version} of skill '{skill_id}' is revoked permanently")
+            if versions is None or etags is not None:
+                self._catalog.get_for_update(transaction, skill_id, etags)
+            for version in chosen:
                 if before[version] != state:
                     self._set_state(transaction, skill_id, version, state)
             transaction.touched += [f"{skill_id}@{version} {state}" for version in chosen]
@@ -197,8 +198,7 @@ class PublishedVersions:
         stored = self._catalog.find(transaction, skill_id)
         if not rows:
             if stored is not None:
-                if not stored.skill.enabled:
-                    transaction.put_fact(_disabled(skill_id), "")
+                self._remember(transaction, stored)
                 self._catalog.delete(transaction, stored.key)
             return
         active = [_version(row) for row in rows]
@@ -207,7 +207,7 @@ class PublishedVersions:
             for removed in listed - {version.version for version in active}:
                 self._catalog.delete_version(transaction, stored.key, removed)
         document = read(active[0].skill_file)
-        skill = skill_of(active[0], document.fields, enabled=self._was_enabled(transaction, skill_id, stored))
+        skill = skill_of(active[0], document.fields, enabled=self._is_enabled(transaction, skill_id, stored))
         first = transaction.read("select min(published_at) from published where skill_id = ?", (skill_id,))[0][0]
         dates = Dates(first, active[0].published_at)
         saved = self._catalog.save(transaction, skill, document.body, dates=dates)
@@ -217,18 +217,22 @@ class PublishedVersions:
             text, changes = older.record.description, changes_of(older)
             self._catalog.add_version(transaction, key, older.version, text, changes, older.published_at)
 
-    def _was_enabled(self, transaction: Transaction, skill_id: str, stored: StoredSkill | None) -> bool:
-        """Return whether a skill is enabled, or was before its last version was yanked; forget the latter."""
-        if stored is not None:
-            return stored.skill.enabled
+    def _remember(self, transaction: Transaction, stored: StoredSkill) -> None:
+        """Record whether a skill is disabled that loses its last active version."""
+        if stored.skill.enabled or stored.advertised:
+            transaction.delete_fact(_disabled(stored.skill.id))
+        else:
+            transaction.put_fact(_disabled(stored.skill.id), "")
+
+    def _is_enabled(self, transaction: Transaction, skill_id: str, stored: StoredSkill | None) -> bool:
+        """Return whether a skill is enabled, or was when it lost its last active version. Deletes that record."""
         was_disabled = read_fact(transaction, _disabled(skill_id)) is not None
-        if was_disabled:
-            transaction.delete_fact(_disabled(skill_id))
-        return not was_disabled
+        transaction.delete_fact(_disabled(skill_id))
+        return not was_disabled if stored is None or stored.advertised else stored.skill.enabled
 
 
 def _disabled(skill_id: str) -> str:
-    """Return the name of the fact that a skill without an active version was disabled before."""
+    """Return the name of the fact that says that a skill without an active version was disabled."""
     return f"disabled:{skill_id}"
 
 

@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 from contextlib import closing
+from pathlib import Path
 from typing import Any, cast
 
 from litestar import Litestar
@@ -53,8 +54,10 @@ class StartError(Exception):
     """The configuration does not allow a start. The message is one line for the operator."""
 
 
-def _say_that_it_waits() -> None:
-    _log.info("another skill-registry uses the data directory: waiting for it, at most %g s", PATIENCE_SECONDS)
+def _say_that_it_waits(folder: Path) -> None:
+    _log.warning(
+        "another skill-registry uses the data directory %s: waiting for it, at most %g s", folder.name, PATIENCE_SECONDS
+    )
 
 
 def run(settings: Settings) -> int:
@@ -64,7 +67,7 @@ def run(settings: Settings) -> int:
     """
     check(settings)
     configure_logging(settings.log.format, settings.log.level)
-    lock = DataDirLock.wait(settings.data_dir, on_wait=_say_that_it_waits)
+    lock = DataDirLock.wait(settings.data_dir, on_wait=functools.partial(_say_that_it_waits, settings.data_dir))
     try:
         _check_secret(settings)
         _prepare_registry(settings)

@@ -22,6 +22,7 @@ from registry.domain.models import NewSkill, now
 from support.catalogs import created
 from support.inspecting import inspecting
 from support.servers import write_skill
+from support.waiting import PATIENCE_SECONDS
 
 
 class Directory(NamedTuple):
@@ -67,13 +68,12 @@ def test_a_folder_is_recorded_when_the_write_that_moved_it_commits(directory: Di
 
     def hold(transaction: Transaction) -> None:
         is_in_place.set()
-        may_end.wait()
+        assert may_end.wait(PATIENCE_SECONDS)
 
     directory.catalog.database.hooks.on_commit(hold)
     with ThreadPoolExecutor(2) as pool:
         write = pool.submit(directory.make, "tea")
-        is_in_place.wait()
-        assert (directory.root / "tea" / "SKILL.md").exists()
+        assert is_in_place.wait(PATIENCE_SECONDS)
         answer = pool.submit(directory.is_recorded, "tea", "tea/SKILL.md")
         wait_for([answer], timeout=0.2)
         may_end.set()

@@ -144,7 +144,7 @@ def test_a_server_says_that_it_waits_for_a_command(tmp_path: Path) -> None:
     lock = DataDirLock(server.data_dir)
     with subprocess.Popen(server.command(), stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr
-        assert "another skill-registry uses the data directory: waiting" in process.stderr.readline()
+        assert "another skill-registry uses the data directory data: waiting" in process.stderr.readline()
         lock.release()
         assert any("listening on" in line for line in process.stderr)
         process.terminate()

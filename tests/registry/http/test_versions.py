@@ -38,6 +38,23 @@ def test_versions_are_listed_newest_first_without_their_changes(code: Code) -> N
     assert [item["version"] for item in page["data"]] == ["1.10.0"]
 
 
+def test_a_version_that_was_deleted_and_added_again_has_another_tag(code: Code) -> None:
+    code.create("again-one", version="2.0.0")
+    path = "/skills/again-one/versions"
+    tags = []
+    for words in ("A first one", "A second one"):
+        code.ask("POST", path, json={"version": "1.0.0", "description": words})
+        tags.append(code.ask("GET", f"{path}/1.0.0").headers["ETag"])
+        if len(tags) == 1:
+            assert code.ask("DELETE", f"{path}/1.0.0", headers={"If-Match": tags[0]}).status_code == 200
+    assert code.ask("GET", f"{path}/1.0.0", headers={"If-None-Match": tags[0]}).status_code == 200
+    stale = code.ask("DELETE", f"{path}/1.0.0", headers={"If-Match": tags[0]})
+    assert error(stale) == (412, "PRECONDITION_FAILED")
+    absent = code.ask("DELETE", f"{path}/3.0.0", headers={"If-Match": tags[0]})
+    assert error(absent) == (404, "SKILL_NOT_FOUND")
+    assert code.ask("DELETE", f"{path}/1.0.0", headers={"If-Match": tags[1]}).status_code == 200
+
+
 def test_a_list_of_versions_is_sent_again_only_when_it_has_changed(code: Code) -> None:
     code.create("listed-one", version="2.0.0")
     path = "/skills/listed-one/versions"
@@ -45,7 +62,7 @@ def test_a_list_of_versions_is_sent_again_only_when_it_has_changed(code: Code) -
     known = {"If-None-Match": before.headers["ETag"]}
     same = code.ask("GET", path, headers=known)
     assert (same.status_code, same.content) == (304, b"")
-    code.add("listed-one", "1.0.0")  # which changes nothing else of the skill
+    code.add("listed-one", "1.0.0")
     after = code.ask("GET", path, headers=known)
     assert [item["version"] for item in after.json()["data"]] == ["2.0.0", "1.0.0"]
     assert after.headers["ETag"] != before.headers["ETag"]

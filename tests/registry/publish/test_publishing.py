@@ -212,6 +212,9 @@ def test_a_disabled_skill_stays_disabled_while_it_is_yanked(registry: Registry) 
     assert registry.get("/api/skills/acme/paused").json()["data"]["enabled"] is False
     registry.http.put(path, json={"enabled": True}, headers=caller)
     change(registry, "yank", "acme/paused", "1.0.0")
+    change(registry, "unyank", "acme/paused", "1.0.0")
+    assert registry.get("/api/skills/acme/paused").json()["data"]["enabled"] is True
+    change(registry, "yank", "acme/paused", "1.0.0")
     published(registry, "paused", "1.1.0")
     assert registry.get("/api/skills/acme/paused").json()["data"]["enabled"] is True
 
