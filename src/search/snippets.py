@@ -212,7 +212,10 @@ def _snippet(field: Literal["description", "body"], text: str, found: Sequence[M
     passage = text[start:end].strip()
     start = text.index(passage, start)
     end = start + len(passage)
-    inside = [(max(first, start), min(last, end)) for first, last in _joined(found) if first < end and last > start]
     moved = len(before) - start
-    ranges = [(first + moved, last + moved) for first, last in inside]
+    ranges = [
+        (max(first, start) + moved, min(last, end) + moved)
+        for first, last in _joined(found)
+        if first < end and last > start
+    ]
     return Snippet(field=field, text=f"{before}{passage}{after}", ranges=ranges)
