@@ -30,11 +30,20 @@ STATUS: Mapping[str, int] = {
 }
 
 
+ROOT = "body"
+"""The field name of an error that concerns the whole value."""
+
+
 class FieldError(msgspec.Struct, frozen=True):
     """One broken rule: the field's dotted name as the caller wrote it, and what is wrong in plain words."""
 
     field: str
     message: str
+
+    @property
+    def line(self) -> str:
+        """The rule for people who see no request: without its field if it is about the whole."""
+        return self.message if self.field == ROOT else f"{self.field}: {self.message}"
 
 
 class RegistryError(Exception):
@@ -60,6 +69,11 @@ class RegistryError(Exception):
     def status(self) -> int:
         """The HTTP status that belongs to the code."""
         return STATUS[self.code]
+
+    @property
+    def line(self) -> str:
+        """The error in one line: every broken rule, or else the message."""
+        return "; ".join(detail.line for detail in self.details) or self.message
 
 
 _Arguments = ParamSpec("_Arguments")

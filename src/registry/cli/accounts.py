@@ -63,7 +63,7 @@ def local_database(flags: dict[str, Any], *, creates: bool = False) -> Iterator[
         finally:
             database.close()
     except RegistryError as error:
-        command.stop("; ".join(f"{detail.field} {detail.message}" for detail in error.details) or error.message)
+        command.stop(error.line)
     except (CommandFailed, DatabaseError, WeakSecret, OSError) as error:
         command.stop(error)
 

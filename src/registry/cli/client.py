@@ -17,6 +17,8 @@ from registry.cli.credentials import find_credential, login_hint
 from registry.config.settings import Settings
 from registry.domain.addresses import redact_text
 from registry.domain.api import API, credential_header
+from registry.errors import FieldError
+from registry.parsing.json_document import JsonUnreadable, read_json
 
 TIMEOUT_SECONDS = 30.0
 """The default limit for each step of a request: connect, send, receive."""
@@ -72,15 +74,15 @@ class RegistryClient:
         """Return a part of a list, and the total number of its items."""
         content = self.send("GET", f"{API}{path}?limit={limit}&offset={offset}")
         try:
-            return self.data(content), int(msgspec.json.decode(content)["pagination"]["total"])
+            return self.data(content), int(read_json(content)["pagination"]["total"])
         except (KeyError, TypeError, ValueError):
             raise CommandFailed(f"{self.base} does not answer as a skill registry: is the URL right?") from None
 
     def data(self, content: bytes) -> Any:
         """Return the `data` of an answer."""
         try:
-            return msgspec.json.decode(content)["data"]
-        except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
+            return read_json(content)["data"]
+        except (JsonUnreadable, KeyError, TypeError):
             raise CommandFailed(f"{self.base} does not answer as a skill registry: is the URL right?") from None
 
     def send(self, method: str, path: str, body: object = None, seconds: float = TIMEOUT_SECONDS) -> bytes:
@@ -189,12 +191,12 @@ def credential_headers(credential: str | None) -> Mapping[str, str]:
 def _failure(response: httpx.Response) -> CommandFailed:
     """Return the error of a response, without a code if it is not one of the API."""
     try:
-        return failure_of(msgspec.json.decode(response.content)["error"])
-    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError):
+        return failure_of(read_json(response.content)["error"])
+    except (JsonUnreadable, KeyError, TypeError, AttributeError):
         return CommandFailed(f"the server answered {response.status_code} {response.reason_phrase}")
 
 
 def failure_of(error: Data) -> CommandFailed:
     """Return an error of the API as that of a command. Raises KeyError, TypeError, AttributeError for anything else."""
-    details = [f"{detail['field']}: {detail['message']}" for detail in error.get("details") or []]
+    details = [FieldError(detail["field"], detail["message"]).line for detail in error.get("details") or []]
     return CommandFailed("; ".join(details) or str(error["message"]), error.get("code"))

@@ -18,7 +18,7 @@ from registry.cli.remote_backend import RemoteBackend
 from registry.cli.server_choice import choose_catalog, choose_registry, has_catalog
 from registry.config.settings import SETTINGS, Settings, SettingsError, load_settings
 from registry.domain.addresses import redact_text
-from registry.domain.validation import ROOT, convert
+from registry.domain.validation import convert
 from registry.errors import RegistryError
 from registry.runtime.data_dir import DataDirInUse, DataDirLock
 
@@ -107,10 +107,7 @@ def converted(values: Mapping[str, Any], kind: type[_T]) -> _T:
     try:
         return convert({name: value for name, value in values.items() if value is not None}, kind)
     except RegistryError as error:
-        rules = (
-            detail.message if detail.field == ROOT else f"{detail.field}: {detail.message}" for detail in error.details
-        )
-        stop("; ".join(rules), WRONG_USAGE)
+        stop(error.line, WRONG_USAGE)
 
 
 def server_of(settings: Settings, server: str | None, flags: Mapping[str, Any]) -> str:

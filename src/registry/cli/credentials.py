@@ -10,6 +10,7 @@ import msgspec
 from registry.cli.backend import CommandFailed
 from registry.config.settings import Settings
 from registry.domain.models import now, timestamp
+from registry.parsing.json_document import JsonUnreadable, read_json
 from registry.runtime.atomic_files import only_writer, replace_file
 
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
@@ -73,8 +74,8 @@ class Logins:
                 f"other users can read {self._file}: run chmod 600 on it, or delete it and log in again"
             )
         try:
-            return msgspec.json.decode(self._file.read_bytes(), type=dict[str, Login])
-        except (msgspec.DecodeError, UnicodeDecodeError):
+            return read_json(self._file.read_bytes(), dict[str, Login])
+        except JsonUnreadable:
             raise LoginsUnreadable(f"{self._file} cannot be read: delete it and log in again") from None
 
     def _write(self, logins: dict[str, Login]) -> None:

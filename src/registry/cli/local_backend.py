@@ -161,13 +161,12 @@ class LocalBackend:
         try:
             return msgspec.json.decode(msgspec.json.encode(call()))
         except RegistryError as error:
-            raise CommandFailed(error.message, error.code) from None
+            raise CommandFailed(error.line, error.code) from None
 
 
 def _failure(result: object) -> CommandFailed | None:
     if isinstance(result, RegistryError):
-        details = (f"{detail.field}: {detail.message}" for detail in result.details)
-        return CommandFailed("; ".join(details) or result.message, result.code)
+        return CommandFailed(result.line, result.code)
     return CommandFailed(str(result)) if isinstance(result, Exception) else None
 
 

@@ -42,7 +42,7 @@ def lock(as_json: bool, **flags: Any) -> None:
             entries = list(locked_skills(catalog, settings.skills_dir, manifest, before))
         write_lock(path, entries)
     except RegistryError as error:
-        command.stop(error.message)
+        command.stop(error.line)
     except (LockFileError, DatabaseUnusable, CommandFailed, OSError) as error:
         command.stop(error)
     console.show({"path": LOCK_FILE, "skills": len(entries)}, console.facts_table, as_json=as_json)

@@ -15,12 +15,9 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import msgspec
 from msgspec import Meta, UnsetType
 
-from registry.errors import MAX_DETAILS, FieldError, validation_error
+from registry.errors import MAX_DETAILS, ROOT, FieldError, validation_error
 
 _T = TypeVar("_T")
-
-ROOT = "body"
-"""The field name of an error that concerns the whole value."""
 
 MAX_NAME = 100
 """Characters of one part of a field's name; a key that somebody sent may be as long as the whole body."""

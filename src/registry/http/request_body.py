@@ -10,8 +10,15 @@ from litestar.enums import RequestEncodingType
 from litestar.handlers.base import BaseRouteHandler
 from litestar.params import BodyKwarg
 
-from registry.domain.validation import ROOT, find_errors
-from registry.errors import ClientGoneError, FieldError, payload_too_large, unsupported_media_type, validation_error
+from registry.domain.validation import find_errors
+from registry.errors import (
+    ROOT,
+    ClientGoneError,
+    FieldError,
+    payload_too_large,
+    unsupported_media_type,
+    validation_error,
+)
 from registry.parsing.strict_json import decode, rules_of
 
 _T = TypeVar("_T")

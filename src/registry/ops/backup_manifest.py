@@ -14,6 +14,7 @@ from registry.database import open_url
 from registry.database.digests import TableDigest, differences, table_digests
 from registry.database.integrity import damaged_tables
 from registry.database.sqlite import file_digests
+from registry.parsing.json_document import JsonUnreadable, read_json
 
 MANIFEST = "backup.json"
 SUMS = "SHA256SUMS"
@@ -44,10 +45,10 @@ def write_manifest(folder: Path, manifest: BackupManifest) -> None:
 def read_manifest(folder: Path) -> BackupManifest:
     """Return the manifest of a backup. Raises NoBackup."""
     try:
-        return msgspec.json.decode((folder / MANIFEST).read_bytes(), type=BackupManifest)
+        return read_json((folder / MANIFEST).read_bytes(), BackupManifest)
     except FileNotFoundError:
         raise NoBackup(f"{folder} has no {MANIFEST}: it is not a backup, or an earlier release wrote it") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, NotADirectoryError) as error:
+    except (JsonUnreadable, NotADirectoryError) as error:
         raise NoBackup(f"{folder / MANIFEST} cannot be read: {error}") from None
 
 

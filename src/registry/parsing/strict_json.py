@@ -14,8 +14,8 @@ from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
-from registry.domain.validation import MAX_NAME, ROOT, dotted, find_errors
-from registry.errors import FieldError, RegistryError, validation_error
+from registry.domain.validation import MAX_NAME, dotted, find_errors
+from registry.errors import ROOT, FieldError, RegistryError, validation_error
 
 _T = TypeVar("_T")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from registry.domain.origins import RegistryOrigin
+from registry.parsing.json_document import JsonUnreadable, read_json
 from registry.project.lock_file import LockedSkill
 from registry.transparency.checkpoint import CheckpointInvalid, LogCheckpoint, Verifier, checkpoint_file
 from registry.transparency.release_proof import ProofInvalid, check_release, describe
@@ -79,8 +80,8 @@ def _check_index(skill: LockedSkill, index: Path) -> None:
 
 def _index_lines(path: Path) -> Mapping[str, str | None]:
     try:
-        lines = [msgspec.json.decode(line, type=_IndexLine) for line in path.read_bytes().splitlines() if line.strip()]
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        lines = [read_json(line, _IndexLine) for line in path.read_bytes().splitlines() if line.strip()]
+    except JsonUnreadable:
         raise ProofInvalid(f"the file {path.name} of the index cannot be read") from None
     return {line.vers: line.cksum for line in lines}
 

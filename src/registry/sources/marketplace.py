@@ -16,6 +16,7 @@ from registry.domain.models import split_labels
 from registry.domain.origins import GitOrigin, Origin, parse_origin
 from registry.domain.source_entry import Listed, Listing
 from registry.errors import RegistryError
+from registry.parsing.json_document import JsonUnreadable, read_json
 
 DEFAULT_PATHS = (".claude-plugin/marketplace.json", "marketplace.json")
 """The paths at which a document is searched, in this order."""
@@ -113,8 +114,8 @@ class MarketplaceDocument(NamedTuple):
 def parse_document(data: bytes) -> MarketplaceDocument:
     """Parse a document, also one within our response envelope. Raises UnreadableDocument."""
     try:
-        document = msgspec.json.decode(data, type=_Document)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        document = read_json(data, _Document)
+    except JsonUnreadable as error:
         raise UnreadableDocument(f"the marketplace document cannot be read: {str(error)[:200]}") from None
     if document.data is not UNSET:
         document = document.data
@@ -132,8 +133,8 @@ def _entries(raws: Sequence[msgspec.Raw], kind: type[_Entry], warnings: list[str
         warnings.append(f"only the first {MAX_ENTRIES:,} of {len(raws):,} entries are read")
     for number, raw in enumerate(raws[:MAX_ENTRIES]):
         try:
-            yield msgspec.json.decode(raw, type=kind)
-        except (msgspec.MsgspecError, RecursionError) as error:
+            yield read_json(raw, kind)
+        except JsonUnreadable as error:
             warnings.append(f"entry {number} was skipped: {str(error)[:200]}")
 
 

@@ -19,6 +19,7 @@ from registry.domain.release_proofs import ReleaseProof
 from registry.domain.source_entry import Listed
 from registry.errors import FieldError, RegistryError, validation_error
 from registry.outbound import OutboundError, Validators, parse_url, redact_url
+from registry.parsing.json_document import JsonUnreadable, read_json
 from registry.parsing.strict_json import MAX_INTEGER, decode, has_more_values
 from registry.sources.marketplace import MAX_WARNINGS, plain, validated
 from registry.transparency.merkle import Hash
@@ -163,8 +164,8 @@ def read_page(base: str, body: bytes, after: int, validators: Validators) -> Cha
     try:
         if has_more_values(body, _PAGE_VALUES):
             raise OutboundError(f"{redact_url(base)} answers with a page of more than {_PAGE_VALUES:,} values")
-        page = msgspec.json.decode(body, type=_PageAnswer).data
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        page = read_json(body, _PageAnswer).data
+    except JsonUnreadable as error:
         raise OutboundError(f"{redact_url(base)} does not answer as a registry: {str(error)[:200]}") from None
     if page.revision < after or not (page.complete or (page.changes and page.revision > after)):
         raise OutboundError(f"{redact_url(base)} answers with changes that lead nowhere after revision {after}")
@@ -172,16 +173,16 @@ def read_page(base: str, body: bytes, after: int, validators: Validators) -> Cha
     warnings: list[str] = []
     for raw in page.changes:
         try:
-            changes.append(_change(base, msgspec.json.decode(raw, type=_Change)))
-        except (ValueError, RecursionError) as error:
+            changes.append(_change(base, read_json(raw, _Change)))
+        except ValueError as error:
             warnings.append(f"{_name(raw)} was skipped: {plain(str(error), 200)}")
     return ChangePage(page.catalog, page.revision, page.complete, changes, warnings[:MAX_WARNINGS], validators)
 
 
 def _name(raw: msgspec.Raw) -> str:
     try:
-        return f"'{plain(msgspec.json.decode(raw, type=_Named).id, 100)}'"
-    except (ValueError, RecursionError):
+        return f"'{plain(read_json(raw, _Named).id, 100)}'"
+    except JsonUnreadable:
         return "an entry"
 
 
@@ -273,8 +274,8 @@ class _ErrorEnvelope(msgspec.Struct):
 def read_reason(body: bytes) -> str | None:
     """Return why a registry refuses a request, in one line of at most 1,000 characters; None if it does not say."""
     try:
-        message = msgspec.json.decode(body, type=_ErrorEnvelope).error.message
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        message = read_json(body, _ErrorEnvelope).error.message
+    except JsonUnreadable:
         return None
     line = " ".join("".join(char if char.isprintable() else " " for char in message).split())
     return line[:_REASON_CHARACTERS] or None

@@ -83,6 +83,8 @@ def test_redirects_without_end_are_given_up(web: WebServer) -> None:
         (reply(b'{"error": []}', 500), "the server answered 500 Internal Server Error"),
         (reply(b"<html>"), "does not answer as a skill registry"),
         (reply(b"[]"), "does not answer as a skill registry"),
+        (reply(b'{"data": ' + b"[" * 100_000), "does not answer as a skill registry"),
+        (reply(b"[" * 100_000, 500), "the server answered 500 Internal Server Error"),
         (reply(b"\x1f\x8bnot gzip", Content_Encoding="gzip"), "does not answer"),
         (reply(b'{"error": {"message": "Sign in."}}', 401), "Sign in.; 'skill-registry login --server "),
     ],

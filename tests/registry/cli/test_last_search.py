@@ -79,7 +79,7 @@ def test_what_the_search_has_not_shown_is_not_told(registry: Registry, caller: d
     assert choices(registry, caller) == []
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"http://x": 1}', b"\xff\xfe"])
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"http://x": 1}', b"\xff\xfe", b"[" * 100_000])
 def test_a_file_that_cannot_be_read_is_no_fault(
     registry: Registry, caller: dict[str, str], tmp_path: Path, content: bytes
 ) -> None:

@@ -12,6 +12,7 @@ from registry.cli.backend import CommandFailed, Data
 from registry.cli.client import connect
 from registry.cli.credentials import server_name
 from registry.config.settings import Settings
+from registry.parsing.json_document import JsonUnreadable, read_json
 from registry.runtime.atomic_files import only_writer, replace_file
 
 _REMEMBERED_SECONDS = 3600.0
@@ -62,7 +63,7 @@ def _file() -> Path:
 
 def _searches() -> dict[str, _Search]:
     try:
-        stored = msgspec.json.decode(_file().read_bytes(), type=dict[str, _Search])
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        stored = read_json(_file().read_bytes(), dict[str, _Search])
+    except (OSError, JsonUnreadable):
         return {}
     return {server: search for server, search in stored.items() if search.until > time.time()}

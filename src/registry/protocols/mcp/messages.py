@@ -15,6 +15,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from registry import __version__
+from registry.parsing.json_document import JsonUnreadable, read_json
 
 MODERN = "2026-07-28"
 HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26")
@@ -82,8 +83,8 @@ class Message(msgspec.Struct, kw_only=True):
 def parse(body: bytes) -> Message:
     """Return the message of a body. Raises McpError."""
     try:
-        value = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        value = read_json(body)
+    except JsonUnreadable:
         raise McpError(PARSE_ERROR, "The body is not JSON") from None
     try:
         return msgspec.convert(value, Message)
