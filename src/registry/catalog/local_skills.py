@@ -3,7 +3,7 @@
 import functools
 import io
 import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from registry.catalog.conditions import NO_CONDITIONS, Conditions, check_scope
 from registry.catalog.folder_drafts import FolderDraft, complete, staged_draft
 from registry.catalog.folder_fields import (
     check_not_overridden,
@@ -135,14 +136,24 @@ class LocalSkills:
         skill = _installed(transaction, skill_id, draft.skill)
         return self._catalog.save(transaction, skill, draft.body, FolderState(skill_id, draft.fingerprint))
 
-    def update(self, skill_id: str, sent: Mapping[str, Any], etags: Collection[str] | None) -> Skill:
+    def update(self, skill_id: str, sent: Mapping[str, Any], conditions: Conditions = NO_CONDITIONS) -> Skill:
         """Change the fields that were sent, in the folder's SKILL.md and in the catalog.
 
-        Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, VALIDATION_ERROR.
+        Raises SKILL_NOT_FOUND, FORBIDDEN, PRECONDITION_FAILED, VALIDATION_ERROR.
         """
         with ExitStack() as undo, self._catalog.database.write() as transaction:
-            stored = self._catalog.get_for_update(transaction, skill_id, etags)
+            stored = self._catalog.get_for_update(transaction, skill_id, conditions)
+            if sent.keys() != {"enabled"}:
+                self._check_author(transaction, stored, conditions)
             return self._change(transaction, undo, stored, sent)
+
+    @staticmethod
+    def _check_author(transaction: Transaction, stored: StoredSkill, conditions: Conditions) -> None:
+        """Raise FORBIDDEN for a copy of a skill that another scope has published here: agents trust its name."""
+        install = find_install(transaction, str(stored.folder))
+        if conditions.caller and install and install.release and install.release.proof is None:
+            published = install.release.skill_id
+            check_scope(conditions.caller, published, published.partition("/")[0])
 
     def set_version(self, transaction: Transaction, undo: ExitStack, stored: StoredSkill, version: str) -> None:
         """Make `version` the current one. `undo` restores the folder unless the transaction commits."""
@@ -164,10 +175,10 @@ class LocalSkills:
             raise validation_error(message=f"The SKILL.md cannot be updated: {error}") from None
         return self._save(transaction, folder, with_fields(current, sent), known)
 
-    def delete(self, skill_id: str, etags: Collection[str] | None) -> None:
-        """Delete a skill and its folder. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, CONFLICT."""
+    def delete(self, skill_id: str, conditions: Conditions = NO_CONDITIONS) -> None:
+        """Delete a skill and its folder. Raises SKILL_NOT_FOUND, FORBIDDEN, PRECONDITION_FAILED, CONFLICT."""
         with ExitStack() as undo, self._catalog.database.write() as transaction:
-            stored = self._catalog.get_for_update(transaction, skill_id, etags)
+            stored = self._catalog.get_for_update(transaction, skill_id, conditions)
             try:
                 undo.enter_context(removing_skill_folder(self.root, self._folder(stored)))
             except FileNotFoundError:

@@ -1,6 +1,6 @@
 """Skills that are records in the database, created through the API, without a folder."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
+from registry.catalog.conditions import NO_CONDITIONS, Conditions
 from registry.catalog.new_skills import NewSkills
 from registry.catalog.skill_backend import SkillFile
 from registry.catalog.skill_changes import checked_fields, default_body, refuse_existing, with_fields
@@ -81,22 +82,25 @@ class RecordSkills:
         refuse_existing(transaction, draft.skill.id)
         return self._catalog.save(transaction, draft.skill, draft.body)
 
-    def update(self, skill_id: str, sent: Mapping[str, Any], etags: Collection[str] | None) -> Skill:
-        """Change the fields that were sent. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, VALIDATION_ERROR."""
+    def update(self, skill_id: str, sent: Mapping[str, Any], conditions: Conditions = NO_CONDITIONS) -> Skill:
+        """Change the fields that were sent.
+
+        Raises SKILL_NOT_FOUND, FORBIDDEN, PRECONDITION_FAILED, VALIDATION_ERROR.
+        """
         body = sent.get("content", self._file_text(sent))
         before = self._catalog.get(skill_id)
         texts = self._texts(with_fields(before, sent), body)
         findings = self._current_findings(before, texts) or self._inspector.scan_records([texts])[0]
         with self._catalog.database.write() as transaction:
-            skill = with_fields(self._catalog.get_for_update(transaction, skill_id, etags).skill, sent)
+            skill = with_fields(self._catalog.get_for_update(transaction, skill_id, conditions).skill, sent)
             if (now := self._texts(skill, body)) != texts:  # changed by another writer
                 findings = self._inspector.scan_records([now])[0]
             return self._catalog.save(transaction, msgspec.structs.replace(skill, findings=findings), now.body)
 
-    def delete(self, skill_id: str, etags: Collection[str] | None) -> None:
-        """Delete a record with its versions. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED."""
+    def delete(self, skill_id: str, conditions: Conditions = NO_CONDITIONS) -> None:
+        """Delete a record with its versions. Raises SKILL_NOT_FOUND, FORBIDDEN, PRECONDITION_FAILED."""
         with self._catalog.database.write() as transaction:
-            self._catalog.delete(transaction, self._catalog.get_for_update(transaction, skill_id, etags).key)
+            self._catalog.delete(transaction, self._catalog.get_for_update(transaction, skill_id, conditions).key)
 
     def set_version(self, transaction: Transaction, undo: ExitStack, stored: StoredSkill, version: str) -> None:
         """Make `version` the current one. All changes are in the transaction."""

@@ -1,11 +1,12 @@
 """The interface of a skill's storage: a folder, a record in the database, or published packages."""
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
+from registry.catalog.conditions import NO_CONDITIONS, Conditions
 from registry.catalog.store import StoredSkill
 from registry.db import Transaction
 from registry.domain.models import Skill
@@ -33,15 +34,15 @@ def opened_file(path: Path) -> SkillFile:
 class SkillBackend(Protocol):
     """Reads and changes the skills of one kind of storage.
 
-    Each change is one atomic transaction. All methods raise SKILL_NOT_FOUND for an unknown id. Methods with `etags`
-    raise PRECONDITION_FAILED if `etags` does not contain the current entity tag.
+    Each change is one atomic transaction. All methods raise SKILL_NOT_FOUND for an unknown id. Methods with
+    `conditions` raise FORBIDDEN and PRECONDITION_FAILED if the skill does not meet them.
     """
 
-    def update(self, skill_id: str, sent: Mapping[str, Any], etags: Collection[str] | None) -> Skill:
+    def update(self, skill_id: str, sent: Mapping[str, Any], conditions: Conditions = NO_CONDITIONS) -> Skill:
         """Change the fields of `skill_changes.sent_changes` and return the skill. Raises VALIDATION_ERROR, CONFLICT."""
         ...
 
-    def delete(self, skill_id: str, etags: Collection[str] | None) -> None:
+    def delete(self, skill_id: str, conditions: Conditions = NO_CONDITIONS) -> None:
         """Remove the skill from the catalog. Raises CONFLICT."""
         ...
 

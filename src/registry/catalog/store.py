@@ -1,11 +1,12 @@
 """The catalog of skills and their versions. One transaction writes a skill and the document that search indexes."""
 
 import datetime
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import msgspec
 
+from registry.catalog.conditions import NO_CONDITIONS, Conditions
 from registry.catalog.document_rows import former_document, put_document, remove_document
 from registry.catalog.examples import put_author_examples
 from registry.catalog.installs import delete_install, update_shadowing_of_folder
@@ -13,11 +14,9 @@ from registry.catalog.skill_rows import Dates, FolderState, former_row, insert_v
 from registry.database.counts import DISABLED, ENABLED, Listed, count_listed, total
 from registry.db import Database, Reader, Row, Transaction
 from registry.domain.models import Skill, SkillVersion, VersionItem, timestamp, version_parts
-from registry.errors import conflict, precondition_failed, skill_not_found
+from registry.errors import conflict, skill_not_found
 
 Clock = Callable[[], datetime.datetime]
-
-ANY_ETAG = "*"
 
 
 class StoredSkill(NamedTuple):
@@ -38,12 +37,6 @@ _STORED = (
 _VERSION = "s.id, v.version, v.description, v.created_at, v.changes"
 _VERSIONS = "from skills s join versions v on v.key = s.key"
 _NEWEST_FIRST = "order by v.major desc, v.minor desc, v.patch desc"
-
-
-def refuse_stale(stored: StoredSkill, etags: Collection[str] | None) -> None:
-    """Raise PRECONDITION_FAILED if there are `etags`, and that of the skill is not among them."""
-    if etags is not None and ANY_ETAG not in etags and stored.skill.etag not in etags:
-        raise precondition_failed()
 
 
 class Catalog:
@@ -67,16 +60,18 @@ class Catalog:
         rows = transaction.read(f"{_STORED} where s.folder = ?", (folder,))
         return _stored(rows[0]) if rows else None
 
-    def get_for_update(self, transaction: Transaction, skill_id: str, etags: Collection[str] | None) -> StoredSkill:
+    def get_for_update(
+        self, transaction: Transaction, skill_id: str, conditions: Conditions = NO_CONDITIONS
+    ) -> StoredSkill:
         """Return a skill that the transaction changes.
 
-        Raises SKILL_NOT_FOUND, CONFLICT for a skill that a source only advertises, and PRECONDITION_FAILED if `etags`
-        does not contain its entity tag.
+        Raises SKILL_NOT_FOUND, CONFLICT for a skill that a source only advertises, and FORBIDDEN or PRECONDITION_FAILED
+        if it does not meet the conditions.
         """
         stored = _single(transaction.read(f"{_STORED} where s.id = ?", (skill_id,)), skill_id)
         if stored.advertised:
             raise conflict(f"Skill '{skill_id}' is not installed: install it before you change it")
-        refuse_stale(stored, etags)
+        conditions.check(stored.skill)
         return stored
 
     def keys(self, skill_ids: Sequence[str]) -> dict[str, int]:

@@ -1,10 +1,11 @@
 """The versions of a skill. A new version that is higher than the current one becomes the current one."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import ExitStack
 
+from registry.catalog.conditions import NO_CONDITIONS, Conditions
 from registry.catalog.document_rows import renew_document
-from registry.catalog.store import Catalog, StoredSkill, refuse_stale
+from registry.catalog.store import Catalog, StoredSkill
 from registry.db import Transaction
 from registry.domain.models import NewVersion, SkillVersion, version_parts
 from registry.errors import conflict, skill_not_found
@@ -20,10 +21,13 @@ class Versions:
         self._catalog = catalog
         self._set_version_of = set_version_of
 
-    def create(self, skill_id: str, new: NewVersion) -> SkillVersion:
-        """Create a version, and make it the current one if it is the highest. Raises SKILL_NOT_FOUND, CONFLICT."""
+    def create(self, skill_id: str, new: NewVersion, conditions: Conditions = NO_CONDITIONS) -> SkillVersion:
+        """Create a version, and make it the current one if it is the highest.
+
+        Raises SKILL_NOT_FOUND, FORBIDDEN or PRECONDITION_FAILED where the skill does not meet the conditions, CONFLICT.
+        """
         with ExitStack() as undo, self._catalog.database.write() as transaction:
-            stored = self._catalog.get_for_update(transaction, skill_id, None)
+            stored = self._catalog.get_for_update(transaction, skill_id, conditions)
             if new.version in self._catalog.all_versions(transaction, stored.key):
                 raise conflict(f"Version {new.version} of skill '{skill_id}' already exists")
             description = new.description or stored.skill.description
@@ -34,18 +38,18 @@ class Versions:
                 renew_document(transaction, stored.key)
         return self._catalog.version(skill_id, new.version)
 
-    def delete(self, skill_id: str, version: str, etags: Collection[str] | None = None) -> None:
+    def delete(self, skill_id: str, version: str, conditions: Conditions = NO_CONDITIONS) -> None:
         """Delete a version. If it is the current one, the highest remaining version becomes the current one.
 
-        Raises SKILL_NOT_FOUND, PRECONDITION_FAILED where `etags` lack the one of the skill, and CONFLICT for the only
-        version.
+        Raises SKILL_NOT_FOUND, FORBIDDEN or PRECONDITION_FAILED where the skill does not meet the conditions, and
+        CONFLICT for the only version.
         """
         with ExitStack() as undo, self._catalog.database.write() as transaction:
-            stored = self._catalog.get_for_update(transaction, skill_id, None)
+            stored = self._catalog.get_for_update(transaction, skill_id, Conditions(caller=conditions.caller))
             remaining = self._catalog.all_versions(transaction, stored.key)
             if version not in remaining:
                 raise skill_not_found(skill_id, version)
-            refuse_stale(stored, etags)
+            conditions.check_etag(stored.skill)
             remaining.remove(version)
             if not remaining:
                 raise conflict(f"Version {version} is the only version of skill '{skill_id}': delete the skill instead")

@@ -28,6 +28,14 @@ def admit(services: Services, scope: Any, role: str, rate: Rate, *, basic: bool 
     return principal
 
 
+def admit_again(services: Services, scope: Any, role: str, *, basic: bool = False) -> None:
+    """Check the credential of a request that was admitted a while ago. Raises UNAUTHORIZED, FORBIDDEN."""
+    headers = with_password_as_credential(scope["headers"]) if basic else scope["headers"]
+    principal = services.registry.access.identify(headers)
+    if principal is not None and not includes(principal.role, role):
+        raise forbidden(f"This needs the role '{role}'; yours is '{principal.role}'")
+
+
 def _counted(services: Services, scope: Any, headers: Headers, role: str, rate: Rate) -> Principal:
     principal, quota = services.registry.access.count(headers, client_address(scope), role, rate)
     request_state(scope).response_headers = quota.headers()

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 from litestar import Request, Response
 
-from registry.catalog.store import ANY_ETAG
+from registry.catalog.conditions import ANY_ETAG
 
 _T = TypeVar("_T")
 _ENTITY_TAG = re.compile(r'(?:W/)?("[\x21\x23-\x7e]*")')

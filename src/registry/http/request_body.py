@@ -1,6 +1,7 @@
 """Reads request bodies within their limits and decodes them strictly (`registry.parsing.strict_json`)."""
 
 import math
+import time
 from collections.abc import AsyncGenerator
 from typing import Any, TypeVar
 
@@ -19,9 +20,14 @@ from registry.errors import (
     unsupported_media_type,
     validation_error,
 )
+from registry.http.admission import admit_again
+from registry.http.request_state import request_state
 from registry.parsing.strict_json import decode, rules_of
 
 _T = TypeVar("_T")
+
+_CREDENTIAL_SECONDS = 0.5
+"""After a body that took longer, the credential is checked again. A revocation must hold within a second."""
 
 UPLOADS = "uploads"
 """The option of a handler that takes packages as multipart bodies besides JSON."""
@@ -94,7 +100,8 @@ class StrictRequest(Request[Any, Any, Any]):
         as it is, to a handler that names its compression as `body_encoding`.
 
         Raises:
-            RegistryError: PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE for a compressed body.
+            RegistryError: PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE for a compressed body, UNAUTHORIZED if the
+                credential was revoked while the body came.
             ClientGoneError: The caller closed the connection.
         """
         encoding = self.headers.get("content-encoding", "identity").lower()
@@ -106,10 +113,19 @@ class StrictRequest(Request[Any, Any, Any]):
         limit = limit or math.inf
         if (self.content_length or 0) > limit:
             raise payload_too_large(int(limit))
+        started = time.monotonic()
         async for chunk in self._chunks(limit):
             yield chunk
+        if time.monotonic() - started > _CREDENTIAL_SECONDS:
+            self._admit_again()
         self.is_connected = False
         yield b""
+
+    def _admit_again(self) -> None:
+        """Check the credential again after a slow body: it may have been revoked meanwhile."""
+        options = self.route_handler.opt
+        if request_state(self.scope).principal is not None:
+            admit_again(self.app.state.services, self.scope, options["role"], basic=options.get("basic", False))
 
     async def _chunks(self, limit: float) -> AsyncGenerator[bytes, None]:
         received, more = 0, True

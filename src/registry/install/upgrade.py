@@ -209,7 +209,7 @@ class Upgrader:
                 raise _Immutable(_CHANGED_MEANWHILE)
             put_install(transaction, folder.name, announced)
         with ExitStack() as undo, self._catalog.database.write() as transaction:
-            current = self._catalog.get_for_update(transaction, stored.skill.id, None)
+            current = self._catalog.get_for_update(transaction, stored.skill.id)
             if find_install(transaction, folder.name) != announced or tree_digest(folder) != install.sha256:
                 raise _Immutable(_CHANGED_MEANWHILE)
             put_install(transaction, folder.name, following)

@@ -1,11 +1,12 @@
 """Published versions, which are never deleted, and the skills that the catalog shows for them."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
+from registry.catalog.conditions import NO_CONDITIONS, Conditions
 from registry.catalog.skill_rows import Dates
 from registry.catalog.store import Catalog, StoredSkill
 from registry.db import Database, Reader, Transaction, read_fact
@@ -142,12 +143,12 @@ class PublishedVersions:
         skill_id: str,
         versions: Iterable[str] | None,
         state: VersionState,
-        etags: Collection[str] | None = None,
+        conditions: Conditions = NO_CONDITIONS,
     ) -> None:
         """Yank, unyank or revoke the given versions of a skill, or all active ones.
 
-        Raises SKILL_NOT_FOUND, PRECONDITION_FAILED where `etags` lack the one of the skill, and FORBIDDEN for a revoked
-        version, whose state is final.
+        Raises SKILL_NOT_FOUND, FORBIDDEN or PRECONDITION_FAILED where the skill does not meet the conditions, and
+        FORBIDDEN for a revoked version, whose state is final.
         """
         with self._database.write() as transaction:
             rows = transaction.read("select version, state from published where skill_id = ?", (skill_id,))
@@ -158,8 +159,8 @@ class PublishedVersions:
                     raise skill_not_found(skill_id, version)
                 if before[version] == "revoked" and state != "revoked":
                     raise forbidden(f"Version {version} of skill '{skill_id}' is revoked permanently")
-            if versions is None or etags is not None:
-                self._catalog.get_for_update(transaction, skill_id, etags)
+            if versions is None or conditions.etags is not None:
+                self._catalog.get_for_update(transaction, skill_id, conditions)
             for version in chosen:
                 if before[version] != state:
                     self._set_state(transaction, skill_id, version, state)
@@ -211,7 +212,7 @@ class PublishedVersions:
         first = transaction.read("select min(published_at) from published where skill_id = ?", (skill_id,))[0][0]
         dates = Dates(first, active[0].published_at)
         saved = self._catalog.save(transaction, skill, document.body, dates=dates)
-        key = stored.key if stored is not None else self._catalog.get_for_update(transaction, saved.id, None).key
+        key = stored.key if stored is not None else self._catalog.get_for_update(transaction, saved.id).key
         self._catalog.set_version_changes(transaction, key, active[0].version, changes_of(active[0]))
         for older in active[1:]:
             text, changes = older.record.description, changes_of(older)

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import msgspec
 
+from registry.catalog.conditions import Conditions, check_scope
 from registry.catalog.store import Catalog
 from registry.config.settings import Settings
 from registry.db import Transaction
-from registry.domain.roles import Principal, includes
-from registry.errors import conflict, forbidden, skill_not_found
+from registry.domain.roles import Principal
+from registry.errors import conflict, skill_not_found
 from registry.events.webhooks import Checked
 from registry.findings.engine import skill_findings
 from registry.inspection.inspector import Inspector, NotScanned
@@ -230,7 +231,7 @@ class Publishing:
         Raises FORBIDDEN, SKILL_NOT_FOUND, PRECONDITION_FAILED where `etags` lack the one of the skill, LogForked.
         """
         check_owner(caller, skill_id)
-        self.published.set_state(skill_id, [version], state, etags)
+        self.published.set_state(skill_id, [version], state, Conditions(etags, caller))
         self._pusher.wake()
 
     def restore(self, caller: Principal, skill_id: str) -> None:
@@ -274,12 +275,6 @@ def git_index(settings: Settings, folder: Path | None = None) -> GitIndex:
 def check_owner(caller: Principal, skill_id: str) -> None:
     """Refuse changes to published skills of another scope (*Authentication*, rule 7). Raises FORBIDDEN."""
     check_scope(caller, skill_id, skill_id.partition("/")[0])
-
-
-def check_scope(caller: Principal, skill_id: str, scope: str) -> None:
-    """Refuse changes to a skill of another scope, except by administrators. Raises FORBIDDEN."""
-    if caller.scope != scope and not includes(caller.role, "admin"):
-        raise forbidden(f"Skill '{skill_id}' belongs to the scope '{scope}', not to yours")
 
 
 def _indexed(active: list[PublishedVersion]) -> IndexedSkill:

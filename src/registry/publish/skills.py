@@ -1,10 +1,11 @@
 """Published skills behind the catalog routes: readable like others, changed only by publishing and yanking."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from datetime import datetime
 from typing import Any
 
+from registry.catalog.conditions import NO_CONDITIONS, Conditions
 from registry.catalog.skill_backend import SkillFile
 from registry.catalog.skill_changes import with_fields
 from registry.catalog.store import Catalog, StoredSkill
@@ -25,17 +26,20 @@ class PublishedSkills:
         self._published = published
         self._packages = packages
 
-    def update(self, skill_id: str, sent: Mapping[str, Any], etags: Collection[str] | None) -> Skill:
-        """Enable or disable a skill. Other changes need a new version. Raises CONFLICT, PRECONDITION_FAILED."""
+    def update(self, skill_id: str, sent: Mapping[str, Any], conditions: Conditions = NO_CONDITIONS) -> Skill:
+        """Enable or disable a skill. Other changes need a new version.
+
+        Raises CONFLICT, FORBIDDEN, PRECONDITION_FAILED.
+        """
         if set(sent) != {"enabled"}:
             raise conflict(f"Skill '{skill_id}' is published: publish a new version to change it")
         with self._catalog.database.write() as transaction:
-            stored = self._catalog.get_for_update(transaction, skill_id, etags)
+            stored = self._catalog.get_for_update(transaction, skill_id, conditions)
             return self._catalog.save(transaction, with_fields(stored.skill, sent), self._catalog.body(skill_id))
 
-    def delete(self, skill_id: str, etags: Collection[str] | None) -> None:
-        """Yank every version. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED."""
-        self._published.set_state(skill_id, None, "yanked", etags)
+    def delete(self, skill_id: str, conditions: Conditions = NO_CONDITIONS) -> None:
+        """Yank every version. Raises SKILL_NOT_FOUND, FORBIDDEN, PRECONDITION_FAILED."""
+        self._published.set_state(skill_id, None, "yanked", conditions)
 
     def set_version(self, transaction: Transaction, undo: ExitStack, stored: StoredSkill, version: str) -> None:
         """Raise CONFLICT: versions of a published skill come from packages only."""

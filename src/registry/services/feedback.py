@@ -8,6 +8,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from registry.catalog.conditions import check_scope
 from registry.catalog.examples import MAX_CHOICES, Choice, Examples, NewChoice, Outcome
 from registry.catalog.store import Catalog
 from registry.config.settings import Settings
@@ -17,7 +18,6 @@ from registry.domain.roles import Principal, includes
 from registry.errors import FieldError, forbidden, not_found, skill_not_found, validation_error
 from registry.findings.matching import matches
 from registry.findings.secrets import SECRETS
-from registry.publish.service import check_scope
 from registry.runtime.periodic_worker import PeriodicWorker
 from registry.services.search_id import SearchIds
 

@@ -26,6 +26,9 @@ from registry.services.skills import check_names, is_install
 MOST_SKILLS = 1_000
 """The number of skills that one batch may have."""
 
+_MOST_LINES = 2 * MOST_SKILLS
+"""The number of lines of a batch with those that are blank."""
+
 _SKILLS_PER_TRANSACTION = 100
 _BYTES_PER_TRANSACTION = 1 << 20
 """What one transaction takes, because other writers wait for it, and other scans for those of its texts."""
@@ -55,7 +58,9 @@ class Outcome(NamedTuple):
 
 def lines_of(body: bytes) -> list[Line]:
     """Return the lines of a batch that are not blank. Raises VALIDATION_ERROR for none, or too many."""
-    lines = [Line(number, line) for number, line in enumerate(body.split(b"\n"), 1) if line.strip()]
+    lines: list[Line] = []
+    if body.count(b"\n") <= _MOST_LINES:  # a list of millions of lines would take gigabytes
+        lines = [Line(number, line) for number, line in enumerate(body.split(b"\n"), 1) if line and not line.isspace()]
     if not 1 <= len(lines) <= MOST_SKILLS:
         raise validation_error(FieldError("body", f"must be 1 to {MOST_SKILLS:,} lines, each a JSON object"))
     return lines

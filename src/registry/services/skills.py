@@ -10,6 +10,7 @@ from functools import partial
 import msgspec
 from msgspec import UNSET
 
+from registry.catalog.conditions import Conditions
 from registry.catalog.installs import installed_as
 from registry.catalog.skill_changes import sent_changes
 from registry.domain.models import NewSkill, NewVersion, Skill, SkillChanges, SkillVersion
@@ -99,10 +100,12 @@ def update_skill(
     sent = sent_changes(changes, skill_id)  # the rules of the body come first, also for a skill that does not exist
     if changes.name is not UNSET:
         check_names(services, caller, [changes.name])
-    return services.skill_backends.of(skill_id).update(skill_id, sent, etags)
+    return services.skill_backends.of(skill_id).update(skill_id, sent, Conditions(etags, caller))
 
 
-def uninstall_skill(services: Services, skill_id: str, etags: Collection[str] | None = None) -> None:
+def uninstall_skill(
+    services: Services, skill_id: str, etags: Collection[str] | None = None, caller: Principal | None = None
+) -> None:
     """Remove a skill with its folder and versions, in the local profile also from the manifest and the lock file.
 
     A skill from a registry can be named as it is there, `scope/name`, unless the catalog has a skill with that id.
@@ -110,7 +113,7 @@ def uninstall_skill(services: Services, skill_id: str, etags: Collection[str] | 
     """
     if not services.catalog.has(skill_id):
         skill_id = installed_as(services.database, skill_id) or skill_id
-    services.skill_backends.of(skill_id).delete(skill_id, etags)
+    services.skill_backends.of(skill_id).delete(skill_id, Conditions(etags, caller))
     services.project.record_removal(skill_id)
 
 
@@ -134,11 +137,11 @@ def restore_version(services: Services, skill_id: str, version: str, caller: Pri
     services.publishing.set_state(caller, skill_id, version, "active")
 
 
-def add_version(services: Services, skill_id: str, new: NewVersion) -> SkillVersion:
-    """Add a version to a skill; the highest becomes current. Raises SKILL_NOT_FOUND, CONFLICT."""
+def add_version(services: Services, skill_id: str, new: NewVersion, caller: Principal | None = None) -> SkillVersion:
+    """Add a version to a skill; the highest becomes current. Raises SKILL_NOT_FOUND, FORBIDDEN, CONFLICT."""
     if services.is_published(skill_id):
         raise conflict(f"Skill '{skill_id}' is published: a new version of it is published too")
-    return services.versions.create(skill_id, new)
+    return services.versions.create(skill_id, new, Conditions(caller=caller))
 
 
 def delete_version(
@@ -152,4 +155,4 @@ def delete_version(
     if caller is not None and services.is_published(skill_id):
         services.publishing.set_state(caller, skill_id, version, "yanked", etags)
     else:
-        services.versions.delete(skill_id, version, etags)
+        services.versions.delete(skill_id, version, Conditions(etags, caller))

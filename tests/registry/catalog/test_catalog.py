@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from registry.catalog.conditions import Conditions
 from registry.catalog.listing import list_cards
 from registry.db import Database
 from registry.errors import RegistryError
@@ -40,10 +41,10 @@ def test_every_change_changes_the_entity_tag(catalog: SkillCatalog) -> None:
     second = catalog.put("one", "second description").etag
     assert first != second == catalog.catalog.get("one").etag
     with catalog.database.write() as transaction:
-        assert catalog.catalog.get_for_update(transaction, "one", {second}).skill.id == "one"
-        assert catalog.catalog.get_for_update(transaction, "one", {"*"}).skill.id == "one"
+        assert catalog.catalog.get_for_update(transaction, "one", Conditions({second})).skill.id == "one"
+        assert catalog.catalog.get_for_update(transaction, "one", Conditions({"*"})).skill.id == "one"
         with pytest.raises(RegistryError, match="changed"):
-            catalog.catalog.get_for_update(transaction, "one", {first})
+            catalog.catalog.get_for_update(transaction, "one", Conditions({first}))
 
 
 def test_versions_sort_as_numbers_newest_first(catalog: SkillCatalog) -> None:

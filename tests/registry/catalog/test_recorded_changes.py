@@ -57,9 +57,9 @@ def test_what_the_service_writes_is_recorded(directory: Directory) -> None:
     directory.make("tea")
     assert directory.is_recorded("tea", ".skill-registry-0123", ".skill-registry-0123/0/tea/SKILL.md")
     assert directory.is_recorded("tea/SKILL.md", "by-hand/SKILL.md", "by-hand")
-    directory.local.update("tea", {"description": "Brews tea with little care."}, None)
+    directory.local.update("tea", {"description": "Brews tea with little care."})
     assert directory.is_recorded("tea/SKILL.md")
-    directory.local.delete("tea", None)
+    directory.local.delete("tea")
     assert directory.is_recorded("tea", "tea/SKILL.md")
 
 

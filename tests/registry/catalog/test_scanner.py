@@ -104,7 +104,7 @@ def test_a_folder_that_a_link_replaces_is_not_followed_before_a_scan(
             ask(skill_id)
     for changes in ({"description": "Another one."}, {"content": "Another text."}):
         with pytest.raises(RegistryError, match=f"Folder of skill '{skill_id}' not found"):
-            local.update(skill_id, changes, None)
+            local.update(skill_id, changes)
     assert tree_digest(secret) == before
 
 
@@ -117,7 +117,7 @@ def test_a_link_that_was_scanned_is_followed_until_it_leads_elsewhere(
     assert scan.reconcile().unchanged == 4
     local = LocalSkills(skills.resolve(), Catalog(database, now), inspector)
     assert "Mine." in local.text("linked")
-    local.update("linked", {"content": "Changed."}, None)
+    local.update("linked", {"content": "Changed."})
     assert "Changed." in (tmp_path / "mine" / "linked" / "SKILL.md").read_text()
     (skills / "linked").unlink()
     (skills / "linked").symlink_to(write_skill(tmp_path / "other", "linked", "Another skill.", "Another."))
@@ -126,7 +126,7 @@ def test_a_link_that_was_scanned_is_followed_until_it_leads_elsewhere(
     scan.reconcile()
     assert "Another." in local.text("linked")
     (skills / "linked").unlink()
-    local.delete("linked", None)
+    local.delete("linked")
     assert places(database) == {"first", "second", "third"}
 
 

@@ -1,6 +1,7 @@
 """Batches of skills over HTTP: each line is accepted or refused as a single request is, and alone."""
 
 import json
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
+from registry.errors import RegistryError
+from registry.services.skill_batches import lines_of
 from support.code_v1 import Code
 from support.publishing import Registry, skill_package
 from support.servers import RunningServer, bearer, new_skill
@@ -83,6 +86,22 @@ def test_a_line_is_refused_with_the_words_of_the_single_request(server: RunningS
 def test_a_batch_has_some_lines_but_not_too_many(server: RunningServer, body: str) -> None:
     answer = send(server, body)
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "VALIDATION_ERROR")
+
+
+def test_lines_beyond_the_limit_take_no_memory() -> None:
+    """A list of these lines would take 400 MB, and its making would keep all other requests waiting for seconds."""
+    body = b"x\n" * 4_000_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(RegistryError, match="lines"):
+            lines_of(body)
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_blank_lines_count_for_the_number_of_a_line_only() -> None:
+    assert [line.number for line in lines_of(b"\n \t\r\n{}\n\n{}\n")] == [3, 5]
 
 
 def test_another_content_type_is_refused(server: RunningServer) -> None:

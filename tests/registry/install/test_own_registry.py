@@ -114,3 +114,17 @@ def test_a_record_has_no_files_to_install(registry: Registry) -> None:
     answer = install(registry, skill_id="noted", source_name="registry")
     assert answer.status_code == 409
     assert "record without a package" in answer.json()["error"]["message"]
+
+
+def test_a_copy_is_changed_by_its_author_only(registry: Registry) -> None:
+    """The copy has the name that agents trust."""
+    registry.finished(registry.publish(skill_package("payroll")))
+    bob = registry.caller("beta/bob")
+    order = {"skill_id": "acme/payroll", "source_name": "registry"}
+    assert registry.api("POST", "/skills", json=order, headers=bob).status_code == 201
+    changed = registry.api("PUT", "/skills/payroll", json={"content": "# Other\n"}, headers=bob)
+    assert (changed.status_code, changed.json()["error"]["code"]) == (403, "FORBIDDEN")
+    assert registry.api("PUT", "/skills/payroll", json={"enabled": False}, headers=bob).status_code == 200
+    assert registry.api("PUT", "/skills/payroll", json={"tags": ["pay"]}, headers=registry.caller()).status_code == 200
+    root = registry.caller("root", "admin")
+    assert registry.api("PUT", "/skills/payroll", json={"content": "# Mended\n"}, headers=root).status_code == 200

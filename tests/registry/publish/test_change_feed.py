@@ -320,7 +320,7 @@ def test_a_follower_knows_the_same_as_a_new_reader(
         elif found := versions.versions(skill_id):
             one = choose.choice(found)
             if choose.random() < 0.2 and "active" in {version.state for version in found}:
-                backend.update(skill_id, {"enabled": choose.random() < 0.5}, None)
+                backend.update(skill_id, {"enabled": choose.random() < 0.5})
             elif one.state != "revoked":
                 versions.set_state(skill_id, [one.version], choose.choice(["active", "yanked", "revoked"]))
         catalog.put(f"unpublished-{step}")

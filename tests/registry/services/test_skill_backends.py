@@ -121,7 +121,7 @@ def test_the_files_of_a_skill_are_what_their_author_wrote(stored: Stored) -> Non
 
 
 def test_an_update_is_in_the_catalog_when_it_returns(stored: Stored) -> None:
-    skill = stored.backend.update(stored.skill_id, {"enabled": False}, None)
+    skill = stored.backend.update(stored.skill_id, {"enabled": False})
     assert skill.enabled is False
     assert stored.catalog.catalog.get(stored.skill_id) == skill
 
@@ -150,7 +150,7 @@ def test_a_version_is_set_whole_or_refused(stored: Stored) -> None:
     refused: list[str] = []
     try:
         with ExitStack() as undo, database.write() as transaction:
-            found = catalog.get_for_update(transaction, stored.skill_id, None)
+            found = catalog.get_for_update(transaction, stored.skill_id)
             stored.backend.set_version(transaction, undo, found, "1.1.0")
     except RegistryError as error:
         refused.append(error.code)
@@ -161,7 +161,7 @@ def test_a_version_that_is_not_committed_leaves_no_trace(stored: Stored) -> None
     catalog, database = stored.catalog.catalog, stored.catalog.database
     text = stored.backend.text(stored.skill_id)
     with pytest.raises((KeyboardInterrupt, RegistryError)), ExitStack() as undo, database.write() as transaction:
-        found = catalog.get_for_update(transaction, stored.skill_id, None)
+        found = catalog.get_for_update(transaction, stored.skill_id)
         stored.backend.set_version(transaction, undo, found, "1.1.0")
         raise KeyboardInterrupt
     assert catalog.get(stored.skill_id).version == "1.0.0"
@@ -181,8 +181,8 @@ def test_nothing_is_known_of_a_skill_that_is_not_there(stored: Stored) -> None:
             call("nobody")
         assert code(error) == "SKILL_NOT_FOUND"
     with pytest.raises(RegistryError) as error:
-        stored.backend.update("nobody", {"enabled": False}, None)
+        stored.backend.update("nobody", {"enabled": False})
     assert code(error) == "SKILL_NOT_FOUND"
     with pytest.raises(RegistryError) as error:
-        stored.backend.delete("nobody", None)
+        stored.backend.delete("nobody")
     assert code(error) == "SKILL_NOT_FOUND"

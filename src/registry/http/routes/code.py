@@ -88,7 +88,7 @@ async def create_version(
 ) -> Response[Ok[SkillVersion]]:
     """Add a version to a skill. The highest becomes the current one."""
     one = skill_id(request)
-    version = await ORDINARY_POOL.run(skills.add_version, services, one, data)
+    version = await ORDINARY_POOL.run(skills.add_version, services, one, data, request_state(request.scope).principal)
     location = f"{request.url.path.rstrip('/')}/{version.version}"
     return Response(Ok(version), status_code=201, headers={"Location": location})
 

@@ -110,7 +110,9 @@ async def update_skill(
 async def delete_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[Deleted]:
     """Delete a skill with its folder and versions, in the local profile also from the manifest and the lock file."""
     one = skill_id(request)
-    await ORDINARY_POOL.run(skills.uninstall_skill, services, one, if_match(request))
+    await ORDINARY_POOL.run(
+        skills.uninstall_skill, services, one, if_match(request), request_state(request.scope).principal
+    )
     return Ok(Deleted(id=one, message=f"Skill '{one}' deleted"))
 
 

@@ -46,7 +46,11 @@ async def delete_clawhub_skill(
 ) -> Done:
     """Delete a skill with its folder; if it is published, yank every version."""
     return await _change(
-        request, services, slug, data.owner_handle or owner, lambda one, _: skills.uninstall_skill(services, one)
+        request,
+        services,
+        slug,
+        data.owner_handle or owner,
+        lambda one, caller: skills.uninstall_skill(services, one, None, caller),
     )
 
 

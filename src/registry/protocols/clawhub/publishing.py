@@ -12,6 +12,7 @@ from litestar.openapi.spec import OpenAPIMediaType, OpenAPIType, Operation, Requ
 from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Meta
 
+from registry.catalog.conditions import check_scope
 from registry.domain.models import Skill, Version
 from registry.errors import FieldError, RegistryError, forbidden, validation_error
 from registry.http.links import base_url
@@ -27,7 +28,7 @@ from registry.protocols.clawhub.errors import ERRORS, PREFIX
 from registry.protocols.clawhub.finding import TAGS
 from registry.protocols.clawhub.references import LOCAL_OWNER, owner_handle
 from registry.protocols.publication import outcome, receive_parts, submit_parts
-from registry.publish.service import JobData, check_scope
+from registry.publish.service import JobData
 from registry.services.container import Services
 from registry.services.ticketed_uploads import TicketedFile, TicketedUploads, UploadedFile
 from registry.services.uploads import check_upload

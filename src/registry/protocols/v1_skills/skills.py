@@ -112,7 +112,9 @@ async def create_v1_skill(
 async def delete_v1_skill(request: Request[Any, Any, Any], services: ReadyServices) -> DeletedSkillObject:
     """Delete a skill with its folder and versions. If it is published, yank every version."""
     one = skill_id(request)
-    await ORDINARY_POOL.run(skills.uninstall_skill, services, one, if_match(request))
+    await ORDINARY_POOL.run(
+        skills.uninstall_skill, services, one, if_match(request), request_state(request.scope).principal
+    )
     return DeletedSkillObject(data=Deleted(id=one, message=f"Skill '{one}' deleted"), id=one)
 
 

@@ -13,6 +13,7 @@ from registry.http.conditional_requests import if_match
 from registry.http.envelope import Pagination
 from registry.http.query_params import Page
 from registry.http.request_body import StrictRequest, is_upload
+from registry.http.request_state import request_state
 from registry.http.routes.code import DeletedVersion
 from registry.http.routes.parameters import ERRORS, ListPage, ReadyServices, each, skill_id
 from registry.http.thread_pools import ORDINARY_POOL
@@ -102,7 +103,8 @@ async def create_v1_version(
         version = services.catalog.version(one, taken.version)
     else:
         new = await request.decoded(NewVersion)
-        version = await ORDINARY_POOL.run(skills.add_version, services, one, new)
+        caller = request_state(request.scope).principal
+        version = await ORDINARY_POOL.run(skills.add_version, services, one, new, caller)
     location = f"/v1/skills/{one}/versions/{version.version}"
     return Response(version_object(version), status_code=201, headers={"Location": location})
 

@@ -1,0 +1,47 @@
+"""What a change requires of the skill that its transaction finds."""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from registry.domain.models import Skill
+from registry.domain.roles import Principal, includes
+from registry.errors import forbidden, precondition_failed
+
+ANY_ETAG = "*"
+
+
+class Conditions(NamedTuple):
+    """Checked in the transaction of a change, because the skill may be another one than when the request arrived.
+
+    Args:
+        etags: Entity tags, of which the skill must have one; None for any.
+        caller: Who changes the skill; None in the local profile, where everybody may.
+    """
+
+    etags: Collection[str] | None = None
+    caller: Principal | None = None
+
+    def check(self, skill: Skill) -> None:
+        """Raise FORBIDDEN for a skill of another scope, and PRECONDITION_FAILED."""
+        self.check_owner(skill)
+        self.check_etag(skill)
+
+    def check_owner(self, skill: Skill) -> None:
+        """Raise FORBIDDEN for a published skill or a record of another scope."""
+        scope = skill.id.partition("/")[0] if "/" in skill.id else skill.scope
+        if self.caller is not None and scope is not None:
+            check_scope(self.caller, skill.id, scope)
+
+    def check_etag(self, skill: Skill) -> None:
+        """Raise PRECONDITION_FAILED if there are `etags`, and that of the skill is not among them."""
+        if self.etags is not None and ANY_ETAG not in self.etags and skill.etag not in self.etags:
+            raise precondition_failed()
+
+
+NO_CONDITIONS = Conditions()
+
+
+def check_scope(caller: Principal, skill_id: str, scope: str) -> None:
+    """Refuse changes to a skill of another scope, except by administrators. Raises FORBIDDEN."""
+    if caller.scope != scope and not includes(caller.role, "admin"):
+        raise forbidden(f"Skill '{skill_id}' belongs to the scope '{scope}', not to yours")
