@@ -152,6 +152,8 @@ class ResolvedSkill(msgspec.Struct, kw_only=True, omit_defaults=True):
     name: str
     description: str
     score: float
+    relevance: Relevance
+    risk: Risk | None = None
     skill_md_path: str | None = None
     source: str | None = None
     origin: Origin | None = None

@@ -14,7 +14,7 @@ from registry.catalog.installs import SHADOWED
 from registry.catalog.locations import Location, locations
 from registry.domain.api import API
 from registry.domain.file_names import printable_name
-from registry.domain.findings import RISKS
+from registry.domain.findings import RISKS, Risk
 from registry.domain.source_entry import REGISTRY
 from registry.errors import service_unavailable
 from registry.services.container import Services
@@ -48,6 +48,7 @@ STARTING = "the skills directory is still being read: results may be incomplete"
 class _CardStart(msgspec.Struct):
     name: str
     description: str
+    findings: Risk | None = None
 
 
 def _search_request(body: SearchBody) -> SearchRequest:
@@ -220,6 +221,8 @@ def _resolved(services: Services, body: ResolveBody, results: Results) -> Resolv
             name=card.name,
             description=card.description,
             score=hit.score,
+            relevance=hit.relevance,
+            risk=card.findings,
             content=texts.get(hit.key),
             explanation=_shown_explanation(services, hit),
         )
