@@ -19,10 +19,10 @@ from registry.config.groups.protocols import ProtocolName
 from registry.domain.api import API
 from registry.errors import not_found
 from registry.http.envelope import COMPRESSED_FROM_BYTES, answer_exception
-from registry.http.open_downloads import OpenDownloads
 from registry.http.openapi.schemas import CardSchemas, StructSchemas
 from registry.http.query_params import StrictQueryParams, page
 from registry.http.request_body import StrictRequest
+from registry.http.requests_in_progress import RequestsInProgress
 from registry.http.routes.admin import ADMINISTRATION
 from registry.http.routes.auth import AUTH
 from registry.http.routes.change_feed import CHANGE_FEED, CHANGES
@@ -47,6 +47,7 @@ from registry.http.routes.skills import INSTALLS, SKILLS, upgrade_skills
 from registry.http.routes.sources import SOURCES
 from registry.http.routes.version_files import VERSION_FILES
 from registry.http.search_turns import SearchTurns
+from registry.http.thread_pools import BATCH_POOL, PACKAGE_POOL
 from registry.protocols.ard import ARD
 from registry.protocols.clawhub import CLAWHUB
 from registry.protocols.clawhub.errors import PREFIX as CLAWHUB_PREFIX
@@ -160,6 +161,10 @@ def answer_error(request: Request[Any, Any, Any], exception: Exception) -> Respo
     return answer_plainly(request, exception) if is_clawhub else answer_exception(request, exception)
 
 
+_BATCHES_OF_CALLER = 4
+"""Batches in progress of one caller, each of which may be in memory."""
+
+
 def _state(services: Services) -> State:
     """Return what the layers of the application share."""
     limits = services.settings.limits
@@ -168,7 +173,9 @@ def _state(services: Services) -> State:
         "services": services,
         "limits": limits,
         "searches": SearchTurns(processors, limits.searches_waiting),
-        "downloads": OpenDownloads(limits.downloads),
+        # As many as may wait for a thread, so that none is refused one in the middle.
+        "downloads": RequestsInProgress("downloads", of_caller=limits.downloads, of_all=PACKAGE_POOL.queue),
+        "batches": RequestsInProgress("batches", of_caller=_BATCHES_OF_CALLER, of_all=BATCH_POOL.queue),
         "marketplaces": Marketplaces(services),
         "ticketed_uploads": TicketedUploads(services.settings.data_dir, limits.upload_bytes, services.clock),
     }

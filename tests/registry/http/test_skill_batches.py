@@ -3,6 +3,7 @@
 import json
 import tracemalloc
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from registry.errors import RegistryError
 from registry.services.skill_batches import lines_of
 from support.code_v1 import Code
 from support.publishing import Registry, skill_package
+from support.raw_http import Connection
 from support.servers import RunningServer, bearer, new_skill
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
@@ -118,6 +120,22 @@ def test_the_sizes_of_a_batch_and_its_lines_are_limited(tmp_path: Path) -> None:
         assert "line is larger than 5,000 bytes" in data["results"][0]["error"]["message"]
         assert send(server, *(new_skill(f"long-{n}", content="a" * 4000) for n in range(6))).status_code == 413
         assert server.api("GET", "/skills").json()["pagination"]["total"] == 1
+
+
+def test_one_caller_has_few_batches_in_progress(registry: RunningServer) -> None:
+    """Their bodies are in memory, however slowly they come."""
+    ann, bob = (bearer(registry.token("manager", name)) for name in ("acme/slow", "acme/swift"))
+    headers = "".join(f"{name}: {value}\r\n" for name, value in (NDJSON | ann).items())
+    head = f"POST /api/v1/skills:batch HTTP/1.1\r\nHost: localhost\r\n{headers}Content-Length: 1000\r\n\r\n"
+    with ExitStack() as open_bodies:
+        for _ in range(4):
+            connection = open_bodies.enter_context(Connection(registry.http.base_url.port or 0))
+            connection.send(head.encode() + b"{")
+        registry.wait_for(lambda: send(registry, "{}", **ann).status_code == 429)
+        refused = send(registry, "{}", **ann)
+        assert (refused.json()["error"]["code"], refused.headers["retry-after"]) == ("RATE_LIMITED", "2")
+        assert send(registry, "{}", **bob).status_code == 200
+    registry.wait_for(lambda: send(registry, "{}", **ann).status_code == 200)
 
 
 def test_records_are_created_for_the_scope_of_the_caller(registry: RunningServer) -> None:

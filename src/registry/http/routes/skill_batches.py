@@ -59,6 +59,7 @@ class _Lines(Operation):
 )
 async def create_batch(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[BatchData]:
     """Create up to 1,000 skills, one from each line of JSON. A line that is refused stops no other."""
+    request.app.state.batches.begin(request.scope)
     body = await request.body()
     if body and request.content_type[0].lower() not in _MEDIA_TYPES:
         raise unsupported_media_type(f"Send lines of JSON with 'Content-Type: {_MEDIA_TYPES[0]}'")

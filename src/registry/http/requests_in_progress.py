@@ -1,4 +1,4 @@
-"""Limits the downloads in progress: those of one caller, and all of this process."""
+"""How many requests of one kind may be in progress at a time: of one caller, and of all of them."""
 
 from collections import Counter
 from typing import Any
@@ -7,30 +7,33 @@ from registry.auth.rate_limits import address_key
 from registry.errors import rate_limited, service_unavailable
 from registry.http.admission import client_address
 from registry.http.request_state import request_state
-from registry.http.thread_pools import PACKAGE_POOL
 
 _RETRY_SECONDS = 2
 
 
-class OpenDownloads:
-    """Counts downloads from their begin to the end of their requests, in the event loop.
+class RequestsInProgress:
+    """Counts requests from their begin to their end, in the event loop.
 
     Args:
+        plural: What they are, for the message to callers.
         of_caller: How many one caller may have at a time. A caller without a credential is counted by its address.
+        of_all: How many all callers of the process may have together.
     """
 
-    def __init__(self, of_caller: int) -> None:
+    def __init__(self, plural: str, *, of_caller: int, of_all: int) -> None:
+        self._plural = plural
         self._of_caller = of_caller
+        self._of_all = of_all
         self._open: Counter[str] = Counter()
 
     def begin(self, scope: Any) -> None:
-        """Count the download of a request until the request ends. Raises RATE_LIMITED, SERVICE_UNAVAILABLE."""
+        """Count a request until it ends. Raises RATE_LIMITED, SERVICE_UNAVAILABLE."""
         caller = _caller(scope)
         if self._open[caller] >= self._of_caller:
-            raise rate_limited(f"You have {self._of_caller} downloads in progress: let one end first", _RETRY_SECONDS)
-        # As many as may wait for a thread, so that none is refused one in the middle.
-        if self._open.total() >= PACKAGE_POOL.queue:
-            raise service_unavailable("Too many downloads are in progress: try again later", _RETRY_SECONDS)
+            message = f"You have {self._of_caller} {self._plural} in progress: let one end first"
+            raise rate_limited(message, _RETRY_SECONDS)
+        if self._open.total() >= self._of_all:
+            raise service_unavailable(f"Too many {self._plural} are in progress: try again later", _RETRY_SECONDS)
         self._open[caller] += 1
         request_state(scope).at_end(lambda: self._end(caller))
 
