@@ -1,11 +1,20 @@
 """Asks an ASGI application as the server does: with the whole body in one message."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from support.raw_http import RawAnswer
 
 
-async def ask(app: Any, method: str, path: str, body: bytes = b"", content_type: str = "application/json") -> RawAnswer:
+async def ask(
+    app: Any,
+    method: str,
+    path: str,
+    body: bytes = b"",
+    content_type: str = "application/json",
+    headers: Mapping[str, str] = MappingProxyType({}),
+) -> RawAnswer:
     """Send a request to an application and return its response. Only requests with a body have a content type."""
     sent: list[Any] = []
 
@@ -17,6 +26,7 @@ async def ask(app: Any, method: str, path: str, body: bytes = b"", content_type:
 
     bare, _, query = path.partition("?")
     kind = [(b"content-type", content_type.encode())] if body else []
+    others = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
     scope: Any = {
         "type": "http",
         "http_version": "1.1",
@@ -28,9 +38,9 @@ async def ask(app: Any, method: str, path: str, body: bytes = b"", content_type:
         "path": bare,
         "raw_path": bare.encode(),
         "query_string": query.encode(),
-        "headers": [(b"host", b"localhost"), (b"content-length", str(len(body)).encode()), *kind],
+        "headers": [(b"host", b"localhost"), (b"content-length", str(len(body)).encode()), *kind, *others],
         "state": {},
     }
     await app(scope, receive, send)
-    headers = {name.decode().lower(): value.decode() for name, value in sent[0]["headers"]}
-    return RawAnswer(sent[0]["status"], headers, b"".join(message.get("body", b"") for message in sent[1:]))
+    answered = {name.decode().lower(): value.decode() for name, value in sent[0]["headers"]}
+    return RawAnswer(sent[0]["status"], answered, b"".join(message.get("body", b"") for message in sent[1:]))

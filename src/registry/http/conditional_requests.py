@@ -15,19 +15,29 @@ _T = TypeVar("_T")
 _ENTITY_TAG = re.compile(r'(?:W/)?("[\x21\x23-\x7e]*")')
 
 
+def tagged(
+    request: Request[Any, Any, Any], answer: _T, headers: Mapping[str, str] = MappingProxyType({})
+) -> Response[_T]:
+    """Return the response with the entity tag of its content, or 304, as `not_modified`.
+
+    For everything that is made of several reads. A revision that is read after the content may be that of a later
+    change, and a caller with this tag would never get the change.
+    """
+    digest = hashlib.sha256(msgspec.json.encode(answer)).hexdigest()
+    return not_modified(request, answer, f'"{digest[:32]}"', headers)
+
+
 def not_modified(
     request: Request[Any, Any, Any], answer: _T, etag: str, headers: Mapping[str, str] = MappingProxyType({})
 ) -> Response[_T]:
-    """Return the response with its entity tag and `headers`, or 304 without a body if the caller has that version."""
+    """Return the response with its entity tag and `headers`, or 304 without a body if the caller has that version.
+
+    The tag must have been read with the content, or before it.
+    """
     known = _tags(request.headers.getall("If-None-Match", []), weak=True)
     if known is not None and (ANY_ETAG in known or etag in known):
         return Response(b"", status_code=304, headers={"ETag": etag})  # type: ignore[arg-type]
     return Response(answer, headers={**headers, "ETag": etag})
-
-
-def content_etag(answer: Any) -> str:
-    """Return the entity tag of an answer that no revision describes."""
-    return f'"{hashlib.blake2b(msgspec.json.encode(answer), digest_size=12).hexdigest()}"'
 
 
 def if_match(request: Request[Any, Any, Any]) -> frozenset[str] | None:

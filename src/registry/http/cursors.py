@@ -11,7 +11,7 @@ from litestar.params import QueryParameter
 
 from registry.catalog.listing import CardPage, Position
 from registry.errors import FieldError, validation_error
-from registry.http.conditional_requests import content_etag, not_modified
+from registry.http.conditional_requests import tagged
 from registry.http.envelope import Ok, Pagination
 from registry.http.links import base_url
 from registry.http.query_params import Page
@@ -56,7 +56,7 @@ def paged(
     end = page.offset + len(items)
     links = _next(request, services, "offset", str(end)) if items and end < total else {}
     answer = Ok(items, Pagination(total, page.limit, page.offset))
-    return not_modified(request, answer, content_etag(answer), links)
+    return tagged(request, answer, links)
 
 
 def _next(request: Request[Any, Any, Any], services: Services, name: str, value: str) -> dict[str, str]:

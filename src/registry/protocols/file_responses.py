@@ -1,12 +1,11 @@
 """Responses with a file of a skill, with its zip, or with a generated document."""
 
 import mimetypes
-from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from litestar import Request, Response
 
-from registry.http.conditional_requests import not_modified
+from registry.http.conditional_requests import not_modified, tagged
 from registry.services.skill_files import PackagedFile, SkillPackage
 
 _Content = TypeVar("_Content")
@@ -22,25 +21,25 @@ def file_response(request: Request[Any, Any, Any], file: PackagedFile) -> Respon
     kind, _ = mimetypes.guess_type(file.path)
     is_text = kind in _TEXT_TYPES or str(kind).startswith("text/")
     media_type = "text/markdown" if file.path.endswith(".md") else "text/plain"
-    return _response(request, file.data, file.sha256, media_type if is_text else "application/octet-stream", {})
+    answer = not_modified(request, file.data, f'"{file.sha256}"')
+    return _kept(answer, media_type if is_text else "application/octet-stream")
 
 
 def zip_response(request: Request[Any, Any, Any], package: SkillPackage) -> Response[bytes]:
     """Return the files of a skill as a zip."""
     name = f"{package.skill_id.rpartition('/')[2]}-{package.version}.zip"
-    disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return _response(request, package.archive, package.digest, ZIP, disposition)
+    answer = not_modified(request, package.archive, f'"{package.digest}"')
+    answer.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    return _kept(answer, ZIP)
 
 
-def document_response(request: Request[Any, Any, Any], document: _Content, etag: str) -> Response[_Content]:
+def document_response(request: Request[Any, Any, Any], document: _Content) -> Response[_Content]:
     """Return a document as JSON."""
-    return _response(request, document, etag, JSON, {})
+    return _kept(tagged(request, document), JSON)
 
 
-def _response(
-    request: Request[Any, Any, Any], content: _Content, etag: str, media_type: str, headers: Mapping[str, str]
-) -> Response[_Content]:
-    answer = not_modified(request, content, f'"{etag}"')
+def _kept(answer: Response[_Content], media_type: str) -> Response[_Content]:
+    """Return a response that its caller may keep for a minute."""
     answer.media_type = media_type
-    answer.headers.update({"Cache-Control": "private, max-age=60", "X-Content-Type-Options": "nosniff", **headers})
+    answer.headers.update({"Cache-Control": "private, max-age=60", "X-Content-Type-Options": "nosniff"})
     return answer

@@ -40,8 +40,7 @@ class SkillIndex(msgspec.Struct, kw_only=True, omit_defaults=True):
 @get(f"/tree/{_INDEX}", tags=_TAGS, responses=ERRORS, role="user")
 async def get_tree(request: Request[Any, Any, Any], services: ReadyServices) -> Response[RootIndex]:
     """List the ids of the enabled skills that have files."""
-    etag = f"{services.documents.revision():x}"
-    return document_response(request, RootIndex(await PACKAGE_POOL.run(services.skill_files.listed_ids)), etag)
+    return document_response(request, RootIndex(await PACKAGE_POOL.run(services.skill_files.listed_ids)))
 
 
 @get("/tree/{path:path}", tags=_TAGS, responses=ERRORS, role="user", fails={409}, media_type="*/*")
@@ -51,7 +50,7 @@ async def get_tree_file(
     """Return a file of a skill, `{id}/{file}`, or the index of its folder or of a scope, `{id}/index.json`."""
     found = await PACKAGE_POOL.run(_found, services, path.removeprefix("/"))
     if isinstance(found, SkillIndex):
-        return document_response(request, found, f"{services.documents.revision():x}")
+        return document_response(request, found)
     return file_response(request, found)
 
 

@@ -9,7 +9,7 @@ from litestar.params import FromPath, JSONBody
 from registry.catalog.listing import list_cards
 from registry.domain.models import NewSkill, NewVersion, SkillVersion, VersionItem
 from registry.http.admission import principal_of
-from registry.http.conditional_requests import if_match, not_modified
+from registry.http.conditional_requests import if_match, not_modified, tagged
 from registry.http.cursors import Cursor, next_page, paged, position_at
 from registry.http.envelope import Ok, Pagination
 from registry.http.request_state import request_state
@@ -66,8 +66,7 @@ def list_code_skills(
     found = list_cards(services.database, page.limit, page.offset, enabled, after=position_at(cursor, page))
     items = [msgspec.json.decode(card, type=SkillItem) for card in found.cards]
     answer = Ok(items, Pagination(found.total, page.limit, found.offset))
-    links = next_page(request, services, found)
-    return not_modified(request, answer, f'"{services.documents.revision():x}"', links)
+    return tagged(request, answer, next_page(request, services, found))
 
 
 @post("/skills", tags=_TAGS, responses=ERRORS, role="manager", fails={409})

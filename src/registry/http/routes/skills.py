@@ -10,7 +10,7 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 from registry.catalog.listing import list_cards
 from registry.domain.api import API
 from registry.domain.models import Card, Skill, SkillChanges
-from registry.http.conditional_requests import if_match, not_modified
+from registry.http.conditional_requests import if_match, not_modified, tagged
 from registry.http.cursors import Cursor, next_page, position_at
 from registry.http.envelope import Ok, Pagination
 from registry.http.request_state import request_state
@@ -35,8 +35,7 @@ def list_skills(
     found = list_cards(services.database, page.limit, page.offset, enabled, after=position_at(cursor, page))
     encoded = cast("list[Card]", [msgspec.Raw(card) for card in found.cards])
     answer = Ok(encoded, Pagination(found.total, page.limit, found.offset))
-    links = next_page(request, services, found)
-    return not_modified(request, answer, f'"{services.documents.revision():x}"', links)
+    return tagged(request, answer, next_page(request, services, found))
 
 
 @get(each("/skills/{id}"), sync_to_thread=False, tags=["skills"], responses=ERRORS, role="user")

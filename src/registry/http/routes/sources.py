@@ -11,7 +11,7 @@ from registry.domain.api import API
 from registry.domain.hosts import is_loopback_host
 from registry.domain.source_entry import NewSource
 from registry.errors import forbidden
-from registry.http.conditional_requests import content_etag, not_modified
+from registry.http.conditional_requests import tagged
 from registry.http.envelope import Ok
 from registry.http.routes.parameters import ERRORS, ReadyServices
 from registry.http.thread_pools import ORDINARY_POOL, OUTGOING_POOL
@@ -43,8 +43,7 @@ class PluginMarketplace(msgspec.Struct, kw_only=True):
 @ORDINARY_POOL.handler
 def list_sources(request: Request[Any, Any, Any], services: ReadyServices) -> Response[Ok[list[SourceData]]]:
     """List the sources, the skills directory first, then by priority."""
-    answer = Ok(services.sources.list())
-    return not_modified(request, answer, content_etag(answer))
+    return tagged(request, Ok(services.sources.list()))
 
 
 @post("/registry/sources", tags=["sources"], responses=ERRORS, role="admin", fails={409})

@@ -9,7 +9,7 @@ from litestar.openapi.datastructures import ResponseSpec
 from registry.catalog.listing import list_cards
 from registry.domain.models import NewSkill, Skill
 from registry.errors import FieldError, validation_error
-from registry.http.conditional_requests import if_match, not_modified
+from registry.http.conditional_requests import if_match, not_modified, tagged
 from registry.http.envelope import Pagination
 from registry.http.request_body import StrictRequest, is_upload
 from registry.http.request_state import request_state
@@ -68,7 +68,7 @@ def list_v1_skills(
     items = [listed_skill(msgspec.json.decode(card, type=SkillItem)) for card in found.cards]
     pagination = Pagination(found.total, page.limit, found.offset)
     answer = list_object(items, [item.id for item in items], pagination, has_more=found.has_more)
-    return not_modified(request, answer, f'"{services.documents.revision():x}"')
+    return tagged(request, answer)
 
 
 @get(each("/skills/{id}"), sync_to_thread=False, tags=TAGS, responses=ERRORS, role="user")

@@ -78,9 +78,7 @@ async def _root_packages(request: Request[Any, Any, Any], services: Services) ->
 async def _document(
     request: Request[Any, Any, Any], services: Services, packages: list[SkillPackage]
 ) -> Response[DiscoveryDocument]:
-    made = await PACKAGE_POOL.run(document, services, packages)
-    etag = "-".join([f"{services.documents.revision():x}", *(package.digest[:16] for package in packages[:50])])
-    return document_response(request, made, etag)
+    return document_response(request, await PACKAGE_POOL.run(document, services, packages))
 
 
 async def _part(request: Request[Any, Any, Any], packages: list[SkillPackage], path: str) -> Response[bytes]:
