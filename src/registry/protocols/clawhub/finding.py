@@ -7,16 +7,16 @@ import msgspec
 from litestar import Request, get
 
 from registry.catalog.listing import ids_named, list_cards
-from registry.domain.models import Card, Skill
+from registry.domain.models import Card
 from registry.domain.origins import GitOrigin
-from registry.errors import FieldError, RegistryError, validation_error
+from registry.errors import FieldError, validation_error
 from registry.http.links import base_url
 from registry.http.routes.parameters import ReadyServices
 from registry.http.thread_pools import ORDINARY_POOL
 from registry.protocols.clawhub.errors import ERRORS
 from registry.protocols.clawhub.parameters import Cursor, Most, Prefix, SearchMode, SearchText, at_most
 from registry.protocols.clawhub.references import owner_of, page_url, slug_of
-from registry.protocols.clawhub.shapes import SkillList, listed, listed_skill, milliseconds
+from registry.protocols.clawhub.shapes import SkillList, listed, listed_skill, milliseconds, those_left
 from registry.services.container import Services
 from registry.services.schemas import ResolveBody, ResolvedSkill
 from registry.services.search import ResolveOutcome, resolve_task
@@ -100,19 +100,19 @@ async def search_clawhub(
 
 
 def _named(services: Services, base: str, name: str, limit: int) -> FoundSkills:
-    named = [_entry(services, base, skill_id, 1.0) for skill_id in ids_named(services.database, name)]
-    return FoundSkills(results=[entry for entry in named if entry is not None][:limit])
+    named = ids_named(services.database, name)
+    return FoundSkills(results=those_left(lambda one: _entry(services, base, one, 1.0), named)[:limit])
 
 
 def _found(services: Services, base: str, found: ResolveOutcome) -> FoundSkills:
-    entries = [_entry(services, base, skill.skill_id, skill.score, skill) for skill in found.data.results]
-    return FoundSkills(results=[entry for entry in entries if entry is not None])
+    hits = found.data.results
+    return FoundSkills(results=those_left(lambda hit: _entry(services, base, hit.skill_id, hit.score, hit), hits))
 
 
 def _entry(
     services: Services, base: str, skill_id: str, score: float, resolved: ResolvedSkill | None = None
 ) -> FoundSkill | None:
-    """Return a hit, None for a skill that has no files anywhere."""
+    """Return a hit, None for a skill that has no files anywhere. Raises SKILL_NOT_FOUND."""
     skill = services.catalog.get(skill_id)
     is_here = skill.installed or services.is_published(skill_id)
     origin = _origin(resolved)
@@ -152,7 +152,7 @@ def _newest(services: Services, limit: int, cursor: str, _prefix: str) -> SkillL
     cards = [msgspec.json.decode(card, type=Card) for card in found.cards]
     here = [card for card in cards if card.installed or services.is_published(card.id)]
     return SkillList(
-        items=[listed_skill(services, card) for card in here], next_cursor=cards[-1].id if found.has_more else None
+        items=those_left(partial(listed_skill, services), here), next_cursor=cards[-1].id if found.has_more else None
     )
 
 
@@ -162,18 +162,10 @@ def _with_prefix(services: Services, limit: int, cursor: str, prefix: str) -> Sk
         raise validation_error(FieldError("cursor", "must be a nextCursor of this list"))
     start = ids.index(cursor) + 1 if cursor else 0
     page = ids[start : start + limit]
-    skills = [skill for skill_id in page if (skill := _listed_or_none(services, skill_id)) is not None]
     return SkillList(
-        items=[listed_skill(services, skill) for skill in skills],
+        items=those_left(lambda one: listed_skill(services, listed(services, one)), page),
         next_cursor=page[-1] if len(ids) > start + limit else None,
     )
-
-
-def _listed_or_none(services: Services, skill_id: str) -> Skill | None:
-    try:
-        return listed(services, skill_id)
-    except RegistryError:  # deleted meanwhile
-        return None
 
 
 @get("/clawhub/api/v1/trending", tags=TAGS, responses=ERRORS, role="user")

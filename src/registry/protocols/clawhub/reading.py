@@ -34,6 +34,7 @@ from registry.protocols.clawhub.shapes import (
     listed,
     milliseconds,
     skill_detail,
+    those_left,
     version_detail,
     version_facts,
 )
@@ -112,7 +113,7 @@ async def list_clawhub_versions(
 def _versions(services: Services, skill_id: str, limit: int) -> VersionList:
     listed(services, skill_id)
     items, _ = services.catalog.versions(skill_id, limit, 0)
-    versions = [services.catalog.version(skill_id, item.version) for item in items]
+    versions = those_left(lambda item: services.catalog.version(skill_id, item.version), items)
     entries = [
         VersionEntry(version=one.version, created_at=milliseconds(one.created_at), changelog="\n".join(one.changes))
         for one in versions

@@ -2,18 +2,22 @@
 
 import datetime
 import mimetypes
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import msgspec
 
 from registry.domain.findings import SkillFindings
 from registry.domain.models import Card, Skill
-from registry.errors import conflict, skill_not_found
+from registry.errors import RegistryError, conflict, skill_not_found
 from registry.protocols.clawhub.references import owner_of, slug_of
 from registry.protocols.clawhub.trust import Moderation, Security, moderation, security
 from registry.publish.published_version import changes_of
 from registry.services.container import Services
 from registry.services.skill_files import PackagedFile, SkillPackage
+
+_Item = TypeVar("_Item")
+_Made = TypeVar("_Made")
 
 
 class VersionEntry(msgspec.Struct, kw_only=True, rename="camel"):
@@ -114,6 +118,21 @@ class VersionFacts(msgspec.Struct, kw_only=True):
 def milliseconds(moment: str) -> int:
     """Return a time of the catalog in milliseconds since 1970."""
     return int(datetime.datetime.fromisoformat(moment).timestamp() * 1000)
+
+
+def those_left(make: Callable[[_Item], _Made | None], items: Iterable[_Item]) -> list[_Made]:
+    """Return what a function makes of each item, without those whose skill or version was deleted meanwhile."""
+    made = (_made_or_none(make, item) for item in items)
+    return [one for one in made if one is not None]
+
+
+def _made_or_none(make: Callable[[_Item], _Made | None], item: _Item) -> _Made | None:
+    try:
+        return make(item)
+    except RegistryError as error:
+        if error.code != "SKILL_NOT_FOUND":
+            raise
+        return None
 
 
 def listed(services: Services, skill_id: str) -> Skill:
