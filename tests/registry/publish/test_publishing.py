@@ -160,6 +160,16 @@ def test_a_retry_with_its_idempotency_key_is_the_same_job(registry: Registry) ->
     assert code_of(registry.publish(skill_package("retried", "2.0.0"), **{"Idempotency-Key": "k1"})) == "409 CONFLICT"
 
 
+def test_idempotency_keys_count_whole_up_to_their_limit(registry: Registry) -> None:
+    for number in (1, 2):
+        answer = registry.publish(skill_package(f"long-key-{number}"), **{"Idempotency-Key": "k" * 199 + str(number)})
+        assert registry.finished(answer)["skill_id"] == f"acme/long-key-{number}"
+    refused = registry.publish(skill_package("longer-key"), **{"Idempotency-Key": "k" * 201})
+    assert code_of(refused) == "400 VALIDATION_ERROR"
+    fault = {"field": "Idempotency-Key", "message": "must have at most 200 characters"}
+    assert refused.json()["error"]["details"] == [fault]
+
+
 def test_of_fifty_at_once_one_wins(registry: Registry, bucket: SeaweedFS) -> None:
     packages = [skill_package("race", body=f"# Body {number}\n") for number in range(50)]
     caller = registry.caller()

@@ -14,7 +14,7 @@ from litestar.params import FromPath
 from litestar.response import Stream
 
 from registry.domain.api import API
-from registry.errors import not_found
+from registry.errors import FieldError, not_found, validation_error
 from registry.http.admission import principal_of
 from registry.http.conditional_requests import not_modified
 from registry.http.cursors import paged
@@ -31,6 +31,7 @@ from registry.publish.submission import Upload
 
 _TAGS = ["publish"]
 _FIELDS = ("package", "file")
+_REQUEST_KEY = "Idempotency-Key"
 _MAX_KEY = 200
 
 
@@ -93,13 +94,21 @@ async def _received(
 async def publish(request: Request[Any, Any, Any], services: ReadyServices) -> Response[Ok[Submitted]]:
     """Accept a package, a zip in the multipart field `package` (or `file`), and check it in the background."""
     publishing, caller = services.publishing, principal_of(request.scope)
-    key = request.headers.get("Idempotency-Key", "")[:_MAX_KEY] or None
+    key = _request_key(request)
     async with _received(request, publishing) as upload:
         job = await ORDINARY_POOL.run(publishing.submit, upload, caller, key)
     message = f"Version {job.version} of '{job.skill_id}' is being looked at"
     answer = Submitted(job_id=job.id, status=job.state, skill_id=job.skill_id, version=job.version, message=message)
     location = f"{API}/registry/publish/{job.id}/status"
     return Response(Ok(answer), status_code=202, headers={"Location": location})
+
+
+def _request_key(request: Request[Any, Any, Any]) -> str | None:
+    """Return the key by which an upload is known again, None without one. Raises VALIDATION_ERROR."""
+    key = request.headers.get(_REQUEST_KEY, "")
+    if len(key) > _MAX_KEY:
+        raise validation_error(FieldError(_REQUEST_KEY, f"must have at most {_MAX_KEY} characters"))
+    return key or None
 
 
 @post(
