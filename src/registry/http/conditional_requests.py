@@ -32,11 +32,13 @@ def not_modified(
 ) -> Response[_T]:
     """Return the response with its entity tag and `headers`, or 304 without a body if the caller has that version.
 
-    The tag must have been read with the content, or before it.
+    The tag must have been read with the content, or before it. A 304 says again how the response may be kept: what it
+    says replaces what the caller knows.
     """
     known = _tags(request.headers.getall("If-None-Match", []), weak=True)
     if known is not None and (ANY_ETAG in known or etag in known):
-        return Response(b"", status_code=304, headers={"ETag": etag})  # type: ignore[arg-type]
+        kept = {name: value for name, value in headers.items() if name == "Cache-Control"}
+        return Response(b"", status_code=304, headers={**kept, "ETag": etag})  # type: ignore[arg-type]
     return Response(answer, headers={**headers, "ETag": etag})
 
 

@@ -16,7 +16,7 @@ from registry import errors
 from registry.http.envelope import error_answer, send_answer
 from registry.http.request_id import request_id_of
 from registry.http.request_state import request_state
-from registry.http.response_headers import identifying_headers
+from registry.http.response_headers import caching_headers, identifying_headers
 
 _log = logging.getLogger("registry.http")
 
@@ -69,6 +69,7 @@ class _Answered:
             self.status = message["status"]
             message["headers"] = [
                 *message["headers"],
+                *caching_headers(message["headers"]),
                 *request_state(self._scope).response_headers,
                 *identifying_headers(self._scope["path"], self.request_id),
             ]

@@ -26,7 +26,7 @@ _MOST_ENTRIES = 50
 async def get_feed(request: Request[Any, Any, Any], services: ReadyServices) -> Response[bytes]:
     """Return the newest 50 versions of skills as an Atom feed. Feed readers may send a token as a password."""
     content, newest = await ORDINARY_POOL.run(_feed, services, base_url(request, services))
-    headers = {"Cache-Control": "private, no-cache", "X-Content-Type-Options": "nosniff"}
+    headers = {"X-Content-Type-Options": "nosniff"}
     if newest:
         headers["Last-Modified"] = format_datetime(datetime.fromisoformat(newest), usegmt=True)
     answer = not_modified(request, content, f'"{hashlib.sha256(content).hexdigest()[:32]}"', headers)

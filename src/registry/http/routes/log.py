@@ -48,7 +48,7 @@ class Proof(msgspec.Struct, kw_only=True):
 @ORDINARY_POOL.handler
 def get_checkpoint(running: RunningServices) -> Response[str]:
     """Return the checkpoint of the log, as a signed note."""
-    return Response(running.registry.checkpoint(), media_type="text/plain", headers={"Cache-Control": "no-cache"})
+    return Response(running.registry.checkpoint(), media_type="text/plain")
 
 
 @get("/log/key", **_OPTIONS)

@@ -33,6 +33,7 @@ _TAGS = ["publish"]
 _FIELDS = ("package", "file")
 _REQUEST_KEY = "Idempotency-Key"
 _MAX_KEY = 200
+_KEPT_FOREVER = {"Cache-Control": "private, max-age=31536000, immutable"}
 
 
 class Submitted(msgspec.Struct, kw_only=True):
@@ -222,15 +223,14 @@ async def download(
         raise not_found("Package")
     find = running.publishing.published.find
     found = await ORDINARY_POOL.run(find, f"{skill_scope}/{skill_name}", version)
-    etag = f'"{found.checksum}"'
-    if found.state != "revoked" and not_modified(request, None, etag).status_code == 304:
-        return Response(b"", status_code=304, media_type="application/zip", headers={"ETag": etag})
+    known = not_modified(request, None, f'"{found.checksum}"', _KEPT_FOREVER)
+    if found.state != "revoked" and known.status_code == 304:
+        return Response(b"", status_code=304, media_type="application/zip", headers=known.headers)
     request.app.state.downloads.begin(request.scope)
     package = await PACKAGE_POOL.run(running.publishing.packages.stream, found)
     headers = {
-        "ETag": etag,
+        **known.headers,
         "Content-Length": str(found.size),
-        "Cache-Control": "private, max-age=31536000, immutable",
         "Content-Disposition": f'attachment; filename="{skill_name}-{version}.zip"',
         "X-Content-Type-Options": "nosniff",
     }

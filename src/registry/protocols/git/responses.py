@@ -23,7 +23,7 @@ WRITE_ADVERTISEMENT = f"application/x-{WRITE}-advertisement"
 
 _BRANCH = "refs/heads/main"
 _CAPABILITIES = f"shallow no-progress side-band-64k symref=HEAD:{_BRANCH} agent=skill-registry/{__version__}"
-_HEADERS = {"Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
+_HEADERS = {"X-Content-Type-Options": "nosniff"}
 _IN_WORDS_OF_GIT = frozenset({400, 403, 404, 409, 413, 415})
 """The statuses of refusals that git gets as a packet with status 200, because it shows no reason for most others."""
 

@@ -50,7 +50,6 @@ def _zip(request: Request[Any, Any, Any], package: SkillPackage) -> Response[byt
     name = package.skill_id.rpartition("/")[2]
     answer.media_type = _ZIP
     answer.headers["Content-Disposition"] = f'attachment; filename="{name}-{package.version}.zip"'
-    answer.headers["Cache-Control"] = "private, no-cache"
     answer.headers["X-Content-Type-Options"] = "nosniff"
     return answer
 
