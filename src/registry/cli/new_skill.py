@@ -6,38 +6,17 @@ from typing import Any
 import click
 
 from registry.cli import command, console
+from registry.domain.skill_file import DESCRIPTION, body_of
 from registry.packages.metadata import parse_metadata
 from registry.packages.refusal import PackageRefused
 from registry.parsing.frontmatter_edit import render
 from registry.parsing.yaml_text import Value
 from registry.skill_folder import write_skill_folder
 
-_DESCRIPTION = "Does one task from start to end. Use it when somebody asks for this task. (Say here what and when.)"
-
-_BODY = """
-# {title}
-
-Say in one sentence what an agent has achieved when it is done.
-
-## When to use it
-
-- Name the requests that this skill is for, in the words that people use.
-- Name what it is not for.
-
-## Steps
-
-1. Write each step as an instruction, with the command to run or the file to change.
-2. Say how the agent checks that the step has worked.
-
-## Example
-
-Show one request and its result.
-"""
-
 
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path), metavar="NAME")
-@click.option("--description", metavar="TEXT", default=_DESCRIPTION, help="What it does, and when to use it.")
+@click.option("--description", metavar="TEXT", default=DESCRIPTION, help="What it does, and when to use it.")
 @command.json_option
 def init(path: Path, description: str, as_json: bool) -> None:
     """Make a new skill to begin with. NAME is a new folder, perhaps with a path, such as skills/pdf-forms.
@@ -51,7 +30,7 @@ def init(path: Path, description: str, as_json: bool) -> None:
         message = f"the current folder cannot be used ({error.strerror}): change to another one"
         command.stop(message, command.WRONG_USAGE)
     fields: dict[str, Value] = {"name": path.name, "description": description, "metadata": {"version": "0.1.0"}}
-    body = _BODY.format(title=path.name.replace("-", " ").capitalize())
+    body = body_of(path.name)
     try:
         warnings = parse_metadata(render(fields, body).encode(), None).warnings
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,22 +1,14 @@
 """Rules for secrets that should not be published. The patterns follow the formats that the issuers document."""
 
-import re
-
 from registry.findings.rule import Rule
-
-_PRIVATE_KEY = (
-    r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
-    r"(?:\\[nr]|[ \t\r\n\"'+]|[A-Za-z-]{4,20}: [^\n]{1,80}\n){1,12}[A-Za-z0-9+/]{40}|"
-    r"PuTTY-User-Key-File-[23]: "
-)
-_HOLDS_PRIVATE_KEY = re.compile(_PRIVATE_KEY)
+from registry.parsing.private_keys import PRIVATE_KEY
 
 SECRETS = (
     Rule(
         id="private-key",
         severity="high",
         message="the file contains a private key",
-        pattern=_PRIVATE_KEY,
+        pattern=PRIVATE_KEY,
         hints=("private key", "putty-user-key-file"),
         across_lines=True,
     ),
@@ -65,10 +57,3 @@ SECRETS = (
         ),
     ),
 )
-
-
-def holds_private_key(data: bytes) -> bool:
-    """Return whether a file, text or binary, contains a private key."""
-    if b"PRIVATE KEY" not in data and b"PuTTY-User-Key-File-" not in data:
-        return False
-    return _HOLDS_PRIVATE_KEY.search(data.decode("latin-1")) is not None

@@ -6,8 +6,8 @@ from itertools import islice
 from pathlib import PurePosixPath
 
 from registry.domain.findings import Finding
-from registry.findings.secrets import holds_private_key
 from registry.packages.refusal import quality_warning, security_issue
+from registry.parsing.private_keys import holds_private_key
 from registry.skill_folder.tree import SKILL_FILE, FileEntry
 
 _HEAD = 4096

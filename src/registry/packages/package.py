@@ -1,6 +1,6 @@
 """Reads a package from an untrusted zip or folder into a staging folder."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -22,7 +22,7 @@ from registry.packages.metadata import (
 from registry.packages.refusal import PackageRefused, structure_error
 from registry.packages.source_folder import SourceFolder
 from registry.packages.staging import stage, staging
-from registry.packages.tree import PackageEntry
+from registry.packages.tree import PackageEntry, skill_root
 from registry.skill_folder.reading import PROJECT_FILE
 from registry.skill_folder.tree import SKILL_FILE, FileEntry
 
@@ -57,7 +57,7 @@ def read_zip(archive: Path | BinaryIO, staged: Path, limits: PackageLimits = DEF
     """
     with _opened(archive) as file:
         source = Archive(file, limits)
-        root = _root(source.entries)
+        root = skill_root(entry.name for entry in source.entries)
         metadata = _metadata(source, root)  # detects the cheap faults first
         with staging(staged):
             intake = Intake(staged, root)
@@ -72,7 +72,7 @@ def read_folder(folder: Path, staged: Path, limits: PackageLimits = DEFAULT_LIMI
     A `.git` at the top level is skipped. Raises PackageRefused, and OSError for a failure of the local disk.
     """
     source = SourceFolder(folder, limits)
-    root = _root(source.entries)
+    root = skill_root(entry.name for entry in source.entries)
     intake = Intake(staged, root)
     with staging(staged):
         source.for_each(intake.add)
@@ -96,7 +96,7 @@ def read_files(archive: Path | BinaryIO, limits: PackageLimits = DEFAULT_LIMITS)
     """Return the files of a zip in order of path, with paths below the root of the skill. Raises PackageRefused."""
     with _opened(archive) as file:
         source = Archive(file, limits)
-        root = _root(source.entries)
+        root = skill_root(entry.name for entry in source.entries)
         files = sorted(entry for entry in source.entries if not entry.is_folder and entry.name.startswith(root))
         return [
             (entry._replace(name=entry.name.removeprefix(root)), b"".join(source.chunks(entry.name))) for entry in files
@@ -109,7 +109,7 @@ def copy_file(archive: BinaryIO, path: str, into: BinaryIO, limits: PackageLimit
     Raises PackageRefused if the archive is not a package or has no such file.
     """
     source = Archive(archive, limits)
-    name = _root(source.entries) + path
+    name = skill_root(entry.name for entry in source.entries) + path
     if name not in {entry.name for entry in source.entries}:
         raise PackageRefused([structure_error("no-file", "there is no such file", path)])
     for chunk in source.chunks(name):
@@ -123,7 +123,7 @@ def peek(archive: Path | BinaryIO, limits: PackageLimits = DEFAULT_LIMITS) -> Pe
     """
     with _opened(archive) as file:
         source = Archive(file, limits)
-        metadata = _metadata(source, _root(source.entries))
+        metadata = _metadata(source, skill_root(entry.name for entry in source.entries))
     return Peek(**{field: getattr(metadata, field) for field in Peek.__struct_fields__})
 
 
@@ -134,21 +134,6 @@ def _opened(archive: Path | BinaryIO) -> Iterator[BinaryIO]:
             yield file
     else:
         yield archive
-
-
-def _root(entries: Iterable[PackageEntry]) -> str:
-    """Return the root of the skill: empty, or the name of the only top-level folder with a SKILL.md, and `/`."""
-    names = {entry.name for entry in entries}
-    if SKILL_FILE in names:
-        return ""
-    parents = sorted(name for name in names if name.count("/") == 1 and name.endswith(f"/{SKILL_FILE}"))
-    if not parents:
-        raise PackageRefused(
-            [structure_error("no-skill-file", f"there is no {SKILL_FILE} at the top level or one level below")]
-        )
-    if len(parents) > 1:
-        raise PackageRefused([structure_error("several-skills", f"several top-level folders contain a {SKILL_FILE}")])
-    return parents[0].removesuffix(SKILL_FILE)
 
 
 def _metadata(source: Archive, root: str) -> ParsedMetadata:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from registry.domain.findings import Finding
+from registry.domain.skill_file import SKILL_FILE
 from registry.packages.limits import PackageLimits
 from registry.packages.paths import MAX_DEPTH, path_faults
 from registry.packages.refusal import PackageRefused, security_issue, structure_error, unsafe
@@ -54,6 +55,24 @@ def check_tree(entries: Iterable[PackageEntry], limits: PackageLimits) -> None:
         faults.append(_total_too_large(limits))
     if faults:
         raise PackageRefused(faults[:_MAX_FAULTS])
+
+
+def skill_root(entries: Iterable[str]) -> str:
+    """Return the root of the skill: empty, or the name of the only top-level folder with a SKILL.md, and `/`.
+
+    `entries` are the names of all entries. Raises PackageRefused.
+    """
+    names = set(entries)
+    if SKILL_FILE in names:
+        return ""
+    parents = sorted(name for name in names if name.count("/") == 1 and name.endswith(f"/{SKILL_FILE}"))
+    if not parents:
+        raise PackageRefused(
+            [structure_error("no-skill-file", f"there is no {SKILL_FILE} at the top level or one level below")]
+        )
+    if len(parents) > 1:
+        raise PackageRefused([structure_error("several-skills", f"several top-level folders contain a {SKILL_FILE}")])
+    return parents[0].removesuffix(SKILL_FILE)
 
 
 def too_many_entries(limits: PackageLimits) -> PackageRefused:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import msgspec
 
+from registry.domain import skill_file
 from registry.runtime.atomic_files import TEMPORARY_PREFIX
 
-SKILL_FILE = "SKILL.md"
+SKILL_FILE = skill_file.SKILL_FILE
 
 _MAX_DEPTH = 16
 _MAX_FILES = 2_000

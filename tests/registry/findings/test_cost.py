@@ -8,7 +8,7 @@ from time import thread_time
 import pytest
 
 from registry.findings.engine import MAX_FILE, TextScan, scan_text
-from registry.findings.secrets import holds_private_key
+from registry.parsing.private_keys import holds_private_key
 from support.hostile_texts import HostileText, hostile_texts
 
 SIZE = 16_000
