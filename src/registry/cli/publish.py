@@ -4,7 +4,7 @@ import re
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 from urllib.parse import quote
@@ -18,13 +18,18 @@ from registry.cli.backend import CommandFailed, Data, Progress
 from registry.cli.client import ConnectionFailed, RegistryClient
 from registry.cli.help.settings_options import settings_options
 from registry.cli.open_issuer import connect_as_publisher
-from registry.packages.packing import pack
+from registry.domain.file_names import printable_name
+from registry.outbound.git import GitError
+from registry.packages.authoring import AuthorFolder, Reading
+from registry.packages.ignored_files import ignored_by_git
 from registry.packages.refusal import PackageRefused
 
 _UPLOAD_SECONDS = 120.0
 _ATTEMPTS = 3
 _POLL_SECONDS = 0.3
 _JOB_SECONDS = 600.0
+_NAMED = 5
+"""How many of the files that are left out are named in the note."""
 _VERSION = re.compile(r"([^/@]+/[^/@]+)@([^/@]+)")
 
 
@@ -52,42 +57,80 @@ class _ProgressFile:
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path, exists=True))
 @click.option("--username", metavar="SCOPE/NAME", help="The user, if the registry needs no credential.")
+@click.option("--include-secrets", is_flag=True, help="Also publish files like .env and id_rsa, which hold secrets.")
 @command.json_option
 @command.registry_option
 @settings_options("data_dir")
-def publish(path: Path, username: str | None, as_json: bool, server: str | None, **flags: Any) -> None:
+def publish(
+    path: Path, username: str | None, include_secrets: bool, as_json: bool, server: str | None, **flags: Any
+) -> None:
     """Publish PATH, a skill folder or a zip of it. Exit code 1: the package is rejected.
 
     The credential is SKILL_REGISTRY_CLIENT_API_KEY, an API key with a scope or a token, else the token from 'login'.
     Without one, a registry on this machine may issue a token to everyone. The command then uses it, as 'dev-user'
     unless --username names another user. The scope of the skill is the part of the name before the slash.
+
+    A published version stays for good. Of a folder, files of tools, such as node_modules and .DS_Store, and files that
+    git ignores are left out; a zip is sent as it is. Neither is sent if it has a file that by its name holds secrets.
     """
     with tempfile.TemporaryFile() as packed:
-        package = _open_package(path, packed)
-        with package, console.progress_bar("Uploading", hidden=as_json) as progress:
-            file = cast(BinaryIO, _ProgressFile(package, progress))  # httpx calls the methods that it has
-            job = _with_client(
-                flags, server, lambda client: _wait(client, _upload(client, file)["job_id"]), username=username
-            )
-    console.show(job, _tables, as_json=as_json)
+        package, left_out = _open_package(path, packed)
+        with package:
+            _check(package, include_secrets=include_secrets)
+            with console.progress_bar("Uploading", hidden=as_json) as progress:
+                file = cast(BinaryIO, _ProgressFile(package, progress))  # httpx calls the methods that it has
+                job = _with_client(
+                    flags, server, lambda client: _wait(client, _upload(client, file)["job_id"]), username=username
+                )
+    console.show({**job, "left_out": left_out}, _tables, as_json=as_json)
     if job["status"] != "accepted":
         command.stop(f"{job['skill_id']} {job['version']} is {job['status']}")
 
 
-def _open_package(path: Path, packed: Any) -> BinaryIO:
-    """Return a zip as it is, or a folder packed into the file `packed`: equal folders give equal bytes."""
+def _open_package(path: Path, packed: BinaryIO) -> tuple[BinaryIO, list[str]]:
+    """Return a zip as it is, or a folder packed into the file `packed`, and what of the folder is left out.
+
+    Equal files give equal bytes.
+    """
     try:
         if path.is_file():
-            return path.open("rb")
-        pack(path, packed)
+            return path.open("rb"), []
+        folder = AuthorFolder(path.resolve(), ignored_by_git(path, click.get_current_context().find_root().obj))
+        folder.pack(packed)
     except PackageRefused as refused:
-        reasons = (f"{finding.file or path.name}: {finding.message}" for finding in refused.findings)
+        reasons = (
+            f"{finding.file}: {finding.message}" if finding.file else finding.message for finding in refused.findings
+        )
         command.stop("this cannot be published: " + "; ".join(reasons))
+    except GitError as error:
+        command.stop(f"this cannot be published: {error}")
     except OSError as error:
         command.stop(f"{path} cannot be read: {error.strerror}")
-    packed.seek(0)
-    file: BinaryIO = packed
-    return file
+    left_out = [printable_name(name) for name in folder.left_out]
+    if left_out:
+        console.note(f"not in the package: {_listed(left_out)}")
+    return packed, left_out
+
+
+def _check(package: BinaryIO, *, include_secrets: bool) -> None:
+    """Exit if a package holds what its author cannot mean to publish. What the registry refuses is left to it."""
+    try:
+        reading = Reading(package)
+    except PackageRefused:
+        return
+    if reading.private_keys:
+        command.stop(f"nothing is sent: no registry accepts private keys, as in {_listed(reading.private_keys)}")
+    if reading.secrets and not include_secrets:
+        command.stop(
+            f"nothing is sent, because a version stays for good: {_listed(reading.secrets)} may hold secrets. Delete "
+            "such files, have git ignore them, or give --include-secrets to publish them"
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
 
 
 def _with_client(

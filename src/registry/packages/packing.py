@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from registry.packages.limits import DEFAULT_LIMITS, PackageLimits
-from registry.packages.source_folder import SourceFolder
+from registry.packages.source_folder import LeavesOut, SourceFolder
 from registry.packages.tree import PackageEntry, check_tree
 
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
@@ -23,13 +23,16 @@ class FilePart(NamedTuple):
     size: int
 
 
-def pack(folder: Path, file: BinaryIO, limits: PackageLimits = DEFAULT_LIMITS) -> None:
+def pack(
+    folder: Path, file: BinaryIO, limits: PackageLimits = DEFAULT_LIMITS, leaves_out: LeavesOut | None = None
+) -> None:
     """Write the files of a folder into a zip, in order of name, with fixed times and the modes 0644 or 0755.
 
     The same tree gives the same bytes with the same zlib. Folders have no entries. `file` is writable and seekable.
+    `leaves_out` says which paths are no part of the package.
     Raises PackageRefused if the folder breaks a rule of packages, and OSError.
     """
-    source = SourceFolder(folder, limits)
+    source = SourceFolder(folder, limits, leaves_out)
     with zipfile.ZipFile(file, "w") as archive:
         source.for_each(lambda entry, chunks: _write(archive, entry, chunks))
 

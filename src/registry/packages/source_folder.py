@@ -15,6 +15,8 @@ from registry.runtime.atomic_files import TEMPORARY_PREFIX
 _CHUNK = 64 * 1024
 
 EntryHandler = Callable[[PackageEntry, Iterator[bytes]], None]
+LeavesOut = Callable[[str], bool]
+"""Whether a path in the folder is left out. That of a folder ends with `/`, and stands for everything in it."""
 
 
 class _FolderItem(NamedTuple):
@@ -25,11 +27,18 @@ class _FolderItem(NamedTuple):
 
 
 class SourceFolder:
-    """A folder with valid names and file types. A `.git` at its top level is ignored."""
+    """A folder with valid names and file types. A `.git` at its top level is ignored.
 
-    def __init__(self, folder: Path, limits: PackageLimits) -> None:
+    Args:
+        folder: The folder.
+        limits: The limits of its files.
+        leaves_out: What else is ignored, by path. Without it, nothing.
+    """
+
+    def __init__(self, folder: Path, limits: PackageLimits, leaves_out: LeavesOut | None = None) -> None:
         """List the folder recursively without reading files. Raises PackageRefused."""
         self._folder = folder
+        self._leaves_out = leaves_out
         self.entries: list[PackageEntry] = []
         for item in self._walk():
             self.entries.append(item.entry)
@@ -51,16 +60,17 @@ class SourceFolder:
         for at, folders, files, descriptor in os.fwalk(self._folder, onerror=_unreadable, follow_symlinks=False):
             prefix = Path(at).relative_to(self._folder).as_posix() + "/"
             prefix = "" if prefix == "./" else prefix
-            for names in (folders, files):
-                names[:] = sorted(name for name in names if not _is_skipped(name, prefix))
+            for names, end in ((folders, "/"), (files, "")):
+                names[:] = sorted(name for name in names if not self._is_skipped(prefix, name, end))
             for name in (*folders, *files):
                 yield _FolderItem(_entry(prefix, name, descriptor), name, descriptor)
             if prefix.count("/") > MAX_DEPTH:
                 folders.clear()  # its depth is refused already
 
-
-def _is_skipped(name: str, prefix: str) -> bool:
-    return (name == ".git" and not prefix) or name.startswith(TEMPORARY_PREFIX)
+    def _is_skipped(self, prefix: str, name: str, end: str) -> bool:
+        if (name == ".git" and not prefix) or name.startswith(TEMPORARY_PREFIX):
+            return True
+        return self._leaves_out is not None and self._leaves_out(f"{prefix}{name}{end}")
 
 
 def _entry(prefix: str, name: str, folder: int) -> PackageEntry:

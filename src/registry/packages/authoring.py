@@ -1,0 +1,106 @@
+"""What authors do not mean to publish: files of tools, files that git ignores, and files that hold secrets."""
+
+import os
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import BinaryIO
+
+from registry.domain.skill_file import SKILL_FILE
+from registry.packages.archive import Archive
+from registry.packages.limits import PackageLimits
+from registry.packages.packing import pack
+from registry.packages.refusal import PackageRefused, structure_error
+from registry.packages.tree import skill_root
+from registry.parsing.private_keys import holds_private_key
+
+_JUNK = """.hg .svn .bzr .skill-registry .ds_store ._* .spotlight-v100 .trashes __macosx thumbs.db ehthumbs.db
+    desktop.ini node_modules __pycache__ *.pyc *.pyo .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .tox .nox
+    .coverage .ipynb_checkpoints .idea *.swp *.swo *~ .#* #*#"""
+"""Names of files and folders, in lower case, that version control, systems, languages and editors leave behind."""
+
+_OF_SECRETS = """.env .env.* .envrc id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk *.ppk *.p12 *.pfx *.jks
+    *.keystore *.kdbx .netrc _netrc .npmrc .pypirc .pgpass .git-credentials"""
+_WITHOUT_SECRETS = """.env.example .env.*.example .env.sample .env.*.sample .env.template .env.*.template"""
+
+_ANY_SIZE = PackageLimits(archive_bytes=1 << 40)
+"""Only a registry knows the size of archives that it takes."""
+
+
+def is_junk(name: str) -> bool:
+    """Return whether a file or folder of this name is left behind by a tool, and is part of no skill."""
+    return _matches(name, _JUNK)
+
+
+def is_secret(path: str) -> bool:
+    """Return whether a file with this path usually holds keys or passwords."""
+    name = path.rpartition("/")[2]
+    return _matches(name, _OF_SECRETS) and not _matches(name, _WITHOUT_SECRETS)
+
+
+def _matches(name: str, patterns: str) -> bool:
+    name = name.lower()
+    return any(fnmatchcase(name, pattern) for pattern in patterns.split())
+
+
+class AuthorFolder:
+    """The folder of an author, of which a package takes what belongs to the skill.
+
+    Args:
+        folder: The folder.
+        ignored: What git ignores in it, as of `ignored_by_git`.
+    """
+
+    def __init__(self, folder: Path, ignored: frozenset[str]) -> None:
+        self._folder = folder
+        self._ignored = ignored
+        self._left_out: set[str] = set()
+
+    @property
+    def left_out(self) -> list[str]:
+        """What `pack` has left out, in order. The names of folders end with `/`."""
+        return sorted(self._left_out)
+
+    def pack(self, file: BinaryIO) -> None:
+        """Write the package as `packing.pack` does. Raises PackageRefused, first of all without a SKILL.md; OSError."""
+        skill_root(self._skill_files())
+        pack(self._folder, file, leaves_out=self._leaves_out)
+
+    def _skill_files(self) -> Iterator[str]:
+        """Yield where a package may have its SKILL.md. Raises PackageRefused if git ignores the one that is meant."""
+        if os.path.lexists(self._folder / SKILL_FILE):
+            if self._leaves_out(SKILL_FILE):
+                raise PackageRefused([structure_error("no-skill-file", "git ignores this file", SKILL_FILE)])
+            yield SKILL_FILE
+        for name in os.listdir(self._folder):  # noqa: PTH208 - paths are not needed
+            path = f"{name}/{SKILL_FILE}"
+            if os.path.lexists(self._folder / path) and not (self._leaves_out(f"{name}/") or self._leaves_out(path)):
+                yield path
+
+    def _leaves_out(self, path: str) -> bool:
+        """Return whether a path is left out, and note it."""
+        plain = path.removesuffix("/")
+        leaves = is_junk(plain.rpartition("/")[2]) or not self._ignored.isdisjoint((plain, "."))
+        if leaves:
+            self._left_out.add(path)
+        return leaves
+
+
+class Reading:
+    """What the author of a package should look at before it is sent.
+
+    `skill_file` is the text of its SKILL.md. `secrets` are the files that hold secrets by their names, `private_keys`
+    those that contain a private key, which no registry accepts.
+    """
+
+    def __init__(self, package: BinaryIO) -> None:
+        """Read a zip. Raises PackageRefused."""
+        archive = Archive(package, _ANY_SIZE)
+        names = [entry.name for entry in archive.entries if not entry.is_folder]
+        self.skill_file = _bytes(archive, skill_root(names) + SKILL_FILE).decode("utf-8", "replace")
+        self.secrets = sorted(name for name in names if is_secret(name))
+        self.private_keys = sorted(name for name in names if holds_private_key(_bytes(archive, name)))
+
+
+def _bytes(archive: Archive, name: str) -> bytes:
+    return b"".join(archive.chunks(name))
