@@ -22,7 +22,7 @@ def init(path: Path, description: str, as_json: bool) -> None:
     """Make a new skill to begin with. NAME is a new folder, perhaps with a path, such as skills/pdf-forms.
 
     The name has the characters a-z and 0-9, with single hyphens between words. The new skill passes the checks of
-    'publish'.
+    a registry, and 'publish' sends it when no placeholder is left in it.
     """
     try:
         path = path.absolute()

@@ -19,6 +19,7 @@ from registry.cli.client import ConnectionFailed, RegistryClient
 from registry.cli.help.settings_options import settings_options
 from registry.cli.open_issuer import connect_as_publisher
 from registry.domain.file_names import printable_name
+from registry.domain.skill_file import placeholder_in
 from registry.outbound.git import GitError
 from registry.packages.authoring import AuthorFolder, Reading
 from registry.packages.ignored_files import ignored_by_git
@@ -71,7 +72,8 @@ def publish(
     unless --username names another user. The scope of the skill is the part of the name before the slash.
 
     A published version stays for good. Of a folder, files of tools, such as node_modules and .DS_Store, and files that
-    git ignores are left out; a zip is sent as it is. Neither is sent if it has a file that by its name holds secrets.
+    git ignores are left out; a zip is sent as it is. Neither is sent if it has a file that by its name holds secrets,
+    or a placeholder of 'init'.
     """
     with tempfile.TemporaryFile() as packed:
         package, left_out = _open_package(path, packed)
@@ -125,6 +127,8 @@ def _check(package: BinaryIO, *, include_secrets: bool) -> None:
             f"nothing is sent, because a version stays for good: {_listed(reading.secrets)} may hold secrets. Delete "
             "such files, have git ignore them, or give --include-secrets to publish them"
         )
+    if placeholder := placeholder_in(reading.skill_file):
+        command.stop(f"nothing is sent: SKILL.md still says '{placeholder}'. Replace it with what the skill does")
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -26,7 +26,19 @@ Say in one sentence what an agent has achieved when it is done.
 Show one request and its result.
 """
 
+_LINES = frozenset(line for line in _BODY.splitlines() if line and not line.startswith("#"))
+
 
 def body_of(name: str) -> str:
     """Return the body of a new skill of this name."""
     return _BODY.format(title=name.replace("-", " ").capitalize())
+
+
+def placeholder_in(text: str) -> str | None:
+    """Return the first placeholder that a SKILL.md still has, None without one.
+
+    That of the description may be anywhere and broken into lines; the others are whole lines, as 'init' writes them.
+    """
+    if _TO_REPLACE in " ".join(text.split()):
+        return _TO_REPLACE
+    return next((line for line in map(str.rstrip, text.splitlines()) if line in _LINES), None)

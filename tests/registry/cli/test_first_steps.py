@@ -35,10 +35,25 @@ def test_a_new_skill_passes_our_checks_and_is_served(tmp_path: Path) -> None:
     assert Done(tmp_path, "list").out.startswith("pdf-forms\t0.1.0\tnone\tlocal\t")
 
 
-def test_a_new_skill_is_published_as_it_is(tmp_path: Path) -> None:
+def test_a_new_skill_is_published_when_its_author_has_written_it(tmp_path: Path) -> None:
     assert Done(tmp_path, "init", "pdf-forms", "--description", "Fills: 'pdf' forms # and more.").code == 0
+    assert Done(tmp_path, "init", "tables").code == 0
+    file, untouched = tmp_path / "pdf-forms/SKILL.md", tmp_path / "tables/SKILL.md"
+    front_matter, lines = file.read_text().split("\n# Pdf forms\n")
     with Registry(tmp_path / "registry") as registry:
-        published = Done(tmp_path, "publish", "pdf-forms", "--server", registry.url, "--json")
+
+        def publish(name: str = "pdf-forms") -> Done:
+            return Done(tmp_path, "publish", name, "--server", registry.url, "--json")
+
+        publish("tables").complains(1, "nothing is sent", "SKILL.md", "(Say here what and when.)")
+        untouched.write_text(untouched.read_text().replace("(Say here what", "(Say here\n  what"))
+        publish("tables").complains(1, "(Say here what and when.)")
+        for line in lines.splitlines():
+            if line and not line.startswith("#"):
+                file.write_text(f"{front_matter}\n# Pdf forms\n\n{line}\n")
+                publish().complains(1, line)
+        file.write_text(f"{front_matter}\n# Pdf forms\n\nFill in the fields. Name what it is not for.\n")
+        published = publish()
     assert (published.code, published.json["status"], published.json["warnings"]) == (0, "accepted", [])
 
 
