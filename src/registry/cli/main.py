@@ -91,10 +91,15 @@ COMMANDS = {
 
 
 class _MainGroup(LazyGroup):
-    """Refuses arguments that are not UTF-8: no catalog, server or address accepts them."""
+    """Refuses arguments that are not UTF-8: no catalog, server or address accepts them.
+
+    `help COMMAND` is `COMMAND --help`.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse as click does. Exits with the code for wrong usage."""
+        if args[:1] == ["help"]:
+            args = [*args[1:], "--help"]
         for argument in args:
             if not is_text(argument):
                 from registry.cli.command import WRONG_USAGE, stop  # noqa: PLC0415 - loads the settings

@@ -308,3 +308,24 @@ def test_wrong_use_points_to_the_help(tmp_path: Path, args: tuple[str, ...]) -> 
     assert done.code == 2
     assert "--help" in done.error
     assert "Traceback" not in done.error
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("serch", "pdf"), "No such command 'serch'. Did you mean 'search'?"),
+        (("help", "serch"), "No such command 'serch'. Did you mean 'search'?"),
+        (("yan",), "No such command 'yan'. Did you mean 'yank'?"),
+        (("xyzzy",), "No such command 'xyzzy'."),
+        (("sources", "ad"), "No such command 'ad'. Did you mean 'add'?"),
+    ],
+)
+def test_a_mistyped_command_is_guessed(tmp_path: Path, args: tuple[str, ...], words: str) -> None:
+    done = Done(tmp_path, *args)
+    assert (done.code, done.error.splitlines()[-1]) == (2, f"Error: {words}")
+
+
+@pytest.mark.parametrize("command", [(), ("search",), ("sources", "add")])
+def test_help_is_a_command_too(tmp_path: Path, command: tuple[str, ...]) -> None:
+    done = Done(tmp_path, "help", *command)
+    assert (done.code, done.error, done.out) == (0, "", Done(tmp_path, *command, "--help").out)

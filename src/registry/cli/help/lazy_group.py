@@ -49,6 +49,18 @@ class LazyGroup(click.Group):
         commands = (value for value in vars(module).values() if isinstance(value, click.Command))
         return next(command for command in commands if command.name == cmd_name)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command of these arguments. Suggests a name for an unknown one, without importing any command."""
+        name = args[0]
+        if name in self.lazy_commands or name.startswith("-") or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
+
+        guess = "".join(f" Did you mean '{known}'?" for known in get_close_matches(name, self.lazy_commands, n=1))
+        raise click.UsageError(f"No such command '{name}'.{guess}", ctx)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a table of commands for each section, all of the same widths."""
         width = max(map(len, self.lazy_commands))
