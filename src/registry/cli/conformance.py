@@ -35,7 +35,8 @@ _PUBLISHES = (
 
 
 @click.command()
-@click.argument("url")
+@click.argument("url", required=False)
+@click.option("--server", metavar="URL", help="The same as URL, as in other commands.")
 @click.option("--profile", type=click.Choice(["local", "registry"]), help="The profile. Without it, it is found out.")
 @click.option("--token", help="A token or an API key, best of an administrator. Default: your login at URL.")
 @click.option("--write", is_flag=True, help="Also create, change and remove skills, with ids of their own.")
@@ -45,7 +46,12 @@ _PUBLISHES = (
 @command.json_option
 @settings_options("data_dir")
 def conformance(
-    url: str, profile: Literal["local", "registry"] | None, token: str | None, as_json: bool, **options: Any
+    url: str | None,
+    server: str | None,
+    profile: Literal["local", "registry"] | None,
+    token: str | None,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Check whether a service keeps the HTTP specification. URL may be that of any implementation.
 
@@ -53,6 +59,7 @@ def conformance(
     with your credential if there is one, and ends them. Exit codes: 0 nothing failed, 1 something failed, 2 wrong
     usage, or no service that speaks the protocol.
     """
+    url = _one_of(url, server)
     chosen = {name: options.pop(name) for name in ("write", "publish", "only_specification", "sections")}
     if chosen["write"] or chosen["publish"]:
         console.note(_WRITES)
@@ -69,6 +76,15 @@ def conformance(
         click.echo(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
     if report["failed"] or report["left"]:
         sys.exit(command.FAILED)
+
+
+def _one_of(url: str | None, server: str | None) -> str:
+    """Return the URL of the service, which is given once."""
+    if url and server:
+        raise click.UsageError("give the URL or --server, not both")
+    if not (url or server):
+        raise click.UsageError("give the URL of the service")
+    return str(url or server)
 
 
 def _open(url: str) -> httpx.Client:

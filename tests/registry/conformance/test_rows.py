@@ -317,6 +317,9 @@ def test_a_person_reads_one_line_a_row_and_what_failed(local: RunningServer) -> 
         (("{url}", "--section", "no such section"), "no section has such a name"),
         (("{url}/healthz",), "neither profile was recognised"),
         (("{url}", "--profile", "other"), "'other' is not one of"),
+        (("--server", "no-url"), "not an http(s) URL"),
+        (("{url}", "--server", "{url}"), "give the URL or --server, not both"),
+        ((), "give the URL of the service"),
     ],
 )
 def test_what_cannot_be_checked_is_exit_code_2(local: RunningServer, args: tuple[str, ...], said: str) -> None:
@@ -324,6 +327,11 @@ def test_what_cannot_be_checked_is_exit_code_2(local: RunningServer, args: tuple
     done = subprocess.run(command, env=_BLANK, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+def test_the_service_is_also_named_as_for_other_commands(local: RunningServer) -> None:
+    code, report = check(f"--server={local.url}", "--section", "probes")
+    assert (code, report["url"], report["failed"]) == (0, local.url, 0)
 
 
 def test_only_the_specification_leaves_out_what_is_decided(local: RunningServer) -> None:
