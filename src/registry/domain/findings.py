@@ -13,6 +13,9 @@ Risk = Severity
 RISKS: tuple[Risk, ...] = get_args(Severity)
 """All levels in ascending order."""
 
+RISKY: frozenset[Risk] = frozenset({"medium", "high"})
+"""The levels to know of before a skill is used. Many harmless skills have `low`."""
+
 
 class Finding(msgspec.Struct, kw_only=True, frozen=True):
     """One finding. `rule` is the name of the rule, `file` a path in the skill's folder, and `line` counts from 1."""
@@ -31,6 +34,12 @@ class SkillFindings(msgspec.Struct, kw_only=True, frozen=True):
     risk: Risk
     engine: int
     findings: list[Finding]
+
+
+def gravest_first(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings that make a skill risky, the most severe first."""
+    risky = (finding for finding in findings if finding.severity in RISKY)
+    return sorted(risky, key=lambda finding: RISKS.index(finding.severity), reverse=True)
 
 
 def risk(findings: Iterable[Finding]) -> Risk:

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from registry.domain.findings import RISKS, RISKY, Risk
 from registry.services.schemas import FoundSkill, SearchData
 from search.modes import MatchedBy
 
@@ -21,6 +22,30 @@ class _Card(msgspec.Struct):
     version: str
     installed: bool
     source: str
+    risk: Risk | None = msgspec.field(name="findings", default=None)
+
+
+_SKILL: dict[str, Any] = {
+    **{name: {"type": "string"} for name in ("id", "name", "description", "version", "source")},
+    "installed": {"type": "boolean"},
+    "risk": {
+        "type": ["string", "null"],
+        "enum": [*RISKS, None],
+        "description": "severity of the gravest finding of the scan; null if the skill was not scanned",
+    },
+    "score": {"type": "number"},
+    "relevance": {"type": "string", "enum": ["high", "medium", "keyword"]},
+    "matched_by": {"type": "array", "items": {"type": "string", "enum": list(_REASONS)}},
+}
+FOUND_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "skills": {"type": "array", "items": {"type": "object", "properties": _SKILL, "required": list(_SKILL)}},
+        "search_id": {"type": "string", "description": "the name of the search in feedback"},
+    },
+    "required": ["skills"],
+}
+"""The JSON schema of `structuredContent`."""
 
 
 def found_text(found: SearchData, max_tokens: int) -> tuple[str, list[dict[str, Any]]]:
@@ -38,7 +63,8 @@ def found_text(found: SearchData, max_tokens: int) -> tuple[str, list[dict[str, 
             break
         lines.append(line[:budget])
         shown.append(_structured(card, skill))
-    return "\n".join([*lines, _ending(len(fitting) - len(shown), found.warnings)]), shown
+    has_risk = any(skill["risk"] in RISKY for skill in shown)
+    return "\n".join([*lines, _ending(len(fitting) - len(shown), found.warnings, has_risk=has_risk)]), shown
 
 
 def _line(number: int, card: _Card, skill: FoundSkill) -> str:
@@ -47,15 +73,17 @@ def _line(number: int, card: _Card, skill: FoundSkill) -> str:
         description = f"{description[: _MAX_LINE - 1]}…"
     why = " and ".join(_REASONS[reason] for reason in skill.matched_by)
     place = "" if card.installed else f", from {card.source}"
-    return f"{number}. {card.id} ({card.version}{place}): {description} Matched by {why}."
+    risk = f", {card.risk} risk" if card.risk in RISKY else ""
+    return f"{number}. {card.id} ({card.version}{place}{risk}): {description} Matched by {why}."
 
 
 def _structured(card: _Card, skill: FoundSkill) -> dict[str, Any]:
-    fields: dict[str, Any] = msgspec.to_builtins(card)
+    fields = {name: getattr(card, name) for name in card.__struct_fields__}
     return {**fields, "score": skill.score, "relevance": skill.relevance, "matched_by": list(skill.matched_by)}
 
 
-def _ending(left_out: int, warnings: list[str]) -> str:
+def _ending(left_out: int, warnings: list[str], *, has_risk: bool) -> str:
     more = f"{left_out} more did not fit into max_tokens. " if left_out else ""
     notes = "".join(f"Note: {warning}. " for warning in warnings)
-    return f"{more}{notes}Read one with get_skill(id)."
+    risk = "Risk: the scan of the registry found something dangerous or hidden. " if has_risk else ""
+    return f"{more}{notes}{risk}Read one with get_skill(id)."

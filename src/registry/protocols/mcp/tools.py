@@ -12,8 +12,8 @@ from registry.domain.validation import find_errors
 from registry.errors import RegistryError, validation_error
 from registry.install.schemas import SkillRequest
 from registry.protocols.mcp.messages import INVALID_PARAMS, McpError
-from registry.protocols.mcp.reading import skill_text
-from registry.protocols.mcp.search_text import found_text
+from registry.protocols.mcp.reading import risk_warning, skill_text
+from registry.protocols.mcp.search_text import FOUND_SCHEMA, found_text
 from registry.services.container import Services
 from registry.services.schemas import Label, Query, SearchBody, SearchFilters
 from registry.services.search import SearchOutcome, SearchTask, search_skills, search_task
@@ -66,7 +66,7 @@ _SEARCH = _tool(
     "Search skills",
     "Find skills: tested instructions, scripts and references for kinds of tasks. Call this before you begin a task "
     "that somebody may have done before (a file format, a tool, an API, a workflow), with the task in one sentence. "
-    "Then read the best skill with get_skill. It says so when nothing fits.",
+    "Then read the best skill with get_skill. It says so when nothing fits, and where a skill is risky.",
     {
         "query": _text("the task, in one sentence or a few words"),
         "limit": {"type": "integer", "minimum": 1, "maximum": 20, "default": 5, "description": "most skills"},
@@ -86,7 +86,7 @@ _SEARCH = _tool(
         },
     },
     changes=False,
-)
+) | {"outputSchema": FOUND_SCHEMA}
 _GET = _tool(
     "get_skill",
     "Read a skill",
@@ -193,6 +193,8 @@ def _get(services: Services, asked: GetArguments) -> dict[str, Any]:
 def _install(services: Services, asked: InstallArguments) -> dict[str, Any]:
     listed = services.catalog.get(asked.id)
     skill = create_skill(services, SkillRequest(skill_id=asked.id, source_name=listed.source))
-    text = f"Installed {skill.id} {skill.version} as {skill.skill_file}. Read it with get_skill(id='{skill.id}')."
-    structured = {"skills": [{"id": skill.id, "version": skill.version, "installed": True}]}
+    done = f"Installed {skill.id} {skill.version} as {skill.skill_file}. Read it with get_skill(id='{skill.id}')."
+    text = f"{risk_warning(skill.findings)}{done}"
+    risk = skill.findings.risk if skill.findings else None
+    structured = {"skills": [{"id": skill.id, "version": skill.version, "installed": True, "risk": risk}]}
     return {"content": [{"type": "text", "text": text}], "structuredContent": structured, "isError": False}
