@@ -45,7 +45,8 @@ def search(
 ) -> None:
     """List the skills that match QUERY, best first. Exit code 3: nothing relevant was found.
 
-    In a pipe, each result is a line of tab-separated fields: id, version, score, relevance, matched by, description.
+    In a pipe, each result is a line of tab-separated fields: id, version, score, relevance, matched by, description,
+    risk.
     """
     if not 1 <= len(query.strip()) <= 2000:
         command.stop("the query must be 1 to 2,000 characters", command.WRONG_USAGE)

@@ -11,11 +11,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 Data = Mapping[str, Any]
 
 
-def show(answer: Data, tables: Callable[[Data], Iterator[Table | str]], *, as_json: bool) -> None:
+def show(answer: Data, tables: Callable[[Data], Iterator[Table | Text | str]], *, as_json: bool) -> None:
     """Print an answer as JSON, or as the tables that a function makes of it."""
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
@@ -29,6 +30,11 @@ def note(message: str) -> None:
     """Print one line on standard error, unless the command prints JSON."""
     if not click.get_current_context().params.get("as_json"):
         click.echo(f"skill-registry: {printable(message)}", err=True)
+
+
+def warn(message: str) -> None:
+    """Print one line on standard error that nobody should miss, beside JSON too."""
+    click.echo(f"skill-registry: warning: {printable(message)}", err=True)
 
 
 def facts_table(answer: Data) -> Iterator[Table | str]:

@@ -14,6 +14,7 @@ from rich.table import Table
 from registry.cli import command, console
 from registry.cli.backend import CREATES, CommandBackend, CommandFailed
 from registry.cli.help.settings_options import settings_options
+from registry.cli.risk import warn_of_risk
 from registry.cli.search.last_search import report_install
 from registry.cli.user_registries import Registries, registries_of
 from registry.config.settings import Settings
@@ -226,6 +227,7 @@ def _installing(
 
     def act(backend: CommandBackend) -> dict[str, Any]:
         skill = install(backend)
+        warn_of_risk(skill)
         reason = "; ".join(skill["warnings"]) or None
         return {"id": skill["id"], "outcome": "installed", "reason": reason, "resolved_version": skill["version"]}
 

@@ -11,6 +11,7 @@ from rich.table import Table
 from registry.cli import command, console
 from registry.cli.backend import CommandBackend, Data, Needs
 from registry.cli.help.settings_options import settings_options
+from registry.cli.risk import place
 from registry.cli.search.results import show_list
 
 _PAGE = 100
@@ -84,12 +85,7 @@ def _skill_tables(skill: console.Data) -> Iterator[Table | str]:
     for warning in skill["warnings"]:
         yield f"[yellow]warning:[/] {escape(console.printable(warning))}"
     if findings and findings["findings"]:
-        rows = ((one["severity"], one["rule"], _place(one), one["message"]) for one in findings["findings"])
+        rows = ((one["severity"], one["rule"], place(one), one["message"]) for one in findings["findings"])
         yield console.table(("Severity", "Rule", "Place", "Finding"), rows)
     if not skill["installed"]:
         yield f"Install it: skill-registry install {escape(console.printable(skill['id']))}"
-
-
-def _place(finding: console.Data) -> str:
-    line = f":{finding['line']}" if finding["line"] else ""
-    return f"{finding['file'] or ''}{line}"

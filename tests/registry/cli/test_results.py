@@ -44,8 +44,18 @@ def test_a_pipe_gets_whole_lines_of_fields(server: RunningServer) -> None:
     rows = [line.split("\t") for line in done.out.splitlines()]
     assert rows[0][:2] == ["pdf-forms", "1.2.0"]
     assert 0 < float(rows[0][2]) <= 1
-    assert rows[0][3:] == ["keyword", "name,keyword", LONG.strip()]
+    assert rows[0][3:] == ["keyword", "name,keyword", LONG.strip(), "none"]
+    assert {row[0]: row[6] for row in rows} == {"pdf-forms": "none", "pdf-risky": "medium", "near/pdf-merge": "-"}
     assert (done.code, done.error) == (0, "")
+
+
+@pytest.mark.parametrize("args", [(), ("--explain",)])
+def test_a_terminal_shows_the_risk_of_those_that_are_not_harmless(server: RunningServer, args: tuple[str, ...]) -> None:
+    _, shown = screen(server, "search", "pdf", *args)
+    lines = [line.strip() for line in plain(shown).splitlines()]
+    (remark,) = (number for number, line in enumerate(lines) if " risk" in line)
+    assert "pdf-risky 1.0.0" in lines[remark - 1]
+    assert lines[remark] == "medium risk: 'skill-registry show pdf-risky' says why"
 
 
 @pytest.mark.parametrize("columns", [80, 200])

@@ -4,21 +4,25 @@ from collections.abc import Iterator
 
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from registry.cli.console import Data, printable
+from registry.cli.risk import risk_remark
 from registry.cli.search.results import heading
 
 _TIERS = {"exact_name": "exact name, above everything", "name_prefix": "the name begins with the query"}
 _FIELD_ORDER = ("name", "id", "description", "tags", "capabilities", "body")
 
 
-def explained_tables(answer: Data) -> Iterator[Table | str]:
+def explained_tables(answer: Data) -> Iterator[Table | Text | str]:
     """Yield each result of a search with the reasons for its rank."""
     yield from map(escape, heading(answer))
     for rank, hit in enumerate(answer["skills"], 1):
         skill, explanation = hit["skill"], hit["explanation"]
         name = escape(f"{printable(skill['id'])} {printable(skill['version'])}")
         yield f"[bold]{rank}. {name}[/]  {hit['score']:.2f} {hit['relevance']}"
+        if remark := risk_remark(skill):
+            yield Text("   ").append_text(remark)
         yield f"   {_sum(explanation, answer['mode'])}"
         if explanation["words"]:
             yield _words_table(explanation)

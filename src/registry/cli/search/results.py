@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from registry.cli.console import Data, printable
+from registry.cli.risk import risk_remark
 
 _WEAK = "low"
 """The relevance of what nonsense finds too."""
@@ -23,6 +24,10 @@ class _Field(NamedTuple):
     text: Callable[[Data], str]
 
 
+def _risk(card: Data) -> str:
+    return str(card["findings"] or "-")
+
+
 _SEARCH_LINE = (
     _Field("id", lambda hit: hit["skill"]["id"]),
     _Field("version", lambda hit: hit["skill"]["version"]),
@@ -30,11 +35,12 @@ _SEARCH_LINE = (
     _Field("relevance", lambda hit: hit["relevance"]),
     _Field("matched by", lambda hit: ",".join(hit["matched_by"])),
     _Field("description", lambda hit: hit["skill"]["description"]),
+    _Field("risk", lambda hit: _risk(hit["skill"])),
 )
 _LIST = (
     _Field("Skill", lambda card: card["id"]),
     _Field("Version", lambda card: card["version"]),
-    _Field("Risk", lambda card: card["findings"] or "-"),
+    _Field("Risk", _risk),
     _Field("Source", lambda card: card["source"]),
     _Field("Description", lambda card: card["description"]),
 )
@@ -57,7 +63,7 @@ def show_results(answer: Data, *, weak: bool) -> None:
     for line in heading(answer):
         terminal.print(line, markup=False)
     for hit in hits:
-        for part in _two_lines(hit, terminal.width):
+        for part in _lines_of(hit, terminal.width):
             terminal.print(part, no_wrap=True, overflow="ellipsis")
     if hits:
         terminal.print(f"Results: {len(hits)} ({answer['mode']} search, {answer['took_ms']:.1f} ms)")
@@ -65,14 +71,16 @@ def show_results(answer: Data, *, weak: bool) -> None:
         terminal.print(f"Weaker matches: {hidden} (--weak shows them)")
 
 
-def _two_lines(hit: Data, width: int) -> Iterator[Text]:
-    """Yield what a hit is and why it is there, and then its description, as far as it fits on a line."""
+def _lines_of(hit: Data, width: int) -> Iterator[Text]:
+    """Yield what a hit is and why it is there, its risk, and then its description, as far as it fits on a line."""
     skill = hit["skill"]
     yield Text.assemble(
         (_line(skill["id"]), "bold"),
         f" {_line(skill['version'])}  {hit['score']:.2f} {hit['relevance']}  {', '.join(hit['matched_by'])}",
         "" if skill["installed"] else "  not installed",
     )
+    if remark := risk_remark(skill):
+        yield Text("  ").append_text(remark)
     yield Text(f"  {_fitted(_line(skill['description']), width - 2)}")
 
 

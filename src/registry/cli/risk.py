@@ -1,0 +1,39 @@
+"""What commands say about skills of medium or high risk. Others need no words, nor do those that were not scanned."""
+
+from rich.text import Text
+
+from registry.cli import console
+from registry.cli.console import Data, printable
+from registry.domain.findings import RISKS, RISKY
+
+_COLOURS = {"medium": "bold yellow", "high": "bold red"}
+_NAMED_FINDINGS = 3
+
+
+def risk_remark(card: Data) -> Text | None:
+    """Return a line for a result of a search, or None."""
+    risk = card["findings"]
+    if risk not in RISKY:
+        return None
+    return Text.assemble((f"{risk} risk", _COLOURS[risk]), f": 'skill-registry show {printable(card['id'])}' says why")
+
+
+def warn_of_risk(skill: Data) -> None:
+    """Print a line on standard error about an installed skill, with the gravest of its findings, each rule once."""
+    report = skill["findings"]
+    if not report or report["risk"] not in RISKY:
+        return
+    risky = [finding for finding in report["findings"] if finding["severity"] in RISKY]
+    first: dict[str, Data] = {}
+    for finding in sorted(risky, key=lambda finding: -RISKS.index(finding["severity"])):
+        first.setdefault(finding["rule"], finding)
+    shown = list(first.values())[:_NAMED_FINDINGS]
+    named = [f"{one['rule']} in {place(one)}" if one["file"] else one["rule"] for one in shown]
+    more = f" and {len(risky) - len(shown)} more" if len(risky) > len(shown) else ""
+    console.warn(f"{skill['id']} has {report['risk']} risk: {', '.join(named)}{more}")
+
+
+def place(finding: Data) -> str:
+    """Return the file of a finding and its line, or an empty text."""
+    line = f":{finding['line']}" if finding["line"] else ""
+    return f"{finding['file'] or ''}{line}"
