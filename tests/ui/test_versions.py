@@ -1,5 +1,6 @@
 """Versions in the browser: each has a page with its files, its text, and what it changed, line by line."""
 
+import json
 import struct
 import zlib
 from collections.abc import Callable, Iterator
@@ -81,6 +82,29 @@ def test_an_older_version_is_read_with_its_own_text_and_files(enter: Enter, publ
     assert started.value.suggested_filename == "whittle-1.0.0.zip"
 
 
+def test_the_page_of_an_older_version_is_about_that_version(enter: Enter, publishing: Registry) -> None:
+    headers = publishing.caller()
+    lines = publishing.http.get("/index/acme/whittle", headers=headers).text.splitlines()
+    digests = [json.loads(line)["cksum"] for line in lines]
+    page = enter("/skills/acme/whittle@1.0.0")
+    expect(page.locator(".detail h1").first).to_have_text("whittle 1.0.0")
+    expect(page.locator("aside dd.digest")).to_have_text(digests[0])
+    line = page.locator(".install .copyable code")
+    expect(line).to_have_text(f"skill-registry install acme/whittle@1.0.0 --from {publishing.url}")
+    expect(page.locator(".install .ways button")).to_have_text(["skill-registry", "MCP", "curl"])
+    page.get_by_role("button", name="MCP", exact=True).click()
+    expect(page.locator(".install .facts")).to_have_text(
+        "Then the agent reads it with get_skill acme/whittle, version 1.0.0."
+    )
+    page.get_by_role("button", name="curl", exact=True).click()
+    address = line.inner_text().rpartition("'")[0].rpartition("'")[2]
+    assert "# Older" in publishing.http.get(address, headers=headers).text
+    page.locator(".elsewhere a").click()
+    expect(page.locator(".detail h1").first).to_have_text("whittle 2.0.0")
+    expect(page.locator("aside dd.digest")).to_have_text(digests[2])
+    expect(page.locator(".install .ways button").nth(1)).to_have_text("npx skills")
+
+
 def test_a_yanked_version_is_marked_and_can_be_read(enter: Enter) -> None:
     page = enter("/skills/acme/whittle@1.1.0")
     expect(page.locator(".version-page .head .badge")).to_have_text("yanked")
@@ -133,10 +157,12 @@ def test_a_markdown_file_is_rendered_or_shown_as_it_is(enter: Enter) -> None:
     expect(page.locator(".file .markdown h1")).to_contain_text("Woods")
 
 
-def test_a_version_that_is_not_there_is_said(enter: Enter, watched: Watched) -> None:
+def test_a_version_that_is_not_there_is_said(enter: Enter, publishing: Registry, watched: Watched) -> None:
     watched.expected = ["404"]
     page = enter("/skills/acme/whittle@9.0.0")
     expect(page.locator(".notice .title").first).to_have_text("There is no such version")
+    expect(page.locator(".detail h1").first).to_have_text("whittle 2.0.0")
+    expect(page.locator(".install code")).to_have_text(f"skill-registry install acme/whittle --from {publishing.url}")
 
 
 def test_a_record_has_versions_without_files(enter: Enter) -> None:

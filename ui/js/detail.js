@@ -58,8 +58,16 @@ function back(event) {
 /** Return the version that the address names where it is another than the current one, whose files are shown anyway. */
 const otherThan = (skill, version) => (version && version !== skill.version && isRegistry(service.get()) ? version : "");
 
+/** Return the skill as it was in another version, or as it is: `versions` has no other one. */
+function asIn(skill, versions, other) {
+  const old = versions.find(({ version }) => version === other);
+  if (!old) return skill;
+  return { ...skill, version: other, author: old.author, license: old.license, digest: old.checksum, updated_at: old.made };
+}
+
 function Loaded({ skill, content, files: current, versions, version, from, file, line, onChanged }) {
   const other = otherThan(skill, version);
+  const shown = asIn(skill, versions, other);
   const { data: older, error, again } = useVersion(skill.id, other);
   const files = other ? (older?.files ?? []) : current;
   const text = other ? older?.content : content?.content;
@@ -68,7 +76,7 @@ function Loaded({ skill, content, files: current, versions, version, from, file,
   return html`
     <header class="title">
       <div class="what">
-        <h1><${Text}>${skill.name}<//> <small><${Text}>${skill.version}<//></small></h1>
+        <h1><${Text}>${skill.name}<//> <small><${Text}>${shown.version}<//></small></h1>
         <p class="head"><code><${Text}>${skill.id}<//></code> <${Standing} skill=${skill} />
           <${Risk} risk=${skill.findings?.risk} /></p>
         <p class="description"><${Text}>${skill.description}<//></p>
@@ -76,7 +84,7 @@ function Loaded({ skill, content, files: current, versions, version, from, file,
         <${Labels} labels=${skill.capabilities} field="capability" name="Capabilities" />
       </div>
       <${Action} skill=${skill} isFull />
-      <${Install} skill=${skill} />
+      <${Install} skill=${skill} version=${shown !== skill && isPublished(skill, service.get()) ? other : ""} />
     </header>
     <div class="columns">
       <div class="main">
@@ -90,8 +98,8 @@ function Loaded({ skill, content, files: current, versions, version, from, file,
       </div>
       <aside aria-label="About this skill">
         ${mayUpgrade && html`<${Upgrade} id=${skill.id} onChanged=${onChanged} />`}
-        <${Findings} findings=${skill.findings} files=${other ? [] : files} of=${other ? skill.version : ""} />
-        <${Facts} skill=${skill} />
+        <${Findings} findings=${skill.findings} files=${other ? [] : files} of=${other && skill.version} />
+        <${Facts} skill=${shown} />
         ${files.length > 0
           ? html`<${Files} files=${files} file=${file}><${Package} skill=${skill} version=${other} /><//>`
           : html`<section><${Package} skill=${skill} version=${other} /></section>`}

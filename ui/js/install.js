@@ -8,28 +8,33 @@ import { tellChosen } from "./feedback.js";
 import { addressOf, installCommand, isPublished, isRecord } from "./package.js";
 import { isRegistry, service } from "./service.js";
 
-/** Return `{client, name, text, note}` for each way to get a skill, the most direct one first. */
-function ways(skill, status, installed) {
+/** Return `{client, name, text, note}` for each way to get a skill, or a `version` of it, the most direct one first. */
+function ways(skill, status, installed, version) {
   const base = addressOf(status);
-  const command = installed ? null : installCommand(skill, status);
+  const named = version && `@${version}`;
+  const command = installed ? null : installCommand(skill, status, version);
   const hasFiles = (installed || isPublished(skill, status)) && !isRecord(skill, status);
   const isClosed = isRegistry(status) && !status.anonymous_read;
   const credential = isClosed ? ' -H "Authorization: Bearer $TOKEN"' : "";
+  const path = `${base}/api/v1/skills/${pathOf(skill.id)}`;
   return [
-    command && { client: "skill-registry", name: `install ${skill.id}`, text: command, note: "Checked, recorded in the lock file, upgraded later." },
-    hasFiles && { client: "npx skills", name: "npx skills", text: `npx skills add ${base}/s/${pathOf(skill.id)}`,
+    command && { client: "skill-registry", name: `install ${skill.id}${named}`, text: command, note: "Checked, recorded in the lock file, upgraded later." },
+    hasFiles && !version && { client: "npx skills", name: "npx skills", text: `npx skills add ${base}/s/${pathOf(skill.id)}`,
       note: isClosed ? "It sends no token: this registry must allow anonymous reading." : "Places it for the agents of a project." },
-    { client: "MCP", name: "MCP", text: `claude mcp add --transport http skills ${base}/mcp`, note: `Then the agent reads it with get_skill ${skill.id}, or finds it with search_skills.` },
-    { client: "curl", name: "curl", text: `curl -s${credential} '${base}/api/v1/skills/${pathOf(skill.id)}/content'`, note: "Its SKILL.md, for any agent." },
+    { client: "MCP", name: "MCP", text: `claude mcp add --transport http skills ${base}/mcp`, note: version
+      ? `Then the agent reads it with get_skill ${skill.id}, version ${version}.`
+      : `Then the agent reads it with get_skill ${skill.id}, or finds it with search_skills.` },
+    { client: "curl", name: "curl", text: `curl -s${credential} '${path}/${version ? `versions/${version}/files/SKILL.md` : "content"}'`, note: "Its SKILL.md, for any agent." },
   ].filter(Boolean);
 }
 
-export function Install({ skill }) {
+/** `version` is another one than the current, which only some of the ways can name. */
+export function Install({ skill, version }) {
   const status = service.use();
   const { installed, gone } = useStanding(skill);
   const [chosen, choose] = useState("");
   if (gone) return null;
-  const all = ways(skill, status, installed);
+  const all = ways(skill, status, installed, version);
   const way = all.find(({ client }) => client === chosen) ?? all[0];
   return html`<section class="install" aria-label="Install">
     <div class="ways" role="group" aria-label="For">

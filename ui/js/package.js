@@ -15,11 +15,11 @@ export const isRecord = (skill, status) => skill.source === "registry" && !isPub
 /** Return the address of this service, as other machines reach it. */
 export const addressOf = (status) => status?.public_url ?? location.origin;
 
-/** Return the command that installs a skill, null where it cannot be installed. */
-export function installCommand(skill, status) {
+/** Return the command that installs a skill, or a `version` of it; null where it cannot be installed. */
+export function installCommand(skill, status, version = "") {
   if (skill.source === "local" || isRecord(skill, status)) return null;
   const from = isPublished(skill, status) ? ` --from ${addressOf(status)}` : "";
-  return `skill-registry install ${skill.id}${from}`;
+  return `skill-registry install ${skill.id}${version && `@${version}`}${from}`;
 }
 
 /** Return where a package is: at this service's own address, even if it is called otherwise elsewhere. */

@@ -10,11 +10,11 @@ import { count, day, Text } from "./text.js";
 const SHOWN = 12;
 const MOST_HTML = 4 << 20;
 
-/** Return the versions of a skill, newest first: `{version, made, yanked, size, checksum, description}`. */
+/** Return the versions of a skill, newest first: `{version, made, yanked, size, checksum, description, author, license}`. */
 export async function loadVersions(id, signal) {
   const lines = await linesOf(`/index/${pathOf(id)}`, signal);
-  return lines.reverse().map(({ vers, published_at, yanked, size: bytes, cksum, metadata }) =>
-    ({ version: vers, made: published_at, yanked, size: bytes, checksum: cksum, description: metadata.description }));
+  return lines.reverse().map(({ vers, published_at, yanked, size: bytes, cksum, metadata: { description, author, license } }) =>
+    ({ version: vers, made: published_at, yanked, size: bytes, checksum: cksum, description, author, license }));
 }
 
 /** Return the files and the rendered text of one version: none of a record, which has neither. */
