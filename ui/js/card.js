@@ -51,7 +51,7 @@ export function Labels({ labels, field, name }) {
 }
 
 /** Return the id where it says more than the name. */
-function ownId({ id, name }) {
+export function ownId({ id, name }) {
   const bare = id.slice(id.lastIndexOf("/") + 1);
   return bare === name || bare === name.toLowerCase().replaceAll(/[\s_]+/g, "-") ? id.slice(0, -bare.length - 1) : id;
 }

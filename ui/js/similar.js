@@ -3,6 +3,7 @@
 import { html } from "../vendor/htm-3.1.1/standalone.module.js";
 import { follow, link } from "./address.js";
 import { post } from "./api.js";
+import { ownId } from "./card.js";
 import { useLoaded } from "./loaded.js";
 import { Text } from "./text.js";
 
@@ -22,7 +23,9 @@ export function Similar({ skill }) {
     <h2>Similar skills</h2>
     <ul>${data.map((other) => {
       const open = { skill: other.id };
+      const id = ownId(other);
       return html`<li key=${other.id}><a href=${link(open)} onClick=${(event) => follow(event, open)}><${Text}>${other.name}<//></a>
+        ${id && html` <code class="number"><${Text}>${id}<//></code>`}
         <p class="facts"><${Text}>${other.description}<//></p></li>`;
     })}</ul>
   </section>`;
