@@ -1,10 +1,13 @@
 """One skill: reading it, installing it, removing it, and what is said when that fails."""
 
 from collections.abc import Callable
+from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
-from support.pages import ListedServer, Watched, faults
+from support.pages import ListedServer, Watched, faults, sign_in
+from support.publishing import Registry, skill_package
 from support.servers import write_skill
 
 Show = Callable[..., Page]
@@ -47,6 +50,19 @@ def test_what_was_found_in_a_skill_stands_beside_it_with_its_place(show: Show) -
     expect(page.locator(".findings li").first).to_contain_text("SKILL.md:")
     expect(page.locator(".findings .badge.risk-high").first).to_be_visible()
     expect(page.locator(".detail header .badge").last).to_have_text("high risk")
+
+
+@pytest.mark.parametrize("width", [1280, 320])
+def test_the_risk_leads_to_what_was_found(watched: Watched, server: ListedServer, width: int) -> None:
+    page = watched.open(server.url, "/skills/hostile-hidden", width=width)
+    link = page.get_by_role("link", name="high risk")
+    link.focus()
+    page.keyboard.press("Enter")
+    heading = page.get_by_role("heading", name="Findings")
+    expect(heading).to_be_focused()
+    expect(heading).to_be_in_viewport()
+    assert page.url == f"{server.url}/skills/hostile-hidden"
+    assert faults(page) == []
 
 
 def test_a_skill_that_is_not_there_is_said(watched: Watched, server: ListedServer) -> None:
@@ -156,6 +172,17 @@ def test_similar_skills_are_named(show: Show) -> None:
     assert name != "shelf-001"
     first.click()
     expect(page.locator(".detail h1").first).to_contain_text(name)
+
+
+def test_similar_skills_of_one_name_are_told_apart(watched: Watched, tmp_path: Path) -> None:
+    with Registry(tmp_path) as registry:
+        for scope in ("acme", "beta", "corp"):
+            package = skill_package("weather", body="# Weather\n")
+            registry.finished(registry.publish(package, registry.caller(f"{scope}/ann", "manager")))
+        page = watched.open(registry.url, "/skills/acme/weather")
+        sign_in(page, "user")
+        expect(page.locator(".similar li a")).to_have_text(["weather", "weather"])
+        expect(page.locator(".similar li code")).to_have_text(["beta", "corp"])
 
 
 def test_a_skill_that_was_searched_for_leads_back_to_the_search(show: Show, server: ListedServer) -> None:

@@ -18,9 +18,15 @@ const RISK_MEANS = {
   high: "Its texts hold something dangerous or hidden",
 };
 
-export function Risk({ risk }) {
+/** The risk, of a version where `of` names one. It leads to the heading with the id `leadsTo`, if there is one. */
+export function Risk({ risk, of = "", leadsTo = "" }) {
   if (!risk) return html`<span class="badge" title="Its texts have not been scanned">not checked</span>`;
-  const text = risk === "none" ? "no findings" : `${risk} risk`;
+  const text = (risk === "none" ? "no findings" : `${risk} risk`) + (of && ` in ${of}`);
+  const lead = (event) => {
+    event.preventDefault(); // the address of the page does not change
+    document.getElementById(leadsTo).focus();
+  };
+  if (leadsTo) return html`<a class=${`badge risk-${risk}`} title=${RISK_MEANS[risk]} href=${`#${leadsTo}`} onClick=${lead}>${text}</a>`;
   return html`<span class=${`badge risk-${risk}`} title=${RISK_MEANS[risk]}>${text}</span>`;
 }
 

@@ -78,7 +78,7 @@ function Loaded({ skill, content, files: current, versions, version, from, file,
       <div class="what">
         <h1><${Text}>${skill.name}<//> <small><${Text}>${shown.version}<//></small></h1>
         <p class="head"><code><${Text}>${skill.id}<//></code> <${Standing} skill=${skill} />
-          <${Risk} risk=${skill.findings?.risk} /></p>
+          <${Risk} risk=${skill.findings?.risk} of=${other && skill.version} leadsTo="findings" /></p>
         <p class="description"><${Text}>${skill.description}<//></p>
         <${Labels} labels=${skill.tags} field="tag" name="Tags" />
         <${Labels} labels=${skill.capabilities} field="capability" name="Capabilities" />
@@ -145,7 +145,7 @@ function Findings({ findings, files, of }) {
   if (!findings) return null;
   const { findings: all } = findings;
   return html`<section class="findings">
-    <h2>Findings${of && html` in <${Text}>${of}<//>`}</h2>
+    <h2 id="findings" tabindex="-1">Findings${of && html` in <${Text}>${of}<//>`}</h2>
     ${all.length === 0 && html`<p>Nothing dangerous or hidden was found in its texts. That is no proof that there is nothing.</p>`}
     <ul>
       ${all.map(({ severity, message, file, line, rule }) => html`<li>
