@@ -5,8 +5,10 @@ and the commands that talk to a server need neither.
 """
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
@@ -96,6 +98,11 @@ class _MainGroup(LazyGroup):
     `help COMMAND` is `COMMAND --help`.
     """
 
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run the command line as click does, also without standard streams."""
+        _open_standard_streams()
+        return super().main(*args, **extra)
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse as click does. Exits with the code for wrong usage."""
         if args[:1] == ["help"]:
@@ -119,6 +126,17 @@ class _MainGroup(LazyGroup):
                 from registry.cli.command import stop  # noqa: PLC0415 - loads the settings
 
                 stop(error if error.filename else f"the output cannot be written: {error.strerror}")
+
+
+def _open_standard_streams() -> None:
+    """Open closed standard streams on the null device.
+
+    Python has None for them, which code does not expect. The first files to be opened, such as the database, would get
+    their numbers, to which `mcp` writes.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - until the process ends
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Arguments that lead nowhere end in one line that says so."""
 
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -95,3 +96,27 @@ def test_output_that_cannot_be_written(server: RunningServer, output: tuple[str,
 def test_a_data_directory_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("")
     Done(tmp_path, "scan", "--skills-dir", str(tmp_path), "--data-dir", "data").complains(1, "data: File exists")
+
+
+@pytest.mark.parametrize(
+    "command", ["search csv", "search csv --explain", "list", "show csv-cleanup --content", "status"]
+)
+def test_without_standard_output_a_command_ends_silently(server: RunningServer, command: str) -> None:
+    assert closed(server, f"{command} --server {server.url}", ">&-") == (0, "")
+
+
+@pytest.mark.parametrize(
+    "command", ["login --username ann", "login --api-key", "users add bob --password-stdin --data-dir data", "import -"]
+)
+def test_without_standard_input_a_command_ends_in_one_line(server: RunningServer, command: str) -> None:
+    place = "" if "--data-dir" in command else f" --server {server.url}"
+    code, printed = closed(server, command + place, "<&-")
+    assert (code in (0, 1), "Traceback" in printed) == (True, False), printed
+
+
+def closed(server: RunningServer, command: str, stream: str) -> tuple[int, str]:
+    """Run a command with one of its standard streams closed. Return its exit code and what the others got."""
+    shell = ["sh", "-c", f"exec '{COMMAND}' {command} {stream}"]
+    environment = {**os.environ, **WORDS_ONLY, "XDG_CONFIG_HOME": str(server.data_dir / "config")}
+    done = subprocess.run(shell, cwd=server.data_dir, env=environment, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
