@@ -92,6 +92,7 @@ def test_the_page_of_an_older_version_is_about_that_version(enter: Enter, publis
     line = page.locator(".install .copyable code")
     expect(line).to_have_text(f"skill-registry install acme/whittle@1.0.0 --from {publishing.url}")
     expect(page.locator(".install .ways button")).to_have_text(["skill-registry", "MCP", "curl"])
+    expect(page.locator(".install .facts")).to_contain_text("Exactly this version")
     page.get_by_role("button", name="MCP", exact=True).click()
     expect(page.locator(".install .facts")).to_have_text(
         "Then the agent reads it with get_skill acme/whittle, version 1.0.0."
