@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import tantivy
@@ -20,13 +21,16 @@ EMBEDDING_RECIPE = 3
 BODY_CHARACTERS = 6000
 QUERY_TERMS = 48
 
-
 QUERY_SENTENCES = 6
+_END_SENTENCES = 2
+"""How many of them are at the beginning of a longer query, and how many at its end."""
+
 _MIN_SENTENCE_WORDS = 3
 
 _CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 _SEPARATORS = re.compile(r"[\s_\-]+")
+_STOP_WORDS = frozenset(STOP_WORDS)
 
 
 def _base_analyzer() -> tantivy.TextAnalyzerBuilder:
@@ -135,4 +139,26 @@ def split_sentences(query: str) -> Sentences | None:
         (long if len(part.split()) >= _MIN_SENTENCE_WORDS else short).append(part)
     if len(long) < 2:
         return None
-    return Sentences(long[:QUERY_SENTENCES], " ".join([*short, *long[QUERY_SENTENCES:]]))
+    chosen = _telling(long)
+    others = (sentence for position, sentence in enumerate(long) if position not in chosen)
+    return Sentences([long[position] for position in sorted(chosen)], " ".join([*short, *others]))
+
+
+def _telling(sentences: Sequence[str]) -> set[int]:
+    """Return the positions of at most six sentences that are most likely to say what a query asks for.
+
+    Instructions come before a request or after it, so the first two and the last two are among them. Of those between,
+    the sentences with the fewest stop words for their length are.
+    """
+    count = len(sentences)
+    if count <= QUERY_SENTENCES:
+        return set(range(count))
+    between = range(_END_SENTENCES, count - _END_SENTENCES)
+    best = sorted(between, key=lambda position: _share_of_stop_words(sentences[position]))
+    ends = (*range(_END_SENTENCES), *range(count - _END_SENTENCES, count))
+    return {*ends, *best[: QUERY_SENTENCES - len(ends)]}
+
+
+def _share_of_stop_words(sentence: str) -> float:
+    words = sentence.lower().rstrip(".!?;").split()
+    return sum(map(_STOP_WORDS.__contains__, words)) / len(words)
