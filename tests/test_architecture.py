@@ -61,7 +61,7 @@ SEARCH_LAYERS = (
     },
     {"thread_health", "snippet"},
     {"text"},
-    {"names"},
+    {"names", "decorated_names"},
     {"lexical"},
     {"fusion"},
     {"examples"},

@@ -1,4 +1,4 @@
-"""Who owns a name: which of the documents with the query as their name have the best claim to it."""
+"""Who owns a name: which of the documents with a name have the best claim to it."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -6,14 +6,13 @@ from search.text import fold
 
 
 def best_named(
-    keys: Sequence[int], cards: Mapping[int, tuple[str, bytes]], query: str, verified: Collection[int]
+    keys: Sequence[int], cards: Mapping[int, tuple[str, bytes]], name: str, verified: Collection[int]
 ) -> list[int]:
-    """Return those of the documents with the query as their name that have the best claim to it.
+    """Return those of the documents with the folded name that have the best claim to it.
 
     Verified documents come before others, a full id before an id without its scope, and that before a displayed
     name, which anybody may choose.
     """
-    name = fold(query)
     ranks = {key: _claim(cards[key][0], name, verified=key in verified) for key in keys if key in cards}
     best = min(ranks.values(), default=None)
     return [key for key in keys if ranks.get(key) == best]

@@ -168,9 +168,9 @@ class SearchService:
         near = Match.empty()
         if index is not None and vectors is not None:
             near = self._neighbours.nearest(index, vectors, depth, query.reader, query.allowed)
-        exact, prefixed = query.match_names()
+        name, exact, prefixed = query.match_names()
         if len(exact) > 1:
-            exact = self._best_named(query, exact, revision)
+            exact = self._best_named(query, name, exact, revision)
         matched = keyword_match()
         matched_keys = set(matched.keys.tolist())
         used = match_examples(self._index_sync.examples, query)
@@ -190,11 +190,11 @@ class SearchService:
             examples=None if used is None else used.gains(keys),
         )
 
-    def _best_named(self, query: LexicalQuery, keys: Sequence[int], revision: int) -> list[int]:
+    def _best_named(self, query: LexicalQuery, name: str, keys: Sequence[int], revision: int) -> list[int]:
         verified = set[int]()
         if self._verified is not None:
             verified.update(query.reader.filter_keys(np.array(keys, np.int64), self._verified).tolist())
-        return best_named(keys, self._cards(keys, revision), query.query, verified)
+        return best_named(keys, self._cards(keys, revision), name, verified)
 
     def _page(self, ranking: Ranking, request: SearchRequest, revision: int) -> list[Hit]:
         """Return the hits of the requested page. Hits with equal scores are ordered by id, also across pages."""

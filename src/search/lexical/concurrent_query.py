@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from typing import NamedTuple
 
+from search.decorated_names import undecorated_names
 from search.lexical.reader import LexicalReader
 from search.text import fold
 from search.types import Filter, Match
@@ -16,6 +18,14 @@ _MAX_NAME_MATCHES = 100
 _MIN_PREFIX_LENGTH = 3
 _MAX_NAME_LENGTH = 100
 _THREADS = 4
+
+
+class NameMatches(NamedTuple):
+    """The keys of documents whose name is the folded `name`, and of those whose name begins with the query."""
+
+    name: str
+    exact: list[int]
+    prefixed: list[int]
 
 
 class LexicalQuery(NamedTuple):
@@ -32,15 +42,24 @@ class LexicalQuery(NamedTuple):
         """Return the best documents by BM25."""
         return self.reader.search(self.terms, self.limit, self.allowed, count=self.counts_all)
 
-    def match_names(self) -> tuple[list[int], list[int]]:
-        """Return the keys of documents whose name equals the query, and of those whose name begins with it."""
-        name = fold(self.query)
-        if not name or len(name) > _MAX_NAME_LENGTH:
-            return [], []
-        exact = self.reader.keys_by_name(name, _MAX_NAME_MATCHES, self.allowed)
-        if len(name) < _MIN_PREFIX_LENGTH:
-            return exact, []
-        return exact, self.reader.keys_by_name_prefix(name, _MAX_PREFIX_MATCHES, self.allowed)
+    def match_names(self) -> NameMatches:
+        """Return the documents whose name equals the query, and those whose name begins with it.
+
+        If there is no such name, a query such as `/pdf` or `the pdf skill` is a name without its decoration.
+        """
+        query = fold(self.query)
+        prefixed = []
+        if _MIN_PREFIX_LENGTH <= len(query) <= _MAX_NAME_LENGTH:
+            prefixed = self.reader.keys_by_name_prefix(query, _MAX_PREFIX_MATCHES, self.allowed)
+        for name in chain((query,), undecorated_names(self.query)):
+            if exact := self._named(name):
+                return NameMatches(name, exact, prefixed)
+        return NameMatches(query, [], prefixed)
+
+    def _named(self, name: str) -> list[int]:
+        if not 0 < len(name) <= _MAX_NAME_LENGTH:
+            return []
+        return self.reader.keys_by_name(name, _MAX_NAME_MATCHES, self.allowed)
 
 
 class ConcurrentLexicalQuery:

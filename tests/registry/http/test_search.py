@@ -61,7 +61,9 @@ def test_search_by_query_string_is_the_same_search(server: RunningServer) -> Non
     assert [hit["skill"]["id"] for hit in answer.json()["data"]["skills"]] == server.found("slow sql joins", limit=2)
 
 
-@pytest.mark.parametrize("query", ["travel_plan", "Travel Plan", "TRAVEL-PLAN", "travelplan"])
+@pytest.mark.parametrize(
+    "query", ["travel_plan", "Travel Plan", "TRAVEL-PLAN", "travelplan", "/travel_plan", "$travelplan"]
+)
 def test_an_exact_name_is_first_whatever_its_case_and_separators(server: RunningServer, query: str) -> None:
     best = server.search(query)["skills"][0]
     assert best["skill"]["id"] == "travel_plan"

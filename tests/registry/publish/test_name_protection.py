@@ -109,6 +109,9 @@ def test_nothing_with_its_name_comes_before_a_published_skill(registry: Registry
             "Stripe Payments",
             "STRIPE_payments",
             "stripepayments",
+            "/stripe-payments",
+            "@acme/stripe-payments",
+            "use the Stripe Payments skill",
         ):
             assert found(registry, query)[0] == "acme/stripe-payments", query
             assert resolved(registry, query)[0] == "acme/stripe-payments", query
