@@ -51,7 +51,7 @@ class LexicalQuery(NamedTuple):
         prefixed = []
         if _MIN_PREFIX_LENGTH <= len(query) <= _MAX_NAME_LENGTH:
             prefixed = self.reader.keys_by_name_prefix(query, _MAX_PREFIX_MATCHES, self.allowed)
-        for name in chain((query,), undecorated_names(self.query)):
+        for name in dict.fromkeys(chain((query,), undecorated_names(self.query))):
             if exact := self._named(name):
                 return NameMatches(name, exact, prefixed)
         return NameMatches(query, [], prefixed)
