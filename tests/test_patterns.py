@@ -1,6 +1,7 @@
 """No regular expression of the service goes quadratic: texts of strangers reach most of them (check J15)."""
 
 import ast
+import importlib
 import itertools
 import re
 import signal
@@ -46,6 +47,7 @@ def patterns_in(path: Path) -> Iterator[Expression]:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     }
     names = {id(value): name for name, value in assigned.items()}
+    assigned |= imported(tree)
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
@@ -61,6 +63,17 @@ def patterns_in(path: Path) -> Iterator[Expression]:
         for keyword in node.keywords:
             if keyword.arg == "pattern":
                 yield Expression(place, literal(keyword.value, assigned), 0, frozenset({use}))
+
+
+def imported(tree: ast.Module) -> dict[str, ast.expr]:
+    """Return the texts that a module imports by names of constants."""
+    found: dict[str, ast.expr] = {}
+    for node in tree.body:
+        for alias in node.names if isinstance(node, ast.ImportFrom) else ():
+            if alias.name.isupper() and isinstance(node, ast.ImportFrom):
+                value = getattr(importlib.import_module(str(node.module)), alias.name)
+                found |= {alias.asname or alias.name: ast.Constant(value)} if isinstance(value, str) else {}
+    return found
 
 
 def literal(node: ast.expr, assigned: dict[str, ast.expr]) -> str | bytes:

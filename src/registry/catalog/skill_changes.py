@@ -11,14 +11,14 @@ from registry.domain.models import RESERVED_IDS, NewSkill, Skill, SkillChanges, 
 from registry.errors import FieldError, conflict, validation_error
 
 _NEW_FIELDS = ("name", "description", "version", "author", "tags", "capabilities", "editable", "enabled")
-"""The fields of a create request that the catalog stores."""
+"""The fields of a create request that the catalog stores exactly as sent."""
 
 
 def checked_fields(new: NewSkill) -> dict[str, Any]:
     """Return the stored fields of a create request. Raises VALIDATION_ERROR."""
     if new.id in RESERVED_IDS:
         raise validation_error(FieldError("id", "is reserved: choose another id"))
-    return _without_outer_space({name: getattr(new, name) for name in _NEW_FIELDS})
+    return {name: getattr(new, name) for name in _NEW_FIELDS}
 
 
 def refuse_existing(reader: Reader, skill_id: str) -> None:
@@ -35,14 +35,7 @@ def sent_changes(changes: SkillChanges, skill_id: str) -> dict[str, Any]:
         raise validation_error(FieldError("id", "must equal the id in the path"))
     if not sent:
         raise validation_error(message="The body has no fields: send at least one")
-    return _without_outer_space(sent)
-
-
-def _without_outer_space(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields as they are read from a folder, so that a scan does not change them."""
-    if "name" in values:
-        values["name"] = " ".join(values["name"].split())
-    return values | {name: values[name].strip() for name in ("description", "author") if name in values}
+    return sent
 
 
 def with_fields(skill: Skill, sent: Mapping[str, Any]) -> Skill:

@@ -26,20 +26,15 @@ NewSkillId = Annotated[
 ]
 Name = Annotated[
     str,
-    Meta(
-        min_length=1,
-        max_length=100,
-        pattern=rf"(?=.*\S){_ONE_LINE}",
-        extra={"rule": "must be one line of 1 to 100 characters, not only white space"},
-    ),
+    Meta(min_length=1, max_length=100, pattern=_ONE_LINE, extra={"rule": "must be one line of 1 to 100 characters"}),
 ]
 Description = Annotated[
     str,
     Meta(
         min_length=10,
         max_length=500,
-        pattern=r"\S[\s\S]{8,}\S",
-        extra={"rule": "must be 10 to 500 characters, without white space at its ends", "multiline": True},
+        pattern=r"\S",
+        extra={"rule": "must be 10 to 500 characters, not only white space", "multiline": True},
     ),
 ]
 Version = Annotated[

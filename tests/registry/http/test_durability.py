@@ -4,7 +4,6 @@ import contextlib
 import itertools
 import os
 import random
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -204,28 +203,3 @@ def test_workers_see_each_others_writes(tmp_path: Path) -> None:
 def test_the_version_is_told() -> None:
     done = subprocess.run([COMMAND, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("skill-registry, version ")
-
-
-def test_texts_are_the_same_after_the_folders_are_read_again(tmp_path: Path) -> None:
-    odd = {
-        "spaces": ("  Fold  paper ", " Folds  paper, twice. ", " Ann "),
-        "wide": ("\u3000折り紙\u3000", "\u00a0Folds paper\nwith care.\u00a0", "\u3000"),
-        "marks": ("- # 'x': y", "null: {a}, [b] | > & * ! % @", "~"),
-    }
-
-    def texts(name: str) -> list[str]:
-        skill = server.api("GET", f"/skills/{name}").json()["data"]
-        return [skill[field] for field in ("name", "description", "author")]
-
-    with RunningServer(tmp_path) as server:
-        for skill, (name, description, author) in odd.items():
-            new = new_skill(skill, name=name, description=description, author=author)
-            assert server.api("POST", "/skills", json=new).status_code == 201
-        assert server.api("PUT", "/skills/marks", json={"name": " Two  words "}).status_code == 200
-        before = [texts(name) for name in odd]
-        assert before[0] == ["Fold paper", "Folds  paper, twice.", "Ann"]
-        server.stop()
-        shutil.rmtree(server.data_dir)
-        server.start()
-        server.wait_for(lambda: server.status()["skills"] == len(odd))
-        assert [texts(name) for name in odd] == before

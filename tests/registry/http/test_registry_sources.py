@@ -124,7 +124,9 @@ def test_a_listed_skill_of_a_registry_is_chosen_and_installed_by_an_agent(pair: 
     arguments = {"name": "install_skill", "arguments": {"id": "agents/acme.pdf"}}
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": arguments}
     result = pair.service.http.post("/mcp", json=call, headers={"MCP-Protocol-Version": "2025-11-25"}).json()["result"]
-    assert result["structuredContent"]["skills"] == [{"id": "pdf", "version": "1.0.0", "installed": True}]
+    assert result["structuredContent"]["skills"] == [
+        {"id": "pdf", "version": "1.0.0", "installed": True, "risk": "none"}
+    ]
     assert (pair.service.skills_dir / "pdf" / "SKILL.md").is_file()
     pair.service.api("DELETE", "/skills/pdf").raise_for_status()
     pair.service.api("DELETE", "/registry/sources/agents").raise_for_status()

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from registry.blobs import BlobStore, FolderStore, put_checked
+from registry.catalog.conditions import Conditions
 from registry.catalog.local_skills import LocalSkills
 from registry.catalog.record_skills import RecordSkills
 from registry.catalog.skill_backend import SkillBackend
@@ -129,17 +130,17 @@ def test_an_update_is_in_the_catalog_when_it_returns(stored: Stored) -> None:
 def test_a_stale_etag_changes_nothing(stored: Stored) -> None:
     before = stored.catalog.catalog.get(stored.skill_id)
     with pytest.raises(RegistryError) as error:
-        stored.backend.update(stored.skill_id, {"enabled": False}, {'"stale"'})
+        stored.backend.update(stored.skill_id, {"enabled": False}, Conditions({'"stale"'}))
     assert code(error) == "PRECONDITION_FAILED"
     with pytest.raises(RegistryError) as error:
-        stored.backend.delete(stored.skill_id, {'"stale"'})
+        stored.backend.delete(stored.skill_id, Conditions({'"stale"'}))
     assert code(error) == "PRECONDITION_FAILED"
     assert stored.catalog.catalog.get(stored.skill_id) == before
 
 
 def test_a_deleted_skill_is_gone_from_the_catalog(stored: Stored) -> None:
     etag = stored.catalog.catalog.get(stored.skill_id).etag
-    stored.backend.delete(stored.skill_id, {etag})
+    stored.backend.delete(stored.skill_id, Conditions({etag}))
     with pytest.raises(RegistryError) as error:
         stored.catalog.catalog.get(stored.skill_id)
     assert code(error) == "SKILL_NOT_FOUND"
