@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from registry.domain.models import Skill
 from registry.domain.roles import Principal, includes
-from registry.domain.source_entry import REGISTRY
 from registry.errors import forbidden, precondition_failed
 
 ANY_ETAG = "*"
@@ -29,9 +28,10 @@ class Conditions(NamedTuple):
 
     def check_owner(self, skill: Skill) -> None:
         """Raise FORBIDDEN for a published skill or a record of another scope."""
-        is_published = skill.source == REGISTRY and "/" in skill.id
-        scope = skill.id.partition("/")[0] if is_published else skill.scope
-        if self.caller is not None and scope is not None:
+        if self.caller is None or skill.installed:  # a folder belongs to nobody
+            return
+        scope = skill.id.partition("/")[0] if "/" in skill.id else skill.scope
+        if scope is not None:
             check_scope(self.caller, skill.id, scope)
 
     def check_etag(self, skill: Skill) -> None:
