@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from registry.domain.models import Skill
-from registry.domain.roles import Principal, includes
+from registry.domain.roles import Principal, includes, scope_of
 from registry.errors import forbidden, precondition_failed
 
 ANY_ETAG = "*"
@@ -23,16 +23,17 @@ class Conditions(NamedTuple):
 
     def check(self, skill: Skill) -> None:
         """Raise FORBIDDEN for a skill of another scope, and PRECONDITION_FAILED."""
-        self.check_owner(skill)
+        self._check_owner(skill)
         self.check_etag(skill)
 
-    def check_owner(self, skill: Skill) -> None:
+    def _check_owner(self, skill: Skill) -> None:
         """Raise FORBIDDEN for a published skill or a record of another scope."""
         if self.caller is None or skill.installed:  # a folder belongs to nobody
             return
-        scope = skill.id.partition("/")[0] if "/" in skill.id else skill.scope
-        if scope is not None:
-            check_scope(self.caller, skill.id, scope)
+        if "/" in skill.id:
+            check_owner(self.caller, skill.id)
+        elif skill.scope is not None:
+            check_scope(self.caller, skill.id, skill.scope)
 
     def check_etag(self, skill: Skill) -> None:
         """Raise PRECONDITION_FAILED if there are `etags`, and that of the skill is not among them."""
@@ -41,6 +42,11 @@ class Conditions(NamedTuple):
 
 
 NO_CONDITIONS = Conditions()
+
+
+def check_owner(caller: Principal, skill_id: str) -> None:
+    """Refuse changes to published skills of another scope (*Authentication*, rule 7). Raises FORBIDDEN."""
+    check_scope(caller, skill_id, scope_of(skill_id))
 
 
 def check_scope(caller: Principal, skill_id: str, scope: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from registry.catalog.conditions import NO_CONDITIONS, Conditions, check_scope
+from registry.catalog.conditions import NO_CONDITIONS, Conditions, check_owner
 from registry.catalog.folder_drafts import FolderDraft, complete, staged_draft
 from registry.catalog.folder_fields import (
     check_not_overridden,
@@ -152,8 +152,7 @@ class LocalSkills:
         """Raise FORBIDDEN for a copy of a skill that another scope has published here: agents trust its name."""
         install = find_install(transaction, str(stored.folder))
         if conditions.caller and install and install.release and install.release.proof is None:
-            published = install.release.skill_id
-            check_scope(conditions.caller, published, published.partition("/")[0])
+            check_owner(conditions.caller, install.release.skill_id)
 
     def set_version(self, transaction: Transaction, undo: ExitStack, stored: StoredSkill, version: str) -> None:
         """Make `version` the current one. `undo` restores the folder unless the transaction commits."""

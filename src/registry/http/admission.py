@@ -20,19 +20,27 @@ def admit(services: Services, scope: Any, role: str, rate: Rate, *, basic: bool 
     API key may also be the password of HTTP Basic.
     """
     state = request_state(scope)
-    headers = with_password_as_credential(scope["headers"]) if basic else scope["headers"]
-    principal = state.principal or _counted(services, scope, headers, role, rate)
-    if not includes(principal.role, role):
-        raise forbidden(f"This needs the role '{role}'; yours is '{principal.role}'")
+    principal = state.principal or _counted(services, scope, _headers(scope, basic=basic), role, rate)
+    _require(principal, role)
     state.principal = principal
     return principal
 
 
 def admit_again(services: Services, scope: Any, role: str, *, basic: bool = False) -> None:
     """Check the credential of a request that was admitted a while ago. Raises UNAUTHORIZED, FORBIDDEN."""
-    headers = with_password_as_credential(scope["headers"]) if basic else scope["headers"]
-    principal = services.registry.access.identify(headers)
-    if principal is not None and not includes(principal.role, role):
+    principal = services.registry.access.identify(_headers(scope, basic=basic))
+    if principal is not None:
+        _require(principal, role)
+
+
+def _headers(scope: Any, *, basic: bool) -> Headers:
+    """Return the headers of a request, with the password of HTTP Basic as its credential if that is wanted."""
+    headers: Headers = with_password_as_credential(scope["headers"]) if basic else scope["headers"]
+    return headers
+
+
+def _require(principal: Principal, role: str) -> None:
+    if not includes(principal.role, role):
         raise forbidden(f"This needs the role '{role}'; yours is '{principal.role}'")
 
 

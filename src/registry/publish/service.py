@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from registry.catalog.conditions import Conditions, check_scope
+from registry.catalog.conditions import Conditions, check_owner
 from registry.catalog.store import Catalog
 from registry.config.settings import Settings
 from registry.db import Transaction
@@ -270,11 +270,6 @@ def git_index(settings: Settings, folder: Path | None = None) -> GitIndex:
     url = index.url.reveal() if index.url else ""
     folder = folder or index.path or settings.data_dir / "registry-index"
     return GitIndex(url, index.branch, folder, seconds=limits.git_seconds, limit=limits.index_bytes)
-
-
-def check_owner(caller: Principal, skill_id: str) -> None:
-    """Refuse changes to published skills of another scope (*Authentication*, rule 7). Raises FORBIDDEN."""
-    check_scope(caller, skill_id, skill_id.partition("/")[0])
 
 
 def _indexed(active: list[PublishedVersion]) -> IndexedSkill:

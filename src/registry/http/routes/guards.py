@@ -15,7 +15,7 @@ from litestar.handlers.base import BaseRouteHandler
 from registry.auth.connection_owner import OwnerUnknown, owner_at_once
 from registry.auth.locality import why_not_local
 from registry.auth.rate_limits import Rate
-from registry.catalog.conditions import check_scope
+from registry.catalog.conditions import check_owner, check_scope
 from registry.config.groups import ServerSettings
 from registry.domain.hosts import is_loopback_host
 from registry.domain.roles import PUBLIC, Principal
@@ -24,7 +24,6 @@ from registry.http.admission import admit, client_address, connection_of
 from registry.http.request_body import is_upload
 from registry.http.request_id import request_id_of
 from registry.http.thread_pools import ADMINISTRATION_POOL
-from registry.publish.service import check_owner
 from registry.services.container import Services
 
 Connection = ASGIConnection[Any, Any, Any, Any]
