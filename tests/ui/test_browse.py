@@ -238,6 +238,19 @@ def test_the_passage_of_a_text_is_shown_where_the_description_lacks_the_words(sh
     assert server.api("DELETE", "/skills/in-the-text").status_code == 200
 
 
+def test_a_long_passage_is_no_wider_than_a_phone(show: Show, server: ListedServer) -> None:
+    body = "Set the sextant and read the angle of the sun above the horizon at noon, then write it into the log.\n"
+    write_skill(server.skills_dir, "at-sea", "Finds a position", body)
+    server.wait_for(lambda: server.api("GET", "/skills/at-sea").status_code == 200)
+    page = show("/?q=sextant")
+    page.set_viewport_size({"width": 320, "height": 700})
+    expect(page.locator(".card .passage")).to_be_visible()
+    card = page.locator(".card", has=page.locator(".passage"))
+    right = "parts => Math.max(...parts.map((part) => part.getBoundingClientRect().right))"
+    assert card.locator("p, .foot, .facts > *").evaluate_all(right) <= 320
+    assert server.api("DELETE", "/skills/at-sea").status_code == 200
+
+
 def test_facets_count_all_hits_of_a_search(show: Show) -> None:
     page = show("/?q=book")
     expect(page.get_by_role("link", name="library 120")).to_be_visible()
