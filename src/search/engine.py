@@ -278,6 +278,11 @@ class Engine:
                 return
             self.indexer.wait_for_progress(min(0.2, seconds))
 
+    def prepare(self, seconds: float) -> None:
+        """Wait until all documents are embedded, or `seconds` have passed, and load a local model for queries."""
+        self.wait_until_embedded(seconds)
+        self.search.load_model()
+
     def close(self) -> None:
         """Stop embedding, write the snapshots, and release all files."""
         self.stop_indexing()

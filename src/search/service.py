@@ -1,5 +1,6 @@
 """The query path: both indexes are searched with the query's terms and vectors, and fusion ranks the candidates."""
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -34,6 +35,7 @@ DEEPEST = 1000
 """The lowest rank that a page may contain."""
 
 _MAX_CACHED_CARDS = 4096
+_FIRST_QUERY = "skill"
 
 
 class Semantic(NamedTuple):
@@ -69,6 +71,13 @@ class SearchService:
         self._neighbours = FilteredNeighbours()
         self._card_cache: tuple[int, dict[int, tuple[str, bytes]]] = (-1, {})
         self._lexical_queries = ConcurrentLexicalQuery()
+
+    def load_model(self) -> None:
+        """Load a local model, which the first search would wait for otherwise. Searches report a failure themselves."""
+        semantic = self._semantic()
+        if semantic is not None and semantic.embedder.provider == "local":
+            with contextlib.suppress(EmbeddingError):
+                self._query_vectors.get(semantic.embedder, semantic.space, _FIRST_QUERY)
 
     def synced_revision(self) -> int | None:
         """Return the catalog's revision if the indexes have reached it, else None."""

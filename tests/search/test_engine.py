@@ -63,6 +63,27 @@ def test_only_a_small_catalog_is_searched_without_waiting(engine: Engine) -> Non
     assert engine.search.search_nowait(request) == (results if is_small else None)
 
 
+def test_no_search_waits_for_a_model_once_the_engine_is_prepared(filled_catalog: SkillCatalog, tmp_path: Path) -> None:
+    folder, request = tmp_path / "indexes", SearchRequest("slow sql joins")
+    start_engine(filled_catalog, folder, HashingEmbedder()).close()
+    engine = start_engine(filled_catalog, folder, HashingEmbedder())  # nothing is embedded, so no model is loaded
+    assert engine.search.waits_for_others(request)
+    engine.prepare(PATIENCE_SECONDS)
+    wait_until(lambda: not engine.search.waits_for_others(request))
+    engine.close()
+
+
+def test_a_model_that_cannot_be_loaded_does_not_keep_the_engine_from_starting(
+    filled_catalog: SkillCatalog, tmp_path: Path
+) -> None:
+    embedder = HashingEmbedder()
+    embedder.down = True
+    engine = start_engine(filled_catalog, tmp_path / "indexes", embedder)
+    engine.prepare(0.1)
+    assert ids(engine, "slow sql joins") == ["sql-review"]
+    engine.close()
+
+
 class GrowingDocuments(CatalogDocuments):
     """Documents to which somebody adds one after each count."""
 

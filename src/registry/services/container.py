@@ -232,7 +232,7 @@ class Services:
         has_all = self._starting.begin()
         if has_all and self._embedder is not None and self._embedder.provider == "local":
             with ThreadHealth("start", _log).attempt():
-                self.engine.wait_until_embedded(_FIRST_VECTORS_SECONDS)
+                self.engine.prepare(_FIRST_VECTORS_SECONDS)
         self.ready.set()
         gc.collect()
         gc.freeze()  # these objects live until `close`, so the garbage collector need not visit them again
