@@ -133,6 +133,15 @@ def not_found(what: str) -> RegistryError:
     return RegistryError("NOT_FOUND", f"{what} not found")
 
 
+def left_out(skill_id: str) -> RegistryError:
+    """Return the error for a skill that the protocols of agentskills.io leave out because of its name."""
+    name = skill_id.rpartition("/")[2]
+    return RegistryError(
+        "NOT_FOUND",
+        f"Skill '{skill_id}' is left out: 'name' in its SKILL.md must be '{name}', and a name of agentskills.io",
+    )
+
+
 def method_not_allowed(method: str, allow: str) -> RegistryError:
     """Return the error for a method the route lacks; `allow` is the comma-separated list of those it has."""
     return RegistryError("METHOD_NOT_ALLOWED", f"{method} is not allowed here", headers={"Allow": allow})

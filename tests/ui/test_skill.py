@@ -18,6 +18,8 @@ def test_a_skill_shows_its_text_files_and_how_to_get_it(show: Show, server: List
     page.get_by_role("link", name="csv-cleanup").click()
     expect(page.locator(".markdown h1")).to_have_text("Cleaning CSV files")
     expect(page.locator(".digest")).to_contain_text("sha256:")
+    expect(page.locator(".copyable code")).to_have_text(f"skill-registry install csv-cleanup --from {server.url}")
+    page.get_by_role("button", name="npx skills").click()
     expect(page.locator(".copyable code")).to_have_text(f"npx skills add {server.url}/s/csv-cleanup")
     page.get_by_role("button", name="curl").click()
     expect(page.locator(".copyable code")).to_have_text(f"curl -s '{server.url}/api/v1/skills/csv-cleanup/content'")

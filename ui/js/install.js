@@ -8,19 +8,23 @@ import { tellChosen } from "./feedback.js";
 import { addressOf, installCommand, isPublished, isRecord } from "./package.js";
 import { isRegistry, service } from "./service.js";
 
+function commandNote(isFolder, version) {
+  if (version) return "Exactly this version, checked and recorded in the lock file.";
+  return `${isFolder ? "On another machine: checked" : "Checked"}, recorded in the lock file, upgraded later.`;
+}
+
 /** Return `{client, name, text, note}` for each way to get a skill, or a `version` of it, the most direct one first. */
 function ways(skill, status, installed, version) {
   const base = addressOf(status);
   const named = version && `@${version}`;
-  const command = installed ? null : installCommand(skill, status, version);
+  const isFolder = skill.source === "local";
+  const command = installed && !isFolder ? null : installCommand(skill, status, version);
   const hasFiles = (installed || isPublished(skill, status)) && !isRecord(skill, status);
   const isClosed = isRegistry(status) && !status.anonymous_read;
   const credential = isClosed ? ' -H "Authorization: Bearer $TOKEN"' : "";
   const path = `${base}/api/v1/skills/${pathOf(skill.id)}`;
   return [
-    command && { client: "skill-registry", name: `install ${skill.id}${named}`, text: command, note: version
-      ? "Exactly this version, checked and recorded in the lock file."
-      : "Checked, recorded in the lock file, upgraded later." },
+    command && { client: "skill-registry", name: `install ${skill.id}${named}`, text: command, note: commandNote(isFolder, version) },
     hasFiles && !version && { client: "npx skills", name: "npx skills", text: `npx skills add ${base}/s/${pathOf(skill.id)}`,
       note: isClosed ? "It sends no token: this registry must allow anonymous reading." : "Places it for the agents of a project." },
     { client: "MCP", name: "MCP", text: `claude mcp add --transport http skills ${base}/mcp`, note: version

@@ -17,9 +17,15 @@ export const addressOf = (status) => status?.public_url ?? location.origin;
 
 /** Return the command that installs a skill, or a `version` of it; null where it cannot be installed. */
 export function installCommand(skill, status, version = "") {
-  if (skill.source === "local" || isRecord(skill, status)) return null;
+  if (isRecord(skill, status)) return null;
+  if (skill.source === "local") return folderCommand(skill, status, version);
   const from = isPublished(skill, status) ? ` --from ${addressOf(status)}` : "";
   return `skill-registry install ${skill.id}${version && `@${version}`}${from}`;
+}
+
+/** Return the command that installs a folder of this service elsewhere. An id with a scope would be that of a package. */
+function folderCommand({ id }, status, version) {
+  return isRegistry(status) || version || id.includes("/") ? null : `skill-registry install ${id} --from ${addressOf(status)}`;
 }
 
 /** Return where a package is: at this service's own address, even if it is called otherwise elsewhere. */

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import click
 import msgspec
@@ -19,7 +20,7 @@ from registry.cli.search.last_search import report_install
 from registry.cli.user_registries import Registries, registries_of
 from registry.config.settings import Settings
 from registry.domain.addresses import redact_text
-from registry.domain.origins import LocalOrigin, Origin, RegistryOrigin, SourceOrigin, parse_origin
+from registry.domain.origins import GitOrigin, LocalOrigin, Origin, RegistryOrigin, SourceOrigin, parse_origin
 from registry.errors import RegistryError
 from registry.install.schemas import SkillRequest, UpgradeBody
 from registry.project.lock_file import LOCK_FILE, LockedSkill, LockFileError, read_lock
@@ -39,7 +40,7 @@ def _options(function: _Command) -> _Command:
 @click.command()
 @click.argument("origins", metavar="ORIGIN...", nargs=-1)
 @click.option(
-    "--from", "registry", metavar="URL", help="The registry that has the skills. Default: sources, then your registry."
+    "--from", "registry", metavar="URL", help="The service that has the skills. Default: sources, then your registry."
 )
 @click.option("--from-lock", is_flag=True, help="Install the exact skills that skills.lock names.")
 @click.option("--editable", is_flag=True, help="Link to a folder of this machine instead of copying it.")
@@ -62,6 +63,7 @@ def install(
     skill-registry install acme/pdf-forms@1.2.0        exactly this version
     skill-registry install 'acme/pdf-forms@^1.2'       the highest version from 1.2.0 and below 2.0.0
     skill-registry install acme/pdf-forms --from https://registry.example.org
+    skill-registry install pdf-forms --from http://team.example.org:8080    from a folder that is served there
     skill-registry install https://example.org/a/tree/main/skills/pdf
     skill-registry install https://example.org/pdf.zip
     skill-registry install ../pdf-forms
@@ -185,7 +187,7 @@ def _step(text: str, registries: Registries, *, editable: bool, save: bool) -> _
         return text, _installing(SkillRequest(origin=origin, save=save), _fallback(origin, registries.default))
     if not isinstance(origin, SourceOrigin):
         command.stop(f"{text}: --from needs the id of a skill, such as acme/pdf-forms", command.WRONG_USAGE)
-    return text, _installing(SkillRequest(origin=_in_registry(origin, registries.given), save=save))
+    return text, _installing(SkillRequest(origin=_at_service(origin, registries.given), save=save))
 
 
 def _reported(settings: Settings, step: "_Step", named: Sequence[str]) -> "_Step":
@@ -205,6 +207,15 @@ def _fallback(origin: Origin, default: str | None) -> RegistryOrigin | None:
     """Return the origin in the default registry, for a skill that no source lists."""
     is_scoped = isinstance(origin, SourceOrigin) and "/" in origin.skill and "." not in origin.skill
     return _in_registry(origin, default) if isinstance(origin, SourceOrigin) and is_scoped and default else None
+
+
+def _at_service(origin: SourceOrigin, url: str) -> RegistryOrigin | GitOrigin:
+    """Return the origin of a skill in the service at a URL: of a package, which has a scope, or of a folder."""
+    if "/" in origin.skill:
+        return _in_registry(origin, url)
+    if origin.version is not None:
+        command.stop(f"{origin.skill}: {url} has it in one version only: leave out the version", command.WRONG_USAGE)
+    return GitOrigin(url=f"{url}/git/{quote(origin.skill)}.git")
 
 
 def _in_registry(origin: SourceOrigin, url: str) -> RegistryOrigin:

@@ -1,6 +1,6 @@
 """What the format of agentskills.io demands of a skill. Protocols of that format leave out the other skills."""
 
-from registry.errors import not_found
+from registry.errors import left_out
 from registry.parsing.frontmatter import read
 from registry.parsing.yaml_text import Value
 from registry.services.container import Services
@@ -32,5 +32,5 @@ def named_package(services: Services, skill_id: str, version: str | None = None,
     package = files.listed(skill_id, keep=keep) if version is None else files.get(skill_id, version, keep=keep)
     name = name_of(skill_id)
     if name is None or front_matter(package).get("name") != name:
-        raise not_found(f"Skill '{skill_id}' under a name of agentskills.io")
+        raise left_out(skill_id)
     return package

@@ -1,7 +1,7 @@
-"""Makes the clients of other registries, with the right credential and the hosts that may be reached."""
+"""Makes the clients of other registries, with the right credential."""
 
 from registry.config.settings import Settings
-from registry.outbound import AddressPolicy, Interruption, OutboundClient
+from registry.outbound import Interruption, OutboundClient
 from registry.sources.access import RegistryAccess
 from registry.sources.remote_registry import RemoteRegistry
 
@@ -10,14 +10,15 @@ class RegistryClients:
     """Makes clients of registries.
 
     Args:
-        settings: The limits and the allowed hosts.
+        settings: The limits.
         access: The registries and credentials of the person whose command uses them.
+        outbound: The HTTP client.
     """
 
-    def __init__(self, settings: Settings, access: RegistryAccess) -> None:
+    def __init__(self, settings: Settings, access: RegistryAccess, outbound: OutboundClient) -> None:
         self._access = access
         self._limits = settings.limits
-        self._outbound = OutboundClient(AddressPolicy((*settings.outbound.allowed_hosts, *access.hosts())))
+        self._outbound = outbound
 
     def open(self, url: str, api_key: str | None = None, interruption: Interruption | None = None) -> RemoteRegistry:
         """Return a client of the registry at a URL, with the key, else with the person's credential.

@@ -55,13 +55,14 @@ class Sources:
         self, settings: Settings, database: Database, catalog: Catalog, clock: Clock, access: RegistryAccess = NO_ACCESS
     ) -> None:
         limits = settings.limits
-        policy = AddressPolicy(settings.outbound.allowed_hosts)
+        policy = AddressPolicy((*settings.outbound.allowed_hosts, *access.hosts()))
         self._settings = settings
         self._clock = clock
         self._store = SourceStore(database, catalog, clock)
-        self._clients = RegistryClients(settings, access)
+        outbound = OutboundClient(policy)
+        self._clients = RegistryClients(settings, access, outbound)
         self.fetcher = Fetcher(
-            OutboundClient(policy),
+            outbound,
             Git(policy, limits.git_seconds, limits.git_bytes),
             settings.data_dir / FOLDER,
             download_bytes=limits.download_bytes,

@@ -158,6 +158,24 @@ def test_an_install_from_a_registry_warns_of_risk(tmp_path: Path) -> None:
         assert line.endswith(" and 4 more")
 
 
+def test_a_folder_that_another_service_serves_is_installed_and_upgraded(tmp_path: Path) -> None:
+    with RunningServer(tmp_path / "theirs") as server:
+        theirs = write_skill(server.skills_dir, "shared", "A skill of a colleague.", "Step one.\n")
+        write_skill(server.skills_dir, "untidy", "A skill.").joinpath("SKILL.md").write_text(skill_md("Untidy Name"))
+        server.wait_for(lambda: server.status()["skills"] == 2)
+        mine = tmp_path / "mine"
+        mine.mkdir()
+        assert outcomes(Done(mine, "install", "shared", "--from", server.url, "--json")) == {"shared": "installed"}
+        assert tree_digest(mine / "skills" / "shared") == tree_digest(theirs)
+        left_out = Done(mine, "install", "untidy", "--from", server.url, "--json")
+        Done(mine, "install", "shared@1.0.0", "--from", server.url).complains(2)
+        write_skill(server.skills_dir, "shared", "A skill of a colleague.", "Step two.\n")
+        server.wait_for(lambda: "Step two." in server.api("GET", "/skills/shared/content").text)
+        assert outcomes(Done(mine, "upgrade", "--json", SKILL_REGISTRY_SERVER=server.url)) == {"shared": "updated"}
+    assert left_out.code == 1
+    assert "'name' in its SKILL.md must be 'untidy'" in left_out.json["results"][0]["reason"]
+
+
 @pytest.mark.usefixtures("skills")
 def test_a_running_server_is_spoken_to(tmp_path: Path, hub: GitServer) -> None:
     with RunningServer(tmp_path, "--outbound-allowed-host", hub.host) as server:
