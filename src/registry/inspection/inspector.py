@@ -25,6 +25,7 @@ from registry.inspection.messages import (
     ScanFolders,
     Scanned,
     ScanRecords,
+    ScanSkillFiles,
     StorageFailed,
 )
 from registry.inspection.process import Process
@@ -37,7 +38,7 @@ _log = logging.getLogger("registry.inspection")
 
 _ITEMS_PER_REQUEST = 500
 
-_Item = TypeVar("_Item", Path, RecordTexts)
+_Item = TypeVar("_Item", Path, bytes, RecordTexts)
 
 
 class InspectionStopped(Exception):
@@ -116,15 +117,21 @@ class Inspector:
             raise result
         return result
 
-    def scan_folders(
-        self, folders: Sequence[Path], meanwhile: Callable[[], object] = lambda: None
-    ) -> Iterator[SkillFindings | OSError]:
+    def scan_folders(self, folders: Sequence[Path]) -> Iterator[SkillFindings | OSError]:
         """Yield the findings of each folder in order, or an OSError for a folder that cannot be listed.
 
         The process continues while the caller uses a result. It is free again when the iterator is exhausted.
-        `meanwhile` is called whenever the process has begun with folders, so it must be idempotent.
         """
-        return self._scan_each(folders, ScanFolders, meanwhile)
+        return self._scan_each(folders, ScanFolders)
+
+    def scan_skill_files(
+        self, skill_files: Sequence[bytes], meanwhile: Callable[[], object] = lambda: None
+    ) -> list[SkillFindings]:
+        """Scan skills that have a SKILL.md with these bytes and no other file.
+
+        `meanwhile` is called whenever the process has begun, so it must be idempotent.
+        """
+        return [cast(SkillFindings, result) for result in self._scan_each(skill_files, ScanSkillFiles, meanwhile)]
 
     def _scan_each(
         self,
