@@ -4,7 +4,7 @@ import logging
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
 
@@ -80,6 +80,7 @@ class Inspector:
         self._patience = patience
         self._free = threading.Semaphore(children)
         self._lock = threading.Lock()
+        self._several = threading.Lock()
         self._idle: list[Process] = []
         self._busy: set[Process] = set()
         self._closed = False
@@ -108,7 +109,7 @@ class Inspector:
 
     def scan_records(self, records: Sequence[RecordTexts]) -> list[SkillFindings]:
         """Scan skills without files, and return the findings of each, as `scan_record`."""
-        return [cast(SkillFindings, result) for result in self._scan_each(records, ScanRecords)]
+        return self._scan_texts(records, ScanRecords)
 
     def scan_folder(self, folder: Path) -> SkillFindings:
         """Scan the texts of a skill folder. Raises OSError if the folder cannot be listed."""
@@ -131,7 +132,17 @@ class Inspector:
 
         `meanwhile` is called whenever the process has begun, so it must be idempotent.
         """
-        return [cast(SkillFindings, result) for result in self._scan_each(skill_files, ScanSkillFiles, meanwhile)]
+        return self._scan_texts(skill_files, ScanSkillFiles, meanwhile)
+
+    def _scan_texts(
+        self,
+        texts: Sequence[_Item],
+        request: Callable[[list[_Item]], Request],
+        meanwhile: Callable[[], object] = lambda: None,
+    ) -> list[SkillFindings]:
+        """Return the findings of texts. Lists of several take turns, which leaves a process for single texts."""
+        with self._several if len(texts) > 1 else nullcontext():
+            return [cast(SkillFindings, result) for result in self._scan_each(texts, request, meanwhile)]
 
     def _scan_each(
         self,

@@ -8,6 +8,7 @@ import threading
 import time
 import zipfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from registry.errors import RegistryError
 from registry.findings.engine import scan_folder, scan_record
 from registry.inspection.inspector import InspectionStopped, Inspector, NotScanned
+from registry.inspection.messages import RecordTexts
 from registry.packages.limits import PackageLimits
 from registry.packages.packing import pack
 from registry.packages.refusal import PackageRefused
@@ -156,6 +158,23 @@ def test_a_caller_waits_at_most_its_patience(skill: Path) -> None:
         assert refused.value.status == 503
         assert len(list(found)) == 1
         assert inspector.scan_record("a", "b", HOSTILE).risk == "high"
+
+
+def test_lists_of_texts_leave_a_process_for_single_ones(skill: Path) -> None:
+    with inspecting(children=2) as inspector, ThreadPoolExecutor(2) as pool:
+        begun, may_end = threading.Barrier(2), threading.Event()
+
+        def hold() -> None:
+            begun.wait()
+            may_end.wait()
+
+        first = pool.submit(inspector.scan_skill_files, [b"", b""], hold)
+        begun.wait()
+        second = pool.submit(inspector.scan_records, [RecordTexts("a", "b", "c")] * 2)
+        assert inspector.scan_folder(skill) == scan_folder(skill)
+        assert not second.done()
+        may_end.set()
+        assert len(first.result()) == len(second.result()) == 2
 
 
 def test_close_ends_busy_processes_and_leaves_none(inspector: Inspector) -> None:
