@@ -3,7 +3,7 @@
 import functools
 import io
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from registry.catalog.conditions import NO_CONDITIONS, Conditions, check_owner
-from registry.catalog.folder_drafts import FolderDraft, complete, staged_draft
+from registry.catalog.folder_drafts import FolderDraft, complete, new_draft
 from registry.catalog.folder_fields import (
     check_not_overridden,
     front_matter_edits,
@@ -22,7 +22,7 @@ from registry.catalog.folder_state import is_where_it_was, scan_fingerprint
 from registry.catalog.installs import current_install, delete_install, find_install, with_install
 from registry.catalog.new_skills import NewSkills
 from registry.catalog.skill_backend import SkillFile, opened_file
-from registry.catalog.skill_changes import checked_fields, refuse_existing, with_fields
+from registry.catalog.skill_changes import checked_fields, refuse_existing, refuse_taken, with_fields
 from registry.catalog.skill_rows import FolderState
 from registry.catalog.store import Catalog, StoredSkill
 from registry.db import Transaction
@@ -44,7 +44,6 @@ from registry.runtime.atomic_files import sync_folder
 from registry.skill_folder import (
     FileEntry,
     SkillFolder,
-    StagedSkill,
     UnreadableSkill,
     list_files,
     open_file,
@@ -97,10 +96,12 @@ class LocalSkills:
 
     def prepare(self, news: Sequence[NewSkill]) -> NewSkills:
         """Write and scan the folders of new skills, before the transaction, because other writers wait for it."""
-        staged: list[StagedSkill] = []
+        taken = self._catalog.keys([new.id for new in news])  # before the work of writing and scanning
+        drafts = [result_or_error(self._draft, new, taken) for new in news]
+        good = [draft for draft in drafts if isinstance(draft, FolderDraft)]
+        staged = [draft.staged for draft in good]
         try:
-            drafts = [result_or_error(self._draft, new, staged) for new in news]
-            complete([draft for draft in drafts if isinstance(draft, FolderDraft)], self._inspector)
+            complete(good, self._inspector)
         except BaseException:
             remove_staged(staged)
             raise
@@ -116,12 +117,12 @@ class LocalSkills:
                 for draft in drafts
             ]
 
-    def _draft(self, new: NewSkill, staged: list[StagedSkill]) -> FolderDraft:
+    def _draft(self, new: NewSkill, taken: Container[str]) -> FolderDraft:
         sent = checked_fields(new)
         if new.skill_file is not None:
             raise validation_error(FieldError("skill_file", _OWN_FILE))
-        refuse_existing(self._catalog.database, new.id)  # before the work of writing and scanning
-        return staged_draft(self._staging, new, sent, staged)
+        refuse_taken(new.id, taken)
+        return new_draft(self._staging, new, sent)
 
     def _place(self, transaction: Transaction, undo: ExitStack, draft: FolderDraft) -> Skill:
         """Move a staged folder into place and record it. `undo` moves it back unless the transaction commits."""

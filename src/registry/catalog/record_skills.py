@@ -1,6 +1,6 @@
 """Skills that are records in the database, created through the API, without a folder."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,7 @@ import msgspec
 from registry.catalog.conditions import NO_CONDITIONS, Conditions
 from registry.catalog.new_skills import NewSkills
 from registry.catalog.skill_backend import SkillFile
-from registry.catalog.skill_changes import checked_fields, default_body, refuse_existing, with_fields
+from registry.catalog.skill_changes import checked_fields, default_body, refuse_existing, refuse_taken, with_fields
 from registry.catalog.store import Catalog, StoredSkill
 from registry.db import Transaction
 from registry.domain.findings import SkillFindings
@@ -54,7 +54,8 @@ class RecordSkills:
 
     def prepare(self, news: Sequence[NewSkill], scope: str | None = None) -> NewSkills:
         """Scan new records of a scope, if any, before the transaction, because other writers wait for it."""
-        drafts = [result_or_error(self._draft, new, scope) for new in news]
+        taken = self._catalog.keys([new.id for new in news])  # before the work of a scan
+        drafts = [result_or_error(self._draft, new, scope, taken) for new in news]
         good = [draft for draft in drafts if isinstance(draft, _Draft)]
         texts = [RecordTexts(skill.name, skill.description, body) for skill, body in good]
         for draft, findings in zip(good, self._inspector.scan_records(texts), strict=True):
@@ -70,12 +71,12 @@ class RecordSkills:
                 for draft in drafts
             ]
 
-    def _draft(self, new: NewSkill, scope: str | None) -> _Draft:
+    def _draft(self, new: NewSkill, scope: str | None, taken: Container[str]) -> _Draft:
         sent = checked_fields(new) | {name: getattr(new, name) for name in _OPTIONAL_FIELDS}
         body = new.content or self._file_text(sent) or default_body(new)
         blank = Skill(id=new.id, name=new.name, description=new.description, version=new.version)
         blank.source, blank.installed, blank.scope = SOURCE, False, scope
-        refuse_existing(self._catalog.database, new.id)  # before the work of a scan
+        refuse_taken(new.id, taken)
         return _Draft(with_fields(blank, sent), body)
 
     def _save_new(self, transaction: Transaction, draft: _Draft) -> Skill:

@@ -1,6 +1,6 @@
 """What a request sends of a skill: checks beyond the types of its fields, and how they change the skill."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 import msgspec
@@ -23,7 +23,12 @@ def checked_fields(new: NewSkill) -> dict[str, Any]:
 
 def refuse_existing(reader: Reader, skill_id: str) -> None:
     """Raise CONFLICT if a skill has this id."""
-    if reader.read("select 1 from skills where id = ?", (skill_id,)):
+    refuse_taken(skill_id, [found for (found,) in reader.read("select id from skills where id = ?", (skill_id,))])
+
+
+def refuse_taken(skill_id: str, taken: Container[str]) -> None:
+    """Raise CONFLICT if an id is one of those that skills have."""
+    if skill_id in taken:
         raise conflict(f"Skill '{skill_id}' already exists")
 
 

@@ -69,6 +69,13 @@ def find_errors(value: Any, kind: Any, field: str = ROOT) -> Iterator[FieldError
         yield error
 
 
+@functools.cache
+def fields_of_lines(kind: Any) -> frozenset[str]:
+    """Return the names of a struct's texts that may have line breaks; none for any other type."""
+    known = _fields(kind) if _is_struct(kind) else ()
+    return frozenset(one.encode_name for one in known if _extra(_open(one.type, "")[1], "multiline"))
+
+
 def _own_error(value: Any, kind: Any, metas: list[Meta], field: str) -> FieldError | None:
     try:
         msgspec.convert(value, kind)

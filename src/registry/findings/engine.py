@@ -32,6 +32,13 @@ def scan_folder(folder: Path) -> SkillFindings:
     return skill_findings(scan.findings())
 
 
+def scan_skill_file(data: bytes) -> SkillFindings:
+    """Scan a skill that has this SKILL.md and no other file."""
+    scan = TextScan()
+    scan.add(SKILL_FILE, data)
+    return skill_findings(scan.findings())
+
+
 def skill_findings(findings: list[Finding]) -> SkillFindings:
     """Return the findings with their risk and the version of the rules."""
     return SkillFindings(risk=risk(findings), engine=ENGINE, findings=findings)

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from registry.findings.engine import scan_folder, scan_record
+from registry.findings.engine import scan_folder, scan_record, scan_skill_file
 from registry.inspection.messages import (
     LENGTH,
     Answer,
@@ -30,6 +30,7 @@ from registry.inspection.messages import (
     ScanFolders,
     Scanned,
     ScanRecords,
+    ScanSkillFiles,
     StorageFailed,
     decode_request,
     encode,
@@ -37,6 +38,8 @@ from registry.inspection.messages import (
 from registry.packages.package import read_folder, read_zip
 from registry.packages.refusal import PackageRefused
 from registry.packages.update_diff import Footprint
+
+_Work = Path | bytes | RecordTexts | ReadPackage
 
 _LIFELINE = 0
 _SPARE_SECONDS = 2
@@ -81,13 +84,15 @@ def _answers(request: Request, seconds: float) -> Iterator[Answer]:
         yield _answer(work)
 
 
-def _works(request: Request) -> Sequence[Path | RecordTexts | ReadPackage]:
+def _works(request: Request) -> Sequence[_Work]:
     if isinstance(request, ScanFolders):
         return request.folders
+    if isinstance(request, ScanSkillFiles):
+        return request.skill_files
     return request.records if isinstance(request, ScanRecords) else [request]
 
 
-def _answer(work: Path | RecordTexts | ReadPackage) -> Answer:
+def _answer(work: _Work) -> Answer:
     try:
         return _done(work)
     except PackageRefused as refused:
@@ -100,9 +105,11 @@ def _answer(work: Path | RecordTexts | ReadPackage) -> Answer:
         return Failed("the scan failed", traceback.format_exc())
 
 
-def _done(work: Path | RecordTexts | ReadPackage) -> Answer:
+def _done(work: _Work) -> Answer:
     if isinstance(work, Path):
         return Scanned(scan_folder(work))
+    if isinstance(work, bytes):
+        return Scanned(scan_skill_file(work))
     if isinstance(work, RecordTexts):
         return Scanned(scan_record(work.name, work.description, work.body))
     read = read_folder if work.source.is_dir() else read_zip

@@ -4,7 +4,7 @@ import logging
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
 
@@ -25,6 +25,7 @@ from registry.inspection.messages import (
     ScanFolders,
     Scanned,
     ScanRecords,
+    ScanSkillFiles,
     StorageFailed,
 )
 from registry.inspection.process import Process
@@ -37,7 +38,7 @@ _log = logging.getLogger("registry.inspection")
 
 _ITEMS_PER_REQUEST = 500
 
-_Item = TypeVar("_Item", Path, RecordTexts)
+_Item = TypeVar("_Item", Path, bytes, RecordTexts)
 
 
 class InspectionStopped(Exception):
@@ -79,6 +80,7 @@ class Inspector:
         self._patience = patience
         self._free = threading.Semaphore(children)
         self._lock = threading.Lock()
+        self._several = threading.Lock()
         self._idle: list[Process] = []
         self._busy: set[Process] = set()
         self._closed = False
@@ -107,7 +109,7 @@ class Inspector:
 
     def scan_records(self, records: Sequence[RecordTexts]) -> list[SkillFindings]:
         """Scan skills without files, and return the findings of each, as `scan_record`."""
-        return [cast(SkillFindings, result) for result in self._scan_each(records, ScanRecords)]
+        return self._scan_texts(records, ScanRecords)
 
     def scan_folder(self, folder: Path) -> SkillFindings:
         """Scan the texts of a skill folder. Raises OSError if the folder cannot be listed."""
@@ -116,15 +118,31 @@ class Inspector:
             raise result
         return result
 
-    def scan_folders(
-        self, folders: Sequence[Path], meanwhile: Callable[[], object] = lambda: None
-    ) -> Iterator[SkillFindings | OSError]:
+    def scan_folders(self, folders: Sequence[Path]) -> Iterator[SkillFindings | OSError]:
         """Yield the findings of each folder in order, or an OSError for a folder that cannot be listed.
 
         The process continues while the caller uses a result. It is free again when the iterator is exhausted.
-        `meanwhile` is called whenever the process has begun with folders, so it must be idempotent.
         """
-        return self._scan_each(folders, ScanFolders, meanwhile)
+        return self._scan_each(folders, ScanFolders)
+
+    def scan_skill_files(
+        self, skill_files: Sequence[bytes], meanwhile: Callable[[], object] = lambda: None
+    ) -> list[SkillFindings]:
+        """Scan skills that have a SKILL.md with these bytes and no other file.
+
+        `meanwhile` is called whenever the process has begun, so it must be idempotent.
+        """
+        return self._scan_texts(skill_files, ScanSkillFiles, meanwhile)
+
+    def _scan_texts(
+        self,
+        texts: Sequence[_Item],
+        request: Callable[[list[_Item]], Request],
+        meanwhile: Callable[[], object] = lambda: None,
+    ) -> list[SkillFindings]:
+        """Return the findings of texts. Lists of several take turns, which leaves a process for single texts."""
+        with self._several if len(texts) > 1 else nullcontext():
+            return [cast(SkillFindings, result) for result in self._scan_each(texts, request, meanwhile)]
 
     def _scan_each(
         self,

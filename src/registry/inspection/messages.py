@@ -25,6 +25,12 @@ class ScanFolders(Message, frozen=True):
     folders: list[Path]
 
 
+class ScanSkillFiles(Message, frozen=True):
+    """Scan skills that have a SKILL.md with these bytes and no other file: one answer per skill, in order."""
+
+    skill_files: list[bytes]
+
+
 class RecordTexts(msgspec.Struct, frozen=True):
     """The texts of a skill without files that are scanned."""
 
@@ -84,7 +90,7 @@ class Failed(Message, frozen=True):
     trace: str = ""
 
 
-Request = ScanFolders | ScanRecords | ReadPackage
+Request = ScanFolders | ScanSkillFiles | ScanRecords | ReadPackage
 Answer = Ready | Scanned | PackageRead | PackageBroken | StorageFailed | Failed
 
 

@@ -10,6 +10,7 @@ from registry.inspection.messages import LENGTH, Answer, Ready, Request, decode_
 
 _START_SECONDS = 60.0
 _LARGEST_ANSWER = 64 << 20
+_RECEIVE_BYTES = 1 << 16
 _PROGRAM = "import sys; sys.path[:] = {path!r}; from registry.inspection.child import main; main({arguments})"
 
 
@@ -21,6 +22,7 @@ class Process:
 
     def __init__(self, seconds: float, memory_bytes: int) -> None:
         self._socket, theirs = socket.socketpair()
+        self._received = bytearray()
         path = [str(Path(entry).absolute()) for entry in sys.path]
         with theirs:
             program = _PROGRAM.format(path=path, arguments=f"{theirs.fileno()}, {seconds!r}, {memory_bytes!r}")
@@ -53,14 +55,15 @@ class Process:
         return decode_answer(self._read(size, deadline))
 
     def _read(self, size: int, deadline: float) -> bytes:
-        data = bytearray()
-        while len(data) < size:
+        while len(self._received) < size:
             self._socket.settimeout(max(deadline - time.monotonic(), 1e-3))
-            part = self._socket.recv(size - len(data))
+            part = self._socket.recv(_RECEIVE_BYTES)
             if not part:
                 raise EOFError
-            data += part
-        return bytes(data)
+            self._received += part
+        data = bytes(self._received[:size])
+        del self._received[:size]
+        return data
 
     def kill(self) -> None:
         """Kill the process, from any thread. A waiting `receive` raises EOFError or OSError."""

@@ -9,12 +9,12 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
-from registry.domain.validation import MAX_NAME, dotted, find_errors
+from registry.domain.validation import MAX_NAME, dotted, fields_of_lines, find_errors
 from registry.errors import ROOT, FieldError, RegistryError, validation_error
 
 _T = TypeVar("_T")
@@ -49,18 +49,27 @@ def decode(body: bytes, kind: type[_T]) -> _T:
         value = _encodable(value, MAX_DEPTH)
     if prepare := getattr(kind, "prepared", None):
         value = prepare(value)
-    # JSON escapes line breaks. Without an escape, msgspec's own check is sufficient.
-    if not faults and b"\\" not in body:
+    kinds = tuple(dict.fromkeys((rules_of(value, kind), kind)))
+    # msgspec does not know texts of one line. It is sufficient if no such text has a line break, which JSON escapes.
+    if not faults and (b"\\" not in body or _are_lines(value, kinds)):
         with contextlib.suppress(msgspec.ValidationError):
-            if (rules := rules_of(value, kind)) is not kind:
-                msgspec.convert(value, rules)
+            for one in kinds[:-1]:
+                msgspec.convert(value, one)
             return msgspec.convert(value, kind)
-    for one in dict.fromkeys((rules_of(value, kind), kind)):
+    for one in kinds:
         named = {fault.field for fault in faults}
         faults.extend(fault for fault in find_errors(value, one) if fault.field not in named)
     if faults:
         raise validation_error(*faults)
     return msgspec.convert(value, kind)
+
+
+def _are_lines(value: Any, kinds: Iterable[Any]) -> bool:
+    """Return whether no text has a character that JSON escapes, except those that may have line breaks."""
+    if not isinstance(value, dict):
+        return False
+    free = frozenset.intersection(*map(fields_of_lines, kinds))
+    return b"\\" not in msgspec.json.encode({name: item for name, item in value.items() if name not in free})
 
 
 def rules_of(value: Any, kind: Any) -> Any:

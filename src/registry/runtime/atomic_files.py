@@ -21,13 +21,14 @@ def temporary_path(folder: Path, kind: str = "") -> Path:
     return folder / f"{TEMPORARY_PREFIX}{kind}{secrets.token_hex(8)}"
 
 
-def write_new(path: Path, data: bytes, mode: int) -> None:
-    """Write a file that must not exist yet, and sync it to disk."""
+def write_new(path: Path, data: bytes, mode: int) -> os.stat_result:
+    """Write a file that must not exist yet, sync it to disk, and return its state."""
     with path.open("xb") as file:
         file.write(data)
         file.flush()
         os.fchmod(file.fileno(), mode)
         os.fsync(file.fileno())
+        return os.fstat(file.fileno())
 
 
 def replace_file(path: Path, data: bytes, mode: int = 0o644) -> None:

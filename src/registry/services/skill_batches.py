@@ -33,6 +33,9 @@ _SKILLS_PER_TRANSACTION = 100
 _BYTES_PER_TRANSACTION = 1 << 20
 """What one transaction takes, because other writers wait for it, and other scans for those of its texts."""
 
+_AHEAD = 2
+"""The number of transactions that are prepared at a time: one waits for the disk and its scan, another is decoded."""
+
 
 class CreatedSkill(msgspec.Struct, kw_only=True):
     """A skill that a batch has created."""
@@ -69,17 +72,17 @@ def lines_of(body: bytes) -> list[Line]:
 def create_skills(services: Services, lines: Iterable[Line], caller: Principal | None = None) -> list[Outcome]:
     """Create a skill from each line, as `skills.create_from_fields`, and return the outcomes in order.
 
-    A transaction takes up to 100 lines, and meanwhile the next ones are prepared. A line that is refused, or that meets
-    an unexpected error, changes nothing and stops no other. The indexes of this process follow once, at the end, or
-    with the first search before it.
+    A transaction takes up to 100 lines, and meanwhile those of the next two are prepared. A line that is refused, or
+    that meets an unexpected error, changes nothing and stops no other. The indexes of this process follow once, at the
+    end, or with the first search before it.
     """
     outcomes: list[Outcome] = []
     pending: deque[Future[_Group]] = deque()
-    with services.database.hooks.batch(), ThreadPoolExecutor(1) as ahead:
+    with services.database.hooks.batch(), ThreadPoolExecutor(_AHEAD) as ahead:
         try:
             for group in _groups(lines):
                 pending.append(ahead.submit(_group, services, group, caller))
-                if len(pending) > 1:
+                if len(pending) > _AHEAD:
                     outcomes += _outcomes(services, pending.popleft().result())
             while pending:
                 outcomes += _outcomes(services, pending.popleft().result())

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from registry.parsing.frontmatter_edit import patch, render, with_body
 from registry.parsing.yaml_text import Value
-from registry.runtime.atomic_files import TEMPORARY_PREFIX, replace_file, sync_folder, temporary_path
+from registry.runtime.atomic_files import TEMPORARY_PREFIX, replace_file, sync_folder, temporary_path, write_new
 from registry.skill_folder.placing import restore_replaced
 from registry.skill_folder.reading import UnreadableSkill
 from registry.skill_folder.tree import SKILL_FILE, find_skill_folders
@@ -26,15 +26,24 @@ class StagedSkill(NamedTuple):
     folder: Path
     data: bytes
 
-    def sync(self) -> os.stat_result:
-        """Make the folder durable, so that `placing_skill_folder` can move it; return the state of its SKILL.md."""
-        descriptor = os.open(self.folder / SKILL_FILE, os.O_RDONLY)
+    @classmethod
+    def of(cls, place: Path, fields: Mapping[str, Value], body: str) -> "StagedSkill":
+        """Return a skill of these fields and this body, to be written in `place`."""
+        return cls(temporary_path(place), render(fields, body).encode())
+
+    def write(self) -> os.stat_result:
+        """Write the folder durably, so that `placing_skill_folder` can move it; return the state of its SKILL.md.
+
+        Raises FileExistsError, OSError.
+        """
+        self.folder.mkdir(parents=True)
         try:
-            os.fsync(descriptor)
+            state = write_new(self.folder / SKILL_FILE, self.data, 0o644)
             sync_folder(self.folder)
-            return os.fstat(descriptor)
-        finally:
-            os.close(descriptor)
+        except BaseException:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise
+        return state
 
 
 def remove_staged(staged: Iterable[StagedSkill]) -> None:
@@ -76,15 +85,6 @@ def _inherited(folder: Path) -> tuple[Any, ...]:
     return status.st_uid, status.st_gid, status.st_mode, attributes
 
 
-def stage_skill_folder(place: Path, fields: Mapping[str, Value], body: str) -> StagedSkill:
-    """Write a SKILL.md of these fields and this body into a new folder with a temporary name in `place`.
-
-    `StagedSkill.sync` makes it durable. Raises OSError.
-    """
-    data = render(fields, body).encode()
-    return StagedSkill(_written(temporary_path(place), data), data)
-
-
 def write_skill_folder(parent: Path, name: str, fields: Mapping[str, Value], body: str) -> Path:
     """Create the folder `name` with a SKILL.md of these fields and this body durably, and return it.
 
@@ -92,21 +92,8 @@ def write_skill_folder(parent: Path, name: str, fields: Mapping[str, Value], bod
     """
     if not _FOLDER_NAME.fullmatch(name):
         raise ValueError(f"'{name}' is not a valid name of a skill's folder")
-    data = render(fields, body).encode()
-    folder = _written(parent / name, data)
-    StagedSkill(folder, data).sync()
-    return folder
-
-
-def _written(folder: Path, data: bytes) -> Path:
-    folder.mkdir(parents=True)
-    try:
-        with (folder / SKILL_FILE).open("xb") as file:
-            file.write(data)
-            os.fchmod(file.fileno(), 0o644)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+    folder = parent / name
+    StagedSkill(folder, render(fields, body).encode()).write()
     return folder
 
 

@@ -25,6 +25,11 @@ FIELD_FAULTS = {
     "nested": (b'"origin": {"type": "git", "url": 5}', "origin.url"),
     "nested, missing": (b'"origin": {"type": "git"}', "origin.url"),
     "line break where nothing allows it": (b'"origin": "a\\nb"', "origin"),
+    "line break beside one that is allowed": (b'"text": "a\\nb", "origin": "a\\nb"', "origin"),
+    "line break beside one that is allowed, nested": (
+        b'"text": "a\\nb", "origin": {"type": "git", "url": "a\\nb"}',
+        "origin.url",
+    ),
     "NUL": (b'"text": "a\\u0000b"', "text"),
     "escape": (b'"text": "\\u001b[0m"', "text"),
     "lone surrogate": (b'"text": "\\ud800"', "text"),

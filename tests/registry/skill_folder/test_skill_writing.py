@@ -5,6 +5,7 @@ import pytest
 
 from registry.parsing.yaml_text import Value
 from registry.skill_folder import (
+    StagedSkill,
     UnreadableSkill,
     fingerprint,
     read_new_skill_folder,
@@ -12,7 +13,6 @@ from registry.skill_folder import (
     remove_leftovers,
     remove_skill_folder,
     remove_staged,
-    stage_skill_folder,
     staging_place,
     update_skill_file,
     write_skill_folder,
@@ -38,10 +38,11 @@ def test_a_written_skill_reads_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("fields", [FIELDS, {"name": "pdf", "metadata": {"version": "one"}}, {"description": "\u202e"}])
 def test_a_staged_skill_is_known_without_reading_it(tmp_path: Path, fields: dict[str, Value]) -> None:
-    staged = [stage_skill_folder(tmp_path, fields, body) for body in ("# PDF\n\nFill forms.\n", "")]
-    for skill in staged:
-        state = skill.sync()
-        assert read_new_skill_folder(skill.folder, skill.data) == read_skill_folder(skill.folder)
+    staged = [StagedSkill.of(tmp_path, fields, body) for body in ("# PDF\n\nFill forms.\n", "", "Not written.")]
+    for skill in staged[:2]:
+        read = read_new_skill_folder(skill.folder, skill.data)
+        state = skill.write()
+        assert read == read_skill_folder(skill.folder)
         assert fingerprint_of_files([("SKILL.md", state)]) == fingerprint(skill.folder)
     moved = staged[0].folder.rename(tmp_path / "pdf")
     remove_staged(staged)
@@ -161,7 +162,7 @@ def test_leftovers_of_a_crash_are_removed(tmp_path: Path) -> None:
     (folder / ".skill-registry-2").touch()
     (tmp_path / ".other").mkdir()
     staged = tmp_path / ".other" / "staged"
-    stage_skill_folder(staged, FIELDS, "B")
+    StagedSkill.of(staged, FIELDS, "B").write()
     remove_leftovers(tmp_path, staged)
     assert (names(tmp_path), names(folder), names(staged)) == ([".other", "pdf"], ["SKILL.md"], [])
 
