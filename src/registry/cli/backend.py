@@ -1,7 +1,10 @@
 """The interface of commands to a catalog, whether it is on a server or in a data directory."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from registry.errors import RegistryError
 
 if TYPE_CHECKING:  # the schemas cost start time that `publish` and `login` do not need
     from registry.domain.source_entry import NewSource
@@ -33,11 +36,20 @@ CREATES = Needs(indexes=False, creates=True)
 
 
 class CommandFailed(Exception):
-    """A command failed; the message is one line that says what to do. `code` is the error code of the API, if any."""
+    """A command failed; the message is one line that says what to do.
 
-    def __init__(self, message: str, code: str | None = None) -> None:
+    `code` is the error code of the API, if any, and `facts` are what the API says for programs besides.
+    """
+
+    def __init__(self, message: str, code: str | None = None, facts: Mapping[str, str] = MappingProxyType({})) -> None:
         super().__init__(message)
         self.code = code
+        self.facts = facts
+
+
+def failed(error: RegistryError) -> CommandFailed:
+    """Return an error of the API as that of a command."""
+    return CommandFailed(error.line, error.code, {detail.field: detail.message for detail in error.details})
 
 
 class CommandBackend(Protocol):

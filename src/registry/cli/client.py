@@ -12,12 +12,12 @@ import httpx
 import msgspec
 
 from registry import __version__
-from registry.cli.backend import CommandFailed, Data
+from registry.cli.backend import CommandFailed, Data, failed
 from registry.cli.credentials import find_credential, login_hint
 from registry.config.settings import Settings
 from registry.domain.addresses import redact_text
 from registry.domain.api import API, credential_header
-from registry.errors import FieldError
+from registry.errors import FieldError, RegistryError
 from registry.parsing.json_document import JsonUnreadable, read_json
 
 TIMEOUT_SECONDS = 30.0
@@ -122,7 +122,7 @@ class RegistryClient:
             return response.content
         needs_login = response.status_code == HTTPStatus.UNAUTHORIZED and path.startswith(API)
         failure = _failure(response)
-        raise CommandFailed(f"{failure}{login_hint(self.base) if needs_login else ''}", failure.code)
+        raise CommandFailed(f"{failure}{login_hint(self.base) if needs_login else ''}", failure.code, failure.facts)
 
     def _follow(self, response: httpx.Response) -> httpx.Response:
         for _ in range(_MAX_REDIRECTS):
@@ -198,5 +198,5 @@ def _failure(response: httpx.Response) -> CommandFailed:
 
 def failure_of(error: Data) -> CommandFailed:
     """Return an error of the API as that of a command. Raises KeyError, TypeError, AttributeError for anything else."""
-    details = [FieldError(detail["field"], detail["message"]).line for detail in error.get("details") or []]
-    return CommandFailed("; ".join(details) or str(error["message"]), error.get("code"))
+    details = [FieldError(detail["field"], detail["message"]) for detail in error.get("details") or []]
+    return failed(RegistryError(error.get("code", ""), str(error["message"]), details))

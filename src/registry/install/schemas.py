@@ -26,6 +26,7 @@ Outcome = Literal["updated", "would_update", "up_to_date", "immutable", "error"]
 class _Install(msgspec.Struct, kw_only=True):
     """What every installation may say besides where the skill comes from."""
 
+    version: VersionRequirement | None = None
     commit: CommitHash | None = None
     sha256: Sha256 | None = None
     package: Sha256 | None = None
@@ -40,7 +41,6 @@ class _FromOrigin(_Install, kw_only=True):
 class _FromSource(_Install, kw_only=True):
     skill_id: ListedId
     source_name: SourceName
-    version: VersionRequirement | None = None
 
 
 class _FromUrl(_Install, kw_only=True):
@@ -56,8 +56,8 @@ class SkillRequest(NewSkill, kw_only=True):
     With `origin`, an object or one string that says which, it is installed from there; with `skill_id` and
     `source_name` from that source; in the local profile with `source_url` and `source_type` from that URL or folder.
     Otherwise it is created, for which `id`, `name`, `description` and `version` are required. Of an installation
-    `commit`, `sha256` and `package` say which state it must be, `log` which state of a registry's log was seen before,
-    and `save: false` keeps it out of the project's manifest.
+    `version`, `commit`, `sha256` and `package` say which state it must be, `log` which state of a registry's log was
+    seen before, and `save: false` keeps it out of the project's manifest.
     """
 
     id: NewSkillId | UnsetType = UNSET  # type: ignore[assignment]

@@ -73,13 +73,13 @@ def test_a_lock_gives_the_same_bytes_again(folder: Path, skills: Repository) -> 
         skills.commit({"skills/pdf/SKILL.md": skill_md("pdf", "2.0.0")})
         shutil.rmtree(folder / "skills")
         shutil.rmtree(folder / "data")
-        again = Done(folder, "install", "--from-lock", "--json")
+        again = Done(folder, "install", "--locked", "--json")
     assert (again.code, set(outcomes(again).values())) == (0, {"installed"})
     assert {path.name: tree_digest(path) for path in (folder / "skills").iterdir()} == before
     assert len(before) == 3
     assert (folder / "skills.lock").read_bytes() == lock
     assert Done(folder, "verify").code == 0
-    assert set(outcomes(Done(folder, "install", "--from-lock", "--json")).values()) == {"up_to_date"}
+    assert set(outcomes(Done(folder, "install", "--locked", "--json")).values()) == {"already_installed"}
 
 
 def test_a_zip_that_is_not_what_was_locked_is_refused(folder: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_zip_that_is_not_what_was_locked_is_refused(folder: Path) -> None:
         assert Done(folder, "install", f"{web.url}/z.zip").code == 0
         shutil.rmtree(folder / "skills")
         web.answers["/z.zip"] = reply(plain_zip({"SKILL.md": skill_md("zipped", "6.6.6").encode()}))
-        done = Done(folder, "install", "--from-lock", "--json")
+        done = Done(folder, "install", "--locked", "--json")
     assert (done.code, outcomes(done)) == (1, {"zipped": "error"})
     assert "locked" in done.json["results"][0]["reason"]
     assert not (folder / "skills").exists()
@@ -96,9 +96,9 @@ def test_a_zip_that_is_not_what_was_locked_is_refused(folder: Path) -> None:
 def test_what_was_put_there_by_hand_cannot_be_installed_from_the_lock(folder: Path) -> None:
     write_skill(folder / "skills", "mine", "Made by hand.")
     assert Done(folder, "lock").code == 0
-    assert outcomes(Done(folder, "install", "--from-lock", "--json")) == {"mine": "up_to_date"}
+    assert outcomes(Done(folder, "install", "--locked", "--json")) == {"mine": "already_installed"}
     shutil.rmtree(folder / "skills/mine")
-    done = Done(folder, "install", "--from-lock", "--json")
+    done = Done(folder, "install", "--locked", "--json")
     assert (done.code, outcomes(done)) == (1, {"mine": "error"})
 
 
@@ -116,7 +116,14 @@ def test_a_link_is_used_in_place(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "args",
-    [(), ("x", "--from-lock"), ("ext::sh -c x",), ("http://user:secret@127.0.0.1/x",), ("x", "--editable")],
+    [
+        ("x", "--locked"),
+        ("--editable",),
+        ("--from", "https://example.org"),
+        ("ext::sh -c x",),
+        ("http://user:secret@127.0.0.1/x",),
+        ("x", "--editable"),
+    ],
 )
 def test_what_cannot_be_installed_is_wrong_use(folder: Path, args: tuple[str, ...]) -> None:
     Done(folder, "install", *args).complains(2)
@@ -149,7 +156,7 @@ def test_an_install_from_a_registry_warns_of_risk(tmp_path: Path) -> None:
         registry.finished(registry.publish(skill_package("hostile", body="\n".join(RISKY.values()) * 3)))
         (tmp_path / "mine").mkdir()
         key = {"SKILL_REGISTRY_CLIENT_API_KEY": registry.caller("boss", "manager")["Authorization"].split()[1]}
-        done = Done(tmp_path / "mine", "install", "acme/harmless", "acme/hostile", "--from", registry.url)
+        done = Done(tmp_path / "mine", "install", "acme/harmless", "acme/hostile", "--no-save", "--from", registry.url)
         through = Done(tmp_path, "install", "acme/hostile", "--server", registry.url, **key)
     assert (done.code, through.code) == (0, 0), done.error + through.out
     for printed in (done.error, through.error):
@@ -167,6 +174,6 @@ def test_a_running_server_is_spoken_to(tmp_path: Path, hub: GitServer) -> None:
         assert server.found("pdf") == ["pdf"]
         assert outcomes(Done(tmp_path, "upgrade", "--json", *data)) == {"pdf": "up_to_date"}
         done = Done(tmp_path, "install", "hub/pdf", *data)
-        assert (done.code, "already installed" in done.out) == (1, True)
+        assert (done.code, "already installed" in done.out) == (0, True)
         assert outcomes(Done(tmp_path, "uninstall", "pdf", "--json", "--server", server.url)) == {"pdf": "removed"}
         assert server.found("pdf") == ["hub/pdf"]
