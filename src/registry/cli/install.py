@@ -14,6 +14,7 @@ from registry.cli.backend import CREATES, CommandBackend, CommandFailed
 from registry.cli.help.settings_options import settings_options
 from registry.cli.installing.project import locked_steps, project_steps, read_project
 from registry.cli.installing.steps import Row, Step, in_registry, installing, note_unrecorded, recorded
+from registry.cli.risk import warn_of_risk
 from registry.cli.search.last_search import report_install
 from registry.cli.user_registries import Registries, registries_of
 from registry.config.settings import Settings
@@ -118,10 +119,16 @@ def upgrade(
     """Update one skill or all from where they came from. Without ID, all installed skills are updated."""
     body = command.converted({"skill_id": skill_id, "check": check, "version": version}, UpgradeBody)
     named = registries_of(command.load(dict(flags)), None).named
-    with console.progress_bar("Upgrading", hidden=as_json) as progress:
-        answer = command.with_backend(
-            flags, server, lambda backend: backend.upgrade(body, progress), CREATES, named=named
-        )
+
+    def run(backend: CommandBackend) -> dict[str, Any]:
+        with console.progress_bar("Upgrading", hidden=as_json) as progress:
+            answer = backend.upgrade(body, progress)
+        for row in answer["results"]:
+            if row["outcome"] == "updated":
+                warn_of_risk(backend.skill(row["id"]))
+        return answer
+
+    answer = command.with_backend(flags, server, run, CREATES, named=named)
     console.show(answer, _tables, as_json=as_json)
     _exit_if_failed(answer["results"])
 

@@ -150,6 +150,16 @@ def test_an_install_warns_of_risk_wherever_the_skill_is_from(folder: Path, skill
     assert Done(folder, "uninstall", "near").error == ""
 
 
+def test_an_upgrade_warns_of_risk_of_what_it_has_updated(folder: Path, skills: Repository) -> None:
+    skills.commit({"skills/csv/SKILL.md": skill_md("csv") + RISKY["one"]})
+    assert Done(folder, "install", "hub/pdf", "hub/csv").code == 0
+    skills.commit({"skills/pdf/SKILL.md": skill_md("pdf", "1.1.0") + RISKY["two"]})
+    assert Done(folder, "upgrade", "--check").error == ""
+    done = Done(folder, "upgrade", "--json")
+    assert outcomes(done) == {"pdf": "updated", "csv": "up_to_date"}
+    assert done.error == "skill-registry: warning: pdf has high risk: reverse-shell in SKILL.md:8\n"
+
+
 def test_an_install_from_a_registry_warns_of_risk(tmp_path: Path) -> None:
     with Registry(tmp_path / "registry", "--auth-anonymous-read") as registry:
         registry.finished(registry.publish(skill_package("harmless")))
