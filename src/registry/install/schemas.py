@@ -87,11 +87,16 @@ class SkillRequest(NewSkill, kw_only=True):
 
 
 class UpgradeBody(msgspec.Struct, kw_only=True):
-    """The body of an upgrade: of one skill or all. `check` changes nothing; `version` is a version or range."""
+    """The body of an upgrade: of one skill or all. `check` changes nothing; `version` is a version or range.
+
+    `commit` and `sha256` say which state the skill must get, as a lock names it.
+    """
 
     skill_id: SkillId | None = None
     check: bool = False
     version: VersionRequirement | None = None
+    commit: CommitHash | None = None
+    sha256: Sha256 | None = None
 
 
 class UpgradeResult(msgspec.Struct, kw_only=True):

@@ -1,6 +1,7 @@
 """A project: `install` records skills in its manifest and lock, and without arguments installs what these name."""
 
 import shutil
+import subprocess
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,6 +41,12 @@ class Project:
         done = self.run("install", *args, "--json")
         assert done.code == code, done.out + done.error
         return {row["id"]: row["outcome"] for row in done.json["results"]}
+
+    def upgraded(self) -> dict[str, str]:
+        return {row["id"]: row["outcome"] for row in self.run("upgrade", "--json").json["results"]}
+
+    def pull(self) -> None:
+        subprocess.run(["git", "pull", "--quiet"], cwd=self.folder, check=True)
 
     def reason(self, *args: str) -> str:
         done = self.run("install", *args, "--json")
@@ -163,8 +170,42 @@ def test_files_that_differ_from_the_lock_are_left_alone(project: Project) -> Non
     assert project.outcomes("./tools/near") == {"near": "installed"}
     file = project.folder / "skills/near/SKILL.md"
     file.write_text(f"{file.read_text()}More.\n")
-    assert LOCK in project.reason()
+    reason = project.reason()
+    assert LOCK in reason
+    assert "changed locally" in reason
     assert file.read_text().endswith("More.\n")
+
+
+@pytest.mark.usefixtures("skills")
+def test_a_changed_lock_updates_what_is_installed(
+    tmp_path: Path, project: Project, repository: Repository, hub: GitServer, skills: Repository
+) -> None:
+    near = write_skill(repository.folder / "tools", "near", "A skill of this repository.")
+    with Registry(tmp_path / "registry", "--auth-anonymous-read") as registry:
+        registry.finished(registry.publish(skill_package("tea", "1.0.0")))
+        assert project.run("sources", "add", "hub", hub.url("skills")).code == 0
+        assert project.outcomes("hub/pdf", "hub/csv", str(near))
+        assert project.outcomes("acme/tea", "--from", registry.url) == {"tea": "installed"}
+        other = clone(repository, tmp_path / "elsewhere")
+        assert set(other.outcomes().values()) == {"installed"}
+
+        skills.commit(
+            {"skills/pdf/SKILL.md": skill_md("pdf", "1.1.0"), "skills/csv/SKILL.md": skill_md("csv", "1.1.0")}
+        )
+        registry.finished(registry.publish(skill_package("tea", "1.1.0")))
+        (near / "SKILL.md").write_text(skill_md("near", "1.0.1"))
+        assert set(project.upgraded().values()) == {"updated"}
+        skills.commit({"skills/pdf/SKILL.md": skill_md("pdf", "3.0.0")})  # nobody has asked for it yet
+        registry.finished(registry.publish(skill_package("tea", "3.0.0")))
+        repository.commit()
+        other.pull()
+        lock = (other.folder / LOCK).read_bytes()
+        names = ("pdf", "csv", "near", "tea")
+        assert other.outcomes() == dict.fromkeys(names, "updated")
+        assert other.outcomes() == dict.fromkeys(names, "already_installed")
+    assert other.digests() == project.digests()
+    assert (other.folder / LOCK).read_bytes() == lock
+    assert other.run("verify").code == 0
 
 
 @pytest.mark.usefixtures("skills")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from registry.cli.backend import CommandBackend, CommandFailed
-from registry.cli.installing.steps import Act, Row, Step, installing, present
+from registry.cli.installing.steps import Act, Row, Step, installing, present, updating
 from registry.config.settings import Settings
 from registry.domain.origins import LocalOrigin, Origin, RegistryOrigin, SourceOrigin
 from registry.domain.version_requirement import admits
@@ -139,7 +139,8 @@ def _resolving(skill_id: str, dependency: Dependency, project: Project, default:
 def _locked_step(entry: LockedSkill, project: Project) -> Step:
     def act(backend: CommandBackend) -> Row:
         if project.skills_dir is not None and project.has(entry):
-            return _unchanged(entry, project.skills_dir / entry.path)
+            matches = _matches(entry, project.skills_dir / entry.path)
+            return present(entry.version) if matches else updating(entry)(backend)
         if _is_handmade(entry):
             raise CommandFailed(f"the lock names no origin for it: copy its folder {entry.path} by hand")
         return installing(_locked_request(entry, project.folder))(backend)
@@ -159,14 +160,11 @@ def _locked_request(entry: LockedSkill, folder: Path) -> SkillRequest:
     )
 
 
-def _unchanged(entry: LockedSkill, folder: Path) -> Row:
-    """Return the row of a skill whose folder exists. Raises CommandFailed if it differs from the lock."""
+def _matches(entry: LockedSkill, folder: Path) -> bool:
+    """Return whether a folder is what the lock names. One that is used in place may have changed."""
     if isinstance(entry.origin, LocalOrigin) and entry.origin.editable:
-        return present(entry.version)
+        return True
     try:
-        matches = tree_digest(folder) == f"sha256:{entry.sha256}"
+        return tree_digest(folder) == f"sha256:{entry.sha256}"
     except OSError:
-        matches = False
-    if not matches:
-        raise CommandFailed(f"its files differ from {LOCK_FILE}: uninstall it first")
-    return present(entry.version)
+        return False

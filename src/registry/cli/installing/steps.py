@@ -12,8 +12,8 @@ from registry.cli.risk import warn_of_risk
 from registry.config.settings import Settings
 from registry.domain.origins import Origin, RegistryOrigin, SourceOrigin
 from registry.errors import RegistryError
-from registry.install.schemas import SkillRequest
-from registry.project.lock_file import LOCK_FILE
+from registry.install.schemas import SkillRequest, UpgradeBody
+from registry.project.lock_file import LOCK_FILE, LockedSkill
 from registry.project.manifest_file import ManifestFile, NewDependency
 
 Row = dict[str, Any]
@@ -54,6 +54,20 @@ def installing(body: SkillRequest, default: str | None = None) -> Act:
         warn_of_risk(skill)
         reason = "; ".join(skill["warnings"]) or None
         return {"id": skill["id"], "outcome": "installed", "reason": reason, "resolved_version": skill["version"]}
+
+    return act
+
+
+def updating(entry: LockedSkill) -> Act:
+    """Return the step that replaces an installed skill, if nobody has changed it, by the state in the lock."""
+    body = UpgradeBody(skill_id=entry.id, version=entry.version, commit=entry.commit, sha256=entry.sha256)
+
+    def act(backend: CommandBackend) -> Row:
+        (row,) = backend.upgrade(body, lambda done, total: None)["results"]
+        if row["outcome"] != "updated":
+            raise CommandFailed(f"its files differ from {LOCK_FILE}, and it cannot be updated: {row['reason']}")
+        warn_of_risk(backend.skill(row["id"]))
+        return {"outcome": row["outcome"], "resolved_version": row["resolved_version"]}
 
     return act
 
