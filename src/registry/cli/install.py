@@ -21,7 +21,7 @@ from registry.config.settings import Settings
 from registry.domain.addresses import redact_text
 from registry.domain.origins import LocalOrigin, SourceOrigin, parse_origin
 from registry.errors import RegistryError
-from registry.install.schemas import SkillRequest, UpgradeBody
+from registry.install.schemas import NOT_INSTALLED, SkillRequest, UpgradeBody
 from registry.project.manifest_file import ManifestFile
 from registry.runtime.home_folder import expanded
 
@@ -36,7 +36,7 @@ def _options(function: _Command) -> _Command:
 
 
 @click.command()
-@click.argument("origins", metavar="ORIGIN...", nargs=-1)
+@click.argument("origins", metavar="[ORIGIN]...", nargs=-1)
 @click.option(
     "--from", "registry", metavar="URL", help="The registry that has the skills. Default: sources, then your registry."
 )
@@ -129,8 +129,16 @@ def upgrade(
         return answer
 
     answer = command.with_backend(flags, server, run, CREATES, named=named)
-    console.show(answer, _tables, as_json=as_json)
+    console.show(answer, _tables if skill_id else _upgrade_tables, as_json=as_json)
     _exit_if_failed(answer["results"])
+
+
+def _upgrade_tables(answer: console.Data) -> Iterator[Table | str]:
+    """Yield the rows of skills that have an origin, and the number of the others."""
+    rows = [row for row in answer["results"] if row["reason"] != NOT_INSTALLED]
+    yield from _tables({"results": rows})
+    if others := len(answer["results"]) - len(rows):
+        yield f"Left alone, because nothing has installed them: {others}"
 
 
 class _AllFailed(Exception):

@@ -20,6 +20,9 @@ from registry.domain.release_proofs import PinnedProof
 from registry.domain.version_requirement import VersionRequirement
 from registry.packages.update_diff import FileChanges
 
+NOT_INSTALLED = "it was not installed by the registry"
+"""The reason why a skill that somebody has put into the skills directory is never upgraded."""
+
 Outcome = Literal["updated", "would_update", "up_to_date", "immutable", "error"]
 
 

@@ -17,7 +17,7 @@ from registry.errors import FieldError, RegistryError, conflict, validation_erro
 from registry.install.installer import installed_release, pinned
 from registry.install.parts import InstallParts
 from registry.install.registries import ChosenRelease
-from registry.install.schemas import Outcome, UpgradeBody, UpgradeData, UpgradeResult
+from registry.install.schemas import NOT_INSTALLED, Outcome, UpgradeBody, UpgradeData, UpgradeResult
 from registry.install.staged_packages import Staged
 from registry.outbound import OutboundError
 from registry.packages.package import Package
@@ -168,7 +168,7 @@ class Upgrader:
     def _changeable(self, stored: StoredSkill, install: InstallRecord | None, version: str | None) -> InstallRecord:
         """Return the install record of a skill. Raises _Immutable if the skill must not be changed."""
         if install is None:
-            raise _Immutable("it was not installed by the registry")
+            raise _Immutable(NOT_INSTALLED)
         if install.editable:
             raise _Immutable("it is editable: its folder is used in place")
         ref = install.origin.ref if isinstance(install.origin, GitOrigin) and install.source is None else None

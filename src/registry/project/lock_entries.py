@@ -8,6 +8,7 @@ import msgspec
 from registry.catalog.installs import InstallRecord, find_install
 from registry.catalog.store import Catalog, StoredSkill
 from registry.config.settings import Settings
+from registry.domain.file_names import printable_name
 from registry.domain.origins import LocalOrigin
 from registry.domain.validation import find_errors
 from registry.project.local_paths import portable
@@ -83,9 +84,13 @@ def _locked(stored: StoredSkill, skills_dir: Path) -> LockedSkill:
     path = str(stored.folder)
     try:
         read = read_skill_folder(skills_dir / path)
-    except (OSError, UnreadableSkill) as error:
-        reason = error.reason if isinstance(error, UnreadableSkill) else error.strerror
+    except FileNotFoundError:
+        reason = f"{skills_dir} has no folder {printable_name(path)}: set --skills-dir as the service"
         raise LockFileError(f"skill {stored.skill.id} cannot be locked: {reason}") from None
+    except OSError as error:
+        raise LockFileError(f"skill {stored.skill.id} cannot be locked: {error.strerror}") from None
+    except UnreadableSkill as error:
+        raise LockFileError(f"skill {stored.skill.id} cannot be locked: {error.reason}") from None
     if read.digest is None:
         raise LockFileError(f"skill {stored.skill.id} cannot be locked: some files cannot be read")
     origin = LocalOrigin(path=path)

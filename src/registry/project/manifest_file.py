@@ -172,7 +172,7 @@ def refusing_unwritable(name: str) -> Iterator[None]:
 
 def _get(manifest: Manifest, skill_id: str) -> Dependency:
     if skill_id not in manifest.dependencies:
-        raise not_found(f"'{skill_id}' in the manifest")
+        raise not_found(f"Entry '{skill_id}' of the manifest")
     return manifest.dependencies[skill_id]
 
 

@@ -107,6 +107,33 @@ def test_one_that_fails_keeps_no_other_from_being_installed(folder: Path) -> Non
     assert (done.code, outcomes(done)) == (1, {"absent": "error", "pdf": "installed"})
 
 
+def test_a_skill_that_nobody_lists_can_be_searched_for(folder: Path) -> None:
+    (row,) = Done(folder, "install", "hub/absent", "--json").json["results"]
+    assert row["reason"].startswith("Skill 'hub/absent' not found: 'skill-registry search absent' lists ")
+
+
+def test_upgrade_only_counts_the_skills_that_nothing_has_installed(folder: Path) -> None:
+    for name in ("mine", "yours"):
+        write_skill(folder / "skills", name, "Made by hand.")
+    assert Done(folder, "install", "hub/pdf").code == 0
+    done = Done(folder, "upgrade")
+    assert [line.split() for line in done.out.splitlines()[1:-1]] == [["pdf", "up", "to", "date", "1.0.0"]]
+    assert done.out.endswith("Left alone, because nothing has installed them: 2\n")
+    assert set(outcomes(Done(folder, "upgrade", "--json"))) == {"mine", "yours", "pdf"}
+    assert "it was not installed by the registry" in Done(folder, "upgrade", "mine").out
+
+
+def test_another_skills_directory_than_that_of_the_service_is_noticed(tmp_path: Path) -> None:
+    write_skill(tmp_path / "skills", "near", "A skill of this machine.")
+    with RunningServer(tmp_path) as server:
+        server.wait_for(lambda: server.status()["skills"] == 1)
+        (tmp_path / "elsewhere").mkdir()
+        folders = ("--data-dir", str(server.data_dir), "--skills-dir", "elsewhere")
+        Done(tmp_path, "lock", *folders).complains(1, "elsewhere has no folder near", "--skills-dir")
+        Done(tmp_path, "backup", "kept", *folders).complains(1, "elsewhere has none of the 1 skills", "--skills-dir")
+    assert not (tmp_path / "kept").exists()
+
+
 def test_a_link_is_used_in_place(folder: Path) -> None:
     write_skill(folder / "elsewhere", "near", "A skill of this machine.")
     assert Done(folder, "install", "./elsewhere/near", "--editable").code == 0

@@ -85,10 +85,15 @@ def _install(backend: CommandBackend, body: SkillRequest, default: str | None) -
 
 
 def _with_hint(error: CommandFailed, origin: object) -> CommandFailed:
-    """Return the error, which names the folder that may be meant."""
-    if error.code == "SKILL_NOT_FOUND" and isinstance(origin, SourceOrigin) and Path(origin.skill).is_dir():
+    """Return the error, which names the folder that may be meant, or says how to find the skill."""
+    if error.code != "SKILL_NOT_FOUND" or not isinstance(origin, SourceOrigin):
+        return error
+    if Path(origin.skill).is_dir():
         return CommandFailed(f"{error}: to install the folder, write ./{origin.skill}", error.code)
-    return error
+    if origin.version is not None:
+        return error
+    words = origin.skill.rpartition("/")[2]
+    return CommandFailed(f"{error}: 'skill-registry search {words}' lists the skills of your sources", error.code)
 
 
 def recorded(manifest: ManifestFile, act: Act, origin: Origin) -> Act:
