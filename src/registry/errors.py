@@ -52,7 +52,7 @@ class RegistryError(Exception):
     Args:
         code: A key of `STATUS`.
         message: Plain words for the caller: never a path of ours, SQL or a traceback.
-        details: The broken rules, at most `MAX_DETAILS`, when the code is `VALIDATION_ERROR`; facts about a `CONFLICT`.
+        details: The broken rules, at most `MAX_DETAILS`, when the code is `VALIDATION_ERROR`.
         headers: Headers the answer must carry, such as `Retry-After`.
     """
 
@@ -73,8 +73,7 @@ class RegistryError(Exception):
     @property
     def line(self) -> str:
         """The error in one line: every broken rule, or else the message."""
-        rules = () if self.code == "CONFLICT" else self.details
-        return "; ".join(rule.line for rule in rules) or self.message
+        return "; ".join(detail.line for detail in self.details) or self.message
 
 
 _Arguments = ParamSpec("_Arguments")
@@ -149,10 +148,9 @@ def conflict(message: str) -> RegistryError:
     return RegistryError("CONFLICT", message)
 
 
-def already_installed(message: str, skill_id: str, version: str) -> RegistryError:
-    """Return the conflict of an installation with the same skill, which is there as it was ordered."""
-    details = FieldError("installed.id", skill_id), FieldError("installed.version", version)
-    return RegistryError("CONFLICT", message, details)
+def exists_already(message: str, location: str) -> RegistryError:
+    """Return the error for a clash with the very thing that was asked for, whose address is `location`."""
+    return RegistryError("CONFLICT", message, headers={"Location": location})
 
 
 def precondition_failed(message: str = "The record has changed since it was read") -> RegistryError:

@@ -19,8 +19,8 @@ function ways(skill, status, installed, version) {
   const path = `${base}/api/v1/skills/${pathOf(skill.id)}`;
   return [
     command && { client: "skill-registry", name: `install ${skill.id}${named}`, text: command, note: version
-      ? "Exactly this version, checked and recorded in the lock file."
-      : "Checked, recorded in the lock file, upgraded later." },
+      ? "Exactly this version, checked. A project records it in its manifest and lock."
+      : "Checked, and upgraded later. A project records it in its manifest and lock." },
     hasFiles && !version && { client: "npx skills", name: "npx skills", text: `npx skills add ${base}/s/${pathOf(skill.id)}`,
       note: isClosed ? "It sends no token: this registry must allow anonymous reading." : "Places it for the agents of a project." },
     { client: "MCP", name: "MCP", text: `claude mcp add --transport http skills ${base}/mcp`, note: version

@@ -1,7 +1,6 @@
 """The interface of commands to a catalog, whether it is on a server or in a data directory."""
 
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from registry.errors import RegistryError
@@ -38,18 +37,18 @@ CREATES = Needs(indexes=False, creates=True)
 class CommandFailed(Exception):
     """A command failed; the message is one line that says what to do.
 
-    `code` is the error code of the API, if any, and `facts` are what the API says for programs besides.
+    `code` is the error code of the API, if any, and `location` the path of what exists already, if the API names it.
     """
 
-    def __init__(self, message: str, code: str | None = None, facts: Mapping[str, str] = MappingProxyType({})) -> None:
+    def __init__(self, message: str, code: str | None = None, location: str | None = None) -> None:
         super().__init__(message)
         self.code = code
-        self.facts = facts
+        self.location = location
 
 
 def failed(error: RegistryError) -> CommandFailed:
     """Return an error of the API as that of a command."""
-    return CommandFailed(error.line, error.code, {detail.field: detail.message for detail in error.details})
+    return CommandFailed(error.line, error.code, error.headers.get("Location"))
 
 
 class CommandBackend(Protocol):

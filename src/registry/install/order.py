@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from registry.catalog.installs import Installed
+from registry.domain.api import API
 from registry.domain.origins import Origin, RegistryOrigin, SourceOrigin
 from registry.domain.release_proofs import PinnedProof
 from registry.domain.version_requirement import admits
-from registry.errors import RegistryError, already_installed, conflict
+from registry.errors import RegistryError, conflict, exists_already
 
 CheckNames = Callable[[Iterable[str], str | None], None]
 
@@ -52,4 +53,4 @@ class InstallOrder(msgspec.Struct, kw_only=True, frozen=True):
         is_other_commit = self.commit not in (None, record.commit)
         if is_other_commit or (self.sha256 is not None and record.sha256 != f"sha256:{self.sha256}"):
             return conflict(f"{named} with other files than those that are wanted: uninstall it first")
-        return already_installed(named, skill_id, version)
+        return exists_already(named, f"{API}/skills/{skill_id}")

@@ -10,6 +10,7 @@ from registry.cli import console
 from registry.cli.backend import CommandBackend, CommandFailed
 from registry.cli.risk import warn_of_risk
 from registry.config.settings import Settings
+from registry.domain.api import API
 from registry.domain.origins import Origin, RegistryOrigin, SourceOrigin
 from registry.errors import RegistryError
 from registry.install.schemas import SkillRequest, UpgradeBody
@@ -48,9 +49,10 @@ def installing(body: SkillRequest, default: str | None = None) -> Act:
         try:
             skill = _install(backend, body, default)
         except CommandFailed as error:
-            if "installed.id" not in error.facts:
+            if error.location is None:
                 raise
-            return {"id": error.facts["installed.id"], **present(error.facts["installed.version"])}
+            skill_id = error.location.removeprefix(f"{API}/skills/")
+            return {"id": skill_id, **present(backend.skill(skill_id)["version"])}
         warn_of_risk(skill)
         reason = "; ".join(skill["warnings"]) or None
         return {"id": skill["id"], "outcome": "installed", "reason": reason, "resolved_version": skill["version"]}
