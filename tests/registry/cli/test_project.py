@@ -273,6 +273,19 @@ def test_uninstall_removes_the_entries_of_both_files(tmp_path: Path, project: Pr
     assert (project.dependencies(), project.locked()) == ({}, {})
 
 
+def test_skills_of_one_name_in_two_scopes_are_not_taken_for_each_other(tmp_path: Path, project: Project) -> None:
+    with Registry(tmp_path / "registry", "--auth-anonymous-read") as registry:
+        for scope in ("acme", "corp"):
+            registry.finished(registry.publish(skill_package("tea"), registry.caller(f"{scope}/ann")))
+        env = {**ALLOWED, "SKILL_REGISTRY_SERVER": registry.url}
+        project.require('"acme/tea" = "1.0.0"')
+        assert Done(project.folder, "install", **env).code == 0
+        project.require('"acme/tea" = "1.0.0"', '"corp/tea" = "1.0.0"')
+        done = Done(project.folder, "install", "--json", **env)
+    assert [row["outcome"] for row in done.json["results"]] == ["already_installed", "error"]
+    assert "'tea' is already installed: uninstall it" in done.json["results"][1]["reason"]
+
+
 def test_a_project_without_skills_has_nothing_to_install(tmp_path: Path, project: Project) -> None:
     done = project.run("install")
     assert (done.code, done.out) == (0, "")

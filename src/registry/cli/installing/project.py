@@ -73,7 +73,7 @@ def project_steps(project: Project, default: str | None) -> list[Step]:
     steps = []
     for skill_id, dependency in project.manifest.dependencies.items():
         entry = entries.get(skill_id) or entries.get(skill_id.rpartition("/")[2])
-        if entry is not None and _agrees(dependency, entry, project):
+        if entry is not None and _agrees(skill_id, dependency, entry, project):
             steps.append(_locked_step(entry, project))
         else:
             steps.append((skill_id, _resolving(skill_id, dependency, project, default)))
@@ -98,12 +98,13 @@ def locked_steps(project: Project) -> list[Step]:
 def _disagrees(entry: LockedSkill, project: Project) -> bool:
     manifest = project.manifest
     name = manifest.name_of((entry.id, getattr(entry.origin, "skill", ""))) if manifest else None
-    return bool(manifest and name and not _agrees(manifest.dependencies[name], entry, project))
+    return bool(manifest and name and not _agrees(name, manifest.dependencies[name], entry, project))
 
 
-def _agrees(dependency: Dependency, entry: LockedSkill, project: Project) -> bool:
+def _agrees(skill_id: str, dependency: Dependency, entry: LockedSkill, project: Project) -> bool:
     """Return whether a lock entry is what the manifest requires. It has the place that a source named."""
-    if not admits(dependency.version, entry.version):
+    is_another = "/" in skill_id and isinstance(entry.origin, RegistryOrigin) and entry.origin.skill != skill_id
+    if is_another or not admits(dependency.version, entry.version):
         return False
     if dependency.origin is None or isinstance(dependency.origin, SourceOrigin):
         return project.has(entry) or not _is_handmade(entry)
