@@ -157,6 +157,11 @@ def conflict(message: str) -> RegistryError:
     return RegistryError("CONFLICT", message)
 
 
+def exists_already(message: str, location: str) -> RegistryError:
+    """Return the error for a clash with the very thing that was asked for, whose address is `location`."""
+    return RegistryError("CONFLICT", message, headers={"Location": location})
+
+
 def precondition_failed(message: str = "The record has changed since it was read") -> RegistryError:
     """Return the error for a stale `If-Match`."""
     return RegistryError("PRECONDITION_FAILED", message)

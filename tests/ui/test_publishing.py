@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from registry.domain.skill_file import body_of
 from support.pages import Watched, faults, sign_in
 from support.publishing import Registry, skill_package
 from support.zips import plain_zip
@@ -60,6 +61,15 @@ def test_a_package_that_breaks_rules_is_refused_with_the_reasons(
     page = enter()
     choose(page, tmp_path, plain_zip({"notes.md": b"no skill"}))
     expect(page.get_by_role("alert")).to_contain_text("SKILL.md")
+
+
+def test_secrets_and_placeholders_are_said_before_they_are_published(enter: Enter, tmp_path: Path) -> None:
+    page = enter()
+    choose(page, tmp_path, skill_package("drafty", body=body_of("drafty"), **{".env": b"KEY=1\n"}))
+    found = page.locator(".preview .findings")
+    expect(found).to_contain_text("keys or passwords")
+    expect(found).to_contain_text("still says 'Say in one sentence")
+    expect(page.get_by_role("button", name="Publish 1.0.0")).to_be_enabled()
 
 
 def test_what_is_found_is_said_before_it_is_published(enter: Enter, tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import { addressOf, installCommand, isPublished, isRecord } from "./package.js";
 import { isRegistry, service } from "./service.js";
 
 function commandNote(isFolder, version) {
-  if (version) return "Exactly this version, checked and recorded in the lock file.";
-  return `${isFolder ? "On another machine: checked" : "Checked"}, recorded in the lock file, upgraded later.`;
+  const how = version ? "Exactly this version, checked" : isFolder ? "On another machine: checked, and upgraded later" : "Checked, and upgraded later";
+  return `${how}. A project records it in its manifest and lock.`;
 }
 
 /** Return `{client, name, text, note}` for each way to get a skill, or a `version` of it, the most direct one first. */

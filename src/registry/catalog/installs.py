@@ -5,6 +5,7 @@ origin. A record without its folder, or with a folder of other content, is ignor
 """
 
 import json
+from typing import NamedTuple
 
 import msgspec
 
@@ -80,6 +81,26 @@ def find_install(database: Database | Transaction, folder: str) -> InstallRecord
     """Return the install record of `folder`; None if the skill was not installed."""
     rows = database.read("select record from installs where folder = ?", (folder,))
     return msgspec.json.decode(rows[0][0], type=InstallRecord) if rows else None
+
+
+class Installed(NamedTuple):
+    """An installed skill that the catalog has, and its install record."""
+
+    skill_id: str
+    version: str
+    record: InstallRecord
+
+
+def installed_from(
+    database: Database, origin: Origin | None, source: str | None = None, listed: str | None = None
+) -> Installed | None:
+    """Return the skill that was installed from an origin, or as `listed` in a source; None if there is none."""
+    sql = "select s.id, s.detail, i.record from installs i join skills s on s.folder = i.folder order by i.folder"
+    for skill_id, detail, text in database.read(sql):
+        record = msgspec.json.decode(text, type=InstallRecord)
+        if record.origin == origin or (source is not None and (record.source, record.listed) == (source, listed)):
+            return Installed(str(skill_id), msgspec.json.decode(detail, type=Skill).version, record)
+    return None
 
 
 def installed_folder(database: Database | Transaction, source: str, listed: str) -> str | None:

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from registry.errors import RegistryError
+
 if TYPE_CHECKING:  # the schemas cost start time that `publish` and `login` do not need
     from registry.domain.source_entry import NewSource
     from registry.install.schemas import SkillRequest, UpgradeBody
@@ -33,11 +35,20 @@ CREATES = Needs(indexes=False, creates=True)
 
 
 class CommandFailed(Exception):
-    """A command failed; the message is one line that says what to do. `code` is the error code of the API, if any."""
+    """A command failed; the message is one line that says what to do.
 
-    def __init__(self, message: str, code: str | None = None) -> None:
+    `code` is the error code of the API, if any, and `location` the path of what exists already, if the API names it.
+    """
+
+    def __init__(self, message: str, code: str | None = None, location: str | None = None) -> None:
         super().__init__(message)
         self.code = code
+        self.location = location
+
+
+def failed(error: RegistryError) -> CommandFailed:
+    """Return an error of the API as that of a command."""
+    return CommandFailed(error.line, error.code, error.headers.get("Location"))
 
 
 class CommandBackend(Protocol):

@@ -122,7 +122,7 @@ class RegistryClient:
             return response.content
         needs_login = response.status_code == HTTPStatus.UNAUTHORIZED and path.startswith(API)
         failure = _failure(response)
-        raise CommandFailed(f"{failure}{login_hint(self.base) if needs_login else ''}", failure.code)
+        raise CommandFailed(f"{failure}{login_hint(self.base) if needs_login else ''}", failure.code, failure.location)
 
     def _follow(self, response: httpx.Response) -> httpx.Response:
         for _ in range(_MAX_REDIRECTS):
@@ -191,12 +191,12 @@ def credential_headers(credential: str | None) -> Mapping[str, str]:
 def _failure(response: httpx.Response) -> CommandFailed:
     """Return the error of a response, without a code if it is not one of the API."""
     try:
-        return failure_of(read_json(response.content)["error"])
+        return failure_of(read_json(response.content)["error"], response.headers.get("Location"))
     except (JsonUnreadable, KeyError, TypeError, AttributeError):
         return CommandFailed(f"the server answered {response.status_code} {response.reason_phrase}")
 
 
-def failure_of(error: Data) -> CommandFailed:
+def failure_of(error: Data, location: str | None = None) -> CommandFailed:
     """Return an error of the API as that of a command. Raises KeyError, TypeError, AttributeError for anything else."""
     details = [FieldError(detail["field"], detail["message"]).line for detail in error.get("details") or []]
-    return CommandFailed("; ".join(details) or str(error["message"]), error.get("code"))
+    return CommandFailed("; ".join(details) or str(error["message"]), error.get("code"), location)

@@ -11,7 +11,7 @@ from embeddings import EmbeddingUnavailable
 from registry.auth.secret import WeakSecret
 from registry.catalog.listing import list_cards
 from registry.catalog.store import Catalog
-from registry.cli.backend import CommandFailed, Data, Needs, Progress
+from registry.cli.backend import CommandFailed, Data, Needs, Progress, failed
 from registry.cli.credentials import find_credential, login_servers, server_name
 from registry.config.settings import Settings
 from registry.database import open_database
@@ -161,12 +161,12 @@ class LocalBackend:
         try:
             return msgspec.json.decode(msgspec.json.encode(call()))
         except RegistryError as error:
-            raise CommandFailed(error.line, error.code) from None
+            raise failed(error) from None
 
 
 def _failure(result: object) -> CommandFailed | None:
     if isinstance(result, RegistryError):
-        return CommandFailed(result.line, result.code)
+        return failed(result)
     return CommandFailed(str(result)) if isinstance(result, Exception) else None
 
 

@@ -45,7 +45,7 @@ COMMANDS = {
         (
             PUBLISH,
             (
-                ("new_skill", "init", "Make a new skill to begin with."),
+                ("new_skill", "init", "Make a new skill to begin with, or a project."),
                 ("login", "login", "Get a token from a registry and store it."),
                 ("login", "logout", "Revoke the stored token of a registry and delete it."),
                 ("publish", "publish", "Publish PATH, a skill folder or a zip of it."),

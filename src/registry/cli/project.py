@@ -39,7 +39,7 @@ def lock(as_json: bool, **flags: Any) -> None:
         before = read_lock(path) if path.exists() else []
         manifest = ManifestFile(settings.project.file).read()
         with open_catalog(settings) as catalog:
-            entries = list(locked_skills(catalog, settings.skills_dir, manifest, before))
+            entries = list(locked_skills(catalog, settings, manifest, before))
         write_lock(path, entries)
     except RegistryError as error:
         command.stop(error.line)

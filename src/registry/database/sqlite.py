@@ -233,6 +233,13 @@ def catalog_id(path: Path) -> str:
         return str(read_fact(SqliteTransaction(connection), "catalog_id"))
 
 
+def installed_skills(path: Path) -> int:
+    """Return the number of skills of the catalog in a file that have folders."""
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        rows = SqliteTransaction(connection).read("select count(*) from skills where folder is not null")
+        return int(rows[0][0])
+
+
 def file_digests(path: Path) -> list[TableDigest]:
     """Return the digests of the tables of a file, with any schema version, without changing it."""
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:

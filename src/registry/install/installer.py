@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from registry.domain.release_proofs import PinnedProof
 from registry.domain.version_requirement import admits, is_exact
 from registry.errors import FieldError, conflict, skill_not_found, validation_error
 from registry.install.locating import Locator, PackageLocation, refusing_unreachable
+from registry.install.order import InstallOrder
 from registry.install.parts import InstallParts
 from registry.install.registries import ChosenRelease
 from registry.install.staged_packages import Staged
@@ -27,30 +28,6 @@ from registry.skill_folder import placing_skill_folder
 from registry.skill_folder.tree import SKILL_FILE
 
 Step = Literal["finding", "fetching", "checking", "placing"]
-
-CheckNames = Callable[[Iterable[str], str | None], None]
-
-
-class InstallOrder(msgspec.Struct, kw_only=True, frozen=True):
-    """The request to install a skill.
-
-    Args:
-        origin: The origin of the skill, of any kind.
-        commit: The commit of a repository, instead of the current one of its branch.
-        sha256: The required `tree_digest` of the files, in hexadecimal.
-        package: The required SHA-256 of the zip of a registry, in hexadecimal.
-        log: An earlier proof from the log of the registry, which the log must extend.
-        save: Whether to add the skill to the project's manifest.
-        check_names: Refuses an id or a displayed name. It gets both, and the id under which the package was listed.
-    """
-
-    origin: Origin
-    commit: str | None = None
-    sha256: str | None = None
-    package: str | None = None
-    log: PinnedProof | None = None
-    save: bool = True
-    check_names: CheckNames = lambda names, own: None
 
 
 class Installer:
@@ -76,7 +53,7 @@ class Installer:
         """
         self._project.check()
         progress("finding")
-        located = self._locator.locate(order.origin)
+        located = self._locator.locate(order)
         wanted = located.chosen or pinned(self._offers.with_credentials(located.origin), order.commit)
         on_refused = partial(self._parts.notify_refused, located.listed)
         progress("fetching")
@@ -150,7 +127,9 @@ class Installer:
 
     def _refuse_taken(self, transaction: Transaction, folder: Path) -> None:
         if self._catalog.find(transaction, folder.name):
-            raise conflict(f"Skill '{folder.name}' is already installed")
+            raise conflict(
+                f"Skill '{folder.name}' is already installed: uninstall it to install another one of this name"
+            )
         if os.path.lexists(folder):
             raise conflict(f"The skills directory already has a folder '{folder.name}'")
 
@@ -187,7 +166,7 @@ def _saved(order: InstallOrder, located: PackageLocation) -> Origin | None:
         return SourceOrigin(source=located.source, skill=str(located.listed), version=located.requirement)
     if isinstance(located.origin, RegistryOrigin):
         return msgspec.structs.replace(located.origin, version=located.requirement)
-    return order.origin
+    return located.origin
 
 
 def _refuse_reserved(package: Package) -> None:
@@ -198,7 +177,8 @@ def _refuse_reserved(package: Package) -> None:
 def _check_package(package: Package, located: PackageLocation, order: InstallOrder) -> None:
     _refuse_reserved(package)
     if not admits(located.requirement, package.version):
-        raise skill_not_found(f"{located.source}/{located.listed}", located.requirement)
+        name = f"{located.source}/{located.listed}" if located.source else package.name
+        raise skill_not_found(name, located.requirement)
     zipped = located.chosen.release.checksum.removeprefix("sha256:") if located.chosen else None
     if order.package is not None and order.package != zipped:
         raise validation_error(

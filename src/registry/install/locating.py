@@ -7,13 +7,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from registry.catalog.installs import installed_folder
+from registry.catalog.installs import installed_from
 from registry.domain.origins import LocalOrigin, Origin, RegistryOrigin, SourceOrigin
 from registry.domain.source_entry import REGISTRY
 from registry.errors import FieldError, conflict, forbidden, validation_error
+from registry.install.order import InstallOrder
 from registry.install.parts import InstallParts
 from registry.install.registries import ChosenRelease, OwnRegistry
 from registry.outbound import OutboundError
+from registry.project.local_paths import located
 from registry.sources.offers import Offer
 
 
@@ -44,63 +46,78 @@ class Locator:
         self._registries = parts.registries
         self._catalog = parts.catalog
         self._root = parts.local.root
+        self._project = parts.project.folder
 
-    def locate(self, origin: Origin) -> PackageLocation:
-        """Return the location of a package.
+    def locate(self, order: InstallOrder) -> PackageLocation:
+        """Return the location of a package. The origin of a folder has its path from the root of this machine.
 
         Raises SKILL_NOT_FOUND and NOT_FOUND if no source has it; CONFLICT if it is installed or ambiguous; FORBIDDEN
         for folders that may not be read; VALIDATION_ERROR if its registry cannot be read.
         """
+        origin = order.origin
         match origin:
             case LocalOrigin():
-                if origin.editable and not self._packages.any_folder:
-                    raise forbidden("A folder can be used in place only if the local profile listens on loopback")
-                self._refuse_own_folder(self._packages.local_path(origin))
-                return PackageLocation(origin)
+                return self._folder(order, origin)
             case SourceOrigin():
-                return self._listed(origin)
+                return self._listed(order, origin)
             case RegistryOrigin():
-                return self._release(origin, self._offers.of_registry(origin.url, origin.skill))
+                return self._release(order, origin, self._offers.of_registry(origin.url, origin.skill))
             case _:
-                return PackageLocation(origin)
+                self._refuse_installed(order, origin)
+                return PackageLocation(origin, requirement=order.version)
 
-    def _listed(self, origin: SourceOrigin) -> PackageLocation:
+    def _folder(self, order: InstallOrder, origin: LocalOrigin) -> PackageLocation:
+        if origin.editable and not self._packages.any_folder:
+            raise forbidden("A folder can be used in place only if the local profile listens on loopback")
+        self._refuse_own_folder(self._packages.local_path(origin))
+        named = located(origin, self._project)
+        self._refuse_installed(order, named)
+        return PackageLocation(named, requirement=order.version)
+
+    def _listed(self, order: InstallOrder, origin: SourceOrigin) -> PackageLocation:
         """Find a skill that this service has published or a source lists."""
         own = self._registries.own
         if own is not None and origin.source in (None, REGISTRY):
             if own.has(origin.skill):
-                return self._own(origin, own)
+                return self._own(order, origin, own)
             if origin.source == REGISTRY and not self._catalog.is_folder(origin.skill):
                 raise conflict(f"'{origin.skill}' is a record without a package: there are no files to install")
         offer = self._offers.find(origin.skill, origin.source)
-        self._refuse_installed(offer.source, offer.listed.id, offer.skill_id)
+        self._refuse_listed(order, offer)
         if offer.listed.origin is None:
             raise conflict(f"Source '{offer.source}' lists '{offer.listed.id}' without an origin to install it from")
         if isinstance(offer.listed.origin, RegistryOrigin):
-            return self._release(msgspec.structs.replace(offer.listed.origin, version=origin.version), offer)
-        return PackageLocation(offer.listed.origin, offer.source, offer.listed.id, origin.version)
+            return self._release(order, offer.listed.origin, offer)
+        return PackageLocation(offer.listed.origin, offer.source, offer.listed.id, order.requirement)
 
-    def _own(self, origin: SourceOrigin, own: OwnRegistry) -> PackageLocation:
+    def _own(self, order: InstallOrder, origin: SourceOrigin, own: OwnRegistry) -> PackageLocation:
         if origin.source is None and self._offers.is_listed(origin.skill):
             raise conflict(f"'{origin.skill}' is ambiguous: name a source, '{REGISTRY}' for what is published here")
-        self._refuse_installed(REGISTRY, origin.skill, origin.skill)
-        chosen = self._registries.choose(own, origin.skill, origin.version)
         bare = SourceOrigin(source=REGISTRY, skill=origin.skill)
-        return PackageLocation(bare, REGISTRY, origin.skill, origin.version, chosen)
+        self._refuse_installed(order, bare, origin.skill)
+        chosen = self._registries.choose(own, origin.skill, order.requirement)
+        return PackageLocation(bare, REGISTRY, origin.skill, order.requirement, chosen)
 
-    def _release(self, origin: RegistryOrigin, offer: Offer | None) -> PackageLocation:
+    def _release(self, order: InstallOrder, origin: RegistryOrigin, offer: Offer | None) -> PackageLocation:
         """Find a release of the registry at a URL. `offer`: the skill in the source with this URL."""
-        if offer is not None:
-            self._refuse_installed(offer.source, offer.listed.id, offer.skill_id)
-        with refusing_unreachable():
-            chosen = self._registries.choose(self._registries.at(origin.url), origin.skill, origin.version)
         bare = msgspec.structs.replace(origin, version=None)
-        return PackageLocation(bare, offer.source if offer else None, origin.skill, origin.version, chosen)
+        if offer is None:
+            self._refuse_installed(order, bare, origin.skill)
+        else:
+            self._refuse_listed(order, offer)
+        with refusing_unreachable():
+            chosen = self._registries.choose(self._registries.at(origin.url), origin.skill, order.requirement)
+        return PackageLocation(bare, offer.source if offer else None, origin.skill, order.requirement, chosen)
 
-    def _refuse_installed(self, source: str, listed: str, skill_id: str) -> None:
-        folder = installed_folder(self._catalog.database, source, listed)
-        if folder is not None:
-            raise conflict(f"'{skill_id}' is already installed as '{folder}'")
+    def _refuse_listed(self, order: InstallOrder, offer: Offer) -> None:
+        installed = installed_from(self._catalog.database, None, offer.source, offer.listed.id)
+        if installed is not None:
+            raise order.refusal(installed, offer.skill_id)
+
+    def _refuse_installed(self, order: InstallOrder, origin: Origin, listed: str | None = None) -> None:
+        installed = installed_from(self._catalog.database, origin)
+        if installed is not None:
+            raise order.refusal(installed, listed or installed.skill_id)
 
     def _refuse_own_folder(self, path: Path) -> None:
         if path.is_relative_to(self._root) or self._root.is_relative_to(path):

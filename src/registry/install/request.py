@@ -8,7 +8,7 @@ from msgspec import UNSET
 from registry.domain.models import NewSkill
 from registry.domain.origins import Origin, SourceOrigin, checked_origin, classify, parse_origin
 from registry.domain.validation import convert
-from registry.install.installer import InstallOrder
+from registry.install.order import InstallOrder
 from registry.install.schemas import SkillRequest
 
 
@@ -18,7 +18,13 @@ def install_order(body: SkillRequest, profile: Literal["local", "registry"]) -> 
     if origin is None:
         return None
     return InstallOrder(
-        origin=origin, commit=body.commit, sha256=body.sha256, package=body.package, log=body.log, save=body.save
+        origin=origin,
+        version=None if body.version is UNSET else body.version,
+        commit=body.commit,
+        sha256=body.sha256,
+        package=body.package,
+        log=body.log,
+        save=body.save,
     )
 
 
@@ -26,8 +32,7 @@ def _origin(body: SkillRequest, profile: str) -> Origin | None:
     if body.origin is not UNSET:
         return classify(body.origin) if isinstance(body.origin, str) else checked_origin(body.origin)
     if body.source_name is not UNSET:
-        version = None if body.version is UNSET else body.version
-        return SourceOrigin(source=body.source_name, skill=str(body.skill_id), version=version)
+        return SourceOrigin(source=body.source_name, skill=str(body.skill_id))
     if profile == "local" and body.source_url is not None and body.source_type is not None:
         return _url_origin(body)
     if body.id is UNSET:  # only the local profile installs from a bare URL

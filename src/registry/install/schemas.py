@@ -20,12 +20,16 @@ from registry.domain.release_proofs import PinnedProof
 from registry.domain.version_requirement import VersionRequirement
 from registry.packages.update_diff import FileChanges
 
+NOT_INSTALLED = "it was not installed by the registry"
+"""The reason why a skill that somebody has put into the skills directory is never upgraded."""
+
 Outcome = Literal["updated", "would_update", "up_to_date", "immutable", "error"]
 
 
 class _Install(msgspec.Struct, kw_only=True):
     """What every installation may say besides where the skill comes from."""
 
+    version: VersionRequirement | None = None
     commit: CommitHash | None = None
     sha256: Sha256 | None = None
     package: Sha256 | None = None
@@ -40,7 +44,6 @@ class _FromOrigin(_Install, kw_only=True):
 class _FromSource(_Install, kw_only=True):
     skill_id: ListedId
     source_name: SourceName
-    version: VersionRequirement | None = None
 
 
 class _FromUrl(_Install, kw_only=True):
@@ -56,8 +59,8 @@ class SkillRequest(NewSkill, kw_only=True):
     With `origin`, an object or one string that says which, it is installed from there; with `skill_id` and
     `source_name` from that source; in the local profile with `source_url` and `source_type` from that URL or folder.
     Otherwise it is created, for which `id`, `name`, `description` and `version` are required. Of an installation
-    `commit`, `sha256` and `package` say which state it must be, `log` which state of a registry's log was seen before,
-    and `save: false` keeps it out of the project's manifest.
+    `version`, `commit`, `sha256` and `package` say which state it must be, `log` which state of a registry's log was
+    seen before, and `save: false` keeps it out of the project's manifest.
     """
 
     id: NewSkillId | UnsetType = UNSET  # type: ignore[assignment]
@@ -87,11 +90,16 @@ class SkillRequest(NewSkill, kw_only=True):
 
 
 class UpgradeBody(msgspec.Struct, kw_only=True):
-    """The body of an upgrade: of one skill or all. `check` changes nothing; `version` is a version or range."""
+    """The body of an upgrade: of one skill or all. `check` changes nothing; `version` is a version or range.
+
+    `commit` and `sha256` say which state the skill must get, as a lock names it.
+    """
 
     skill_id: SkillId | None = None
     check: bool = False
     version: VersionRequirement | None = None
+    commit: CommitHash | None = None
+    sha256: Sha256 | None = None
 
 
 class UpgradeResult(msgspec.Struct, kw_only=True):

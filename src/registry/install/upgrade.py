@@ -14,10 +14,10 @@ from registry.domain.origins import GitOrigin, LocalOrigin, Origin, RegistryOrig
 from registry.domain.source_entry import REGISTRY
 from registry.domain.version_requirement import admits, is_exact
 from registry.errors import FieldError, RegistryError, conflict, validation_error
-from registry.install.installer import installed_release
+from registry.install.installer import installed_release, pinned
 from registry.install.parts import InstallParts
 from registry.install.registries import ChosenRelease
-from registry.install.schemas import Outcome, UpgradeBody, UpgradeData, UpgradeResult
+from registry.install.schemas import NOT_INSTALLED, Outcome, UpgradeBody, UpgradeData, UpgradeResult
 from registry.install.staged_packages import Staged
 from registry.outbound import OutboundError
 from registry.packages.package import Package
@@ -52,8 +52,9 @@ class Upgrader:
 
     def run(self, body: UpgradeBody, progress: Callable[[int, int], None] = lambda done, total: None) -> UpgradeData:
         """Upgrade one skill or all. Raises SKILL_NOT_FOUND, CONFLICT if it is not installed, VALIDATION_ERROR."""
-        if body.version is not None and body.skill_id is None:
-            raise validation_error(FieldError("version", "applies to a single skill only: send skill_id too"))
+        single = [name for name in ("version", "commit", "sha256") if getattr(body, name) is not None]
+        if single and body.skill_id is None:
+            raise validation_error(FieldError(single[0], "applies to a single skill only: send skill_id too"))
         self._project.check()
         selected = self._selected(body.skill_id)
         latest: dict[Origin, str] = {}
@@ -108,15 +109,16 @@ class Upgrader:
         install = self._changeable(stored, install, body.version)
         requirement = body.version or self._project.required_version(stored.skill.id) or install.version_range
         following = msgspec.structs.replace(install, origin=self._origin_now(install), following=None)
-        wanted = self._wanted(following.origin, requirement)
-        if following.origin == install.origin and self._is_installed(stored, install, wanted, requirement, latest):
+        wanted = self._wanted(following.origin, requirement, body.commit)
+        is_same = following.origin == install.origin and body.sha256 is None
+        if is_same and self._is_installed(stored, install, wanted, requirement, latest):
             return "up_to_date", stored.skill.version
         on_refused = None if body.check else partial(self._parts.notify_refused, stored.skill.id)
         with self._packages.staged(wanted, on_refused=on_refused) as staged:
             package = staged.package
             if package.digest == install.sha256 and admits(requirement, package.version):
                 return "up_to_date", stored.skill.version
-            _check_successor(package, stored, requirement)
+            _check_successor(package, stored, requirement, body.sha256)
             if body.check:
                 result.changes = FileChanges.between(self._local.root / str(stored.folder), package.folder)
                 return "would_update", package.version
@@ -128,15 +130,18 @@ class Upgrader:
         self._project.record_upgrade(stored.skill.id, package.version)
         return "updated", package.version
 
-    def _wanted(self, origin: Origin, requirement: str | None) -> Origin | ChosenRelease:
-        """Return the release that an origin in a registry means now; other origins with their credentials."""
+    def _wanted(self, origin: Origin, requirement: str | None, commit: str | None) -> Origin | ChosenRelease:
+        """Return the release that an origin in a registry means now; other origins with their credentials.
+
+        `commit` is that of a repository which is wanted, instead of the newest one.
+        """
         if isinstance(origin, RegistryOrigin):
             return self._registries.choose(self._registries.at(origin.url), origin.skill, requirement)
         if isinstance(origin, SourceOrigin):
             if self._registries.own is None:
                 raise conflict("it was published by this service, which publishes no packages any more")
             return self._registries.choose(self._registries.own, origin.skill, requirement)
-        return self._offers.with_credentials(origin)
+        return pinned(self._offers.with_credentials(origin), commit)
 
     def _is_installed(
         self,
@@ -163,7 +168,7 @@ class Upgrader:
     def _changeable(self, stored: StoredSkill, install: InstallRecord | None, version: str | None) -> InstallRecord:
         """Return the install record of a skill. Raises _Immutable if the skill must not be changed."""
         if install is None:
-            raise _Immutable("it was not installed by the registry")
+            raise _Immutable(NOT_INSTALLED)
         if install.editable:
             raise _Immutable("it is editable: its folder is used in place")
         ref = install.origin.ref if isinstance(install.origin, GitOrigin) and install.source is None else None
@@ -228,12 +233,14 @@ def _place(origin: Origin) -> tuple[str, str | None, str | None]:
     return kind, location, getattr(origin, "skill", None)
 
 
-def _check_successor(package: Package, stored: StoredSkill, requirement: str | None) -> None:
-    """Raise CONFLICT if a package cannot replace the skill."""
+def _check_successor(package: Package, stored: StoredSkill, requirement: str | None, sha256: str | None) -> None:
+    """Raise CONFLICT if a package cannot replace the skill. `sha256` is the digest that its files must have, if any."""
     if package.name != stored.folder:
         raise conflict(f"the package at its origin now has the name '{package.name}'")
     if not admits(requirement, package.version):
         raise conflict(f"its origin has version {package.version}, which {requirement} does not admit")
+    if sha256 is not None and package.digest != f"sha256:{sha256}":
+        raise conflict("its origin has other files than those that are wanted")
     is_named = requirement is not None and is_exact(requirement)
     if not is_named and version_parts(package.version) < version_parts(stored.skill.version):
         raise conflict(

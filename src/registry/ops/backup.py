@@ -93,6 +93,7 @@ class _Backup:
         has_database = self._copy_database()
         packages = self._copy_packages()
         skills = self._copy_skills()
+        self._refuse_lost(skills)
         self._copy_project()
         files, size = _write_sums(self._target)
         return BackedUp(has_database, packages, skills, files, size, [])
@@ -156,6 +157,15 @@ class _Backup:
             if copy.exists() or _copy_skill(folder, copy):  # a nested skill is copied with the outer one
                 count += 1
         return count
+
+    def _refuse_lost(self, copied: int) -> None:
+        """Raise BackupFailed if skills of the catalog have folders and none is copied: another folder is meant."""
+        copy = self._data / DATABASE_FILE
+        if not copied and copy.exists() and (skills := sqlite.installed_skills(copy)):
+            root = self._settings.skills_dir
+            raise BackupFailed(
+                f"{root} has none of the {skills} skills of the catalog: set --skills-dir as the service"
+            )
 
     def _copy_project(self) -> None:
         manifest = self._settings.project.file

@@ -6,6 +6,8 @@ from itertools import islice
 from pathlib import PurePosixPath
 
 from registry.domain.findings import Finding
+from registry.domain.skill_file import placeholder_in
+from registry.packages.file_patterns import is_secret
 from registry.packages.refusal import quality_warning, security_issue
 from registry.parsing.private_keys import holds_private_key
 from registry.skill_folder.tree import SKILL_FILE, FileEntry
@@ -50,6 +52,15 @@ def _is_executable(head: bytes) -> bool:
         return False
     header = int.from_bytes(head[60:64], "little")
     return head[header : header + 4] == b"PE\0\0" or b"\0" in head[:64]
+
+
+def author_warnings(path: str, data: bytes) -> Iterator[Finding]:
+    """Yield warnings about a file that the author may not mean to publish: it holds secrets, or is not written yet."""
+    if is_secret(path):
+        message = "a file of this name usually holds keys or passwords, and whoever can read the skill can read it"
+        yield quality_warning("secret-file", message, path, "low")
+    if path == SKILL_FILE and (placeholder := placeholder_in(data.decode("utf-8", "replace"))):
+        yield quality_warning("placeholder", f"the file still says '{placeholder}'", SKILL_FILE)
 
 
 def layout_warnings(files: Iterable[FileEntry], outside: Iterable[str]) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from registry.domain.findings import Finding
 from registry.findings.engine import TextScan
-from registry.packages.contents import forbidden_content, layout_warnings
+from registry.packages.contents import author_warnings, forbidden_content, layout_warnings
 from registry.packages.refusal import PackageRefused
 from registry.packages.staging import stage
 from registry.packages.tree import PackageEntry
@@ -37,6 +37,7 @@ class Intake:
         self._files: dict[FileEntry, bytes] = {}
         self._outside: list[str] = []
         self._issues: list[tuple[str, Finding]] = []
+        self._warnings: list[tuple[str, Finding]] = []
         self._texts = TextScan()
 
     def add(self, entry: PackageEntry, chunks: Iterable[bytes]) -> None:
@@ -45,11 +46,12 @@ class Intake:
         stage(self._staged, entry, [data])
         if entry.is_folder:
             return
+        path = entry.name.removeprefix(self._root)
         self._issues += [(entry.name, finding) for finding in forbidden_content(entry.name, data)]
+        self._warnings += [(path, finding) for finding in author_warnings(path, data)]
         if not entry.name.startswith(self._root):
             self._outside.append(entry.name)
             return
-        path = entry.name.removeprefix(self._root)
         self._files[FileEntry(path, len(data))] = hashlib.sha256(data).hexdigest().encode()
         self._texts.add(path, data)
 
@@ -59,4 +61,6 @@ class Intake:
             raise PackageRefused([finding for _, finding in sorted(self._issues, key=itemgetter(0))])
         files = sorted(self._files)
         digest = digest_of_files((file.path, sha256) for file, sha256 in self._files.items())
-        return Contents(files, digest, [*layout_warnings(files, sorted(self._outside)), *self._texts.findings()])
+        warnings = [finding for _, finding in sorted(self._warnings, key=itemgetter(0))]
+        layout = layout_warnings(files, sorted(self._outside))
+        return Contents(files, digest, [*warnings, *layout, *self._texts.findings()])

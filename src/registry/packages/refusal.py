@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from registry.domain.file_names import printable_name
-from registry.domain.findings import Finding
+from registry.domain.findings import Finding, Severity
 
 
 class PackageRefused(Exception):
@@ -24,9 +24,9 @@ def security_issue(rule: str, message: str, file: str | None = None) -> Finding:
     return Finding(kind="security_issue", severity="high", rule=rule, file=_shown(file), message=message)
 
 
-def quality_warning(rule: str, message: str, file: str | None = None) -> Finding:
+def quality_warning(rule: str, message: str, file: str | None = None, severity: Severity = "none") -> Finding:
     """Return the finding for accepted content that could be better."""
-    return Finding(kind="quality_warning", severity="none", rule=rule, file=_shown(file), message=message)
+    return Finding(kind="quality_warning", severity=severity, rule=rule, file=_shown(file), message=message)
 
 
 def malformed(message: str, file: str | None = None) -> PackageRefused:

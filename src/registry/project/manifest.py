@@ -14,14 +14,14 @@ A dependency without a version accepts any version, and one without an origin an
 neither checked nor lost.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, field
 
 from registry.domain.models import Groups, SkillId
-from registry.domain.origins import Origin
+from registry.domain.origins import Origin, SourceOrigin
 from registry.domain.validation import find_errors
 from registry.domain.version_requirement import VersionRequirement
 from registry.errors import FieldError, validation_error
@@ -55,6 +55,11 @@ class Dependency(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     groups: Groups = field(default_factory=list)
     editable: bool = False
 
+    def ordered(self, skill_id: str) -> Origin:
+        """Return the origin of the skill with this id, with `version` and `editable` where the origin has them."""
+        origin = self.origin or SourceOrigin(skill=skill_id)
+        return _with(origin, version=self.version, editable=self.editable)
+
     @property
     def source_type(self) -> SourceKind:
         """The type of the origin; `source` without an origin, since any source may list the skill."""
@@ -75,6 +80,10 @@ class Manifest(msgspec.Struct, kw_only=True):
     metadata: ProjectMetadata
     dependencies: dict[str, Dependency]
     tool: ToolSettings
+
+    def name_of(self, names: Iterable[str]) -> str | None:
+        """Return the first of these ids of one skill that is a dependency, None if there is none."""
+        return next((name for name in names if name in self.dependencies), None)
 
 
 class _Tools(msgspec.Struct):
@@ -134,9 +143,10 @@ def _normalized(value: str | Dependency) -> Dependency:
 
 def without_version(origin: Origin | None) -> Origin | None:
     """Return an origin without `version` and `editable`, which an entry has beside it."""
-    if origin is None:
-        return None
-    cleared = {"version": None, "editable": False}
-    return msgspec.structs.replace(
-        origin, **{name: value for name, value in cleared.items() if name in origin.__struct_fields__}
-    )
+    return None if origin is None else _with(origin, version=None, editable=False)
+
+
+def _with(origin: Origin, **fields: Any) -> Origin:
+    """Return an origin with those of the fields that its kind has."""
+    known = {name: value for name, value in fields.items() if name in origin.__struct_fields__}
+    return msgspec.structs.replace(origin, **known)

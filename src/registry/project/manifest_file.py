@@ -4,7 +4,7 @@ import errno
 import logging
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,18 @@ from registry.domain.models import Groups, SkillId, SourceName
 from registry.domain.origins import Origin, SourceOrigin, parse_origin
 from registry.domain.version_requirement import VersionRequirement
 from registry.errors import FieldError, RegistryError, conflict, not_found, service_unavailable, validation_error
+from registry.project.local_paths import portable
 from registry.project.manifest import MAX_BYTES, Dependency, Manifest, parse_manifest, without_version
 from registry.project.manifest_edit import put_dependency, remove_dependency
 from registry.runtime.atomic_files import only_writer, replace_file
 
 _log = logging.getLogger("registry.project")
+
+_EMPTY = """\
+# The skills of this project: 'skill-registry install ORIGIN' adds one, 'skill-registry install' installs all of them.
+
+[dependencies]
+"""
 
 _UNWRITABLE = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.EISDIR})
 
@@ -46,7 +53,7 @@ class NewDependency(DependencyChanges, kw_only=True):
 
 
 class ManifestFile:
-    """A skill-project.toml, which may not exist yet.
+    """A skill-project.toml, which may not exist yet. Folders below its own are written as paths relative to it.
 
     Methods raise VALIDATION_ERROR for an invalid file, which they never write, and SERVICE_UNAVAILABLE for a file that
     cannot be read or written.
@@ -65,9 +72,18 @@ class ManifestFile:
         data = self._bytes()
         return None if data is None else parse_manifest(data, self.path.name)
 
+    def create(self) -> None:
+        """Write a file without dependencies. Raises CONFLICT if it exists."""
+        with refusing_unwritable(self.path.name):
+            try:
+                with self.path.open("x", encoding="utf-8") as file:
+                    file.write(_EMPTY)
+            except FileExistsError:
+                raise conflict(f"{self.path.name} exists already") from None
+
     def add(self, new: NewDependency) -> Dependency:
         """Add a dependency. Raises CONFLICT if it exists."""
-        dependency = Dependency(**_sent(new, new.skill_id))
+        dependency = Dependency(**self._portable(_sent(new, new.skill_id)))
 
         def edit(text: str, manifest: Manifest) -> str:
             if new.skill_id in manifest.dependencies:
@@ -81,7 +97,7 @@ class ManifestFile:
         """Change the sent fields of a dependency and return it. Raises NOT_FOUND, VALIDATION_ERROR if none is sent."""
         if changes.skill_id not in (UNSET, skill_id):
             raise validation_error(FieldError("skill_id", "must be the id in the path"))
-        sent = _sent(changes, skill_id)
+        sent = self._portable(_sent(changes, skill_id))
         if not sent:
             raise validation_error(message="The body changes nothing: send at least one field")
         changed = Dependency()
@@ -103,14 +119,18 @@ class ManifestFile:
 
         self._edit(edit)
 
-    def discard(self, skill_id: str) -> None:
-        """Remove a dependency if it exists. A failure is logged."""
+    def discard(self, names: Sequence[str]) -> None:
+        """Remove the dependency with the first of these ids that exists, if any. A failure is logged."""
         try:
             manifest = self.read()
-            if manifest is not None and skill_id in manifest.dependencies:
-                self.remove(skill_id)
+            if manifest is not None and (name := manifest.name_of(names)):
+                self.remove(name)
         except (RegistryError, OSError) as error:
-            _log.warning("cannot remove skill %s from the manifest: %s", skill_id, error)
+            _log.warning("cannot remove skill %s from the manifest: %s", names[0], error)
+
+    def _portable(self, sent: dict[str, Any]) -> dict[str, Any]:
+        origin = sent.get("origin")
+        return sent if origin is None else sent | {"origin": portable(origin, self.folder)}
 
     def _edit(self, edit: Callable[[str, Manifest], str]) -> None:
         with refusing_unwritable(self.path.name):
@@ -152,7 +172,7 @@ def refusing_unwritable(name: str) -> Iterator[None]:
 
 def _get(manifest: Manifest, skill_id: str) -> Dependency:
     if skill_id not in manifest.dependencies:
-        raise not_found(f"'{skill_id}' in the manifest")
+        raise not_found(f"Entry '{skill_id}' of the manifest")
     return manifest.dependencies[skill_id]
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from registry.catalog.installs import installed_as
 from registry.catalog.store import Catalog
 from registry.domain.origins import LocalOrigin, Origin, SourceOrigin
 from registry.errors import conflict
@@ -86,6 +87,8 @@ def project_data(manifest: Manifest | None, catalog: Catalog) -> ProjectData:
 
 def _project_skill(skill_id: str, dependency: Dependency, catalog: Catalog) -> ProjectSkill:
     version = catalog.installed_version(skill_id)
+    if version is None and (installed := installed_as(catalog.database, skill_id)):
+        version = catalog.installed_version(installed)
     return ProjectSkill(
         id=skill_id,
         type=dependency.source_type,

@@ -13,7 +13,8 @@ from registry.catalog.store import Clock
 from registry.db import Database, DatabaseError
 from registry.domain.models import Skill
 from registry.errors import FieldError, RegistryError, conflict, not_found, service_unavailable
-from registry.install.installer import Installer, InstallOrder, Step
+from registry.install.installer import Installer, Step
+from registry.install.order import InstallOrder
 from registry.outbound import Interruption, interruptible
 from registry.runtime.stored_jobs import StoredJobs
 

@@ -17,7 +17,7 @@ from registry.domain.models import NewSkill, NewVersion, Skill, SkillChanges, Sk
 from registry.domain.roles import Principal, includes
 from registry.domain.source_entry import REGISTRY
 from registry.errors import FieldError, RegistryError, conflict, validation_error
-from registry.install.installer import InstallOrder
+from registry.install.order import InstallOrder
 from registry.install.request import install_order
 from registry.install.schemas import SkillRequest
 from registry.publish.lookalikes import refuse_lookalikes
@@ -113,8 +113,9 @@ def uninstall_skill(
     """
     if not services.catalog.has(skill_id):
         skill_id = installed_as(services.database, skill_id) or skill_id
+    names = services.project.names_of(skill_id)
     services.skill_backends.of(skill_id).delete(skill_id, Conditions(etags, caller))
-    services.project.record_removal(skill_id)
+    services.project.record_removal(skill_id, names)
 
 
 def restore_skill(services: Services, skill_id: str, caller: Principal | None) -> None:

@@ -29,7 +29,8 @@ def test_a_new_skill_passes_our_checks_and_is_served(tmp_path: Path) -> None:
     assert "skill-registry publish" in done.out
     folder = tmp_path / "skills" / "pdf-forms"
     package = read_folder(folder, tmp_path / "staged")
-    assert (package.name, package.version, package.findings.findings) == ("pdf-forms", "0.1.0", [])
+    assert (package.name, package.version, package.findings.risk) == ("pdf-forms", "0.1.0", "none")
+    assert [finding.rule for finding in package.findings.findings] == ["placeholder"]
     assert scan_folder(folder).findings == []
     assert Done(tmp_path, "scan", "--json").json["warnings"] == {}
     assert Done(tmp_path, "list").out.startswith("pdf-forms\t0.1.0\tnone\tlocal\t")

@@ -73,13 +73,13 @@ def test_a_lock_gives_the_same_bytes_again(folder: Path, skills: Repository) -> 
         skills.commit({"skills/pdf/SKILL.md": skill_md("pdf", "2.0.0")})
         shutil.rmtree(folder / "skills")
         shutil.rmtree(folder / "data")
-        again = Done(folder, "install", "--from-lock", "--json")
+        again = Done(folder, "install", "--locked", "--json")
     assert (again.code, set(outcomes(again).values())) == (0, {"installed"})
     assert {path.name: tree_digest(path) for path in (folder / "skills").iterdir()} == before
     assert len(before) == 3
     assert (folder / "skills.lock").read_bytes() == lock
     assert Done(folder, "verify").code == 0
-    assert set(outcomes(Done(folder, "install", "--from-lock", "--json")).values()) == {"up_to_date"}
+    assert set(outcomes(Done(folder, "install", "--locked", "--json")).values()) == {"already_installed"}
 
 
 def test_a_zip_that_is_not_what_was_locked_is_refused(folder: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_zip_that_is_not_what_was_locked_is_refused(folder: Path) -> None:
         assert Done(folder, "install", f"{web.url}/z.zip").code == 0
         shutil.rmtree(folder / "skills")
         web.answers["/z.zip"] = reply(plain_zip({"SKILL.md": skill_md("zipped", "6.6.6").encode()}))
-        done = Done(folder, "install", "--from-lock", "--json")
+        done = Done(folder, "install", "--locked", "--json")
     assert (done.code, outcomes(done)) == (1, {"zipped": "error"})
     assert "locked" in done.json["results"][0]["reason"]
     assert not (folder / "skills").exists()
@@ -96,15 +96,42 @@ def test_a_zip_that_is_not_what_was_locked_is_refused(folder: Path) -> None:
 def test_what_was_put_there_by_hand_cannot_be_installed_from_the_lock(folder: Path) -> None:
     write_skill(folder / "skills", "mine", "Made by hand.")
     assert Done(folder, "lock").code == 0
-    assert outcomes(Done(folder, "install", "--from-lock", "--json")) == {"mine": "up_to_date"}
+    assert outcomes(Done(folder, "install", "--locked", "--json")) == {"mine": "already_installed"}
     shutil.rmtree(folder / "skills/mine")
-    done = Done(folder, "install", "--from-lock", "--json")
+    done = Done(folder, "install", "--locked", "--json")
     assert (done.code, outcomes(done)) == (1, {"mine": "error"})
 
 
 def test_one_that_fails_keeps_no_other_from_being_installed(folder: Path) -> None:
     done = Done(folder, "install", "absent", "hub/pdf", "--json")
     assert (done.code, outcomes(done)) == (1, {"absent": "error", "pdf": "installed"})
+
+
+def test_a_skill_that_nobody_lists_can_be_searched_for(folder: Path) -> None:
+    (row,) = Done(folder, "install", "hub/absent", "--json").json["results"]
+    assert row["reason"].startswith("Skill 'hub/absent' not found: 'skill-registry search absent' lists ")
+
+
+def test_upgrade_only_counts_the_skills_that_nothing_has_installed(folder: Path) -> None:
+    for name in ("mine", "yours"):
+        write_skill(folder / "skills", name, "Made by hand.")
+    assert Done(folder, "install", "hub/pdf").code == 0
+    done = Done(folder, "upgrade")
+    assert [line.split() for line in done.out.splitlines()[1:-1]] == [["pdf", "up", "to", "date", "1.0.0"]]
+    assert done.out.endswith("Left alone, because nothing has installed them: 2\n")
+    assert set(outcomes(Done(folder, "upgrade", "--json"))) == {"mine", "yours", "pdf"}
+    assert "it was not installed by the registry" in Done(folder, "upgrade", "mine").out
+
+
+def test_another_skills_directory_than_that_of_the_service_is_noticed(tmp_path: Path) -> None:
+    write_skill(tmp_path / "skills", "near", "A skill of this machine.")
+    with RunningServer(tmp_path) as server:
+        server.wait_for(lambda: server.status()["skills"] == 1)
+        (tmp_path / "elsewhere").mkdir()
+        folders = ("--data-dir", str(server.data_dir), "--skills-dir", "elsewhere")
+        Done(tmp_path, "lock", *folders).complains(1, "elsewhere has no folder near", "--skills-dir")
+        Done(tmp_path, "backup", "kept", *folders).complains(1, "elsewhere has none of the 1 skills", "--skills-dir")
+    assert not (tmp_path / "kept").exists()
 
 
 def test_a_link_is_used_in_place(folder: Path) -> None:
@@ -116,7 +143,14 @@ def test_a_link_is_used_in_place(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "args",
-    [(), ("x", "--from-lock"), ("ext::sh -c x",), ("http://user:secret@127.0.0.1/x",), ("x", "--editable")],
+    [
+        ("x", "--locked"),
+        ("--editable",),
+        ("--from", "https://example.org"),
+        ("ext::sh -c x",),
+        ("http://user:secret@127.0.0.1/x",),
+        ("x", "--editable"),
+    ],
 )
 def test_what_cannot_be_installed_is_wrong_use(folder: Path, args: tuple[str, ...]) -> None:
     Done(folder, "install", *args).complains(2)
@@ -143,13 +177,23 @@ def test_an_install_warns_of_risk_wherever_the_skill_is_from(folder: Path, skill
     assert Done(folder, "uninstall", "near").error == ""
 
 
+def test_an_upgrade_warns_of_risk_of_what_it_has_updated(folder: Path, skills: Repository) -> None:
+    skills.commit({"skills/csv/SKILL.md": skill_md("csv") + RISKY["one"]})
+    assert Done(folder, "install", "hub/pdf", "hub/csv").code == 0
+    skills.commit({"skills/pdf/SKILL.md": skill_md("pdf", "1.1.0") + RISKY["two"]})
+    assert Done(folder, "upgrade", "--check").error == ""
+    done = Done(folder, "upgrade", "--json")
+    assert outcomes(done) == {"pdf": "updated", "csv": "up_to_date"}
+    assert done.error == "skill-registry: warning: pdf has high risk: reverse-shell in SKILL.md:8\n"
+
+
 def test_an_install_from_a_registry_warns_of_risk(tmp_path: Path) -> None:
     with Registry(tmp_path / "registry", "--auth-anonymous-read") as registry:
         registry.finished(registry.publish(skill_package("harmless")))
         registry.finished(registry.publish(skill_package("hostile", body="\n".join(RISKY.values()) * 3)))
         (tmp_path / "mine").mkdir()
         key = {"SKILL_REGISTRY_CLIENT_API_KEY": registry.caller("boss", "manager")["Authorization"].split()[1]}
-        done = Done(tmp_path / "mine", "install", "acme/harmless", "acme/hostile", "--from", registry.url)
+        done = Done(tmp_path / "mine", "install", "acme/harmless", "acme/hostile", "--no-save", "--from", registry.url)
         through = Done(tmp_path, "install", "acme/hostile", "--server", registry.url, **key)
     assert (done.code, through.code) == (0, 0), done.error + through.out
     for printed in (done.error, through.error):
@@ -185,6 +229,6 @@ def test_a_running_server_is_spoken_to(tmp_path: Path, hub: GitServer) -> None:
         assert server.found("pdf") == ["pdf"]
         assert outcomes(Done(tmp_path, "upgrade", "--json", *data)) == {"pdf": "up_to_date"}
         done = Done(tmp_path, "install", "hub/pdf", *data)
-        assert (done.code, "already installed" in done.out) == (1, True)
+        assert (done.code, "already installed" in done.out) == (0, True)
         assert outcomes(Done(tmp_path, "uninstall", "pdf", "--json", "--server", server.url)) == {"pdf": "removed"}
         assert server.found("pdf") == ["hub/pdf"]

@@ -57,6 +57,28 @@ def test_what_is_installed_takes_the_place_of_what_is_advertised(world: World) -
     assert world.server.found("shadow", limit=1) == ["hub/shadow"]
 
 
+def test_what_is_installed_as_it_is_asked_for_has_its_place_in_the_conflict(world: World) -> None:
+    world.publish("placed")
+    git = world.subdir("placed", branch="main")
+    assert world.install(origin="hub/placed").status_code == 201
+    requests = len(world.hub.paths)
+    for origin in ("hub/placed", "hub/placed@1.0.0", {"type": "source", "source": "hub", "skill": "placed"}):
+        answer = world.install(origin=origin)
+        assert (answer.status_code, answer.headers["Location"]) == (409, "/api/v1/skills/placed")
+        assert answer.json()["error"].keys() == {"code", "message"}
+    assert len(world.hub.paths) == requests
+    for other in ({"origin": "hub/placed@2.0.0"}, {"origin": git}, {"origin": "hub/placed", "sha256": "0" * 64}):
+        answer = world.install(**other)
+        assert (answer.status_code, "Location" in answer.headers) == (409, False)
+
+
+def test_a_package_at_a_url_must_have_the_version_that_is_asked_for(world: World) -> None:
+    world.publish("versioned", "1.4.0")
+    git = world.subdir("versioned", branch="main")
+    assert "2.0.0" in details(world.install(origin=git, version="2.0.0"), 404)
+    assert world.installed(origin=git, version="^1.2")["version"] == "1.4.0"
+
+
 def test_a_bare_id_of_two_sources_is_ambiguous(world: World) -> None:
     error = details(world.install(origin="twin"), 409)
     assert "'twin' is ambiguous: use one of 'hub/twin', 'other/twin'" in error

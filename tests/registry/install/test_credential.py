@@ -108,7 +108,7 @@ def test_no_other_host_is_sent_the_credential(
             developer.run("sources", "add", "corp", front.url, "--type", "registry"),
             developer.run("sources", "refresh"),
             developer.run("search", "hello"),
-            developer.run("install", "--from-lock"),
+            developer.run("install", "--locked"),
             developer.run("publish", "skills/hello") if installs else developer.run("yank", f"{skill}@1.0.0"),
         ]
         asked = [headers for _, headers in front.requests]

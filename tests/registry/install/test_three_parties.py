@@ -92,7 +92,7 @@ def test_the_lock_proves_the_release_offline_and_gives_the_same_bytes_elsewhere(
 
     other = Developer(tmp_path / "other", registry, registry.new_key())
     other.copy_lock(developer)
-    done = other.run("install", "--from-lock")
+    done = other.run("install", "--locked")
     assert done.code == 0, done.out + done.error
     assert tree(other.folder / "skills" / "locked") == tree(developer.folder / "skills" / "locked")
     assert other.run("verify", "--log").code == 0
@@ -111,7 +111,7 @@ def test_a_lock_of_other_bytes_fails_by_name(registry: ClosedRegistry, tmp_path:
     path.write_text(path.read_text().replace(f'{field} = "{developer.lock()[field]}"', f'{field} = "{"0" * 64}"'))
     assert developer.run("verify", "--log").code == 1
     shutil.rmtree(developer.folder / "skills" / name)
-    done = developer.run("install", "--from-lock", "--json")
+    done = developer.run("install", "--locked", "--json")
     assert done.code == 1
     (row,) = done.json["results"]
     assert (row["id"], row["outcome"]) == (name, "error")
@@ -197,7 +197,7 @@ def refused_everywhere(
 
     fresh = Developer(folder / f"fresh-{reason.split(maxsplit=1)[0]}", registry, registry.new_key())
     fresh.copy_lock(developer)
-    done = fresh.run("install", "--from-lock", "--json")
+    done = fresh.run("install", "--locked", "--json")
     assert done.code == 1
     assert not (fresh.folder / "skills" / "after").exists()
 

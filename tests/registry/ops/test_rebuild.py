@@ -140,7 +140,7 @@ def test_a_lost_database_is_rebuilt_and_old_locks_stay_good(
         other = Developer(tmp_path / "other", registry, None)  # type: ignore[arg-type]
         other.copy_lock(developer)
         login(other)
-        for args in (("install", "--from-lock"), ("verify", "--log")):
+        for args in (("install", "--locked"), ("verify", "--log")):
             done = other.run(*args)
             assert done.code == 0, done.out + done.error
 

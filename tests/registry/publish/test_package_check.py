@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from registry.domain.skill_file import body_of
 from support.publishing import Registry, skill_package
 from support.zips import plain_zip
 
@@ -56,6 +57,21 @@ def test_it_says_what_would_be_published_and_stores_nothing(registry: Registry) 
     assert left(registry) == before
     published = registry.finished(registry.publish(package))
     assert found["warnings"] == published["warnings"] != []
+
+
+def test_files_with_secrets_and_placeholders_are_warnings_in_every_way_of_publishing(registry: Registry) -> None:
+    body = f"{body_of('drafty')}\n# More\n"
+    package = skill_package("drafty", body=body, **{".env": b"A=b\n", ".env.example": b"A=\n", "keys/id_rsa": b"-"})
+    checked = check(registry, package).json()["data"]
+    published = registry.finished(registry.publish(package))
+    skill = registry.get("/api/v1/skills/acme/drafty").json()["data"]
+    for warnings in (checked["warnings"], published["warnings"]):
+        told = {(one["field"], one["kind"], one["severity"]) for one in warnings if "passwords" in one["message"]}
+        assert told == {(name, "quality_warning", "low") for name in (".env", "keys/id_rsa")}
+        (unfinished,) = [one["message"] for one in warnings if "still says" in one["message"]]
+        assert "Say in one sentence what an agent has achieved" in unfinished
+    assert (published["status"], skill["findings"]["risk"]) == ("accepted", "low")
+    assert {finding["rule"] for finding in skill["findings"]["findings"]} >= {"secret-file", "placeholder"}
 
 
 def test_a_package_that_would_be_rejected_is_so_with_the_same_reasons(registry: Registry) -> None:

@@ -8,6 +8,7 @@ from urllib.parse import quote
 from registry.errors import RegistryError
 from registry.protocols.agentskills import front_matter, named_package
 from registry.protocols.mcp.messages import INVALID_PARAMS, McpError
+from registry.protocols.mcp.reading import risk_warning
 from registry.services.container import Services
 from registry.services.names import name_of
 from registry.services.skill_files import PackagedFile, SkillPackage
@@ -42,15 +43,20 @@ def list_resources(services: Services, params: dict[str, Any]) -> dict[str, Any]
 
 
 def read_resource(services: Services, params: dict[str, Any]) -> dict[str, Any]:
-    """Return a file: text if it is UTF-8, else base64. Raises McpError."""
+    """Return a file: text if it is UTF-8, else base64. Raises McpError.
+
+    The file of a risky skill is followed by a warning. It has its own address, since the list has a digest of the file.
+    """
     uri = _uri(params)
-    _, file = _found(services, uri)
+    package, file = _found(services, uri)
     contents: dict[str, Any] = {"uri": uri, "mimeType": _media_type(file)}
     try:
         contents["text"] = file.data.decode("utf-8")
     except UnicodeDecodeError:
         contents["blob"] = base64.b64encode(file.data).decode()
-    return {"contents": [contents]}
+    warning = risk_warning(services.catalog.get(package.skill_id).findings).strip()
+    notes = [{"uri": f"{uri}#risk", "mimeType": "text/plain", "text": warning}] if warning else []
+    return {"contents": [contents, *notes]}
 
 
 def _page(services: Services, params: dict[str, Any]) -> tuple[list[SkillPackage], dict[str, str]]:

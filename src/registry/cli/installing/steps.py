@@ -1,0 +1,123 @@
+"""The steps of `install` and `uninstall`: each changes one skill and returns its row."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from registry.cli import console
+from registry.cli.backend import CommandBackend, CommandFailed
+from registry.cli.risk import warn_of_risk
+from registry.config.settings import Settings
+from registry.domain.api import API
+from registry.domain.origins import Origin, RegistryOrigin, SourceOrigin
+from registry.errors import RegistryError
+from registry.install.schemas import SkillRequest, UpgradeBody
+from registry.project.lock_file import LOCK_FILE, LockedSkill
+from registry.project.manifest_file import ManifestFile, NewDependency
+
+Row = dict[str, Any]
+
+Act = Callable[[CommandBackend], Row]
+"""A function that changes one skill and returns fields of its row. It raises CommandFailed."""
+
+Step = tuple[str, Act]
+"""The name of a skill, and what is done with it."""
+
+
+def present(version: str) -> Row:
+    """Return the row of a skill that is there already."""
+    return {"outcome": "already_installed", "resolved_version": version}
+
+
+def _fallback(origin: Origin, default: str | None) -> RegistryOrigin | None:
+    """Return the origin in the default registry, for a skill that no source lists."""
+    is_scoped = isinstance(origin, SourceOrigin) and "/" in origin.skill and "." not in origin.skill
+    return in_registry(origin, default) if isinstance(origin, SourceOrigin) and is_scoped and default else None
+
+
+def in_registry(origin: SourceOrigin, url: str) -> RegistryOrigin:
+    """Return the origin of the same skill in the registry at a URL."""
+    return RegistryOrigin(url=url, skill=origin.skill, version=origin.version)
+
+
+def installing(body: SkillRequest, default: str | None = None) -> Act:
+    """Return the step that installs a skill, from the registry at `default` if no source lists it."""
+
+    def act(backend: CommandBackend) -> Row:
+        try:
+            skill = _install(backend, body, default)
+        except CommandFailed as error:
+            if error.location is None:
+                raise
+            skill_id = error.location.removeprefix(f"{API}/skills/")
+            return {"id": skill_id, **present(backend.skill(skill_id)["version"])}
+        warn_of_risk(skill)
+        reason = "; ".join(skill["warnings"]) or None
+        return {"id": skill["id"], "outcome": "installed", "reason": reason, "resolved_version": skill["version"]}
+
+    return act
+
+
+def updating(entry: LockedSkill) -> Act:
+    """Return the step that replaces an installed skill, if nobody has changed it, by the state in the lock."""
+    body = UpgradeBody(skill_id=entry.id, version=entry.version, commit=entry.commit, sha256=entry.sha256)
+
+    def act(backend: CommandBackend) -> Row:
+        (row,) = backend.upgrade(body, lambda done, total: None)["results"]
+        if row["outcome"] != "updated":
+            raise CommandFailed(f"its files differ from {LOCK_FILE}, and it cannot be updated: {row['reason']}")
+        warn_of_risk(backend.skill(row["id"]))
+        return {"outcome": row["outcome"], "resolved_version": row["resolved_version"]}
+
+    return act
+
+
+def _install(backend: CommandBackend, body: SkillRequest, default: str | None) -> dict[str, Any]:
+    assert not isinstance(body.origin, str | msgspec.UnsetType)
+    other = _fallback(body.origin, default)
+    try:
+        return backend.install(body)
+    except CommandFailed as error:
+        if other is None or error.code != "SKILL_NOT_FOUND":
+            raise _with_hint(error, body.origin) from None
+    console.note(f"no source lists {other.skill}: asking your registry, {other.url}")
+    return backend.install(msgspec.structs.replace(body, origin=other))
+
+
+def _with_hint(error: CommandFailed, origin: object) -> CommandFailed:
+    """Return the error, which names the folder that may be meant, or says how to find the skill."""
+    if error.code != "SKILL_NOT_FOUND" or not isinstance(origin, SourceOrigin):
+        return error
+    if Path(origin.skill).is_dir():
+        return CommandFailed(f"{error}: to install the folder, write ./{origin.skill}", error.code)
+    if origin.version is not None:
+        return error
+    words = origin.skill.rpartition("/")[2]
+    return CommandFailed(f"{error}: 'skill-registry search {words}' lists the skills of your sources", error.code)
+
+
+def recorded(manifest: ManifestFile, act: Act, origin: Origin) -> Act:
+    """Return a step after which the manifest, if it exists, names the skill: also one that was there already."""
+
+    def recording(backend: CommandBackend) -> Row:
+        row = act(backend)
+        try:
+            known = manifest.read()
+            if known is None or known.name_of((row["id"], getattr(origin, "skill", ""))):
+                return row
+            manifest.add(NewDependency(skill_id=row["id"], origin=origin))
+        except RegistryError as error:
+            return row | {"reason": error.line}
+        note = f"added to {manifest.path.name}; 'skill-registry lock' adds it to {LOCK_FILE}"
+        return row | {"reason": "; ".join(filter(None, (row.get("reason"), note)))}
+
+    return recording
+
+
+def note_unrecorded(settings: Settings, rows: Sequence[Row]) -> None:
+    """Say how to record what was installed, where no file of a project does."""
+    files = (settings.project.file, settings.project.file.with_name(LOCK_FILE))
+    if not any(path.exists() for path in files) and any(row["outcome"] == "installed" for row in rows):
+        console.note(f"no {files[0].name} here records this: 'skill-registry init --project' makes one")

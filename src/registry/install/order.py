@@ -1,0 +1,56 @@
+"""The order to install a skill: its origin, and what its package must be."""
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from registry.catalog.installs import Installed
+from registry.domain.api import API
+from registry.domain.origins import Origin, RegistryOrigin, SourceOrigin
+from registry.domain.release_proofs import PinnedProof
+from registry.domain.version_requirement import admits
+from registry.errors import RegistryError, conflict, exists_already
+
+CheckNames = Callable[[Iterable[str], str | None], None]
+
+
+class InstallOrder(msgspec.Struct, kw_only=True, frozen=True):
+    """The request to install a skill.
+
+    Args:
+        origin: The origin of the skill, of any kind.
+        version: The version or range that the package must have, if the origin names none.
+        commit: The commit of a repository, instead of the current one of its branch.
+        sha256: The required `tree_digest` of the files, in hexadecimal.
+        package: The required SHA-256 of the zip of a registry, in hexadecimal.
+        log: An earlier proof from the log of the registry, which the log must extend.
+        save: Whether to add the skill to the project's manifest.
+        check_names: Refuses an id or a displayed name. It gets both, and the id under which the package was listed.
+    """
+
+    origin: Origin
+    version: str | None = None
+    commit: str | None = None
+    sha256: str | None = None
+    package: str | None = None
+    log: PinnedProof | None = None
+    save: bool = True
+    check_names: CheckNames = lambda names, own: None
+
+    @property
+    def requirement(self) -> str | None:
+        """The version or range that the package must have."""
+        named = self.origin.version if isinstance(self.origin, SourceOrigin | RegistryOrigin) else None
+        return named or self.version
+
+    def refusal(self, installed: Installed, shown: str) -> RegistryError:
+        """Return the CONFLICT with a skill that is installed from this origin; `shown` is its id there."""
+        skill_id, version, record = installed
+        named = f"'{shown}' is already installed" + (f" as '{skill_id}'" if shown != skill_id else "")
+        if not admits(self.requirement, version):
+            hint = f"'skill-registry upgrade {skill_id} --version {self.requirement}' changes it"
+            return conflict(f"{named} in version {version}: {hint}")
+        is_other_commit = self.commit not in (None, record.commit)
+        if is_other_commit or (self.sha256 is not None and record.sha256 != f"sha256:{self.sha256}"):
+            return conflict(f"{named} with other files than those that are wanted: uninstall it first")
+        return exists_already(named, f"{API}/skills/{skill_id}")
