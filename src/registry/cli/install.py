@@ -41,7 +41,7 @@ def _options(function: _Command) -> _Command:
 @click.option(
     "--from", "registry", metavar="URL", help="The service that has the skills. Default: sources, then your registry."
 )
-@click.option("--locked", "--from-lock", is_flag=True, help="Install the exact skills that skills.lock names, and no others.")
+@click.option("--locked", "--from-lock", is_flag=True, help="Install exactly what skills.lock names.")
 @click.option("--editable", is_flag=True, help="Link to a folder of this machine instead of copying it.")
 @click.option("--no-save", is_flag=True, help="Do not change the project's manifest.")
 @_options
