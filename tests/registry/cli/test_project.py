@@ -291,6 +291,11 @@ def test_a_project_without_skills_has_nothing_to_install(tmp_path: Path, project
     assert (done.code, done.out) == (0, "")
     assert "names no skills yet" in done.error
     Project(tmp_path).run("install").complains(2, MANIFEST, "skill-registry init --project")
+    (project.folder / "docs").mkdir()
+    Project(project.folder / "docs").run("install").complains(2, f"one in {project.folder}: run the command there")
+    (project.folder / LOCK).write_text("broken\n")
+    for command in ("install", "verify"):
+        project.run(command).complains(2, f"{LOCK} is not TOML", "delete it and run 'skill-registry lock'")
     (tmp_path / MANIFEST).write_text("[dependencies\n")
     Project(tmp_path).run("install").complains(2, MANIFEST, "line 1")
 
