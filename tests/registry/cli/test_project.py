@@ -203,9 +203,13 @@ def test_a_changed_lock_updates_what_is_installed(
         names = ("pdf", "csv", "near", "tea")
         assert other.outcomes() == dict.fromkeys(names, "updated")
         assert other.outcomes() == dict.fromkeys(names, "already_installed")
-    assert other.digests() == project.digests()
-    assert (other.folder / LOCK).read_bytes() == lock
-    assert other.run("verify").code == 0
+        assert other.digests() == project.digests()
+        assert (other.folder / LOCK).read_bytes() == lock
+        assert other.run("verify").code == 0
+        shutil.rmtree(other.folder / "skills")
+        assert other.outcomes() == dict.fromkeys(names, "installed")
+        # The lock pins nothing: what the manifest admits is upgraded in the clone too.
+        assert other.upgraded() == {"pdf": "updated", "tea": "updated", "csv": "up_to_date", "near": "up_to_date"}
 
 
 @pytest.mark.usefixtures("skills")
