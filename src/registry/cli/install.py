@@ -204,7 +204,7 @@ def _step(text: str, registries: Registries, manifest: ManifestFile | None, *, e
     try:
         origin = parse_origin(text)
     except RegistryError as error:
-        command.stop(f"{redact_text(text)}: {error.message}", command.WRONG_USAGE)
+        command.stop(f"{redact_text(text) or 'an empty ORIGIN'}: {error.message}", command.WRONG_USAGE)
     if isinstance(origin, LocalOrigin):
         path = str(expanded(origin.path))  # the server has another working directory
         origin = msgspec.structs.replace(origin, path=path, editable=editable)

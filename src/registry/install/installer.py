@@ -63,7 +63,9 @@ class Installer:
             order.check_names((staged.package.name, staged.package.title), located.listed)
             proof = _proof(staged.package, located.chosen, order)
             progress("placing")
-            skill_id = self._place(staged, located, proof)
+            # Of a locked skill, the manifest decides about later upgrades.
+            kept = located._replace(requirement=None) if order.is_locked else located
+            skill_id = self._place(staged, kept, proof)
         problems = self._project.record_install(skill_id, _saved(order, located))
         skill = self._catalog.get(skill_id)
         return msgspec.structs.replace(skill, warnings=[*skill.warnings, *problems])

@@ -43,6 +43,11 @@ class InstallOrder(msgspec.Struct, kw_only=True, frozen=True):
         named = self.origin.version if isinstance(self.origin, SourceOrigin | RegistryOrigin) else None
         return named or self.version
 
+    @property
+    def is_locked(self) -> bool:
+        """Whether a lock file names the state to install, which is no wish to keep it."""
+        return self.sha256 is not None and not self.save
+
     def refusal(self, installed: Installed, shown: str) -> RegistryError:
         """Return the CONFLICT with a skill that is installed from this origin; `shown` is its id there."""
         skill_id, version, record = installed

@@ -93,7 +93,11 @@ def read_lock(path: Path) -> list[LockedSkill]:
         data = path.read_bytes()
     except OSError as error:
         raise LockFileError(f"{path.name} cannot be read: {error.strerror}") from None
-    return _parsed(data, path.name)
+    try:
+        return _parsed(data, path.name)
+    except LockFileError as error:
+        remedy = "correct it, or delete it and run 'skill-registry lock'"
+        raise LockFileError(f"{error}: {remedy}") from None
 
 
 def _text(skills: Sequence[LockedSkill]) -> str:

@@ -138,4 +138,4 @@ class ProjectFiles:
             if self._lock.exists():
                 read_lock(self._lock)
         except LockFileError as error:
-            raise conflict(f"{error}: correct it, or delete it and run 'skill-registry lock'") from None
+            raise conflict(str(error)) from None

@@ -203,9 +203,13 @@ def test_a_changed_lock_updates_what_is_installed(
         names = ("pdf", "csv", "near", "tea")
         assert other.outcomes() == dict.fromkeys(names, "updated")
         assert other.outcomes() == dict.fromkeys(names, "already_installed")
-    assert other.digests() == project.digests()
-    assert (other.folder / LOCK).read_bytes() == lock
-    assert other.run("verify").code == 0
+        assert other.digests() == project.digests()
+        assert (other.folder / LOCK).read_bytes() == lock
+        assert other.run("verify").code == 0
+        shutil.rmtree(other.folder / "skills")
+        assert other.outcomes() == dict.fromkeys(names, "installed")
+        # The lock pins nothing: what the manifest admits is upgraded in the clone too.
+        assert other.upgraded() == {"pdf": "updated", "tea": "updated", "csv": "up_to_date", "near": "up_to_date"}
 
 
 @pytest.mark.usefixtures("skills")
@@ -291,6 +295,11 @@ def test_a_project_without_skills_has_nothing_to_install(tmp_path: Path, project
     assert (done.code, done.out) == (0, "")
     assert "names no skills yet" in done.error
     Project(tmp_path).run("install").complains(2, MANIFEST, "skill-registry init --project")
+    (project.folder / "docs").mkdir()
+    Project(project.folder / "docs").run("install").complains(2, f"one in {project.folder}: run the command there")
+    (project.folder / LOCK).write_text("broken\n")
+    for command in ("install", "verify"):
+        project.run(command).complains(2, f"{LOCK} is not TOML", "delete it and run 'skill-registry lock'")
     (tmp_path / MANIFEST).write_text("[dependencies\n")
     Project(tmp_path).run("install").complains(2, MANIFEST, "line 1")
 

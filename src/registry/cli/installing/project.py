@@ -56,10 +56,18 @@ def read_project(settings: Settings, *, is_here: bool) -> Project:
     except LockFileError as error:
         raise CommandFailed(str(error)) from None
     if manifest is None and locked is None:
-        raise CommandFailed(
-            f"there is no {file.name} here: name an ORIGIN to install, or make one with 'skill-registry init --project'"
-        )
+        raise _no_project(file)
     return Project(manifest, locked, file.parent, settings.skills_dir if is_here else None)
+
+
+def _no_project(file: Path) -> CommandFailed:
+    """Return the error for a folder without a manifest, which names that of a folder above it."""
+    above = next((folder for folder in file.parent.parents if (folder / file.name).is_file()), None)
+    if above is not None:
+        return CommandFailed(f"there is no {file.name} here, but one in {above}: run the command there")
+    return CommandFailed(
+        f"there is no {file.name} here: name an ORIGIN to install, or make one with 'skill-registry init --project'"
+    )
 
 
 def project_steps(project: Project, default: str | None) -> list[Step]:
