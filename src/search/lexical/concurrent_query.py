@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from search.decorated_names import undecorated_names
 from search.lexical.reader import LexicalReader
+from search.lexical.spelling import Spelling
 from search.text import fold
 from search.types import Filter, Match
 
@@ -29,14 +30,18 @@ class NameMatches(NamedTuple):
 
 
 class LexicalQuery(NamedTuple):
-    """A query to the keyword index, with its weighted `terms`. `counts_all` counts all documents that match."""
+    """A query to the keyword index, as it is spelled. `counts_all` counts all documents that match."""
 
     reader: LexicalReader
-    query: str
-    terms: Mapping[str, float]
+    spelling: Spelling
     limit: int
     allowed: Filter
     counts_all: bool = False
+
+    @property
+    def terms(self) -> Mapping[str, float]:
+        """The weighted terms."""
+        return self.spelling.terms
 
     def search(self) -> Match:
         """Return the best documents by BM25."""
@@ -45,16 +50,22 @@ class LexicalQuery(NamedTuple):
     def match_names(self) -> NameMatches:
         """Return the documents whose name equals the query, and those whose name begins with it.
 
-        If there is no such name, a query such as `/pdf` or `the pdf skill` is a name without its decoration.
+        If there is no such name, a query such as `/pdf` or `the pdf skill` is a name without its decoration. A name
+        equals only what is written, so that none passes for another; it may begin with what is meant.
         """
-        query = fold(self.query)
-        prefixed = []
-        if _MIN_PREFIX_LENGTH <= len(query) <= _MAX_NAME_LENGTH:
-            prefixed = self.reader.keys_by_name_prefix(query, _MAX_PREFIX_MATCHES, self.allowed)
-        for name in dict.fromkeys(chain((query,), undecorated_names(self.query))):
+        query = fold(self.spelling.query)
+        prefixed = self._beginning_with(query)
+        if not prefixed and self.spelling.corrections:
+            prefixed = self._beginning_with(fold(self.spelling.text))
+        for name in dict.fromkeys(chain((query,), undecorated_names(self.spelling.query))):
             if exact := self._named(name):
                 return NameMatches(name, exact, prefixed)
         return NameMatches(query, [], prefixed)
+
+    def _beginning_with(self, name: str) -> list[int]:
+        if not _MIN_PREFIX_LENGTH <= len(name) <= _MAX_NAME_LENGTH:
+            return []
+        return self.reader.keys_by_name_prefix(name, _MAX_PREFIX_MATCHES, self.allowed)
 
     def _named(self, name: str) -> list[int]:
         if not 0 < len(name) <= _MAX_NAME_LENGTH:
