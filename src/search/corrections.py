@@ -1,5 +1,7 @@
 """What a search reads in place of words that no skill contains. Clients use it too, so it loads no numeric library."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 
@@ -8,3 +10,8 @@ class Correction(msgspec.Struct, kw_only=True, frozen=True):
 
     word: str
     used: list[str]
+
+
+def described(corrections: Iterable[Correction]) -> str:
+    """Return corrections in words, such as `kubernetes instead of kuberntes, deployment instead of deploymnt`."""
+    return ", ".join(f"{' '.join(each.used)} instead of {each.word}" for each in corrections)
