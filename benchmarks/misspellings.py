@@ -114,33 +114,32 @@ def as_it_was(reader: LexicalReader, query: str) -> Spelling:
 
 
 class Found(NamedTuple):
-    """For each query: the rank of the first right skill, 0 for none on the first page, and the milliseconds."""
+    """The rank of the first right skill for each query, 0 for none on the first page.
+
+    `relevant` is the number of queries of which the first hit has more than low relevance.
+    """
 
     ranks: list[int]
-    times: list[float]
     relevant: int
 
     def figures(self) -> dict[str, float]:
-        """Return shares in percent, and the median time."""
+        """Return shares in percent."""
         count = len(self.ranks)
         return {
             "right first": round(100 * self.ranks.count(1) / count, 1),
             "in first ten": round(100 * sum(rank > 0 for rank in self.ranks) / count, 1),
             "first not low": round(100 * self.relevant / count, 1),
-            "ms": round(statistics.median(self.times), 3),
         }
 
 
 def found(engine: Engine, keys: dict[int, str], queries: Sequence[tuple[str, frozenset[str]]]) -> Found:
     """Search for queries."""
-    ranks, times, relevant = [], [], 0
+    ranks, relevant = [], 0
     for query, right in queries:
-        started = time.perf_counter()
         hits = engine.search.search(SearchRequest(query, limit=PAGE)).hits
-        times.append((time.perf_counter() - started) * 1000)
         ranks.append(next((rank for rank, hit in enumerate(hits, 1) if keys[hit.key] in right), 0))
         relevant += bool(hits) and hits[0].relevance != "low"
-    return Found(ranks, times, relevant)
+    return Found(ranks, relevant)
 
 
 def measured(engine: Engine, keys: dict[int, str], sample: Sequence[Case]) -> dict[str, Any]:

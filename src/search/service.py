@@ -18,7 +18,7 @@ from search.lexical.spelling import Spelling, spell
 from search.modes import Mode, RanMode
 from search.names import best_named
 from search.requests import Hit, Results, SearchRequest, SemanticUnavailable
-from search.text import normalized
+from search.text import fold, normalized
 from search.totals import count_hits
 from search.types import Documents, Filter, Keys, Match
 from search.vectors.base import VectorIndex, VectorsUnavailable
@@ -184,9 +184,11 @@ class SearchService:
         near = Match.empty()
         if index is not None and vectors is not None:
             near = self._neighbours.nearest(index, vectors, depth, query.reader, query.allowed)
-        name, exact, prefixed = query.match_names()
+        name, exact, prefixed, meant = query.match_names()
         if len(exact) > 1:
             exact = self._best_named(query, name, exact, revision)
+        if len(meant) > 1:
+            meant = self._best_named(query, fold(query.spelling.text), meant, revision)
         matched = keyword_match()
         matched_keys = set(matched.keys.tolist())
         used = match_examples(self._index_sync.examples, query)
@@ -204,6 +206,7 @@ class SearchService:
             documents=len(query.reader),
             with_words=matched.total,
             examples=None if used is None else used.gains(keys),
+            meant=_flags(keys, meant) if meant else None,
         )
 
     def _best_named(self, query: LexicalQuery, name: str, keys: Sequence[int], revision: int) -> list[int]:

@@ -38,6 +38,16 @@ def first(engine: Engine, query: str, **options: object) -> Hit:
     return search(engine, query, **options).hits[0]
 
 
+def test_the_skill_with_the_name_that_is_meant_comes_first(engine: Engine, catalog: SkillCatalog) -> None:
+    catalog.put("logs", "Reads", "nothing else")
+    catalog.put("all-logs", "Logs, logs and logs", "logs " * 50)
+    engine.changed()
+    for mode in MODES:
+        hits = search(engine, "lgos", mode=mode).hits
+        assert (hits[0].id, hits[0].score < 1) == ("logs", True)
+        assert "name" in hits[0].matched_by
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("query", ["kuberntes-deploy", "Kubernetes Delpoy", "use the kuberntes-deploy skill"])
 def test_a_misspelled_name_finds_its_skill(engine: Engine, query: str, mode: str) -> None:

@@ -1,6 +1,6 @@
 """A query to the keyword index, run in a thread of its own if that saves time."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from typing import NamedTuple
@@ -22,11 +22,15 @@ _THREADS = 4
 
 
 class NameMatches(NamedTuple):
-    """The keys of documents whose name is the folded `name`, and of those whose name begins with the query."""
+    """The keys of documents whose name is the folded `name`, and of those whose name begins with the query.
+
+    `meant` are those whose name equals the query with its corrected words; they are among the prefixed.
+    """
 
     name: str
     exact: list[int]
     prefixed: list[int]
+    meant: Sequence[int] = ()
 
 
 class LexicalQuery(NamedTuple):
@@ -55,12 +59,15 @@ class LexicalQuery(NamedTuple):
         """
         query = fold(self.spelling.query)
         prefixed = self._beginning_with(query)
-        if not prefixed and self.spelling.corrections:
-            prefixed = self._beginning_with(fold(self.spelling.text))
         for name in dict.fromkeys(chain((query,), undecorated_names(self.spelling.query))):
             if exact := self._named(name):
                 return NameMatches(name, exact, prefixed)
-        return NameMatches(query, [], prefixed)
+        if not self.spelling.corrections:
+            return NameMatches(query, [], prefixed)
+        corrected = fold(self.spelling.text)
+        meant = self._named(corrected)
+        prefixed = prefixed or self._beginning_with(corrected)
+        return NameMatches(query, [], list(dict.fromkeys((*meant, *prefixed))), meant)
 
     def _beginning_with(self, name: str) -> list[int]:
         if not _MIN_PREFIX_LENGTH <= len(name) <= _MAX_NAME_LENGTH:
