@@ -29,7 +29,8 @@ _MOST_UNKNOWN = 4
 _LONGEST_WITH_PAIRS = 40
 """The characters of a query of which two words may be one. In a longer one they hardly count."""
 
-_WORD = re.compile(r"(?<![^\W_])[A-Za-z]{4,24}(?![^\W_])")
+_START, _END = r"(?<![^\W_])", r"(?![^\W_])"
+_WORD = re.compile(rf"{_START}[A-Za-z]{{4,24}}{_END}")
 _LETTERS = re.compile(r"[A-Za-z]{2,12}")
 _STOP_WORDS = frozenset(STOP_WORDS)
 
@@ -82,7 +83,7 @@ def _corrected(reader: LexicalReader, spelling: Spelling) -> Spelling:
     if not used:
         return spelling
     return spelling._replace(
-        text=re.sub(rf"\b({'|'.join(used)})\b", lambda match: " ".join(used[match[0]]), text),
+        text=re.sub(f"{_START}({'|'.join(used)}){_END}", lambda match: " ".join(used[match[0]]), text),
         terms=_corrected_terms(spelling.terms, used),
         corrections=[Correction(word=word, used=list(meant)) for word, meant in used.items()],
     )

@@ -51,6 +51,7 @@ def used(index: LexicalIndex, query: str) -> dict[str, list[str]]:
         ("teraform deploymnt", "terraform deployment"),
         ("pdf extarct", "pdf extract"),
         ("KUBERNTES", "kubernetes"),
+        ("kuberntes_deploymnt-extarct", "kubernetes_deployment-extract"),
         ("Kuberntes, please!", "kubernetes, please!"),
         ("ukbernetes", "kubernetes"),
         ("jsno", "json"),
