@@ -50,6 +50,7 @@ SEARCH_LAYERS = (
     {
         "types",
         "modes",
+        "corrections",
         "explanation",
         "scripts",
         "stop_words",

@@ -252,11 +252,17 @@ def _with_documents(state: _State, used: Mapping[int, _Used]) -> _State:
 
 
 def match_examples(index: ExampleIndex, query: LexicalQuery) -> Matched | None:
-    """Return what examples say about a query; None if no document has examples."""
-    if not index:
-        return None
-    highest = query.reader.ceiling(query.terms)
-    return index.match({term: query.reader.ceiling({term: weight}) / highest for term, weight in query.terms.items()})
+    """Return what examples say about a query; None if no document has examples.
+
+    The same misspelled word may be in an example, so the words count as they are written too.
+    """
+    return index.match(_shares(query, query.spelling.written) | _shares(query, query.terms)) if index else None
+
+
+def _shares(query: LexicalQuery, terms: Mapping[str, float]) -> dict[str, float]:
+    """Return the share that each term has of the highest keyword score that all of them could reach."""
+    highest = query.reader.ceiling(terms)
+    return {term: query.reader.ceiling({term: weight}) / highest for term, weight in terms.items()}
 
 
 def allowed_matches(matched: Matched | None, query: LexicalQuery) -> list[int]:

@@ -60,9 +60,9 @@ def _explanation(row: int, signals: Signals, parts: Parts, mode: RanMode) -> Exp
 
 
 def _words_by_term(query: LexicalQuery) -> dict[str, str]:
-    """Return the first word of the query that each of its terms was made from."""
+    """Return the first word of the spelled query that each of its terms was made from."""
     words: dict[str, str] = {}
-    for word in _WORD.findall(divided(query.query)):
+    for word in _WORD.findall(divided(query.spelling.words)):
         for term in document_terms(word):
             words.setdefault(term, word)
     return {term: words.get(term, term) for term in query.terms}

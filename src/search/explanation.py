@@ -24,10 +24,10 @@ class Explanation(msgspec.Struct, kw_only=True):
     """The reasons for the rank of a hit.
 
     `tier` comes first: exact names are above everything, names that begin with the query are lifted onto the first
-    page, everything else is ranked by `evidence`, the sum of `parts`. `cosine` is the similarity of the vectors of
-    query and document, null if either has none; a document without a vector gets the mean of the other candidates as
-    its part. `words` are ordered by weight. `examples` are earlier queries that led to this skill and share
-    words with this one, most shared words first.
+    page (to the top if they equal the corrected query), everything else is ranked by `evidence`, the sum of `parts`.
+    `cosine` is the similarity of the vectors of query and document, null if either has none; a document without a
+    vector gets the mean of the other candidates as its part. `words` are ordered by weight. `examples` are earlier
+    queries that led to this skill and share words with this one, most shared words first.
     """
 
     tier: Tier

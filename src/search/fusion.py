@@ -72,7 +72,8 @@ class Signals(NamedTuple):
     a name of the candidate equals the query or begins with it. `ceiling` is the upper bound of BM25 scores for the
     query, which counts terms that no document contains; 0 if the query has no terms. `documents` is the number of
     documents in the index. `examples` is None if no document has examples. `with_words` is the number of all documents
-    that contain a word of the query, candidates or not; None where it was not counted.
+    that contain a word of the query, candidates or not; None where it was not counted. `meant` is true if a name equals
+    the query with its corrected words; None if none does.
     """
 
     keys: NDArray[np.int64]
@@ -85,6 +86,7 @@ class Signals(NamedTuple):
     documents: int = _CALIBRATED_ON
     examples: Gains | None = None
     with_words: int | None = None
+    meant: Flags | None = None
 
     @property
     def has_words(self) -> Flags:
@@ -259,7 +261,8 @@ def _is_hit(signals: Signals, z: Scores, mode: RanMode) -> Flags:
 def _boost_names(score: Scores, is_hit: Flags, signals: Signals) -> Scores:
     """Return scores as multiples of _STEP: 1 for exact names only, and prefix matches moved up to the first page.
 
-    A prefix match is moved just above the best of the other hits that must leave the page.
+    A prefix match is moved just above the best of the other hits that must leave the page, and what is meant above all
+    but exact names.
     """
     stepped = np.minimum(np.rint(score * _STEPS) / _STEPS, 1 - 2 * _STEP)
     named = signals.exact | signals.prefix
@@ -269,6 +272,9 @@ def _boost_names(score: Scores, is_hit: Flags, signals: Signals) -> Scores:
     remaining = max(_MIN_OTHERS, PAGE - int(named.sum()))
     if len(others) > remaining:
         stepped = np.where(signals.prefix, np.maximum(stepped, others[remaining] + _STEP), stepped)
+    if signals.meant is not None:
+        best = stepped[is_hit & ~signals.meant].max(initial=0.0)
+        stepped = np.where(signals.meant, np.maximum(stepped, best + _STEP), stepped)
     return np.where(signals.exact, 1.0, stepped).round(6)
 
 

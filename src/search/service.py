@@ -14,10 +14,12 @@ from search.in_flight import InFlight
 from search.index_sync import IndexSync
 from search.lexical.concurrent_query import LARGE, ConcurrentLexicalQuery, LexicalQuery
 from search.lexical.disk_segment import IndexWriteError
+from search.lexical.reader import LexicalReader
+from search.lexical.spelling import Spelling, spell
 from search.modes import Mode, RanMode
 from search.names import best_named
 from search.requests import Hit, Results, SearchRequest, SemanticUnavailable
-from search.text import normalized
+from search.text import fold, normalized
 from search.totals import count_hits
 from search.types import Documents, Filter, Keys, Match
 from search.vectors.base import VectorIndex, VectorsUnavailable
@@ -71,6 +73,7 @@ class SearchService:
         self._neighbours = FilteredNeighbours()
         self._card_cache: tuple[int, dict[int, tuple[str, bytes]]] = (-1, {})
         self._lexical_queries = ConcurrentLexicalQuery()
+        self._last_spelling: tuple[int, Spelling] = (-1, Spelling("", "", {}, {}))
 
     def load_model(self) -> None:
         """Load a local model, which the first search would wait for otherwise. Searches report a failure themselves."""
@@ -95,7 +98,7 @@ class SearchService:
             return None
         semantic = self._semantic() if request.mode != "keyword" else None
         is_remote = semantic is not None and semantic.vectors.is_remote
-        if is_remote or (semantic and not self._query_vectors.is_fast(*semantic[:2], normalized(request.query))):
+        if is_remote or (semantic and not self._query_vectors.is_fast(*semantic[:2], self._text(request))):
             return None
         with self.in_flight:
             return self._search(request, revision, [])
@@ -105,7 +108,7 @@ class SearchService:
         semantic = self._semantic() if request.mode != "keyword" else None
         if semantic is None or semantic.vectors.is_remote:
             return semantic is not None
-        return not self._query_vectors.is_local(*semantic[:2], normalized(request.query))
+        return not self._query_vectors.is_local(*semantic[:2], self._text(request))
 
     def search(self, request: SearchRequest) -> Results:
         """Return the best documents for a query, including all changes committed before the call.
@@ -122,14 +125,13 @@ class SearchService:
             return self._search(request, revision, warnings)
 
     def _search(self, request: SearchRequest, revision: int, warnings: list[str]) -> Results:
-        query = normalized(request.query)
         semantic = self._semantic() if request.mode != "keyword" else None
-        lexical_query = self._lexical_query(request, query, only_words=semantic is None)
+        lexical_query = self._lexical_query(request, only_words=semantic is None)
         keyword_match = Match.empty
         if request.mode != "semantic":
             concurrent = semantic is not None and len(lexical_query.reader) >= LARGE
             keyword_match = self._lexical_queries.start(lexical_query, concurrent=concurrent)
-        vectors = self._embed_query(semantic, query, request.mode, warnings)
+        vectors = self._embed_query(semantic, lexical_query.spelling.text, request.mode, warnings)
         index = semantic.vectors if semantic and vectors is not None else None
         embedded, depth = None, _depth(request, CANDIDATES)
         mode: RanMode = "keyword" if index is None else "semantic" if request.mode == "semantic" else "hybrid"
@@ -146,13 +148,27 @@ class SearchService:
         if request.explain:
             hits = self._explained(hits, lexical_query, signals, mode)
         total = count_hits(ranking, request.min_score, lexical_query, signals, index, depth)
-        return Results(request.query, mode, hits, warnings, revision, total, embedded, len(lexical_query.reader))
+        documents, spelling = len(lexical_query.reader), lexical_query.spelling
+        return Results(request.query, mode, hits, warnings, revision, total, embedded, documents, spelling)
 
-    def _lexical_query(self, request: SearchRequest, query: str, *, only_words: bool) -> LexicalQuery:
+    def _text(self, request: SearchRequest) -> str:
+        """Return the text of a request that is embedded."""
+        return self._spelling(self._index_sync.lexical.reader, request).text
+
+    def _spelling(self, reader: LexicalReader, request: SearchRequest) -> Spelling:
+        """Return the spelled query. That of the last query is kept, because one search asks several times."""
+        query = normalized(request.query)
+        revision, spelling = self._last_spelling
+        if revision != reader.revision or spelling.query != query:
+            spelling = spell(reader, query)
+            self._last_spelling = reader.revision, spelling
+        return spelling
+
+    def _lexical_query(self, request: SearchRequest, *, only_words: bool) -> LexicalQuery:
         reader = self._index_sync.lexical.reader
         depth = _depth(request, CANDIDATES if only_words and not request.ranks_more else KEYWORD_CANDIDATES)
         counts_all = only_words and not request.min_score and len(reader) < LARGE
-        return LexicalQuery(reader, query, reader.terms(query), depth, request.allowed, counts_all)
+        return LexicalQuery(reader, self._spelling(reader, request), depth, request.allowed, counts_all)
 
     def _embed_query(self, semantic: Semantic | None, query: str, mode: Mode, warnings: list[str]) -> Matrix | None:
         if mode == "keyword" or (semantic is None and mode == "auto"):
@@ -177,9 +193,11 @@ class SearchService:
         near = Match.empty()
         if index is not None and vectors is not None:
             near = self._neighbours.nearest(index, vectors, depth, query.reader, query.allowed)
-        name, exact, prefixed = query.match_names()
+        name, exact, prefixed, meant = query.match_names()
         if len(exact) > 1:
             exact = self._best_named(query, name, exact, revision)
+        if len(meant) > 1:
+            meant = self._best_named(query, fold(query.spelling.text), meant, revision)
         matched = keyword_match()
         matched_keys = set(matched.keys.tolist())
         used = match_examples(self._index_sync.examples, query)
@@ -192,11 +210,12 @@ class SearchService:
             cosine=candidate_cosines(index, vectors, near, keys),
             exact=_flags(keys, exact),
             prefix=_flags(keys, prefixed),
-            ceiling=query.reader.ceiling(query.terms),
+            ceiling=query.reader.ceiling(query.spelling.ceiling),
             null=index.null_distribution() if index is not None else MINILM,
             documents=len(query.reader),
             with_words=matched.total,
             examples=None if used is None else used.gains(keys),
+            meant=_flags(keys, meant) if meant else None,
         )
 
     def _best_named(self, query: LexicalQuery, name: str, keys: Sequence[int], revision: int) -> list[int]:

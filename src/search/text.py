@@ -12,7 +12,7 @@ from search.scripts import composed, divided_document
 from search.stop_words import STOP_WORDS
 from search.types import Document
 
-INDEXING_RECIPE = 4
+INDEXING_RECIPE = 5
 """The version of `indexed_text` and the analyzers. Increase it with any change: keyword indexes are then rebuilt."""
 
 EMBEDDING_RECIPE = 3
@@ -40,6 +40,11 @@ def _base_analyzer() -> tantivy.TextAnalyzerBuilder:
         .filter(tantivy.Filter.lowercase())
         .filter(tantivy.Filter.ascii_fold())
     )
+
+
+def surface_analyzer() -> tantivy.TextAnalyzer:
+    """Return the analyzer of words as they are written: that of documents, without stemming."""
+    return _base_analyzer().build()
 
 
 def document_analyzer() -> tantivy.TextAnalyzer:

@@ -1,13 +1,17 @@
 """What examples do to a vector, to the keyword score, and to the z-score of a cosine."""
 
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from search.examples import ExampleIndex, vector_with_examples
+from search.examples import ExampleIndex, match_examples, vector_with_examples
 from search.fusion import Gains
-from search.types import Document, DocumentGone, DocumentPut, Example
+from search.lexical.concurrent_query import LexicalQuery
+from search.lexical.index import LexicalIndex
+from search.lexical.spelling import spell
+from search.types import Document, DocumentGone, DocumentPut, Example, Filter
 
 WORDS = ["photo", "poem", "crop", "write", "edit", "paint", "sing", "dance"]
 
@@ -90,3 +94,14 @@ def test_an_index_after_many_changes_equals_a_new_one() -> None:
             assert ours == pytest.approx(theirs)
         assert sorted(changing.match(shares).best(30)) == sorted(new.match(shares).best(30))
     assert len(changing) == len(new)
+
+
+def test_an_example_is_found_by_the_misspelled_word_that_it_has_and_by_the_right_one(tmp_path: Path) -> None:
+    index = LexicalIndex(tmp_path, "catalog")
+    documents = (used(1, "kuberntes"), used(2, "kubernetes"), Document(key=3, id="kubernetes", name="kubernetes"))
+    index.apply([DocumentPut(document.key, document) for document in documents], 3)
+    query = LexicalQuery(index.reader, spell(index.reader, "kuberntes"), 10, Filter())
+    matched = match_examples(ExampleIndex(documents), query)
+    assert matched is not None
+    assert (matched.evidence > 0.2).tolist() == [True, True]
+    index.close()

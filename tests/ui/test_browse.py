@@ -49,6 +49,15 @@ def test_without_words_skills_are_listed_by_source_with_their_number(show: Show)
     expect(page.get_by_text("burnt not read")).to_be_visible()
 
 
+def test_a_misspelled_word_is_shown_with_what_was_searched(show: Show) -> None:
+    page = show("/?q=shlef")
+    status = page.locator(".line-up [role=status]")
+    expect(status).to_contain_text("Showing results for shelf instead of shlef · ")
+    expect(page.locator(".card mark").first).to_have_text("shelf")
+    page.get_by_role("searchbox").fill("shelf")
+    expect(status).not_to_contain_text("Showing")
+
+
 def test_the_list_grows_as_it_is_scrolled_to_its_end(show: Show) -> None:
     page = show("/?source=library")
     expect(page.locator(".card").first).to_be_visible()

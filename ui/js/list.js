@@ -46,13 +46,14 @@ function last(hits) {
 const HOW = { hybrid: "by words and meaning", semantic: "by meaning", keyword: "by words" };
 
 /** Say in one line what is listed: also for those who only hear the page. */
-export function summary({ phase, isSearch, total, total_is_floor: isFloor, mode, took, warnings = [], hits, pages }) {
+export function summary({ phase, isSearch, total, total_is_floor: isFloor, mode, took, warnings = [], corrections = [], hits, pages }) {
   if (phase === "error") return "";
   if (!hits) return "Loading…";
   const found = isFloor ? `${total.toLocaleString("en")}+ skills` : count(total, "skill");
   const number = isSearch && pages[0].length > 0 && pages[0].every(isWeak) ? "Only weak matches" : found;
   const told = warnings.filter((warning) => !warning.startsWith("indexing: ")); // the line below the header says that
-  return [number, ...(isSearch ? [HOW[mode] ?? mode, `${took.toFixed(1)} ms`] : []), ...told].join(" · ");
+  const spelled = corrections.map(({ word, used }) => `Showing results for ${used.join(" ")} instead of ${word}`);
+  return [...spelled, number, ...(isSearch ? [HOW[mode] ?? mode, `${took.toFixed(1)} ms`] : []), ...told].join(" · ");
 }
 
 const isWeak = ({ relevance }) => relevance === "low";

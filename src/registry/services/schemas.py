@@ -7,6 +7,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from registry.domain.findings import Risk
 from registry.domain.origins import Origin
+from search.corrections import Correction
 from search.explanation import Explanation
 from search.modes import MatchedBy, Mode, RanMode, Relevance
 from search.snippet import Snippet
@@ -112,7 +113,8 @@ class SearchData(msgspec.Struct, kw_only=True):
     """The result of a search. `mode` is what ran, `limit` what was used; `count` is the number of skills here.
 
     `total` is the number of skills on all pages; with `total_is_floor`, at least as many.
-    `search_id` names the search in feedback; it is missing where the service does not learn from use.
+    `search_id` names the search in feedback; it is missing where the service does not learn from use. `corrections` are
+    missing where every word was searched as it is written.
     """
 
     query: str
@@ -126,6 +128,7 @@ class SearchData(msgspec.Struct, kw_only=True):
     skills: list[FoundSkill]
     facets: Facets | UnsetType = UNSET
     search_id: str | UnsetType = UNSET
+    corrections: list[Correction] | UnsetType = UNSET
 
 
 class ResolveBody(msgspec.Struct, kw_only=True):
@@ -164,10 +167,11 @@ class ResolvedSkill(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class ResolveData(msgspec.Struct, kw_only=True):
-    """The skills for an agent's prompt, best first."""
+    """The skills for an agent's prompt, best first. `corrections` are those of `SearchData`."""
 
     query: str
     results: list[ResolvedSkill]
+    corrections: list[Correction] | UnsetType = UNSET
 
 
 class EmbeddingStatus(msgspec.Struct, kw_only=True):

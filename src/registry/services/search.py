@@ -7,7 +7,7 @@ from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from registry.catalog.document_rows import attribute_labels
 from registry.catalog.installs import SHADOWED
@@ -30,6 +30,7 @@ from registry.services.schemas import (
     SearchFilters,
 )
 from registry.services.snippets import find_snippets
+from search.corrections import Correction
 from search.explanation import Explanation
 from search.requests import Hit, Results, SearchRequest, SemanticUnavailable
 from search.types import Filter
@@ -147,7 +148,7 @@ def _shown_explanation(services: Services, hit: Hit) -> Explanation | None:
 
 def _outcome(services: Services, body: SearchBody, results: Results, started: float) -> SearchOutcome:
     texts = _texts(services, results.hits, body.content)
-    snippets = find_snippets(services.documents, body.query, results.hits) if body.highlight else {}
+    snippets = find_snippets(services.documents, results.spelling.words, results.hits) if body.highlight else {}
     skills = [
         FoundSkill(
             score=hit.score,
@@ -172,8 +173,13 @@ def _outcome(services: Services, body: SearchBody, results: Results, started: fl
         skills=skills,
         facets=count_facets(services.documents, results.total.keys) if body.facets else UNSET,
         search_id=services.feedback.search_id(body.query, [hit.key for hit in results.hits]),
+        corrections=_corrections(results),
     )
     return Outcome(data, _holds_at(services, results))
+
+
+def _corrections(results: Results) -> list[Correction] | UnsetType:
+    return list(results.spelling.corrections) or UNSET
 
 
 def _progress(services: Services, results: Results) -> list[str]:
@@ -228,7 +234,8 @@ def _resolved(services: Services, body: ResolveBody, results: Results) -> Resolv
         )
         _locate(services, skill, places[hit.key])
         found.append(skill)
-    return Outcome(ResolveData(query=body.prompt, results=found), _holds_at(services, results))
+    data = ResolveData(query=body.prompt, results=found, corrections=_corrections(results))
+    return Outcome(data, _holds_at(services, results))
 
 
 def _locate(services: Services, skill: ResolvedSkill, place: Location) -> None:

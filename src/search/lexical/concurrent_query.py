@@ -1,12 +1,13 @@
 """A query to the keyword index, run in a thread of its own if that saves time."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from typing import NamedTuple
 
 from search.decorated_names import undecorated_names
 from search.lexical.reader import LexicalReader
+from search.lexical.spelling import Spelling
 from search.text import fold
 from search.types import Filter, Match
 
@@ -21,22 +22,30 @@ _THREADS = 4
 
 
 class NameMatches(NamedTuple):
-    """The keys of documents whose name is the folded `name`, and of those whose name begins with the query."""
+    """The keys of documents whose name is the folded `name`, and of those whose name begins with the query.
+
+    `meant` are those whose name equals the query with its corrected words; they are among the prefixed.
+    """
 
     name: str
     exact: list[int]
     prefixed: list[int]
+    meant: Sequence[int] = ()
 
 
 class LexicalQuery(NamedTuple):
-    """A query to the keyword index, with its weighted `terms`. `counts_all` counts all documents that match."""
+    """A query to the keyword index, as it is spelled. `counts_all` counts all documents that match."""
 
     reader: LexicalReader
-    query: str
-    terms: Mapping[str, float]
+    spelling: Spelling
     limit: int
     allowed: Filter
     counts_all: bool = False
+
+    @property
+    def terms(self) -> Mapping[str, float]:
+        """The weighted terms."""
+        return self.spelling.terms
 
     def search(self) -> Match:
         """Return the best documents by BM25."""
@@ -45,16 +54,25 @@ class LexicalQuery(NamedTuple):
     def match_names(self) -> NameMatches:
         """Return the documents whose name equals the query, and those whose name begins with it.
 
-        If there is no such name, a query such as `/pdf` or `the pdf skill` is a name without its decoration.
+        If there is no such name, a query such as `/pdf` or `the pdf skill` is a name without its decoration. A name
+        equals only what is written, so that none passes for another; it may begin with what is meant.
         """
-        query = fold(self.query)
-        prefixed = []
-        if _MIN_PREFIX_LENGTH <= len(query) <= _MAX_NAME_LENGTH:
-            prefixed = self.reader.keys_by_name_prefix(query, _MAX_PREFIX_MATCHES, self.allowed)
-        for name in dict.fromkeys(chain((query,), undecorated_names(self.query))):
+        query = fold(self.spelling.query)
+        prefixed = self._beginning_with(query)
+        for name in dict.fromkeys(chain((query,), undecorated_names(self.spelling.query))):
             if exact := self._named(name):
                 return NameMatches(name, exact, prefixed)
-        return NameMatches(query, [], prefixed)
+        if not self.spelling.corrections:
+            return NameMatches(query, [], prefixed)
+        corrected = fold(self.spelling.text)
+        meant = self._named(corrected)
+        prefixed = prefixed or self._beginning_with(corrected)
+        return NameMatches(query, [], list(dict.fromkeys((*meant, *prefixed))), meant)
+
+    def _beginning_with(self, name: str) -> list[int]:
+        if not _MIN_PREFIX_LENGTH <= len(name) <= _MAX_NAME_LENGTH:
+            return []
+        return self.reader.keys_by_name_prefix(name, _MAX_PREFIX_MATCHES, self.allowed)
 
     def _named(self, name: str) -> list[int]:
         if not 0 < len(name) <= _MAX_NAME_LENGTH:

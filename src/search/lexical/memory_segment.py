@@ -1,5 +1,6 @@
 """The in-memory segment of the keyword index: the latest changes, scored as the on-disk segment would score them."""
 
+import functools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -67,6 +68,11 @@ class MemorySegment:
         if field == "text":
             return sum(value in document.term_counts for document in self._documents)
         return sum(value in document.fields[field] for document in self._documents)
+
+    @functools.cached_property
+    def words(self) -> Mapping[str, int]:
+        """The number of documents that contain each word of the dictionary."""
+        return Counter(word for document in self._documents for word in document.fields["word"])
 
     def keys(self, allowed: Filter) -> list[int]:
         """Return the keys of the documents that pass a filter."""

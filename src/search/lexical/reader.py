@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import tantivy
 
+from search.lexical.dictionary import Dictionary
 from search.lexical.memory_segment import EMPTY_SEGMENT, MemorySegment, term_scores
 from search.lexical.schema import NAME_FIELDS, SCHEMA, has_key, query_terms
 from search.text import QUERY_TERMS, remove_spaces
@@ -102,6 +103,7 @@ class LexicalReader:
         self._replaced = _QUERY.term_set_query(SCHEMA, "key", list(replaced)) if replaced else None
         self._total = disk.document_count + len(memory)
         self._count = self._total - 1 - len(replaced)
+        self.dictionary = Dictionary(disk.searcher, memory)
 
     def __len__(self) -> int:
         """Return the number of documents that searches can find."""
@@ -121,7 +123,11 @@ class LexicalReader:
 
     def _selectivity(self, term: str) -> float:
         """Return the idf of a term; 0 if no document has it, because such a term must not take the place of others."""
-        return self._idf(term) if self._document_frequency("text", term) else 0.0
+        return self._idf(term) if self.is_known(term) else 0.0
+
+    def is_known(self, term: str) -> bool:
+        """Return whether some document contains a term."""
+        return self._document_frequency("text", term) > 0
 
     def search(self, terms: Mapping[str, float], limit: int, allowed: Filter, *, count: bool = False) -> Match:
         """Return the best documents for weighted `terms` by BM25, best first; none if there are no terms.

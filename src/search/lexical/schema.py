@@ -1,6 +1,7 @@
 """The tantivy schema of the keyword index: one weighted text field, exact names, labels and the document key."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -14,10 +15,13 @@ from search.text import (
     indexed_text,
     query_analyzer,
     remove_spaces,
+    surface_analyzer,
+    text_parts,
 )
 from search.types import Document
 
 NAME_FIELDS = ("id", "name", "joined_name")
+_DICTIONARY_WORD = re.compile(r"[a-z]{3,24}")
 
 
 def _schema() -> tantivy.Schema:
@@ -26,6 +30,7 @@ def _schema() -> tantivy.Schema:
     builder.add_text_field("text", tokenizer_name="skill", index_option="freq")
     for field in NAME_FIELDS:
         builder.add_text_field(field, tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("word", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("labels", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("state", tokenizer_name="raw", index_option="basic", stored=True)
     return builder.build()
@@ -34,6 +39,7 @@ def _schema() -> tantivy.Schema:
 SCHEMA = _schema()
 _DOCUMENT_ANALYZER = document_analyzer()
 _QUERY_ANALYZER = query_analyzer()
+_SURFACE_ANALYZER = surface_analyzer()
 
 
 def open_index(folder: str) -> tantivy.Index:
@@ -52,8 +58,18 @@ def indexed_fields(document: Document) -> dict[str, Sequence[str]]:
         "id": (fold(document.id),),
         "name": names,
         "joined_name": [remove_spaces(name) for name in names],
+        "word": _dictionary_words(document),
         "labels": document.labels,
     }
+
+
+def _dictionary_words(document: Document) -> list[str]:
+    """Return the words that a misspelled word may mean, as they are written: those of all texts but the body.
+
+    Bodies are left out: they are full of words that nobody means, such as names of variables, and of misspellings.
+    """
+    text = " ".join(part.text for part in text_parts(document) if part.field != "body")
+    return sorted(filter(_DICTIONARY_WORD.fullmatch, set(_SURFACE_ANALYZER.analyze(text))))
 
 
 def tantivy_document(document: Document) -> tantivy.Document:

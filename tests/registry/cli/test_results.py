@@ -103,6 +103,16 @@ def test_the_list_has_the_installed_skills_in_order(server: RunningServer) -> No
     assert (answer["total"], [card["id"] for card in answer["skills"]]) == (3, ["pdf-forms"])
 
 
+def test_a_corrected_word_is_named(server: RunningServer) -> None:
+    found = Done(server.data_dir, "search", "pdf meerge", "--server", server.url)
+    assert found.error.splitlines() == ["Showing results for merge instead of meerge."]
+    assert found.out.startswith("near/pdf-merge\t")
+    _, shown = screen(server, "search", "pdf meerge")
+    assert "Showing results for merge instead of meerge." in plain(shown)
+    answer = Done(server.data_dir, "search", "pdf meerge", "--json", "--server", server.url).json
+    assert answer["corrections"] == [{"word": "meerge", "used": ["merge"]}]
+
+
 def test_a_long_list_is_whole(tmp_path: Path) -> None:
     for number in range(201):
         write_skill(tmp_path / "skills", f"skill-{number:03}", "One of many.")

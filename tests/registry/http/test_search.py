@@ -56,6 +56,21 @@ def test_a_search_tells_what_it_found_and_why(server: RunningServer) -> None:
     assert [hit["score"] for hit in data["skills"]] == sorted((hit["score"] for hit in data["skills"]), reverse=True)
 
 
+def test_a_search_says_what_was_searched_instead_of_a_misspelled_word(server: RunningServer) -> None:
+    for _ in range(2):  # the second answer comes from the cache
+        data = server.search("quereis of sql", highlight=True, explain=True)
+        assert data["query"] == "quereis of sql"
+        assert data["corrections"] == [{"word": "quereis", "used": ["queries"]}]
+        best = data["skills"][0]
+        assert best["skill"]["id"] == "sql-review"
+        marked = [best["snippet"]["text"][start:end] for start, end in best["snippet"]["ranges"]]
+        assert marked == ["sql", "queries"]
+        assert {match["word"] for match in best["explanation"]["words"]} == {"sql", "queries"}
+    resolved = server.api("POST", "/resolve", json={"prompt": "quereis of sql"}).json()["data"]
+    assert resolved["corrections"] == data["corrections"]
+    assert "corrections" not in server.search("queries of sql")
+
+
 def test_search_by_query_string_is_the_same_search(server: RunningServer) -> None:
     answer = server.http.get("/api/v1/search", params={"q": "slow sql joins", "limit": 2})
     assert [hit["skill"]["id"] for hit in answer.json()["data"]["skills"]] == server.found("slow sql joins", limit=2)

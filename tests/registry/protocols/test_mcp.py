@@ -171,6 +171,16 @@ def test_a_search_stays_within_its_budget_and_says_what_it_left_out(tmp_path: Pa
         assert host.text("search_skills", query="quantum chromodynamics").startswith("No skill fits")
 
 
+def test_a_search_says_what_was_searched_instead_of_a_misspelled_word(tmp_path: Path) -> None:
+    write_skill(tmp_path / "skills", "plane", "Planes zebrawood boards.")
+    with RunningServer(tmp_path) as server:
+        found = Host(server, "plane", {}).call("search_skills", query="zebrawod boards")
+        assert found.structured_content["corrections"] == [  # type: ignore[index]
+            {"word": "zebrawod", "used": ["zebrawood"]}
+        ]
+        assert "searched for zebrawood instead of zebrawod" in found.content[0].text  # type: ignore[union-attr]
+
+
 def test_errors_of_tools_are_results_in_words(host: Host) -> None:
     for tool, arguments, words in (
         ("get_skill", {"id": "absent"}, "absent"),

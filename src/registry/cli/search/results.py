@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import click
+import msgspec
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
 from registry.cli.console import Data, printable
 from registry.cli.risk import risk_remark
+from search.corrections import Correction, described
 
 _WEAK = "low"
 """The relevance of what nonsense finds too."""
@@ -85,9 +87,11 @@ def _lines_of(hit: Data, width: int) -> Iterator[Text]:
 
 
 def heading(answer: Data) -> Iterator[str]:
-    """Yield the warnings of a search, and a line if it found nothing relevant."""
+    """Yield the warnings of a search, what it was corrected to, and a line if it found nothing relevant."""
     for warning in answer["warnings"]:
         yield f"warning: {printable(warning)}"
+    if corrections := msgspec.convert(answer.get("corrections", []), list[Correction]):
+        yield f"Showing results for {printable(described(corrections))}."
     if not any(map(is_relevant, answer["skills"])):
         yield "No skill is a close match." if answer["skills"] else "No skills match."
 

@@ -6,6 +6,7 @@ import msgspec
 
 from registry.domain.findings import RISKS, RISKY, Risk
 from registry.services.schemas import FoundSkill, SearchData
+from search.corrections import described
 from search.modes import MatchedBy
 
 _CHARACTERS_PER_TOKEN = 4
@@ -42,6 +43,15 @@ FOUND_SCHEMA: dict[str, Any] = {
     "properties": {
         "skills": {"type": "array", "items": {"type": "object", "properties": _SKILL, "required": list(_SKILL)}},
         "search_id": {"type": "string", "description": "the name of the search in feedback"},
+        "corrections": {
+            "type": "array",
+            "description": "words that no skill contains, and what was searched instead",
+            "items": {
+                "type": "object",
+                "properties": {"word": {"type": "string"}, "used": {"type": "array", "items": {"type": "string"}}},
+                "required": ["word", "used"],
+            },
+        },
     },
     "required": ["skills"],
 }
@@ -64,7 +74,12 @@ def found_text(found: SearchData, max_tokens: int) -> tuple[str, list[dict[str, 
         lines.append(line[:budget])
         shown.append(_structured(card, skill))
     has_risk = any(skill["risk"] in RISKY for skill in shown)
-    return "\n".join([*lines, _ending(len(fitting) - len(shown), found.warnings, has_risk=has_risk)]), shown
+    notes = [*found.warnings, *_spelled(found)]
+    return "\n".join([*lines, _ending(len(fitting) - len(shown), notes, has_risk=has_risk)]), shown
+
+
+def _spelled(found: SearchData) -> list[str]:
+    return [f"searched for {described(found.corrections)}"] if found.corrections else []
 
 
 def _line(number: int, card: _Card, skill: FoundSkill) -> str:
@@ -82,8 +97,8 @@ def _structured(card: _Card, skill: FoundSkill) -> dict[str, Any]:
     return {**fields, "score": skill.score, "relevance": skill.relevance, "matched_by": list(skill.matched_by)}
 
 
-def _ending(left_out: int, warnings: list[str], *, has_risk: bool) -> str:
+def _ending(left_out: int, notes: list[str], *, has_risk: bool) -> str:
     more = f"{left_out} more did not fit into max_tokens. " if left_out else ""
-    notes = "".join(f"Note: {warning}. " for warning in warnings)
+    noted = "".join(f"Note: {note}. " for note in notes)
     risk = "Risk: the scan of the registry found something dangerous or hidden. " if has_risk else ""
-    return f"{more}{notes}{risk}Read one with get_skill(id)."
+    return f"{more}{noted}{risk}Read one with get_skill(id)."

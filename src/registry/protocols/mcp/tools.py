@@ -182,6 +182,8 @@ def _found(services: Services, found: SearchOutcome, asked: SearchArguments) -> 
     structured: dict[str, Any] = {"skills": skills}
     if found.data.search_id is not UNSET:
         structured["search_id"] = found.data.search_id  # not in the text: a model has no use for it, its program has
+    if found.data.corrections:
+        structured["corrections"] = msgspec.to_builtins(found.data.corrections)
     return {"content": [{"type": "text", "text": text}], "structuredContent": structured, "isError": False}
 
 

@@ -1,0 +1,122 @@
+"""Spelling: words of a query that no document contains are replaced by words of the dictionary that look alike.
+
+A word that some document contains is what the user means, and so is an English word. A wrong guess does harm, so words
+with digits or with capitals inside, words of other scripts or with accents, and words of fewer than four letters stay
+too, and every word of a query with many unknown words: it is in another language, or a text of a machine.
+
+Two words that are written as one in the dictionary, such as `power point`, are searched as one too.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from search.corrections import Correction
+from search.lexical.english import english_terms
+from search.lexical.reader import LexicalReader
+from search.lexical.schema import document_terms, query_terms
+from search.scripts import composed
+from search.stop_words import STOP_WORDS
+
+DISCOUNT = 0.8
+"""The weight of a word that was searched in place of another, as a share of the weight of that one."""
+
+JOINED = 0.8
+"""The weight of two words as one."""
+
+_MOST_UNKNOWN = 4
+_LONGEST_WITH_PAIRS = 40
+"""The characters of a query of which two words may be one. In a longer one they hardly count."""
+
+_START, _END = r"(?<![^\W_])", r"(?![^\W_])"
+_WORD = re.compile(rf"{_START}[A-Za-z]{{4,24}}{_END}")
+_LETTERS = re.compile(r"[A-Za-z]{2,12}")
+_STOP_WORDS = frozenset(STOP_WORDS)
+
+
+class Spelling(NamedTuple):
+    """A query, and how it is searched: its text and its weighted terms with corrected words, and what was corrected.
+
+    `written` has the terms of the query as it is written. `joined` are words that are searched besides those of the
+    text: a document need not contain them to match in full.
+    """
+
+    query: str
+    text: str
+    terms: Mapping[str, float]
+    written: Mapping[str, float]
+    corrections: Sequence[Correction] = ()
+    joined: Sequence[str] = ()
+
+    @property
+    def ceiling(self) -> Mapping[str, float]:
+        """The terms of a document that matches in full."""
+        if not self.joined:
+            return self.terms
+        joined = set(map(_term, self.joined))
+        return {term: weight for term, weight in self.terms.items() if term not in joined}
+
+    @property
+    def words(self) -> str:
+        """All words that are searched."""
+        return " ".join((self.text, *self.joined))
+
+
+def spell(reader: LexicalReader, query: str) -> Spelling:
+    """Return a normalized query with its unknown words corrected. It takes no time if all words are known."""
+    terms = reader.terms(query)
+    spelling = Spelling(query, query, terms, terms)
+    if not all(map(reader.is_known, terms)):
+        spelling = _corrected(reader, spelling)
+    return _joined(reader, spelling)
+
+
+def _corrected(reader: LexicalReader, spelling: Spelling) -> Spelling:
+    text = composed(spelling.query)
+    wrong = [word for word in dict.fromkeys(_WORD.findall(text)) if _may_be_wrong(reader, word, text)]
+    if not 0 < len(wrong) <= _MOST_UNKNOWN:
+        return spelling
+    used = {pair: (one,) for pair, one in _pairs(reader, text).items() if not set(wrong).isdisjoint(pair.split())}
+    in_pairs = set(" ".join(used).split())
+    used |= {word: meant for word in wrong if word not in in_pairs and (meant := reader.dictionary.meant(word.lower()))}
+    if not used:
+        return spelling
+    return spelling._replace(
+        text=re.sub(f"{_START}({'|'.join(used)}){_END}", lambda match: " ".join(used[match[0]]), text),
+        terms=_corrected_terms(spelling.terms, used),
+        corrections=[Correction(word=word, used=list(meant)) for word, meant in used.items()],
+    )
+
+
+def _may_be_wrong(reader: LexicalReader, word: str, text: str) -> bool:
+    """Return whether a word of a text is neither known nor English, nor looks like a name or an abbreviation."""
+    looks_like_a_name = not word[1:].islower() and not text.isupper()
+    return not looks_like_a_name and not reader.is_known(term := _term(word)) and term not in english_terms()
+
+
+def _term(word: str) -> str:
+    return next(iter(document_terms(word)), "")
+
+
+def _corrected_terms(terms: Mapping[str, float], used: Mapping[str, Sequence[str]]) -> dict[str, float]:
+    """Return the terms of a query with those of the words that are used in the place of others."""
+    replaced = query_terms(" ".join(used))
+    corrected = {term: weight for term, weight in terms.items() if term not in replaced}
+    meant = query_terms(" ".join(" ".join(each) for each in used.values()))
+    return dict.fromkeys(meant, DISCOUNT) | corrected
+
+
+def _joined(reader: LexicalReader, spelling: Spelling) -> Spelling:
+    pairs = _pairs(reader, spelling.text) if len(spelling.text) <= _LONGEST_WITH_PAIRS else {}
+    joined = [one for one in pairs.values() if _term(one) not in spelling.terms]
+    if not joined:
+        return spelling
+    return spelling._replace(terms={**spelling.terms, **dict.fromkeys(map(_term, joined), JOINED)}, joined=joined)
+
+
+def _pairs(reader: LexicalReader, text: str) -> dict[str, str]:
+    """Return the pairs of words of a text that the dictionary has as one word, and this word."""
+    words = [word if _LETTERS.fullmatch(word) and word.lower() not in _STOP_WORDS else "" for word in text.split()]
+    pairs = {f"{one} {next_one}": (one + next_one).lower() for one, next_one in pairwise(words) if one and next_one}
+    return {pair: one for pair, one in pairs.items() if reader.dictionary.frequency(one)}
