@@ -145,6 +145,11 @@ def response(message: Message, result: dict[str, Any]) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": message.id, "result": result}
 
 
+def encoded(message: Message, result: dict[str, Any]) -> bytes:
+    """Return the response with a result as one line of JSON."""
+    return msgspec.json.encode(response(message, result))
+
+
 def failure(body: bytes, error: Exception) -> bytes | None:
     """Return the response to a message that has met an error, as one line of JSON; None for a notification.
 
