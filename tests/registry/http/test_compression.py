@@ -93,12 +93,13 @@ def test_a_text_that_compresses_slowly_delays_nobody(
     assert cpu_seconds(server) - before < 3
 
 
-@pytest.mark.parametrize("path", ["/tree/slowly/references/slow.txt", "/tree/slowly/references/short.txt"])
+@pytest.mark.parametrize("path", ["/api/v1/skills/slowly/content?format=html", "/tree/slowly/references/short.txt"])
 def test_a_compressed_response_has_the_headers_of_one(server: RunningServer, path: str) -> None:
     plain = server.http.get(path, headers={"Accept-Encoding": "identity"})
     packed = server.http.get(path, headers={"Accept-Encoding": "gzip"})
-    assert (packed.content, packed.headers["ETag"]) == (plain.content, plain.headers["ETag"])
-    assert (packed.headers["Content-Encoding"], packed.headers["Vary"]) == ("gzip", "Accept-Encoding")
+    assert packed.content == plain.content
+    assert packed.headers["Content-Encoding"] == "gzip"
+    assert "Accept-Encoding" in packed.headers["Vary"]
     assert int(packed.headers["Content-Length"]) == packed.num_bytes_downloaded < len(plain.content) // 4
     assert "Content-Encoding" not in plain.headers
     assert int(plain.headers["Content-Length"]) == len(plain.content)
