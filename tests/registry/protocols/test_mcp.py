@@ -390,6 +390,19 @@ def test_records_and_skills_of_other_names_are_read_but_no_resources(host: Host)
     assert not any(skill_id in uri for uri in uris)
 
 
+def test_a_message_of_very_many_values_is_refused_before_they_are_looked_at(tmp_path: Path) -> None:
+    with RunningServer(tmp_path) as server:
+        host = Host(server, "", {})
+        for count, refused in ((4000, False), (200_000, True)):
+            arguments = {"query": "forms", "tags": ["a"] * count}
+            asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search_skills"}}
+            asked["params"]["arguments"] = arguments  # type: ignore[index]
+            answer = host.post(asked).json()
+            assert ("error" in answer) is refused
+            assert not refused or answer["error"]["message"] == "The body has more than 5,000 values"
+        assert most_memory(server) < 300 << 20
+
+
 def test_a_list_of_large_skills_is_read_one_by_one_and_in_pages_of_so_many_bytes(tmp_path: Path) -> None:
     half = bytes(7 << 20)
     for number in range(12):
