@@ -148,7 +148,7 @@ class Access:
             if not (self._anonymous_read and role == "user"):
                 raise unauthorized(_NO_CREDENTIAL)
             principal = _ANONYMOUS
-        caller = principal.name if principal is not _ANONYMOUS else f"address {address_key(address)}"
+        caller = principal.account if principal is not _ANONYMOUS else f"address {address_key(address)}"
         return principal, self.limiter.count(caller, rate)
 
     def close(self) -> None:

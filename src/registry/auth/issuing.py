@@ -77,7 +77,10 @@ class TokenIssuer:
         self._proxies = proxies
 
     def issue(self, request: TokenRequest, caller: Caller) -> TokenData:
-        """Return a new token. Raises UNAUTHORIZED, FORBIDDEN, RATE_LIMITED, VALIDATION_ERROR."""
+        """Return a new token. It counts as a change by whoever has the credential.
+
+        Raises UNAUTHORIZED, FORBIDDEN, RATE_LIMITED, VALIDATION_ERROR.
+        """
         principal = self._identify(caller)
         if principal is None:
             principal = self._identify_by_body(request, caller)
@@ -85,6 +88,8 @@ class TokenIssuer:
             raise validation_error(
                 FieldError("password", "cannot be combined with a credential in a header: send one of them")
             )
+        if principal.credential is not None:
+            _refuse_if_exceeded(self._access.limiter.count(principal.account, "write"))
         return self._issue_for(principal, request, caller)
 
     def _identify(self, caller: Caller) -> Principal | None:
@@ -115,6 +120,7 @@ class TokenIssuer:
     def _check_password(self, username: str | None, password: str, caller: Caller) -> Principal:
         if username is None:
             raise validation_error(FieldError("username", "is required with a password"))
+        _refuse_if_exceeded(self._access.limiter.left(username, "write"))  # before the check, which takes long
         # The failure is counted before the check, so that concurrent guesses get no more attempts than sequential ones.
         quota = self._access.limiter.count_failure(caller.address)
         if quota.is_exceeded:
@@ -172,8 +178,15 @@ class TokenIssuer:
             raise forbidden(f"Tokens were exchanged {_MAX_EXCHANGES} times in a row: use the first credential again")
         if credential is not None and not credential.jti and credential.sub == subject and credential.iat:
             return self._access.tokens.issue(subject, role, scope, at=credential.iat)
+        if credential is not None:
+            credential = msgspec.structs.replace(credential, admin=principal.role == "admin")
         at, until = self._access.revocations.earliest_issue(subject), principal.expires_at
         return self._access.tokens.issue(subject, role, scope, at=at, until=until, credential=credential)
+
+
+def _refuse_if_exceeded(tokens: Quota) -> None:
+    if tokens.is_exceeded:
+        raise rate_limited("Too many tokens and changes in this minute", tokens.reset_seconds)
 
 
 def _too_many(failures: Quota) -> RegistryError:

@@ -72,6 +72,11 @@ class RateLimiter:
         key, limit = f"{rate}/{caller}", self._limits[rate]
         return Quota(limit, limit - self._counts.incr(key, _MINUTE), self._seconds_left(key))
 
+    def left(self, caller: str, rate: Rate) -> Quota:
+        """Return the remaining quota of a caller, after one more request that is not counted yet."""
+        key, limit = f"{rate}/{caller}", self._limits[rate]
+        return Quota(limit, limit - 1 - self._counts.get(key), self._seconds_left(key))
+
     def failures(self, address: str) -> Quota:
         """Return the remaining quota of failed token requests of an address, after one more failure."""
         key = _failure_key(address)

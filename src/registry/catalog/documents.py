@@ -198,6 +198,11 @@ class CatalogDocuments:
         sql = f"select key, body from bodies where key in ({_placeholders(keys)})"
         return dict(self._database.read(sql, keys))
 
+    def body_starts(self, keys: Sequence[int], characters: int) -> dict[int, str]:
+        """Return the first characters of the body of each of these documents."""
+        sql = f"select key, substr(body, 1, ?) from bodies where key in ({_placeholders(keys)})"
+        return dict(self._database.read(sql, (characters, *keys)))
+
 
 _STALE = (
     "from documents d left join vectors v on v.space = ? and v.key = d.key"

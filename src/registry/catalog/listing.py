@@ -172,3 +172,17 @@ def enabled_skill(database: Database, skill_id: str) -> EnabledSkill | None:
     """Return the catalog's own skill with an id; None unless it exists and is enabled."""
     rows = database.read(f"{_ENABLED_SKILLS} and s.id = ?", (skill_id,))
     return EnabledSkill(rows[0][0], bool(rows[0][1]), rows[0][2]) if rows else None
+
+
+class _Described(msgspec.Struct):
+    id: str
+    description: str
+
+
+def descriptions(database: Database) -> dict[str, str]:
+    """Return the description of each of the catalog's own skills whose id has a scope, as published ones have."""
+    rows = database.read(
+        "select d.card from skills s join documents d on d.key = s.key where s.advertised = 0 and s.id like '%/%'"
+    )
+    cards = [msgspec.json.decode(card, type=_Described) for (card,) in rows]
+    return {card.id: card.description for card in cards}

@@ -34,7 +34,8 @@ _STORED = (
     " from skills s join documents d on d.key = s.key"
 )
 
-_VERSION = "s.id, v.version, v.description, v.created_at, v.changes"
+_VERSION_ITEM = "s.id, v.version, v.description, v.created_at"
+_VERSION = f"{_VERSION_ITEM}, v.changes"
 _VERSIONS = "from skills s join versions v on v.key = s.key"
 _NEWEST_FIRST = "order by v.major desc, v.minor desc, v.patch desc"
 
@@ -179,7 +180,8 @@ class Catalog:
         if not total:  # every skill has a version
             raise skill_not_found(skill_id)
         rows = self.database.read(
-            f"select {_VERSION} {_VERSIONS} where s.id = ? {_NEWEST_FIRST} limit ? offset ?", (skill_id, limit, offset)
+            f"select {_VERSION_ITEM} {_VERSIONS} where s.id = ? {_NEWEST_FIRST} limit ? offset ?",
+            (skill_id, limit, offset),
         )
         return [
             VersionItem(skill_id=row[0], version=row[1], description=row[2], created_at=row[3]) for row in rows

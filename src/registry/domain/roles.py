@@ -54,17 +54,25 @@ class Credential(msgspec.Struct, frozen=True, omit_defaults=True):
     """A credential that a token was issued for, as its claim `act` says it (RFC 8693, section 4.1).
 
     Its owner, its id if it is a token, the second since 1970 from which it is valid, and the credential that it was
-    itself issued for.
+    itself issued for. `admin` says that its owner was an administrator when the token was issued.
     """
 
     sub: Subject
     jti: str = ""
     iat: Moment | UnsetType = UNSET
     act: "Credential | UnsetType" = UNSET
+    admin: bool = False
 
     def chain(self) -> "list[Credential]":
         """Return this credential, the one it was issued for, and so on."""
         return [self, *(self.act.chain() if self.act else ())]
+
+    def account(self) -> str:
+        """Return the owner of the first credential in a row of exchanges.
+
+        An administrator gives tokens to other people, so such a token is the first of another row.
+        """
+        return self.act.account() if self.act and not self.act.admin else self.sub
 
 
 class Principal(msgspec.Struct, frozen=True):
@@ -81,6 +89,11 @@ class Principal(msgspec.Struct, frozen=True):
     token_id: str | None = None
     expires_at: int | None = None
     credential: Credential | None = None
+
+    @property
+    def account(self) -> str:
+        """The name under which is counted what a caller does, by whatever names its tokens call it."""
+        return self.name if self.credential is None else self.credential.account()
 
 
 def includes(held: str, needed: str) -> bool:

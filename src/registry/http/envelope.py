@@ -26,9 +26,6 @@ _log = logging.getLogger("registry.http")
 
 _Data = TypeVar("_Data")
 
-COMPRESSED_FROM_BYTES = 1024
-"""Responses of at least this size are compressed if the caller accepts gzip."""
-
 CLIENT_GONE = 499
 """Logged when the caller closed the connection. The number is nginx's convention."""
 

@@ -5,7 +5,6 @@ parameters and response, because the model has evicted its code from the process
 that is refused, goes to the framework's handler, which gives the same response or the reason.
 """
 
-import gzip
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -18,7 +17,8 @@ from registry.db import DatabaseError
 from registry.domain.api import API
 from registry.errors import ClientGoneError, RegistryError
 from registry.http.admission import admits_reading
-from registry.http.envelope import CLIENT_GONE, COMPRESSED_FROM_BYTES, HttpResponse, Ok, error_answer, send_answer
+from registry.http.compression import COMPRESSED_FROM_BYTES, LARGE_BYTES, compress, compress_large
+from registry.http.envelope import CLIENT_GONE, HttpResponse, Ok, error_answer, send_answer
 from registry.http.query_params import QueryRules
 from registry.http.response_cache import LARGEST_BODY, replayed
 from registry.http.routes.search import answered, resolved, search_body
@@ -99,7 +99,8 @@ class FastSearch:
         if asked is None or not admits_reading(services, scope):
             return None
         try:
-            return await self._turns.run(scope, search.task(scope, services, asked).then(partial(_response, scope)))
+            task = search.task(scope, services, asked).then(partial(_response, scope))
+            return await _compressed(scope, await self._turns.run(scope, task))
         except RegistryError as error:
             return error_answer(error)
         except ClientGoneError:
@@ -140,11 +141,21 @@ def _resolved(scope: Any, services: Services, asked: ResolveBody) -> SearchTask[
 
 def _response(scope: Any, found: Ok[Any]) -> HttpResponse:
     body = msgspec.json.encode(found)
-    headers = {"content-type": "application/json"}
-    if len(body) >= COMPRESSED_FROM_BYTES and _takes_gzip(scope):
-        body = gzip.compress(body, mtime=0)
-        headers |= {"content-encoding": "gzip", "vary": "Accept-Encoding"}
-    return HttpResponse(200, headers | {"content-length": str(len(body))}, body)
+    answer = HttpResponse(200, {"content-type": "application/json", "content-length": str(len(body))}, body)
+    is_small = COMPRESSED_FROM_BYTES <= len(body) <= LARGE_BYTES
+    return _with_body(answer, compress(body)) if is_small and _takes_gzip(scope) else answer
+
+
+async def _compressed(scope: Any, answer: HttpResponse) -> HttpResponse:
+    """Return a large response compressed, by threads other than those that search."""
+    is_large = "content-encoding" not in answer.headers and len(answer.body) > LARGE_BYTES
+    return _with_body(answer, await compress_large(answer.body)) if is_large and _takes_gzip(scope) else answer
+
+
+def _with_body(answer: HttpResponse, compressed: bytes) -> HttpResponse:
+    """Return a response with its compressed body."""
+    sent = {"content-encoding": "gzip", "vary": "Accept-Encoding", "content-length": str(len(compressed))}
+    return HttpResponse(answer.status, {**answer.headers, **sent}, compressed)
 
 
 def _takes_gzip(scope: Any) -> bool:

@@ -47,4 +47,4 @@ def _caller(scope: Any) -> str:
     principal = request_state(scope).principal
     if principal is None or principal.credential is None:
         return f"address {address_key(client_address(scope))}"
-    return principal.name
+    return principal.account

@@ -51,6 +51,25 @@ async def skill_file_response(
     return Response(content, media_type=media_type, headers=all_headers)
 
 
+def sent_at_once_or_as_download(request: Request[Any, Any, Any], answer: Response[bytes]) -> Response[Any]:
+    """Return a response that is ready to be sent, a large one as a download of the caller and in chunks.
+
+    Its bytes stay in memory until the last of them is sent, so a caller may have only so many. Raises RATE_LIMITED and
+    SERVICE_UNAVAILABLE.
+    """
+    size = len(answer.content)
+    if size <= _CHUNK_BYTES:
+        return answer
+    request.app.state.downloads.begin(request.scope)
+    headers = {**answer.headers, "Content-Length": str(size)}
+    return _TypedStream(_chunks(answer.content), media_type=answer.media_type, headers=headers)
+
+
+async def _chunks(content: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(content), _CHUNK_BYTES):
+        yield content[start : start + _CHUNK_BYTES]
+
+
 class _TypedStream(Stream):
     """A stream that is sent with its own media type. Litestar prefers that of the route, which says `*/*` for files."""
 

@@ -57,7 +57,7 @@ class OwnRegistry:
 
     def releases(self, skill_id: str) -> Sequence[Release]:
         """Return every published version of a skill. Raises SKILL_NOT_FOUND."""
-        versions = self._publishing.published.versions(skill_id)
+        versions = self._publishing.published.summaries(skill_id)
         if not versions:
             raise skill_not_found(skill_id)
         return [

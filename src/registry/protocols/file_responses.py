@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from litestar import Request, Response
 
 from registry.http.conditional_requests import not_modified, tagged
+from registry.http.sent_files import sent_at_once_or_as_download
 from registry.services.skill_files import PackagedFile, SkillPackage
 
 _Content = TypeVar("_Content")
@@ -16,21 +17,24 @@ JSON = "application/json"
 _TEXT_TYPES = frozenset({"application/json", "application/xml", "application/javascript", "application/x-sh", None})
 
 
-def file_response(request: Request[Any, Any, Any], file: PackagedFile) -> Response[bytes]:
-    """Return a file. No browser shows it as a page: text is plain text or Markdown, anything else is saved."""
+def file_response(request: Request[Any, Any, Any], file: PackagedFile) -> Response[Any]:
+    """Return a file. No browser shows it as a page: text is plain text or Markdown, anything else is saved.
+
+    Raises RATE_LIMITED and SERVICE_UNAVAILABLE for a large one if too many downloads are in progress.
+    """
     kind, _ = mimetypes.guess_type(file.path)
     is_text = kind in _TEXT_TYPES or str(kind).startswith("text/")
     media_type = "text/markdown" if file.path.endswith(".md") else "text/plain"
     answer = not_modified(request, file.data, f'"{file.sha256}"')
-    return _kept(answer, media_type if is_text else "application/octet-stream")
+    return sent_at_once_or_as_download(request, _kept(answer, media_type if is_text else "application/octet-stream"))
 
 
-def zip_response(request: Request[Any, Any, Any], package: SkillPackage) -> Response[bytes]:
-    """Return the files of a skill as a zip."""
+def zip_response(request: Request[Any, Any, Any], package: SkillPackage) -> Response[Any]:
+    """Return the files of a skill as a zip. Raises as `file_response`."""
     name = f"{package.skill_id.rpartition('/')[2]}-{package.version}.zip"
     answer = not_modified(request, package.archive, f'"{package.digest}"')
     answer.headers["Content-Disposition"] = f'attachment; filename="{name}"'
-    return _kept(answer, ZIP)
+    return sent_at_once_or_as_download(request, _kept(answer, ZIP))
 
 
 def document_response(request: Request[Any, Any, Any], document: _Content) -> Response[_Content]:

@@ -43,10 +43,10 @@ async def get_tree(request: Request[Any, Any, Any], services: ReadyServices) -> 
     return document_response(request, RootIndex(await PACKAGE_POOL.run(services.skill_files.listed_ids)))
 
 
-@get("/tree/{path:path}", tags=_TAGS, responses=ERRORS, role="user", fails={409}, media_type="*/*")
+@get("/tree/{path:path}", tags=_TAGS, responses=ERRORS, role="user", fails={409, 429}, media_type="*/*")
 async def get_tree_file(
     request: Request[Any, Any, Any], services: ReadyServices, path: FromPath[str]
-) -> Response[SkillIndex] | Response[bytes]:
+) -> Response[SkillIndex] | Response[Any]:
     """Return a file of a skill, `{id}/{file}`, or the index of its folder or of a scope, `{id}/index.json`."""
     found = await PACKAGE_POOL.run(_found, services, path.removeprefix("/"))
     if isinstance(found, SkillIndex):

@@ -79,7 +79,7 @@ class PackageChecker:
         if version is not None:
             version.record.notes = self._published.notes(self._jobs.database, version)
             warnings = version.record.all_findings().findings
-        active = [one.version for one in self._published.versions(job.skill_id) if one.state == "active"]
+        active = [one.version for one in self._published.summaries(job.skill_id) if one.state == "active"]
         return PackageCheck(
             skill_id=job.skill_id,
             version=job.version,

@@ -21,6 +21,7 @@ from registry.publish.published_version import (
     PublishedRecord,
     PublishedVersion,
     VersionState,
+    VersionSummary,
     changes_of,
     skill_of,
 )
@@ -50,12 +51,7 @@ class PublishedVersions:
 
     def find(self, skill_id: str, version: str) -> PublishedVersion:
         """Return a version in any state. Raises SKILL_NOT_FOUND."""
-        rows = self._database.read(
-            f"select {_COLUMNS} from published where skill_id = ? and version = ?", (skill_id, version)
-        )
-        if not rows:
-            raise skill_not_found(skill_id, version)
-        return _version(rows[0])
+        return _found(self._database, skill_id, version)
 
     def is_published(self, skill_id: str) -> bool:
         """Return whether any version of a skill was ever published."""
@@ -66,10 +62,10 @@ class PublishedVersions:
         sql = "select 1 from published where skill_id = ? and version = ?"
         return bool(reader.read(sql, (skill_id, version)))
 
-    def versions(self, skill_id: str) -> list[PublishedVersion]:
-        """Return every version of a skill, the oldest first."""
-        sql = f"select {_COLUMNS} from published where skill_id = ? order by major, minor, patch"
-        return [_version(row) for row in self._database.read(sql, (skill_id,))]
+    def summaries(self, skill_id: str) -> list[VersionSummary]:
+        """Return what is known of every version of a skill without reading its record, the oldest first."""
+        sql = "select version, state, checksum, size from published where skill_id = ? order by major, minor, patch"
+        return [VersionSummary(*row) for row in self._database.read(sql, (skill_id,))]
 
     def skill_ids(self) -> list[str]:
         """Return the ids of every skill that was ever published."""
@@ -192,9 +188,13 @@ class PublishedVersions:
         return int(transaction.read(sql, (skill_id,))[0][0])
 
     def update_catalog(self, transaction: Transaction, skill_id: str) -> None:
-        """Make the catalog show the active versions of a skill."""
+        """Make the catalog show the active versions of a skill.
+
+        This costs the same however many versions there are: a record may be a megabyte, so of the older versions only
+        those are read that the catalog lacks.
+        """
         rows = transaction.read(
-            f"select {_COLUMNS} from published where skill_id = ? and state = 'active' {_NEWEST_FIRST}", (skill_id,)
+            f"select version from published where skill_id = ? and state = 'active' {_NEWEST_FIRST}", (skill_id,)
         )
         stored = self._catalog.find(transaction, skill_id)
         if not rows:
@@ -202,21 +202,24 @@ class PublishedVersions:
                 self._remember(transaction, stored)
                 self._catalog.delete(transaction, stored.key)
             return
-        active = [_version(row) for row in rows]
+        active = [version for (version,) in rows]
+        listed = set(self._catalog.all_versions(transaction, stored.key)) if stored is not None else set()
         if stored is not None:
-            listed = set(self._catalog.all_versions(transaction, stored.key))
-            for removed in listed - {version.version for version in active}:
+            for removed in listed.difference(active):
                 self._catalog.delete_version(transaction, stored.key, removed)
-        document = read(active[0].skill_file)
-        skill = skill_of(active[0], document.fields, enabled=self._is_enabled(transaction, skill_id, stored))
+        newest = _found(transaction, skill_id, active[0])
+        document = read(newest.skill_file)
+        skill = skill_of(newest, document.fields, enabled=self._is_enabled(transaction, skill_id, stored))
         first = transaction.read("select min(published_at) from published where skill_id = ?", (skill_id,))[0][0]
-        dates = Dates(first, active[0].published_at)
+        dates = Dates(first, newest.published_at)
         saved = self._catalog.save(transaction, skill, document.body, dates=dates)
         key = stored.key if stored is not None else self._catalog.get_for_update(transaction, saved.id).key
-        self._catalog.set_version_changes(transaction, key, active[0].version, changes_of(active[0]))
-        for older in active[1:]:
-            text, changes = older.record.description, changes_of(older)
-            self._catalog.add_version(transaction, key, older.version, text, changes, older.published_at)
+        self._catalog.set_version_changes(transaction, key, newest.version, changes_of(newest))
+        for version in active[1:]:
+            if version not in listed:
+                older = _found(transaction, skill_id, version)
+                text, changes = older.record.description, changes_of(older)
+                self._catalog.add_version(transaction, key, version, text, changes, older.published_at)
 
     def _remember(self, transaction: Transaction, stored: StoredSkill) -> None:
         """Record whether a skill is disabled that loses its last active version."""
@@ -245,6 +248,13 @@ def _entry(kind: Kind, version: PublishedVersion) -> LogEntry:
         sha256=version.checksum,
         digest=version.record.tree,
     )
+
+
+def _found(reader: Reader, skill_id: str, version: str) -> PublishedVersion:
+    rows = reader.read(f"select {_COLUMNS} from published where skill_id = ? and version = ?", (skill_id, version))
+    if not rows:
+        raise skill_not_found(skill_id, version)
+    return _version(rows[0])
 
 
 def _version(row: tuple[Any, ...]) -> PublishedVersion:

@@ -1,7 +1,7 @@
 """A published version: its record, and the skill that the catalog shows for it."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -64,6 +64,15 @@ class PublishedVersion(msgspec.Struct, kw_only=True):
     def key(self) -> str:
         """The key of the zip in the blob store (contract, section 6, *Blobs*)."""
         return f"skills/{self.skill_id}-{self.version}.zip"
+
+
+class VersionSummary(NamedTuple):
+    """What is stored of a version besides its record, which may be a megabyte, and its text."""
+
+    version: str
+    state: VersionState
+    checksum: str
+    size: int
 
 
 def changes_of(version: PublishedVersion) -> list[str]:

@@ -25,9 +25,10 @@ from registry.publish.git_index import GitIndex
 from registry.publish.index_files import IndexFiles
 from registry.publish.index_log import IndexLog
 from registry.publish.index_pusher import IndexPusher
+from registry.publish.indexed_skills import IndexedSkill, indexed_skills
 from registry.publish.jobs import Job, JobFinding, Jobs, JobState
 from registry.publish.published import PublishedVersions
-from registry.publish.published_version import PublishedVersion, VersionState
+from registry.publish.published_version import VersionState
 from registry.publish.spool import UNPACKED_PREFIX, package_spool
 from registry.publish.stored_packages import FOLDER, StoredPackages
 from registry.publish.submission import Submitter, Upload, UploadReceiver
@@ -63,18 +64,6 @@ class JobData(msgspec.Struct, kw_only=True):
     download_url: str | None
 
 
-class IndexedSkill(msgspec.Struct, kw_only=True):
-    """A published skill in the list of the index. `versions` are the active ones, newest first."""
-
-    id: str
-    scope: str
-    name: str
-    description: str
-    latest_version: str
-    published_at: str
-    versions: list[str]
-
-
 class Publishing:
     """Receives and publishes packages. One process of a catalog pushes the index.
 
@@ -92,7 +81,7 @@ class Publishing:
         index_log: IndexLog,
         metrics: Metrics,
     ) -> None:
-        database = catalog.database
+        self._database = database = catalog.database
         self._limits = limits = PackageLimits(archive_bytes=settings.limits.upload_bytes)
         self._urls = settings.package_urls
         self._files = IndexFiles(published, self._urls)
@@ -211,12 +200,7 @@ class Publishing:
 
     def index_skills(self) -> list[IndexedSkill]:
         """Return the published skills that have an active version, in order of id."""
-        skills = []
-        for skill_id in self.published.skill_ids():
-            active = [version for version in self.published.versions(skill_id) if version.state == "active"]
-            if active:
-                skills.append(_indexed(active))
-        return skills
+        return indexed_skills(self._database)
 
     def set_state(
         self,
@@ -237,7 +221,7 @@ class Publishing:
     def restore(self, caller: Principal, skill_id: str) -> None:
         """Unyank every version of a skill that has no active one. Raises FORBIDDEN, SKILL_NOT_FOUND, CONFLICT."""
         check_owner(caller, skill_id)
-        versions = self.published.versions(skill_id)
+        versions = self.published.summaries(skill_id)
         if any(version.state == "active" for version in versions):
             raise conflict(f"Skill '{skill_id}' is not deleted: name the version to restore")
         yanked = [version.version for version in versions if version.state == "yanked"]
@@ -270,17 +254,3 @@ def git_index(settings: Settings, folder: Path | None = None) -> GitIndex:
     url = index.url.reveal() if index.url else ""
     folder = folder or index.path or settings.data_dir / "registry-index"
     return GitIndex(url, index.branch, folder, seconds=limits.git_seconds, limit=limits.index_bytes)
-
-
-def _indexed(active: list[PublishedVersion]) -> IndexedSkill:
-    newest = active[-1]
-    scope, _, name = newest.skill_id.partition("/")
-    return IndexedSkill(
-        id=newest.skill_id,
-        scope=scope,
-        name=name,
-        description=newest.record.description,
-        latest_version=newest.version,
-        published_at=newest.published_at,
-        versions=[version.version for version in reversed(active)],
-    )

@@ -18,7 +18,8 @@ from litestar.plugins.core import MsgspecDIPlugin
 from registry.config.groups.protocols import ProtocolName
 from registry.domain.api import API
 from registry.errors import not_found
-from registry.http.envelope import COMPRESSED_FROM_BYTES, answer_exception
+from registry.http.compression import COMPRESSED_FROM_BYTES, LEVEL, Compression
+from registry.http.envelope import answer_exception
 from registry.http.openapi.schemas import CardSchemas, StructSchemas
 from registry.http.query_params import StrictQueryParams, page
 from registry.http.request_body import StrictRequest
@@ -216,6 +217,8 @@ def create_app(services: Services) -> Litestar:
         request_max_body_size=settings.limits.json_body_bytes,
         compression_config=CompressionConfig(
             backend="gzip",
+            gzip_compress_level=LEVEL,
+            middleware_class=Compression,
             minimum_size=COMPRESSED_FROM_BYTES,
             exclude=["/healthz", "/readyz", "^/packages/", f"{CHANGES}$"],
             exclude_opt_key="packed",

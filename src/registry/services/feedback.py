@@ -138,4 +138,4 @@ class Feedback:
 
     def _caller(self, principal: Principal | None) -> str:
         """Return the keyed hash under which the choices of a caller are stored."""
-        return self._ids.caller(principal.name if principal else LOCAL_CALLER)
+        return self._ids.caller(principal.account if principal else LOCAL_CALLER)

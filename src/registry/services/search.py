@@ -19,8 +19,8 @@ from registry.domain.source_entry import REGISTRY
 from registry.errors import service_unavailable
 from registry.services.container import Services
 from registry.services.facets import count_facets
+from registry.services.hit_texts import find_texts, left_out
 from registry.services.schemas import (
-    ContentDetail,
     FoundSkill,
     ResolveBody,
     ResolveData,
@@ -35,7 +35,6 @@ from search.explanation import Explanation
 from search.requests import Hit, Results, SearchRequest, SemanticUnavailable
 from search.types import Filter
 
-PREVIEW_CHARACTERS = 500
 MAX_LIMIT = 100
 """The most skills of one answer; a greater limit counts as this one."""
 
@@ -132,7 +131,7 @@ def search_task(services: Services, body: SearchBody) -> SearchTask[SearchOutcom
 
 
 def _search_at_once(services: Services, body: SearchBody, request: SearchRequest) -> SearchOutcome | None:
-    if body.facets or (body.highlight and body.limit > _HIGHLIGHTED_AT_ONCE):
+    if body.facets or body.content == "full" or (body.highlight and body.limit > _HIGHLIGHTED_AT_ONCE):
         return None
     started = time.perf_counter()
     results = _search_nowait(services, request)
@@ -147,7 +146,7 @@ def _shown_explanation(services: Services, hit: Hit) -> Explanation | None:
 
 
 def _outcome(services: Services, body: SearchBody, results: Results, started: float) -> SearchOutcome:
-    texts = _texts(services, results.hits, body.content)
+    texts = find_texts(services.documents, results.hits, body.content)
     snippets = find_snippets(services.documents, results.spelling.words, results.hits) if body.highlight else {}
     skills = [
         FoundSkill(
@@ -169,7 +168,11 @@ def _outcome(services: Services, body: SearchBody, results: Results, started: fl
         total=results.total.number,
         total_is_floor=results.total.is_floor,
         took_ms=round((time.perf_counter() - started) * 1000, 3),
-        warnings=[*results.warnings, *_progress(services, results)],
+        warnings=[
+            *results.warnings,
+            *_progress(services, results),
+            *left_out(results.hits, texts, body.content),
+        ],
         skills=skills,
         facets=count_facets(services.documents, results.total.keys) if body.facets else UNSET,
         search_id=services.feedback.search_id(body.query, [hit.key for hit in results.hits]),
@@ -210,12 +213,19 @@ def resolve_task(services: Services, body: ResolveBody) -> SearchTask[ResolveOut
     """Return `resolve_skills` as a task."""
     request = _resolve_request(body)
     waits = partial(services.engine.search.waits_for_others, request)
-    at_once = partial(_made_of, partial(_search_nowait, services, request), partial(_resolved, services, body))
+    at_once = partial(_resolve_at_once, services, body, request)
     return SearchTask(waits, at_once, partial(resolve_skills, services, body))
 
 
+def _resolve_at_once(services: Services, body: ResolveBody, request: SearchRequest) -> ResolveOutcome | None:
+    if body.content == "full":
+        return None
+    results = _search_nowait(services, request)
+    return None if results is None else _resolved(services, body, results)
+
+
 def _resolved(services: Services, body: ResolveBody, results: Results) -> ResolveOutcome:
-    texts = _texts(services, results.hits, body.content)
+    texts = find_texts(services.documents, results.hits, body.content)
     places = locations(services.database, [hit.key for hit in results.hits])
     found = []
     for hit in results.hits:
@@ -274,10 +284,3 @@ def _search(services: Services, request: SearchRequest) -> Results:
 def _search_nowait(services: Services, request: SearchRequest) -> Results | None:
     with _requiring():
         return services.engine.search.search_nowait(request)
-
-
-def _texts(services: Services, hits: list[Hit], detail: ContentDetail) -> dict[int, str]:
-    if detail == "none" or not hits:
-        return {}
-    bodies = services.documents.bodies([hit.key for hit in hits])
-    return bodies if detail == "full" else {key: body[:PREVIEW_CHARACTERS] for key, body in bodies.items()}

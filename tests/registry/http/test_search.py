@@ -366,3 +366,21 @@ def test_a_search_says_how_far_the_vectors_are_and_so_does_the_log(
             running.wait_for(lambda: f"ready: {running.url}" in running.log.read_text())
             after = running.search("book")
             assert (after["mode"], after["warnings"]) == ("hybrid", [])
+
+
+def test_an_answer_has_as_many_whole_texts_as_it_may_hold(tmp_path: Path) -> None:
+    text = "quaint " * 130_000
+    for number in range(6):
+        write_skill(tmp_path / "skills", f"quaint-{number}", "Does quaint things.", body=text)
+    with RunningServer(tmp_path) as running:
+        found = running.search("quaint", content="full")
+        texts = [hit.get("content") for hit in found["skills"]]
+        assert [one and len(one) for one in texts] == [*[len(text)] * 4, None, None]
+        assert found["warnings"] == [
+            "content: only the first 4 hits have it, because the texts are too large for one answer"
+        ]
+        resolved = running.api("POST", "/resolve", json={"prompt": "quaint", "limit": 6, "content": "full"})
+        assert ["content" in one for one in resolved.json()["data"]["results"]] == [*[True] * 4, False, False]
+        previews = running.search("quaint", content="preview")
+        assert [hit["content"] for hit in previews["skills"]] == [text[:500]] * 6
+        assert previews["warnings"] == []

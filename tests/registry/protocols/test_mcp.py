@@ -413,3 +413,40 @@ def test_records_and_skills_of_other_names_are_read_but_no_resources(host: Host)
     uris = [one["uri"] for one in host.ask("resources/list")["result"]["resources"]]
     assert uris
     assert not any(skill_id in uri for uri in uris)
+
+
+def test_a_message_of_very_many_values_is_refused_before_they_are_looked_at(tmp_path: Path) -> None:
+    with RunningServer(tmp_path) as server:
+        host = Host(server, "", {})
+        for count, refused in ((4000, False), (200_000, True)):
+            arguments = {"query": "forms", "tags": ["a"] * count}
+            asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search_skills"}}
+            asked["params"]["arguments"] = arguments  # type: ignore[index]
+            answer = host.post(asked).json()
+            assert ("error" in answer) is refused
+            assert not refused or answer["error"]["message"] == "The body has more than 5,000 values"
+        assert most_memory(server) < 300 << 20
+
+
+def test_a_list_of_large_skills_is_read_one_by_one_and_in_pages_of_so_many_bytes(tmp_path: Path) -> None:
+    half = bytes(7 << 20)
+    for number in range(12):
+        folder = write_skill(tmp_path / "skills", f"large-{number:02}", "Holds large files.")
+        (folder / "a.bin").write_bytes(half)
+        (folder / "b.bin").write_bytes(half)
+    with RunningServer(tmp_path) as server:
+        host = Host(server, "large-00", {})
+        before = most_memory(server)
+        for method, key, each in (("skills/list", "skills", 1), ("resources/list", "resources", 3)):
+            pages = [host.ask(method)["result"]]
+            while "nextCursor" in pages[-1]:
+                pages.append(host.ask(method, cursor=pages[-1]["nextCursor"])["result"])
+            assert [len(page[key]) for page in pages] == [3 * each] * 4
+        # What is kept of packages takes 64 MiB, a page 48; all of them would be 168.
+        assert most_memory(server) - before < 150 << 20
+
+
+def most_memory(server: RunningServer) -> int:
+    """Return the most memory that the service has had, in bytes."""
+    status = Path(f"/proc/{server.process.pid}/status").read_text()
+    return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))

@@ -214,14 +214,14 @@ def test_a_pusher_that_meets_a_damaged_row_is_shown_and_goes_on_when_the_row_is_
     with Registry(tmp_path) as registry:
         registry.finished(registry.publish(skill_package("damaged")), synced=True)
         (intact,) = run_sql(registry, "select record from published")
-        run_sql(registry, "update published set record = '{'")
+        run_sql(registry, "update published set record = '{', state = 'yanked'")  # a line that was not made yet
         run_sql(registry, "update index_files set wanted = wanted + 1")
         other = registry.publish(skill_package("other"))
         registry.wait_for(lambda: "index" in state(registry)["problems"])
         assert state(registry)["status"] == "degraded"
         assert thread_metric(registry, "failures_total") >= 1
         assert registry.finished(other)["index_synced"] is False
-        run_sql(registry, "update published set record = ? where skill_id = 'acme/damaged'", *intact)
+        run_sql(registry, "update published set record = ?, state = 'active' where skill_id = 'acme/damaged'", *intact)
         registry.finished(other, synced=True)
         registry.wait_for(lambda: state(registry)["problems"] == {})
         assert abs(thread_metric(registry, "last_success_timestamp_seconds") - time.time()) < 600

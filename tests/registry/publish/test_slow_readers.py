@@ -21,6 +21,17 @@ DATA = random.Random(3).randbytes(9 * MEBIBYTE)
 LARGE = skill_package("large", **{"assets/data.bin": DATA})
 FILE = "/api/v1/skills/acme/large/files/assets/data.bin"
 URL = "/packages/acme/large/1.0.0.zip"
+OTHER_WAYS = (
+    "/tree/acme/large/assets/data.bin",
+    "/clawhub/api/v1/skills/large/file?path=assets/data.bin",
+    "/clawhub/api/v1/download?slug=large",
+    "/v1/skills/acme/large/content",
+    "/v1/skills/acme/large/versions/1.0.0/content",
+    "/s/acme/large/.well-known/skills/large.zip",
+    "/s/acme/large/.well-known/skills/large/assets/data.bin",
+)
+"""The addresses of the package and of its file in the protocols of other clients."""
+
 CALLERS = 60
 
 
@@ -113,6 +124,10 @@ def test_a_caller_has_a_limited_number_of_downloads_in_progress(tmp_path: Path) 
             refused = running.http.get(path, headers=ann)
             assert (refused.status_code, refused.json()["error"]["code"]) == (429, "RATE_LIMITED")
             assert int(refused.headers["Retry-After"]) > 0
+        for path in OTHER_WAYS:
+            refused = running.http.get(path, headers=ann)
+            assert (path, refused.status_code, "Retry-After" in refused.headers) == (path, 429, True)
+            assert len(running.http.get(path, headers=ben).content) >= len(DATA)
         assert running.http.get(URL, headers=ben).content == LARGE
         for sleeper in sleepers:
             sleeper.close()

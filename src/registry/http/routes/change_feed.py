@@ -10,8 +10,9 @@ from litestar import Request, Response, get
 from litestar.params import QueryParameter
 
 from registry.errors import ClientGoneError
+from registry.http.compression import COMPRESSED_FROM_BYTES
 from registry.http.conditional_requests import not_modified
-from registry.http.envelope import COMPRESSED_FROM_BYTES, Ok
+from registry.http.envelope import Ok
 from registry.http.request_state import request_state
 from registry.http.routes.parameters import ERRORS, RunningServices
 from registry.http.thread_pools import FEED_POOL

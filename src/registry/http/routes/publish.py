@@ -25,8 +25,9 @@ from registry.http.sent_files import sent
 from registry.http.thread_pools import ORDINARY_POOL, PACKAGE_POOL
 from registry.http.uploads import take_file
 from registry.publish.checking import PackageCheck
+from registry.publish.indexed_skills import IndexedSkill
 from registry.publish.published_version import VersionState
-from registry.publish.service import IndexedSkill, JobData, Publishing
+from registry.publish.service import JobData, Publishing
 from registry.publish.submission import Upload
 
 _TAGS = ["publish"]

@@ -63,7 +63,7 @@ def matching_version(services: Services, skill_id: str, wanted: str) -> str | No
     if not services.is_published(skill_id):
         package = services.skill_files.get(skill_id)
         return package.version if wanted in _fingerprints(package) else None
-    active = [version for version in services.published.versions(skill_id) if version.state == "active"]
+    active = [version for version in services.published.summaries(skill_id) if version.state == "active"]
     for version in reversed(active[-_MOST_VERSIONS:]):
         known = _kept.get(version.checksum)
         if known is None:

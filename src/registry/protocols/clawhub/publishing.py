@@ -254,7 +254,7 @@ def _uploads(request: Request[Any, Any, Any]) -> TicketedUploads:
 def _caller(request: Request[Any, Any, Any]) -> str:
     """Return the name that tickets are tied to."""
     caller = request_state(request.scope).principal
-    return LOCAL_OWNER if caller is None else caller.name
+    return LOCAL_OWNER if caller is None else caller.account
 
 
 PUBLISHING = [issue_upload_ticket, take_clawhub_upload, publish_clawhub_version]

@@ -151,7 +151,7 @@ async def get_clawhub_version(
     responses=SLUG_ERRORS,
     role="user",
     media_type="*/*",
-    fails={409},
+    fails={409, 429},
 )
 async def get_clawhub_file(
     request: Request[Any, Any, Any],
@@ -161,7 +161,7 @@ async def get_clawhub_file(
     owner: OwnerHandle = "",
     version: VersionNumber = "",
     tag: Tag = "",
-) -> Response[bytes]:
+) -> Response[Any]:
     """Return a file of a version, looked up among the files of the skill."""
     package = await PACKAGE_POOL.run(
         lambda: _package(services, find_id(request, services, slug, owner), number_of(version, tag))
@@ -178,7 +178,7 @@ async def get_clawhub_file(
     role="user",
     media_type=ZIP,
     packed=True,
-    fails={404, 409},
+    fails={404, 409, 429},
 )
 async def download_clawhub_skill(
     request: Request[Any, Any, Any],
@@ -187,7 +187,7 @@ async def download_clawhub_skill(
     owner: OwnerHandle = "",
     version: VersionNumber = "",
     tag: Tag = "",
-) -> Response[bytes]:
+) -> Response[Any]:
     """Return the files of a version as a zip. A yanked one is served, a revoked one is not."""
 
     def load() -> SkillPackage:

@@ -1,12 +1,11 @@
 """One message in, one response out, without HTTP."""
 
-import msgspec
 from msgspec import UNSET
 
 from registry.db import DatabaseError
 from registry.errors import RegistryError
-from registry.protocols.mcp.messages import McpError, check_version, failure, parse, response
-from registry.protocols.mcp.methods import call
+from registry.protocols.mcp.messages import McpError, check_version, failure, parse
+from registry.protocols.mcp.methods import answer
 from registry.services.container import Services
 
 
@@ -18,6 +17,6 @@ def answered(services: Services, body: bytes) -> bytes | None:
             return None
         if message.is_modern:
             check_version(message)
-        return msgspec.json.encode(response(message, call(services, message)))
+        return answer(services, message)
     except (McpError, RegistryError, DatabaseError, OSError) as error:
         return failure(body, error)

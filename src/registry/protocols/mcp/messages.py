@@ -16,6 +16,7 @@ from msgspec import UNSET, UnsetType
 
 from registry import __version__
 from registry.parsing.json_document import JsonUnreadable, read_json
+from registry.parsing.strict_json import MAX_VALUES, has_more_values
 
 MODERN = "2026-07-28"
 HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26")
@@ -86,6 +87,8 @@ def parse(body: bytes) -> Message:
         value = read_json(body)
     except JsonUnreadable:
         raise McpError(PARSE_ERROR, "The body is not JSON") from None
+    if has_more_values(body, MAX_VALUES):
+        raise McpError(INVALID_REQUEST, f"The body has more than {MAX_VALUES:,} values")
     try:
         return msgspec.convert(value, Message)
     except msgspec.ValidationError as error:
@@ -143,6 +146,11 @@ def response(message: Message, result: dict[str, Any]) -> dict[str, Any]:
         if message.method in _KEPT_METHODS:
             result |= {"ttlMs": _KEPT_MILLISECONDS, "cacheScope": "private"}
     return {"jsonrpc": "2.0", "id": message.id, "result": result}
+
+
+def encoded(message: Message, result: dict[str, Any]) -> bytes:
+    """Return the response with a result as one line of JSON."""
+    return msgspec.json.encode(response(message, result))
 
 
 def failure(body: bytes, error: Exception) -> bytes | None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from registry.protocols.mcp.messages import HANDSHAKE, METHOD_NOT_FOUND, MODERN, SERVER, McpError, Message
+from registry.protocols.mcp.messages import HANDSHAKE, METHOD_NOT_FOUND, MODERN, SERVER, McpError, Message, encoded
 from registry.protocols.mcp.resources import get_skill_entry, list_resources, list_skill_entries, read_resource
 from registry.protocols.mcp.tools import call_tool, list_tools
 from registry.services.container import Services
@@ -62,8 +62,12 @@ _OF_HANDSHAKE: Mapping[str, Method] = MappingProxyType({"initialize": _initializ
 _OF_MODERN: Mapping[str, Method] = MappingProxyType({"server/discover": _discover, **_OF_BOTH})
 
 
-def call(services: Services, message: Message) -> dict[str, Any]:
-    """Return the result of a request. Raises McpError, SERVICE_UNAVAILABLE."""
+def answer(services: Services, message: Message) -> bytes:
+    """Return the response to a request as one line of JSON. Raises McpError, SERVICE_UNAVAILABLE."""
+    return encoded(message, _call(services, message))
+
+
+def _call(services: Services, message: Message) -> dict[str, Any]:
     method = (_OF_MODERN if message.is_modern else _OF_HANDSHAKE).get(message.method)
     if method is None:
         raise McpError(METHOD_NOT_FOUND, "Method not found", message.method)

@@ -2,6 +2,7 @@
 
 import base64
 import mimetypes
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
@@ -16,14 +17,17 @@ from registry.skill_folder.tree import SKILL_FILE
 
 _SCHEME = "skill://"
 _PAGE = 50
+_PAGE_BYTES = 32 << 20
+"""A page ends early after skills of so many bytes, because all of them are read for it."""
+
 _MAX_FILES = 512
 _MAX_BYTES = 16 << 20
 
 
 def list_skill_entries(services: Services, params: dict[str, Any]) -> dict[str, Any]:
     """Return a page of the skills with their front matter and the digests of their files."""
-    packages, cursor = _page(services, params)
-    return {"skills": [_entry(package) for package in packages], **cursor}
+    entries, cursor = _page(services, params, lambda package: [_entry(package)])
+    return {"skills": entries, **cursor}
 
 
 def get_skill_entry(services: Services, params: dict[str, Any]) -> dict[str, Any]:
@@ -37,8 +41,7 @@ def get_skill_entry(services: Services, params: dict[str, Any]) -> dict[str, Any
 
 def list_resources(services: Services, params: dict[str, Any]) -> dict[str, Any]:
     """Return the files of a page of the skills."""
-    packages, cursor = _page(services, params)
-    resources = [_resource(package, file) for package in packages for file in package.files.values()]
+    resources, cursor = _page(services, params, _resources)
     return {"resources": resources, **cursor}
 
 
@@ -59,28 +62,55 @@ def read_resource(services: Services, params: dict[str, Any]) -> dict[str, Any]:
     return {"contents": [contents, *notes]}
 
 
-def _page(services: Services, params: dict[str, Any]) -> tuple[list[SkillPackage], dict[str, str]]:
-    """Return the packages of a page, and the cursor to the next one. Raises McpError for an unknown cursor."""
-    after = params.get("cursor")
-    if after is not None and not isinstance(after, str):
-        raise McpError(INVALID_PARAMS, "params.cursor must be the nextCursor of the response before")
+def _page(
+    services: Services, params: dict[str, Any], make: Callable[[SkillPackage], list[dict[str, Any]]]
+) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """Return what is made of the packages of a page, one after the other, and the cursor to the next page.
+
+    Raises McpError for an unknown cursor.
+    """
     ids = [skill_id for skill_id in services.skill_files.listed_ids() if name_of(skill_id)]
-    if after is not None and after not in ids:
+    end, left = _start(ids, params.get("cursor")), _PAGE_BYTES
+    made: list[dict[str, Any]] = []
+    for skill_id in ids[end : end + _PAGE]:
+        package = _read(services, skill_id)
+        end += 1
+        if package is not None:
+            made += make(package) if _may_be_shown(package) else []
+            left -= _size(package)
+        if left <= 0:
+            break
+    return made, {"nextCursor": ids[end - 1]} if end < len(ids) else {}
+
+
+def _start(ids: list[str], after: object) -> int:
+    """Return where the page behind a skill begins. Raises McpError for an unknown one."""
+    if after is None:
+        return 0
+    if after not in ids:
         raise McpError(INVALID_PARAMS, "params.cursor must be the nextCursor of the response before")
-    start = ids.index(after) + 1 if after is not None else 0
-    page = ids[start : start + _PAGE]
-    packages = [package for skill_id in page if (package := _package(services, skill_id))]
-    return packages, {"nextCursor": page[-1]} if len(ids) > start + _PAGE else {}
+    return ids.index(str(after)) + 1
 
 
 def _package(services: Services, skill_id: str) -> SkillPackage | None:
     """Return the package of a skill, None if it may not be shown or cannot be read now."""
+    package = _read(services, skill_id)
+    return package if package is not None and _may_be_shown(package) else None
+
+
+def _read(services: Services, skill_id: str) -> SkillPackage | None:
     try:
-        package = named_package(services, skill_id)
+        return named_package(services, skill_id)
     except RegistryError:
         return None
-    size = sum(len(file.data) for file in package.files.values())
-    return package if len(package.files) <= _MAX_FILES and size <= _MAX_BYTES else None
+
+
+def _may_be_shown(package: SkillPackage) -> bool:
+    return len(package.files) <= _MAX_FILES and _size(package) <= _MAX_BYTES
+
+
+def _size(package: SkillPackage) -> int:
+    return sum(len(file.data) for file in package.files.values())
 
 
 def _uri(params: dict[str, Any]) -> str:
@@ -117,6 +147,10 @@ def _entry(package: SkillPackage) -> dict[str, Any]:
     ]
     uri = _address(package.skill_id, SKILL_FILE)
     return {"uri": uri, "frontmatter": front_matter(package), "resources": resources}
+
+
+def _resources(package: SkillPackage) -> list[dict[str, Any]]:
+    return [_resource(package, file) for file in package.files.values()]
 
 
 def _resource(package: SkillPackage, file: PackagedFile) -> dict[str, Any]:

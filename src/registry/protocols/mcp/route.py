@@ -30,12 +30,12 @@ from registry.protocols.mcp.messages import (
     Message,
     check_version,
     decoded_header,
+    encoded,
     error_response,
     header_values,
     parse,
-    response,
 )
-from registry.protocols.mcp.methods import call
+from registry.protocols.mcp.methods import answer
 from registry.protocols.mcp.tools import INSTALL, may_install, tool_error, tool_task
 from registry.services.container import Services
 
@@ -86,30 +86,30 @@ async def mcp(request: Request[Any, Any, Any], services: ReadyServices) -> Respo
         if message.id is UNSET:
             return Response(b"", status_code=202)
         _check_headers(request, message)
-        return _json(response(message, await _result(request, services, message)), 200)
+        return _json(await _answer(request, services, message), 200)
     except McpError as error:
         known = message is not None and not message.is_modern and error.code != UNSUPPORTED_VERSION
         status = 200 if known else _STATUS.get(error.code, 200)
         identifier: int | str | None | UnsetType = message.id if message is not None else None
-        return _json(error_response(identifier, error), status)
+        return _json(msgspec.json.encode(error_response(identifier, error)), status)
 
 
-def _json(content: dict[str, Any], status: int) -> Response[Any]:
-    return Response(msgspec.json.encode(content), status_code=status, media_type="application/json")
+def _json(content: bytes, status: int) -> Response[Any]:
+    return Response(content, status_code=status, media_type="application/json")
 
 
-async def _result(request: Request[Any, Any, Any], services: Services, message: Message) -> dict[str, Any]:
+async def _answer(request: Request[Any, Any, Any], services: Services, message: Message) -> bytes:
+    """Return the response to a request. One with a large file is encoded in the thread that has read it."""
     task = tool_task(services, message.params) if message.method == "tools/call" else None
     if task is not None:
-        found: dict[str, Any] = await request.app.state.searches.run(request.scope, task)
-        return found
+        return encoded(message, await request.app.state.searches.run(request.scope, task))
     name = message.params.get("name")
     if message.method == "tools/call" and name == INSTALL and may_install(services):
         try:
             await check_local_change(request, services.settings.server)
         except RegistryError as error:
-            return tool_error(error)
-    return await _pool(message.method, name).run(call, services, message)
+            return encoded(message, tool_error(error))
+    return await _pool(message.method, name).run(answer, services, message)
 
 
 def _pool(method: str, name: object) -> ThreadPool:

@@ -48,7 +48,7 @@ async def list_v1_versions(
 ) -> ListObject[ListedVersion]:
     """List a skill's versions, the highest first, from an offset or behind a version."""
     start = cursor(page, after, page_token)
-    versions, total = services.catalog.versions(skill_id(request), _ALL, 0)
+    versions, total = await ORDINARY_POOL.run(services.catalog.versions, skill_id(request), _ALL, 0)
     shown, has_more = _page(versions if order == "desc" else versions[::-1], page, start)
     items = [listed_version(version) for version in shown]
     pagination = Pagination(total, page.limit, page.offset)

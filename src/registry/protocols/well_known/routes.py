@@ -24,7 +24,7 @@ _PART: dict[str, Any] = {
     "responses": ERRORS,
     "role": "user",
     "packed": True,
-    "fails": {409},
+    "fails": {409, 429},
     "media_type": "*/*",
 }
 """The options of a route that sends the zip of a skill or one of its files."""
@@ -40,7 +40,7 @@ async def get_skill_index(request: Request[Any, Any, Any], services: ReadyServic
 @get([f"{path}/{{path:path}}" for path in _OF_SKILL], **_PART)
 async def get_skill_part(
     request: Request[Any, Any, Any], services: ReadyServices, path: FromPath[str]
-) -> Response[bytes]:
+) -> Response[Any]:
     """Return the zip of a skill, `{name}.zip`, or one of its files, `{name}/{file}`."""
     package = await _package(request, services, skill_id(request))
     return await _part(request, [package], path)
@@ -53,9 +53,7 @@ async def get_root_index(request: Request[Any, Any, Any], services: ReadyService
 
 
 @get([f"{folder}/{{path:path}}" for folder in _FOLDERS], **_PART)
-async def get_root_part(
-    request: Request[Any, Any, Any], services: ReadyServices, path: FromPath[str]
-) -> Response[bytes]:
+async def get_root_part(request: Request[Any, Any, Any], services: ReadyServices, path: FromPath[str]) -> Response[Any]:
     """Return the zip or a file of one of `protocols.root_skills`."""
     return await _part(request, await _root_packages(request, services), path)
 
@@ -81,7 +79,7 @@ async def _document(
     return document_response(request, await PACKAGE_POOL.run(document, services, packages))
 
 
-async def _part(request: Request[Any, Any, Any], packages: list[SkillPackage], path: str) -> Response[bytes]:
+async def _part(request: Request[Any, Any, Any], packages: list[SkillPackage], path: str) -> Response[Any]:
     for package in packages:
         name = package.skill_id.rpartition("/")[2]
         if path.removeprefix("/") == f"{name}.zip":
