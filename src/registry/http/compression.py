@@ -5,7 +5,6 @@ of which a megabyte takes more than a twentieth of a second, and ordinary text g
 """
 
 import gzip
-import os
 from typing import Any
 
 from litestar.datastructures import MutableScopeHeaders
@@ -13,6 +12,7 @@ from litestar.middleware.compression.middleware import CompressionMiddleware
 from litestar.types import HTTPResponseBodyEvent, HTTPResponseStartEvent, Message, Scope, Send
 
 from registry.http.thread_pools import ThreadPool
+from registry.runtime.processors import usable_processors
 
 COMPRESSED_FROM_BYTES = 1024
 """Responses of at least this size are compressed if the caller accepts gzip."""
@@ -22,7 +22,7 @@ LARGE_BYTES = 64 * 1024
 
 LEVEL = 4
 
-_POOL = ThreadPool("large responses", threads=len(os.sched_getaffinity(0)), queue=10_000)
+_POOL = ThreadPool("large responses", threads=usable_processors(), queue=10_000)
 
 
 def compress(body: bytes) -> bytes:

@@ -1,6 +1,5 @@
 """The application: the routes of each profile, and the middleware around them."""
 
-import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from copy import copy
@@ -59,6 +58,7 @@ from registry.protocols.mcp.route import MCP
 from registry.protocols.tree import TREE
 from registry.protocols.v1_skills import V1_SKILLS
 from registry.protocols.well_known import WELL_KNOWN
+from registry.runtime.processors import usable_processors
 from registry.services.container import Services
 from registry.services.ticketed_uploads import TicketedUploads
 
@@ -169,11 +169,10 @@ _BATCHES_OF_CALLER = 4
 def _state(services: Services) -> State:
     """Return what the layers of the application share."""
     limits = services.settings.limits
-    processors = len(os.sched_getaffinity(0))
     shared = {
         "services": services,
         "limits": limits,
-        "searches": SearchTurns(processors, limits.searches_waiting),
+        "searches": SearchTurns(usable_processors(), limits.searches_waiting),
         # As many as may wait for a thread, so that none is refused one in the middle.
         "downloads": RequestsInProgress("downloads", of_caller=limits.downloads, of_all=PACKAGE_POOL.queue),
         "batches": RequestsInProgress("batches", of_caller=_BATCHES_OF_CALLER, of_all=BATCH_POOL.queue),
