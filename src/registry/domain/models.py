@@ -255,9 +255,15 @@ class SkillVersion(VersionItem, kw_only=True):
     changes: list[str]
 
 
+_MOST_PARTS = 1_000
+
+
 def split_labels(value: list[str] | str) -> list[str]:
-    """Return tags or capabilities as a list: trimmed, without empty texts and duplicates, in order."""
-    parts = value.split(",") if isinstance(value, str) else value
+    """Return tags or capabilities as a list: trimmed, without empty texts and duplicates, in order.
+
+    What follows a thousand commas of a text stays one label, because each of a hundred thousand costs microseconds.
+    """
+    parts = value.split(",", _MOST_PARTS) if isinstance(value, str) else value
     return list(dict.fromkeys(part.strip() for part in parts if part.strip()))
 
 

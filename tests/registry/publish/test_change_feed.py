@@ -317,7 +317,7 @@ def test_a_follower_knows_the_same_as_a_new_reader(
         skill_id = f"acme/tea-{choose.randrange(12)}"
         if choose.random() < 0.5:
             publish(versions, database, package, skill_id, f"1.{step}.0")
-        elif found := versions.versions(skill_id):
+        elif found := versions.summaries(skill_id):
             one = choose.choice(found)
             if choose.random() < 0.2 and "active" in {version.state for version in found}:
                 backend.update(skill_id, {"enabled": choose.random() < 0.5})
