@@ -30,7 +30,7 @@ _LONGEST_WITH_PAIRS = 40
 """The characters of a query of which two words may be one. In a longer one they hardly count."""
 
 _START, _END = r"(?<![^\W_])", r"(?![^\W_])"
-_WORD = re.compile(rf"{_START}[A-Za-z]{{4,24}}{_END}")
+_WORD = re.compile(r"(?<![^\W_])[A-Za-z]{4,24}(?![^\W_])")
 _LETTERS = re.compile(r"[A-Za-z]{2,12}")
 _STOP_WORDS = frozenset(STOP_WORDS)
 
