@@ -53,6 +53,8 @@ def test_a_misspelled_word_is_shown_with_what_was_searched(show: Show) -> None:
     page = show("/?q=shlef")
     status = page.locator(".line-up [role=status]")
     expect(status).to_contain_text("Showing results for shelf instead of shlef · ")
+    page.get_by_role("searchbox").fill("shlef libary")
+    expect(status).to_contain_text("Showing results for shelf instead of shlef, library instead of libary · ")
     expect(page.locator(".card mark").first).to_have_text("shelf")
     page.get_by_role("searchbox").fill("shelf")
     expect(status).not_to_contain_text("Showing")

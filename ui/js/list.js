@@ -52,8 +52,8 @@ export function summary({ phase, isSearch, total, total_is_floor: isFloor, mode,
   const found = isFloor ? `${total.toLocaleString("en")}+ skills` : count(total, "skill");
   const number = isSearch && pages[0].length > 0 && pages[0].every(isWeak) ? "Only weak matches" : found;
   const told = warnings.filter((warning) => !warning.startsWith("indexing: ")); // the line below the header says that
-  const spelled = corrections.map(({ word, used }) => `Showing results for ${used.join(" ")} instead of ${word}`);
-  return [...spelled, number, ...(isSearch ? [HOW[mode] ?? mode, `${took.toFixed(1)} ms`] : []), ...told].join(" · ");
+  const spelled = corrections.map(({ word, used }) => `${used.join(" ")} instead of ${word}`).join(", ");
+  return [...(spelled ? [`Showing results for ${spelled}`] : []), number, ...(isSearch ? [HOW[mode] ?? mode, `${took.toFixed(1)} ms`] : []), ...told].join(" · ");
 }
 
 const isWeak = ({ relevance }) => relevance === "low";
