@@ -20,6 +20,7 @@ from registry.publish.lookalikes import lookalike, skeleton
 from registry.publish.published_version import (
     PublishedRecord,
     PublishedVersion,
+    RecordExcerpt,
     VersionState,
     VersionSummary,
     changes_of,
@@ -73,7 +74,8 @@ class PublishedVersions:
 
     def add(self, transaction: Transaction, version: PublishedVersion) -> int:
         """Add a version with its notes, and return the revision of the index file that lists it."""
-        self._log.append(transaction, _entry("publish", version))
+        tree = version.record.tree
+        self._log.append(transaction, _entry("publish", version.skill_id, version.version, version.checksum, tree))
         return self.replay_publish(transaction, version)
 
     def replay_publish(self, transaction: Transaction, version: PublishedVersion) -> int:
@@ -165,8 +167,8 @@ class PublishedVersions:
                 self._schedule_push(transaction, skill_id)
 
     def _set_state(self, transaction: Transaction, skill_id: str, version: str, state: VersionState) -> None:
-        changed = self._store_state(transaction, skill_id, version, state)
-        self._log.append(transaction, _entry(_LOG_KINDS[state], changed))
+        checksum, record = self._store_state(transaction, skill_id, version, state)
+        self._log.append(transaction, _entry(_LOG_KINDS[state], skill_id, version, checksum, record.tree))
 
     def replay_state(self, transaction: Transaction, skill_id: str, version: str, state: VersionState) -> None:
         """Set the state of a version to the one that the log has already."""
@@ -175,9 +177,11 @@ class PublishedVersions:
 
     def _store_state(
         self, transaction: Transaction, skill_id: str, version: str, state: VersionState
-    ) -> PublishedVersion:
-        sql = f"update published set state = ? where skill_id = ? and version = ? returning {_COLUMNS}"
-        return _version(transaction.read(sql, (state, skill_id, version))[0])
+    ) -> tuple[str, RecordExcerpt]:
+        """Set the state of a version and return its checksum and a part of its record."""
+        sql = "update published set state = ? where skill_id = ? and version = ? returning checksum, record"
+        ((checksum, record),) = transaction.read(sql, (state, skill_id, version))
+        return checksum, msgspec.json.decode(record, type=RecordExcerpt)
 
     def _schedule_push(self, transaction: Transaction, skill_id: str) -> int:
         self.update_catalog(transaction, skill_id)
@@ -214,12 +218,17 @@ class PublishedVersions:
         dates = Dates(first, newest.published_at)
         saved = self._catalog.save(transaction, skill, document.body, dates=dates)
         key = stored.key if stored is not None else self._catalog.get_for_update(transaction, saved.id).key
-        self._catalog.set_version_changes(transaction, key, newest.version, changes_of(newest))
+        self._catalog.set_version_changes(transaction, key, newest.version, changes_of(newest.record))
         for version in active[1:]:
             if version not in listed:
-                older = _found(transaction, skill_id, version)
-                text, changes = older.record.description, changes_of(older)
-                self._catalog.add_version(transaction, key, version, text, changes, older.published_at)
+                self._list_version(transaction, key, skill_id, version)
+
+    def _list_version(self, transaction: Transaction, key: int, skill_id: str, version: str) -> None:
+        """Add an older version to the catalog's list of versions."""
+        sql = "select published_at, record from published where skill_id = ? and version = ?"
+        ((published_at, encoded),) = transaction.read(sql, (skill_id, version))
+        record = msgspec.json.decode(encoded, type=RecordExcerpt)
+        self._catalog.add_version(transaction, key, version, record.description, changes_of(record), published_at)
 
     def _remember(self, transaction: Transaction, stored: StoredSkill) -> None:
         """Record whether a skill is disabled that loses its last active version."""
@@ -240,14 +249,8 @@ def _disabled(skill_id: str) -> str:
     return f"disabled:{skill_id}"
 
 
-def _entry(kind: Kind, version: PublishedVersion) -> LogEntry:
-    return LogEntry(
-        kind=kind,
-        skill_id=version.skill_id,
-        version=version.version,
-        sha256=version.checksum,
-        digest=version.record.tree,
-    )
+def _entry(kind: Kind, skill_id: str, version: str, checksum: str, tree: str) -> LogEntry:
+    return LogEntry(kind=kind, skill_id=skill_id, version=version, sha256=checksum, digest=tree)
 
 
 def _found(reader: Reader, skill_id: str, version: str) -> PublishedVersion:

@@ -48,6 +48,14 @@ class PublishedRecord(msgspec.Struct, kw_only=True):
         return msgspec.structs.replace(self.findings, risk=risk(findings), findings=findings)
 
 
+class RecordExcerpt(msgspec.Struct, kw_only=True):
+    """The parts of a `PublishedRecord` that the log and the list of versions need: a whole one may be a megabyte."""
+
+    tree: str
+    description: str
+    notes: list[Finding] = msgspec.field(default_factory=list)
+
+
 class PublishedVersion(msgspec.Struct, kw_only=True):
     """One published version. `checksum` is `sha256:` and the digest of the zip, `skill_file` the text of SKILL.md."""
 
@@ -75,9 +83,9 @@ class VersionSummary(NamedTuple):
     size: int
 
 
-def changes_of(version: PublishedVersion) -> list[str]:
+def changes_of(record: PublishedRecord | RecordExcerpt) -> list[str]:
     """Return the changes of a version, as sentences."""
-    return [note.message for note in version.record.notes if note.kind == "quality_warning"]
+    return [note.message for note in record.notes if note.kind == "quality_warning"]
 
 
 def skill_of(version: PublishedVersion, fields: Mapping[str, Value], *, enabled: bool) -> Skill:

@@ -29,3 +29,20 @@ def test_the_records_of_earlier_versions_are_not_read_again(tmp_path: Path) -> N
         files = {"package": ("package.zip", skill_package("hello", "1.4.0"), "application/zip")}
         checked = registry.http.post("/api/v1/registry/publish/check", files=files, headers=ann).json()["data"]
         assert checked["previous"] == "1.3.0"
+
+
+def test_a_yank_and_its_undoing_read_only_a_part_of_the_records_of_older_versions(tmp_path: Path) -> None:
+    numbers = ["1.0.0", "1.1.0", "1.2.0"]
+    with Registry(tmp_path) as registry:
+        ann = registry.caller()
+        for number in numbers:
+            assert registry.finished(registry.publish(skill_package("hello", number), ann))["status"] == "accepted"
+        with closing(sqlite3.connect(registry.data_dir / "skill-registry.db", isolation_level=None)) as database:
+            part = "json_object('tree', record ->> 'tree', 'description', record ->> 'description')"
+            database.execute(f"update published set record = {part} where version <> '1.2.0'")
+        for action, order in (("yank", numbers), ("unyank", reversed(numbers))):
+            for number in order:
+                path = f"/api/v1/registry/skills/acme/hello/{number}/{action}"
+                assert registry.http.post(path, headers=ann).status_code == 200
+        versions = registry.get("/api/v1/skills/acme/hello/versions").json()["data"]
+    assert [version["version"] for version in versions] == numbers[::-1]

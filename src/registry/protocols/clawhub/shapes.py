@@ -198,7 +198,7 @@ def _published_facts(services: Services, skill_id: str, number: str) -> VersionF
     if version.state == "revoked":
         raise conflict(f"Version {number} of skill '{skill_id}' is revoked")
     entry = VersionEntry(
-        version=number, created_at=milliseconds(version.published_at), changelog="\n".join(changes_of(version))
+        version=number, created_at=milliseconds(version.published_at), changelog="\n".join(changes_of(version.record))
     )
     return VersionFacts(entry=entry, title=version.record.title, findings=version.record.all_findings())
 
