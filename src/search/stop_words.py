@@ -1,6 +1,6 @@
 """English stop words: they carry no information about what a query is about."""
 
-STOP_WORDS: tuple[str, ...] = tuple(
+STOP_WORDS = frozenset(
     """
     a about above after again against all also am an and any are aren as at be because been before being below
     between both but by can cannot could couldn d did didn do does doesn doing don down during each either else

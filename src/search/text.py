@@ -30,7 +30,6 @@ _MIN_SENTENCE_WORDS = 3
 _CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 _SEPARATORS = re.compile(r"[\s_\-]+")
-_STOP_WORDS = frozenset(STOP_WORDS)
 
 
 def _base_analyzer() -> tantivy.TextAnalyzerBuilder:
@@ -54,7 +53,7 @@ def document_analyzer() -> tantivy.TextAnalyzer:
 
 def query_analyzer() -> tantivy.TextAnalyzer:
     """Return the analyzer of queries: that of documents, and without stop words."""
-    without_stop_words = _base_analyzer().filter(tantivy.Filter.custom_stopword(list(STOP_WORDS)))
+    without_stop_words = _base_analyzer().filter(tantivy.Filter.custom_stopword(sorted(STOP_WORDS)))
     return without_stop_words.filter(tantivy.Filter.stemmer("english")).build()
 
 
@@ -166,4 +165,4 @@ def _telling(sentences: Sequence[str]) -> set[int]:
 
 def _share_of_stop_words(sentence: str) -> float:
     words = sentence.lower().rstrip(".!?;").split()
-    return sum(map(_STOP_WORDS.__contains__, words)) / len(words)
+    return sum(map(STOP_WORDS.__contains__, words)) / len(words)

@@ -32,7 +32,6 @@ _LONGEST_WITH_PAIRS = 40
 _START, _END = r"(?<![^\W_])", r"(?![^\W_])"
 _WORD = re.compile(r"(?<![^\W_])[A-Za-z]{4,24}(?![^\W_])")
 _LETTERS = re.compile(r"[A-Za-z]{2,12}")
-_STOP_WORDS = frozenset(STOP_WORDS)
 
 
 class Spelling(NamedTuple):
@@ -117,6 +116,6 @@ def _joined(reader: LexicalReader, spelling: Spelling) -> Spelling:
 
 def _pairs(reader: LexicalReader, text: str) -> dict[str, str]:
     """Return the pairs of words of a text that the dictionary has as one word, and this word."""
-    words = [word if _LETTERS.fullmatch(word) and word.lower() not in _STOP_WORDS else "" for word in text.split()]
+    words = [word if _LETTERS.fullmatch(word) and word.lower() not in STOP_WORDS else "" for word in text.split()]
     pairs = {f"{one} {next_one}": (one + next_one).lower() for one, next_one in pairwise(words) if one and next_one}
     return {pair: one for pair, one in pairs.items() if reader.dictionary.frequency(one)}

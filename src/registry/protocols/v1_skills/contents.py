@@ -16,30 +16,23 @@ from registry.services.skill_files import SkillPackage
 
 _ZIP = "application/zip"
 
+_OPTIONS: dict[str, Any] = {
+    "tags": TAGS,
+    "responses": ERRORS,
+    "role": "user",
+    "media_type": _ZIP,
+    "packed": True,
+    "fails": {409, 429},
+}
 
-@get(
-    each("/skills/{id}/content"),
-    tags=TAGS,
-    responses=ERRORS,
-    role="user",
-    media_type=_ZIP,
-    packed=True,
-    fails={409, 429},
-)
+
+@get(each("/skills/{id}/content"), **_OPTIONS)
 async def get_v1_content(request: Request[Any, Any, Any], services: ReadyServices) -> Response[Any]:
     """Return the files of the current version as a zip."""
     return _zip(request, await PACKAGE_POOL.run(_loaded, services, skill_id(request), None))
 
 
-@get(
-    each("/skills/{id}/versions/{version:str}/content"),
-    tags=TAGS,
-    responses=ERRORS,
-    role="user",
-    media_type=_ZIP,
-    packed=True,
-    fails={409, 429},
-)
+@get(each("/skills/{id}/versions/{version:str}/content"), **_OPTIONS)
 async def get_v1_version_content(
     request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]
 ) -> Response[Any]:
