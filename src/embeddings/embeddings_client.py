@@ -1,19 +1,22 @@
-"""A client of POST /embeddings of the OpenAI API that limits the time and size of every call.
+"""The official OpenAI client, with a limit of the time and size of every call.
 
-HTTP clients limit the wait for each read, not the whole call, so a server that sends single bytes could hold one for
-ever. asyncio can cancel a call at any point, so calls run in an event loop in a thread of its own.
+The SDK limits the wait for each read, not the whole call, so a server that sends single bytes could hold one for
+ever. asyncio can cancel a call at any point, so calls run in an event loop in a thread of its own. The SDK reads the
+`OPENAI_*` variables that are no settings here, such as `OPENAI_ORG_ID`, by itself.
 """
 
 import asyncio
 import math
 import threading
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from concurrent.futures import CancelledError
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
-import httpx
+import httpx2
+import openai
 
 from embeddings.base import EmbeddingError
 
@@ -33,36 +36,34 @@ _REASONS = {
 _PERMANENT = {400, 413, 422}
 
 
-class _Refused(Exception):
-    """The provider answered with another status than success. Its text is not kept: it may quote the API key."""
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """Where requests go, and their limits.
 
-    def __init__(self, response: httpx.Response) -> None:
-        super().__init__()
-        self.status = response.status_code
-        self.pause = _requested_pause(response)
+    `api_version` is that of Azure OpenAI, whose `base_url` is the endpoint of a resource; it is None for any other
+    provider. Timeouts are in seconds, `max_size` is the largest body of a response in bytes.
+    """
 
-
-class _Unreachable(Exception):
-    """The provider cannot be reached, or the connection failed in the middle of a response."""
+    base_url: str
+    api_key: str
+    api_version: str | None
+    connect_timeout: float
+    total_timeout: float
+    max_size: int
 
 
 class EmbeddingsClient:
     """Sends requests. Safe to use from several threads at once. The first request starts the event loop's thread."""
 
-    def __init__(self, base_url: str, api_key: str, connect_timeout: float, total_timeout: float) -> None:
-        self._url = f"{base_url.rstrip('/')}/embeddings"
-        # A compressed body would have no limit of its size before it is unpacked.
-        self._headers = {"Authorization": f"Bearer {api_key}", "Accept-Encoding": "identity"}
-        self._connect_timeout = connect_timeout
-        self._total_timeout = total_timeout
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._client: httpx.AsyncClient | None = None
+        self._client: openai.AsyncOpenAI | None = None
 
-    def post(self, model: str, texts: Sequence[str], dimension: int | None, max_size: int) -> bytes:
-        """Return the body of the response. Raises EmbeddingError, also if it has more than `max_size` bytes."""
-        body = {"model": model, "input": list(texts), "encoding_format": "base64"}
-        return self._run(self._post(body if dimension is None else body | {"dimensions": dimension}, max_size))
+    def post(self, model: str, texts: Sequence[str], dimension: int | None) -> bytes:
+        """Return the body of the response. Raises EmbeddingError, also if it is larger than the limit."""
+        return self._run(self._post(model, list(texts), openai.omit if dimension is None else dimension))
 
     def close(self) -> None:
         """Stop the thread and close the connections. A later call starts them again."""
@@ -70,13 +71,14 @@ class EmbeddingsClient:
             loop, self._loop = self._loop, None
             client, self._client = self._client, None
         if loop is not None and client is not None:
-            asyncio.run_coroutine_threadsafe(client.aclose(), loop).result()
+            asyncio.run_coroutine_threadsafe(client.close(), loop).result()
             loop.call_soon_threadsafe(loop.stop)
 
     def _run(self, call: Coroutine[Any, Any, _T]) -> _T:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
+                self._client = _client_of(self._endpoint)
                 threading.Thread(target=_serve, args=(self._loop,), name="embedding-calls", daemon=True).start()
             future = asyncio.run_coroutine_threadsafe(call, self._loop)
         try:
@@ -84,48 +86,102 @@ class EmbeddingsClient:
         except CancelledError as error:
             raise EmbeddingError("the embedding provider's connections were closed") from error
 
-    async def _post(self, body: dict[str, Any], max_size: int) -> bytes:
+    async def _post(self, model: str, texts: list[str], dimension: int | openai.Omit) -> bytes:
         try:
-            async with asyncio.timeout(self._total_timeout):
-                return await self._send_with_retry(body, max_size)
-        except TimeoutError as error:
-            message = f"the embedding provider sent no complete response within {self._total_timeout:g} s"
-            raise EmbeddingError(message) from error
-        except _Unreachable as error:
+            async with asyncio.timeout(self._endpoint.total_timeout):
+                try:
+                    return await self._send(model, texts, dimension)
+                except openai.APIStatusError as refusal:
+                    if refusal.status_code < 500 or _requested_pause(refusal.response) is not None:
+                        raise
+                except openai.APIConnectionError:
+                    pass
+                await asyncio.sleep(_RETRY_PAUSE)
+                return await self._send(model, texts, dimension)
+        except (TimeoutError, openai.APITimeoutError) as error:
+            seconds = self._endpoint.total_timeout
+            raise EmbeddingError(f"the embedding provider sent no complete response within {seconds:g} s") from error
+        except openai.APIStatusError as refusal:
+            # Its text is not repeated: it may quote the API key.
+            raise EmbeddingError(
+                f"the embedding provider {_REASONS.get(refusal.status_code, 'failed')} (status {refusal.status_code})",
+                retry_after=_requested_pause(refusal.response),
+                permanent=refusal.status_code in _PERMANENT,
+            ) from refusal
+        except _TooLarge as error:
+            raise EmbeddingError("the embedding provider's response is too large") from error
+        except Exception as error:  # the SDK passes on some errors of its HTTP client, which have no common class
             message = "the embedding provider cannot be reached, or interrupted its response"
             raise EmbeddingError(message) from error
-        except _Refused as refusal:
-            raise EmbeddingError(
-                f"the embedding provider {_REASONS.get(refusal.status, 'failed')} (status {refusal.status})",
-                retry_after=refusal.pause,
-                permanent=refusal.status in _PERMANENT,
-            ) from refusal
 
-    async def _send_with_retry(self, body: dict[str, Any], max_size: int) -> bytes:
-        try:
-            return await self._send(body, max_size)
-        except _Unreachable:
-            pass
-        except _Refused as refusal:
-            if refusal.status < 500 or refusal.pause is not None:
-                raise
-        await asyncio.sleep(_RETRY_PAUSE)
-        return await self._send(body, max_size)
+    async def _send(self, model: str, texts: list[str], dimension: int | openai.Omit) -> bytes:
+        client = self._client
+        if client is None:  # closed while the call waited for its turn or its retry
+            raise asyncio.CancelledError
+        response = await client.embeddings.with_raw_response.create(
+            model=model, input=texts, dimensions=dimension, encoding_format="base64"
+        )
+        return response.content
 
-    async def _send(self, body: dict[str, Any], max_size: int) -> bytes:
-        try:
-            if self._client is None:
-                timeout = httpx.Timeout(self._total_timeout, connect=self._connect_timeout)
-                self._client = httpx.AsyncClient(timeout=timeout, headers=self._headers)
-            async with self._client.stream("POST", self._url, json=body) as response:
-                # The body of a refusal is not read, whatever its size.
-                if not response.is_success:
-                    raise _Refused(response)
-                return await _read_body(response, max_size)
-        except (EmbeddingError, _Refused):
-            raise
-        except Exception as error:  # its errors have no common class: a URL of an unknown host may be a ValueError
-            raise _Unreachable from error
+
+def _client_of(endpoint: Endpoint) -> openai.AsyncOpenAI:
+    """Return the SDK's client. It does not retry or follow redirects, which could carry the key elsewhere."""
+    options: dict[str, Any] = {
+        "api_key": endpoint.api_key,
+        "max_retries": 0,
+        # A compressed body would have no limit of its size before it is unpacked.
+        "default_headers": {"Accept-Encoding": "identity"},
+        "http_client": httpx2.AsyncClient(
+            transport=_BoundedTransport(endpoint.max_size),
+            timeout=httpx2.Timeout(endpoint.total_timeout, connect=endpoint.connect_timeout),
+            follow_redirects=False,
+        ),
+    }
+    if endpoint.api_version is not None:
+        return openai.AsyncAzureOpenAI(azure_endpoint=endpoint.base_url, api_version=endpoint.api_version, **options)
+    return openai.AsyncOpenAI(base_url=endpoint.base_url, **options)
+
+
+class _TooLarge(Exception):
+    """The response has more bytes than the limit."""
+
+
+class _BoundedTransport(httpx2.AsyncHTTPTransport):
+    """Passes on raw bodies up to a limit of their size. The body of a refusal is not read, whatever its size."""
+
+    def __init__(self, max_size: int) -> None:
+        super().__init__()
+        self._max_size = max_size
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Return the response, without an encoding: a body that is compressed all the same is not unpacked."""
+        response = await super().handle_async_request(request)
+        if not response.is_success:
+            await response.aclose()
+            pause = {name: value for name, value in response.headers.items() if name == "retry-after"}
+            return httpx2.Response(response.status_code, headers=pause)
+        response.headers.pop("content-encoding", None)
+        response.stream = _BoundedStream(response.stream, self._max_size)
+        return response
+
+
+class _BoundedStream(httpx2.AsyncByteStream):
+    """The stream of a body. It raises _TooLarge beyond a number of bytes."""
+
+    def __init__(self, stream: Any, max_size: int) -> None:
+        self._stream = stream
+        self._max_size = max_size
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in self._stream:
+            size += len(chunk)
+            if size > self._max_size:
+                raise _TooLarge
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
@@ -138,17 +194,7 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
     loop.close()
 
 
-async def _read_body(response: httpx.Response, max_size: int) -> bytes:
-    """Return the raw body. A body that is compressed, although we accept no compression, is not decompressed."""
-    body = bytearray()
-    async for chunk in response.aiter_raw():
-        body += chunk
-        if len(body) > max_size:
-            raise EmbeddingError("the embedding provider's response is too large")
-    return bytes(body)
-
-
-def _requested_pause(response: httpx.Response) -> float | None:
+def _requested_pause(response: httpx2.Response) -> float | None:
     """Return the pause in seconds that the provider requested, or a default if a 429 names none."""
     header = response.headers.get("retry-after")
     if response.status_code not in (429, 503) or (header is None and response.status_code == 503):

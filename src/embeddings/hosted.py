@@ -1,4 +1,4 @@
-"""The hosted embedder, for any API with OpenAI's POST /embeddings."""
+"""The hosted embedder, for OpenAI, Azure OpenAI and any API with OpenAI's POST /embeddings."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -9,7 +9,7 @@ import numpy as np
 from embeddings import response
 from embeddings.base import EmbeddingError, Matrix
 from embeddings.breaker import CircuitBreaker
-from embeddings.embeddings_client import EmbeddingsClient
+from embeddings.embeddings_client import EmbeddingsClient, Endpoint
 from embeddings.settings import EmbeddingSettings, EmbeddingUnavailable
 
 DEFAULT_MODEL = "text-embedding-3-small"
@@ -41,11 +41,17 @@ class HostedEmbedder:
         self.space = f"hosted/{self.model}/{self.dim}"
         self._requested_dimension = settings.dimension
         self._breaker = CircuitBreaker(settings.breaker_failures, settings.breaker_seconds, clock)
+        if settings.api_version is not None and settings.base_url is None:
+            raise EmbeddingUnavailable("Azure OpenAI needs the endpoint of your resource: set embedding.base_url")
         self._client = EmbeddingsClient(
-            base_url=_base_url(settings.base_url),
-            api_key=_api_key(settings.api_key),
-            connect_timeout=settings.connect_timeout,
-            total_timeout=settings.total_timeout,
+            Endpoint(
+                base_url=_base_url(settings.base_url),
+                api_key=_api_key(settings.api_key),
+                api_version=settings.api_version,
+                connect_timeout=settings.connect_timeout,
+                total_timeout=settings.total_timeout,
+                max_size=response.max_size(_BATCH_TEXTS, self.dim),
+            )
         )
 
     def documents(self, texts: Sequence[str]) -> Matrix:
@@ -64,8 +70,7 @@ class HostedEmbedder:
     def _embed(self, texts: list[str]) -> Matrix:
         self._breaker.check()
         try:
-            max_size = response.max_size(len(texts), self.dim)
-            body = self._client.post(self.model, texts, self._requested_dimension, max_size)
+            body = self._client.post(self.model, texts, self._requested_dimension)
             vectors = response.parse(body, len(texts), self.dim)
         except EmbeddingError as error:
             if error.permanent:

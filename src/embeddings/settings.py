@@ -19,7 +19,7 @@ class EmbeddingSettings:
     models (about 25 MB each). `threads` is the number of threads of the local model. Timeouts are in seconds:
     `connect_timeout` to open a connection; `total_timeout` for one call with its retry, or to wait for the local model
     to load. After `breaker_failures` consecutive failures, a hosted provider is not called for `breaker_seconds`.
-    `api_key` and `base_url` may contain secrets, so they are not in the repr.
+    `api_version` selects Azure OpenAI. `api_key` and `base_url` may contain secrets, so they are not in the repr.
     """
 
     provider: Provider = "auto"
@@ -27,6 +27,7 @@ class EmbeddingSettings:
     adapter: str = "auto"
     base_url: str | None = field(default=None, repr=False)
     api_key: str | None = field(default=None, repr=False)
+    api_version: str | None = None
     dimension: int | None = None
     threads: int = 1
     cache_dir: Path

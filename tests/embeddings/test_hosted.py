@@ -1,6 +1,7 @@
 """The hosted embedder against a real server: its requests, and the validation of responses."""
 
 import base64
+import gzip
 import socket
 import struct
 import threading
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from embeddings import EmbeddingError
+from embeddings import EmbeddingError, EmbeddingUnavailable
 from embeddings.hosted import HostedEmbedder
 from support.embedding_server import Answer, EmbeddingServer, Request, body, edited, every, flood, hang_up, honest
 from support.slow_answers import drip, drip_header, silence
@@ -30,6 +31,37 @@ def test_a_request_is_that_of_the_openai_api(server: EmbeddingServer, hosted: Ma
 def test_the_dimension_is_sent_only_when_configured(server: EmbeddingServer, hosted: Make) -> None:
     assert hosted(dimension=256).queries(["x"])[0].shape == (256,)
     assert server.requests[0]["dimensions"] == 256
+
+
+def test_azure_openai_is_addressed_as_its_sdk_does(server: EmbeddingServer, hosted: Make) -> None:
+    resource = server.url.removesuffix("/v1")
+    hosted(base_url=resource, api_version="2024-10-21").queries(["x"])
+    (path,) = server.paths
+    assert path == "/openai/deployments/text-embedding-3-small/embeddings?api-version=2024-10-21"
+    assert server.headers[0]["api-key"] == "sk-canary"
+
+
+def test_azure_openai_needs_the_endpoint_of_a_resource(hosted: Make) -> None:
+    with pytest.raises(EmbeddingUnavailable, match=r"set embedding\.base_url"):
+        hosted(base_url=None, api_version="2024-10-21")
+
+
+def test_the_variables_of_the_sdk_have_their_meaning(
+    server: EmbeddingServer, hosted: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-tea")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-tea")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")  # the setting wins
+    hosted().queries(["x"])
+    headers = server.headers[0]
+    assert (headers["OpenAI-Organization"], headers["OpenAI-Project"]) == ("org-tea", "proj-tea")
+
+
+def test_a_compressed_response_is_not_unpacked(server: EmbeddingServer, hosted: Make) -> None:
+    server.answer = body(gzip.compress(b" " * 100_000_000), Content_Encoding="gzip")
+    with pytest.raises(EmbeddingError, match="not the JSON"):
+        hosted().queries(["x"])
+    assert server.headers[0]["Accept-Encoding"] == "identity"
 
 
 def test_numbers_are_accepted_as_well_as_base64(server: EmbeddingServer, hosted: Make) -> None:

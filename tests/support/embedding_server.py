@@ -6,6 +6,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Sequence
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -26,6 +27,8 @@ class Request(BaseHTTPRequestHandler):
         self.json = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.owner.requests.append(self.json)
         self.owner.keys.append(self.headers["Authorization"])
+        self.owner.paths.append(self.path)
+        self.owner.headers.append(self.headers)
         try:
             self.owner.answer(self)
         except (BrokenPipeError, ConnectionResetError):
@@ -65,13 +68,16 @@ class _Server(ThreadingHTTPServer):
 class EmbeddingServer:
     """Answers vectors that share direction where texts share words; `answer` may be replaced at any time.
 
-    `requests` holds the JSON bodies in the order they came, `keys` their Authorization headers.
+    `requests` holds the JSON bodies in the order they came, `keys` their Authorization headers, `paths` their targets
+    and `headers` all headers.
     """
 
     def __init__(self, dimension: int = 1536) -> None:
         self.dimension = dimension
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str] = []
+        self.paths: list[str] = []
+        self.headers: list[Message] = []
         self.answer: Answer = honest
         self.stopping = threading.Event()
         self._server = _Server(("127.0.0.1", 0), Request)

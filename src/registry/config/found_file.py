@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from registry.config.settings import Settings
 
 _SDK_HEADERS = "OPENAI_CUSTOM_HEADERS"
-"""The SDK of the hosted provider sends the headers in this variable with every request."""
+"""The OpenAI SDK sends the headers in this variable with every request."""
 
 
 class _Receiver(NamedTuple):

@@ -17,6 +17,7 @@ def _embedding_settings(settings: Settings) -> EmbeddingSettings:
         adapter=embedding.adapter,
         base_url=embedding.base_url.reveal() if embedding.base_url else None,
         api_key=embedding.api_key.reveal() if embedding.api_key else None,
+        api_version=embedding.api_version,
         dimension=embedding.dimension,
         threads=embedding.threads,
         cache_dir=embedding.models_dir or settings.data_dir / "models",

@@ -38,8 +38,14 @@ class EmbeddingSettings(msgspec.Struct, frozen=True, kw_only=True):
     adapter: Annotated[
         str, Meta(description="auto: the default model is tuned for skills; none: it is not; or the path of an adapter")
     ] = "auto"
-    base_url: Annotated[HttpUrl | None, Meta(description="base URL of the hosted provider (or OPENAI_BASE_URL)")] = None
+    base_url: Annotated[
+        HttpUrl | None,
+        Meta(description="base URL of the hosted provider (or OPENAI_BASE_URL), or of the Azure resource"),
+    ] = None
     api_key: Annotated[Secret | None, Meta(description="API key of the hosted provider (or OPENAI_API_KEY)")] = None
+    api_version: Annotated[
+        str | None, Meta(description="version of the API of Azure OpenAI; set it only for that provider")
+    ] = None
     dimension: Annotated[Dimension | None, Meta(description="requested vector dimension; default: the model's own")] = (
         None
     )
