@@ -5,12 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from embeddings import telemetry
 from registry.config.types import DatabaseUrl
 from registry.database import open_url
 from registry.db import Database
 from support.catalogs import SkillCatalog
 from support.postgres_server import PostgresServer
 from support.s3 import SeaweedFS
+
+telemetry.switch_off()  # some tests import onnxruntime themselves
 
 collect_ignore = ["clients"]
 """The tests with the clients of other people install these first: `make test-clients`."""

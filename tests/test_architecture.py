@@ -232,8 +232,18 @@ def lines_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 def test_only_the_command_reads_the_environment() -> None:
     command = {SOURCE / "registry/cli/main.py", SOURCE / "registry/__main__.py"}
-    texts = {where(path): path.read_text() for path in MODULES if path not in command}
+    only_writes = {SOURCE / "embeddings/telemetry.py"}
+    texts = {where(path): path.read_text() for path in MODULES if path not in command | only_writes}
     assert not [name for name, text in texts.items() if "os.environ" in text or "getenv" in text]
+
+
+def test_libraries_that_report_are_imported_behind_the_switch() -> None:
+    library = re.compile(r"^ *(?:import|from) (?:onnxruntime|sentence_transformers|huggingface_hub)\b", re.M)
+    programs = [*MODULES, *(SOURCE.parent / "benchmarks").glob("*.py"), SOURCE.parent / "hatch_build.py"]
+    texts = {path.name: path.read_text() for path in programs}
+    found = {name: (text, match.start()) for name, text in texts.items() if (match := library.search(text))}
+    assert set(found) == {"encoder.py", "sentences.py"}
+    assert all("telemetry.switch_off()\n" in text[:start] for text, start in found.values())
 
 
 def test_loggers_are_named_after_their_package() -> None:

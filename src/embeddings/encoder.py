@@ -1,10 +1,14 @@
 """Runs a converted model: its tokenizer and its onnxruntime session."""
 
 import numpy as np
-import onnxruntime
 
+from embeddings import telemetry
 from embeddings.base import Vector
 from embeddings.wordpiece import WordPiece
+
+telemetry.switch_off()
+
+import onnxruntime  # noqa: E402 - it reads the switch when it is loaded
 
 # English has 4 to 5 characters per token. Truncating a long text before tokenization saves time, and at this limit
 # changes nothing except in texts of very long words.

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from embeddings import checkpoint
+from embeddings import checkpoint, telemetry
 from embeddings.base import EmbeddingError, Matrix
 from embeddings.settings import EmbeddingSettings, EmbeddingUnavailable
 
@@ -78,9 +78,12 @@ class SentenceTransformersEmbedder:
 
     def _model(self) -> Any:
         if self._loaded_model is None:
+            telemetry.switch_off()
             import torch  # noqa: PLC0415 (seconds to import)
             from sentence_transformers import SentenceTransformer  # noqa: PLC0415
 
             torch.set_num_threads(self._threads)
-            self._loaded_model = SentenceTransformer(self._source, device="cpu")
+            # With a folder, nothing of the hub is needed, and the hub learns nothing.
+            is_folder = Path(self._source).is_dir()
+            self._loaded_model = SentenceTransformer(self._source, device="cpu", local_files_only=is_folder)
         return self._loaded_model
