@@ -1,4 +1,4 @@
-"""Measures exact vector search against FAISS's own: CPU time of both, alternating, on one thread.
+"""Measures the flat segment against one plain FAISS index: CPU time of both, alternating, on one thread.
 
 `python benchmarks/exact_vectors.py` prints a line for each size, number of vectors of a query, and share of documents
 that pass a filter, and writes `benchmarks/results/exact-vectors.json`. Ratios are ours / FAISS.

@@ -15,8 +15,7 @@ from search.reports import EngineStatus, Reindexed
 from search.service import SearchService, Semantic
 from search.text import EMBEDDING_RECIPE
 from search.types import Documents, Filter
-from search.vectors.base import OpenVectors
-from search.vectors.memory_index import MemoryVectors
+from search.vectors.base import OpenVectors, VectorIndex
 
 _log = logging.getLogger("search")
 
@@ -36,7 +35,7 @@ class Engine:
     `previous` is the embedder used before the settings changed, with its space. It serves until the new space is
     complete; then `on_complete` is called. A search waits `fallback_seconds` for the vector of its query. `indexing`
     is false in processes that leave the embedding to another one, `embedding_rate` is the maximum number of documents
-    embedded per second. `open_vectors` opens the vector index of a space; `verified` is that of `SearchService`.
+    embedded per second. `open_vectors` opens the vector index of a space, None the one in this process; `verified` is that of `SearchService`.
     """
 
     def __init__(  # noqa: PLR0913 - the optional parameters are keywords
@@ -50,13 +49,13 @@ class Engine:
         indexing: bool = True,
         embedding_rate: float | None = None,
         on_complete: Callable[[], None] = lambda: None,
-        open_vectors: OpenVectors = MemoryVectors,
+        open_vectors: OpenVectors | None = None,
         verified: Filter | None = None,
     ) -> None:
         self._documents = documents
         self._folder = folder
         self._on_complete = on_complete
-        self._open_vectors = open_vectors
+        self._open_vectors = open_vectors or _open_in_memory
         self._running_reindexes: dict[tuple[bool, tuple[int, ...] | None], Future[Reindexed]] = {}
         self._lock = threading.Lock()
         self._was_complete = False
@@ -290,6 +289,13 @@ class Engine:
         for embedder in {id(semantic.embedder): semantic.embedder for semantic in self._semantics()}.values():
             embedder.close()
         self.index_sync.close()
+
+
+def _open_in_memory(path: Path, catalog_id: str, space: str, dim: int) -> VectorIndex:
+    # Imported only if needed: FAISS takes a tenth of a second, and keyword search alone does without.
+    from search.vectors.memory_index import MemoryVectors  # noqa: PLC0415
+
+    return MemoryVectors(path, catalog_id, space, dim)
 
 
 def _file_name(space: str) -> str:

@@ -1,42 +1,37 @@
-"""The flat segment of the vector index: vectors that every search compares, for exact results."""
+"""The flat segment of the vector index: vectors that every search compares, for exact results, in FAISS."""
 
 import functools
 from collections.abc import Iterator
+from typing import Any
 
+import faiss
 import numpy as np
 from numpy.typing import NDArray
 
 from embeddings.base import Matrix
 from search.types import Keys
 
-_BUFFER_GROWTH = 1.5
 _MIN_DEAD_ROWS = 64  # dead rows that are tolerated whatever their share
 _MIN_LIVE_SHARE = 0.875
 
-_BLOCK = 512
-"""Rows that are compared with one vector after another, while they are in the processor's cache."""
+_MIN_TAIL = 256
+"""Rows of the tail that are tolerated whatever the size of the segment: a copy of them takes 0.1 ms ..."""
 
-_COPIED_BLOCK = 128
-"""The same for rows that are copied out first."""
-
-_GATHERED_SHARE = 0.5
-"""The share of selected rows up to which copying them out costs less than comparing all rows."""
-
-_GROUP = 32
-"""Rows of which only the greatest cosine is looked at first: the best of these are a bound for the best of all."""
+_TAIL_SHARE = 1 / 16
+"""... and their share from which they move to the main index, which is copied then."""
 
 Flags = NDArray[np.bool_]
 
 
 class FlatSegment:
-    """Rows of unit vectors: row i is the vector of document `keys[i]`, and is dead unless `live[i]`.
+    """Rows of unit vectors: row i is the vector of document `keys[i]`, and is dead unless `live[i]`. Immutable.
 
-    `buffer` contains the vectors and spare rows behind them. Rows never change, and a segment does not see the rows
-    behind its own. So segments share one buffer, and a new one is built while the old one is searched.
+    The rows are in two FAISS indexes, first those of `main`, then those of the small `tail`. New rows go to a copy of
+    the tail, so a new segment is built while the old one is searched, and a write does not copy all vectors.
     """
 
-    def __init__(self, keys: Keys, live: Flags, buffer: Matrix) -> None:
-        self.keys, self.live, self.buffer = keys, live, buffer
+    def __init__(self, keys: Keys, live: Flags, main: Any, tail: Any) -> None:
+        self.keys, self.live, self._main, self._tail = keys, live, main, tail
 
     @classmethod
     def empty(cls, dim: int) -> "FlatSegment":
@@ -46,7 +41,10 @@ class FlatSegment:
     @classmethod
     def of(cls, keys: Keys, vectors: Matrix) -> "FlatSegment":
         """Return a segment of live rows."""
-        return cls(keys, np.ones(len(keys), np.bool_), vectors)
+        dim = vectors.shape[1]
+        return cls(
+            keys, np.ones(len(keys), np.bool_), _extended(faiss.IndexFlatIP(dim), vectors), faiss.IndexFlatIP(dim)
+        )
 
     @functools.cached_property
     def live_count(self) -> int:
@@ -54,27 +52,39 @@ class FlatSegment:
         return int(self.live.sum())
 
     @property
-    def vectors(self) -> Matrix:
-        """The vectors of all rows, shape (rows, dimension)."""
-        return self.buffer[: len(self.keys)]
+    def dim(self) -> int:
+        """The dimension of the vectors."""
+        return int(self._main.d)
+
+    def vectors_at(self, rows: Keys) -> Matrix:
+        """Return the vectors of rows, shape (len(rows), dimension)."""
+        vectors = np.empty((len(rows), self.dim), np.float32)
+        for index, start in self._indexes():
+            inside = (rows >= start) & (rows < start + index.ntotal)
+            vectors[inside] = index.reconstruct_batch(rows[inside] - start)
+        return vectors
+
+    def live_part(self) -> tuple[Keys, Matrix]:
+        """Return the keys and the vectors of all live rows."""
+        return self.keys[self.live], self.vectors_at(np.flatnonzero(self.live))
 
     def without(self, keys: Keys) -> "FlatSegment":
         """Return a segment in which the rows of these keys are dead."""
         live = self.live & ~np.isin(self.keys, keys)
         if live.sum() < _MIN_LIVE_SHARE * len(live) - _MIN_DEAD_ROWS:
-            return FlatSegment.of(self.keys[live], self.vectors[live])
-        return FlatSegment(self.keys, live, self.buffer)
+            return FlatSegment.of(self.keys[live], self.vectors_at(np.flatnonzero(live)))
+        return FlatSegment(self.keys, live, self._main, self._tail)
 
     def with_rows(self, keys: Keys, vectors: Matrix) -> "FlatSegment":
-        """Return a segment with more rows. Call this at most once per segment: the results would share rows."""
-        count, total = len(self.keys), len(self.keys) + len(keys)
-        buffer = self.buffer
-        if total > len(buffer):
-            buffer = np.empty((int(_BUFFER_GROWTH * total), buffer.shape[1]), np.float32)
-            buffer[:count] = self.vectors
-        buffer[count:total] = vectors
+        """Return a segment with more rows."""
+        main, tail = self._main, self._tail
+        if tail.ntotal + len(keys) > max(_MIN_TAIL, _TAIL_SHARE * main.ntotal):
+            main = _extended(main, np.concatenate((tail.reconstruct_n(0, tail.ntotal), vectors)))
+            tail = faiss.IndexFlatIP(self.dim)
+        else:
+            tail = _extended(tail, vectors)
         live = np.concatenate((self.live, np.ones(len(keys), np.bool_)))
-        return FlatSegment(np.concatenate((self.keys, keys)), live, buffer)
+        return FlatSegment(np.concatenate((self.keys, keys)), live, main, tail)
 
     @functools.cached_property
     def _sorted(self) -> tuple[Keys, Keys]:
@@ -97,52 +107,44 @@ class FlatSegment:
         Shape (len(vectors), at most limit).
         """
         limit = min(limit, len(self.keys)) or 1
-        best_cosines = np.full((len(vectors), limit), -1, np.float32)
-        best_keys = np.full((len(vectors), limit), -1, np.int64)
-        rows = np.flatnonzero(selected)
-        is_gathered = len(rows) <= _GATHERED_SHARE * len(self.keys)
-        cosines = self._cosines(vectors, rows if is_gathered else None)
-        keys = self.keys[rows] if is_gathered else self.keys
-        if not is_gathered and len(rows) < len(keys):
-            cosines[:, ~selected] = -np.inf
-        for place, row in enumerate(cosines):
-            best = _greatest(row, min(limit, len(rows)))
-            best_cosines[place, : len(best)] = row[best]
-            best_keys[place, : len(best)] = keys[best]
-        return best_cosines, best_keys
+        parts = [
+            _search(index, vectors, limit, self.keys[start:], selected[start:])
+            for index, start in self._indexes()
+            if index.ntotal
+        ]
+        if not parts:
+            return np.full((len(vectors), 1), -1, np.float32), np.full((len(vectors), 1), -1, np.int64)
+        return parts[0] if len(parts) == 1 else best_of(parts, limit)
 
-    def _cosines(self, vectors: Matrix, rows: Keys | None) -> Matrix:
-        """Return the cosine of each vector with each of the rows, None for all; shape (len(vectors), rows)."""
-        cosines = np.empty((len(vectors), len(self.keys) if rows is None else len(rows)), np.float32)
-        if rows is None and len(vectors) == 1:
-            np.dot(self.vectors, vectors[0], out=cosines[0])
-            return cosines
-        for place, part in self._blocks(rows):
-            for vector, row in zip(vectors, cosines, strict=True):
-                np.dot(part, vector, out=row[place : place + len(part)])
-        return cosines
-
-    def _blocks(self, rows: Keys | None) -> Iterator[tuple[int, Matrix]]:
-        """Yield the vectors of the rows, None for all, in blocks that are valid until the next one."""
-        if rows is None:
-            for start in range(0, len(self.keys), _BLOCK):
-                yield start, self.vectors[start : start + _BLOCK]
-            return
-        copied = np.empty((_COPIED_BLOCK, self.buffer.shape[1]), np.float32)
-        for start in range(0, len(rows), _COPIED_BLOCK):
-            chosen = rows[start : start + _COPIED_BLOCK]
-            # Without `clip`, numpy would copy twice.
-            yield start, np.take(self.buffer, chosen, axis=0, out=copied[: len(chosen)], mode="clip")
+    def _indexes(self) -> Iterator[tuple[Any, int]]:
+        """Yield both FAISS indexes, each with its first row."""
+        yield self._main, 0
+        yield self._tail, self._main.ntotal
 
 
-def _greatest(values: NDArray[np.float32], count: int) -> Keys:
-    """Return the indices of the `count` greatest values, greatest first, in order where they are equal."""
-    groups = len(values) // _GROUP
-    candidates = np.arange(len(values))
-    if count > 0 and 4 * count <= groups:
-        maxima = values[: groups * _GROUP].reshape(_GROUP, groups).max(axis=0)
-        candidates = np.flatnonzero(values >= np.partition(maxima, groups - count)[groups - count])
-    elif 0 < count < len(values):
-        candidates = np.argpartition(values, len(values) - count)[len(values) - count :]
-        candidates.sort()
-    return candidates[np.argsort(-values[candidates], kind="stable")][:count]
+def best_of(parts: list[tuple[NDArray[np.float32], Keys]], limit: int) -> tuple[NDArray[np.float32], Keys]:
+    """Return the best of the cosines and keys of several searches, best first, padded with key -1.
+
+    All have one row for each vector, and key -1 where there is no hit.
+    """
+    cosines, keys = np.hstack([part[0] for part in parts]), np.hstack([part[1] for part in parts])
+    order = np.argsort(np.where(keys >= 0, -cosines, np.inf), axis=1, kind="stable")[:, :limit]
+    return np.take_along_axis(cosines, order, 1), np.take_along_axis(keys, order, 1)
+
+
+def _extended(index: Any, vectors: Matrix) -> Any:
+    """Return a copy of a FAISS index with more vectors."""
+    copy = faiss.clone_index(index)
+    copy.add(np.ascontiguousarray(vectors))
+    return copy
+
+
+def _search(index: Any, vectors: Matrix, limit: int, keys: Keys, selected: Flags) -> tuple[NDArray[np.float32], Keys]:
+    """Return cosines and keys of the selected rows of a FAISS index, of which `keys` are the keys."""
+    chosen, parameters = selected[: index.ntotal], None
+    if not chosen.all():
+        # The stubs of FAISS have only the C++ constructors, not the Python ones that replace them.
+        selector = faiss.IDSelectorBitmap(np.packbits(chosen, bitorder="little"))  # type: ignore[call-arg, arg-type]
+        parameters = faiss.SearchParameters(sel=selector)  # type: ignore[call-arg]
+    cosines, rows = index.search(vectors, min(limit, index.ntotal), params=parameters)
+    return cosines, np.where(rows >= 0, keys[rows], -1)

@@ -1,10 +1,10 @@
-"""The vector index in this process: exact for small catalogs, clusters (IVF, on FAISS) for large ones."""
+"""The vector index in this process, on FAISS: exact for small catalogs, clusters (IVF) for large ones."""
 
 import logging
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,9 @@ from search import integrity
 from search.fusion import MINILM, RANDOM_PAIRS, NullDistribution, null_distribution
 from search.thread_health import ThreadHealth
 from search.types import DocumentGone, Keys, Match, VectorPut
-from search.vectors.clusters import can_cluster, open_clusters
-from search.vectors.flat_segment import FlatSegment
+from search.vectors.flat_segment import FlatSegment, best_of
+from search.vectors.ivf_segment import IvfSegment, open_ivf
 from search.vectors.memory_state import State
-
-if TYPE_CHECKING:
-    from search.vectors.ivf_segment import IvfSegment
 
 _log = logging.getLogger("search")
 
@@ -54,8 +51,6 @@ class MemoryVectors:
         self.path = path
         self._metadata = {"catalog": catalog_id, "space": space, "dim": dim, "metric": "inner product"}
         self._max_flat = max_flat
-        self._can_cluster = can_cluster()
-        self._has_warned = False
         self._lock = threading.Lock()
         self._merge_thread: threading.Thread | None = None
         self._health = ThreadHealth("vector merge", _log)
@@ -74,12 +69,10 @@ class MemoryVectors:
             return "there is no intact snapshot of this catalog and model"
         ivf, name = None, metadata["clusters"]
         if name is not None:
-            if not self._can_cluster:
-                return "its clusters need FAISS, which is not installed"
             path = self.path.with_name(name)
             if self._read_metadata(path) is None:
                 return "the IVF file of the snapshot is missing or damaged"
-            ivf = open_clusters(path)
+            ivf = open_ivf(path)
         self._ivf_file, stored = name, np.load(self._flat_path)
         self._state = State.of(ivf, FlatSegment.of(stored["keys"], stored["vectors"]), stored["dead"])
         self.revision = self._saved_revision = int(metadata["number"])
@@ -102,9 +95,9 @@ class MemoryVectors:
             if self.revision == self._saved_revision or (state.ivf is not None and self._ivf_file is None):
                 return
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            temporary, live = self._flat_path.with_suffix(".tmp"), state.flat.live
+            temporary, (keys, vectors) = self._flat_path.with_suffix(".tmp"), state.flat.live_part()
             with temporary.open("wb") as file:
-                np.savez(file, keys=state.flat.keys[live], vectors=state.flat.vectors[live], dead=state.dead())
+                np.savez(file, keys=keys, vectors=vectors, dead=state.dead())
             # The keys `number` and `clusters` are the names in existing snapshots.
             snapshot = {"number": self.revision, "count": state.total(), "clusters": self._ivf_file}
             integrity.write_with_sidecar(temporary, self._flat_path, {**self._metadata, **snapshot})
@@ -153,16 +146,8 @@ class MemoryVectors:
 
     def _needs_merge(self) -> bool:
         state = self._state
-        if not self._can_cluster:
-            self._warn_of_slow_searches(len(state.flat.keys))
-            return False
         dead = len(state.ivf) - state.live.total() if state.ivf else 0
         return len(state.flat.keys) > self._flat_limit(state) or dead > _MAX_DEAD_SHARE * (state.live.total() + dead)
-
-    def _warn_of_slow_searches(self, count: int) -> None:
-        if count > self._max_flat and not self._has_warned:
-            self._has_warned = True
-            _log.warning("each search compares all %s vectors: install skill-registry[faiss] for faster ones", count)
 
     def _flat_limit(self, state: State) -> float:
         """Return how many vectors the flat segment may have, which every search compares one by one."""
@@ -189,12 +174,12 @@ class MemoryVectors:
                 merged = state.merged()
                 file_name = self._write_ivf(merged, revision) if merged else None
                 with self._lock:
-                    self._replace_ivf(open_clusters(self.path.with_name(file_name)) if file_name else None, file_name)
+                    self._replace_ivf(open_ivf(self.path.with_name(file_name)) if file_name else None, file_name)
                     needed = self._needs_merge()
             self.save()
         self._merge_thread = None
 
-    def _write_ivf(self, ivf: "IvfSegment", revision: int) -> str:
+    def _write_ivf(self, ivf: IvfSegment, revision: int) -> str:
         """Write the segment to a file of its own and return the file's name: searches read it from there."""
         path = self.path.with_name(f"{self.path.stem}.{revision}.clusters")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -203,12 +188,13 @@ class MemoryVectors:
         integrity.write_with_sidecar(temporary, path, self._metadata)
         return path.name
 
-    def _replace_ivf(self, ivf: "IvfSegment | None", file_name: str | None) -> None:
+    def _replace_ivf(self, ivf: IvfSegment | None, file_name: str | None) -> None:
         """Replace the IVF segment. Vectors that changed during the merge stay in the flat segment."""
         changed = np.concatenate([np.empty(0, np.int64), *self._changed_in_merge])
         flat = self._state.flat
         kept = flat.live & np.isin(flat.keys, changed)
-        self._state = State.of(ivf, FlatSegment.of(flat.keys[kept], flat.vectors[kept]), changed)
+        kept_vectors = flat.vectors_at(np.flatnonzero(kept))
+        self._state = State.of(ivf, FlatSegment.of(flat.keys[kept], kept_vectors), changed)
         self._ivf_file, self._saved_revision = file_name, -1
 
     def search(self, vectors: Matrix, limit: int, allowed: Keys | None = None) -> Match:
@@ -224,7 +210,7 @@ class MemoryVectors:
         if state.ivf is not None:
             selection = state.live if allowed is None else state.ivf.restrict(state.live, allowed)
             ivf_cosines, ivf_keys = state.ivf.search(vectors, limit, selection)
-            cosines, keys = _best(np.hstack((cosines, ivf_cosines)), np.hstack((keys, ivf_keys)), limit)
+            cosines, keys = best_of([(cosines, keys), (ivf_cosines, ivf_keys)], limit)
         is_hit = keys >= 0
         return Match(keys[is_hit], cosines[is_hit])
 
@@ -244,15 +230,8 @@ class MemoryVectors:
         cosines = np.full(len(keys), np.nan, np.float32)
         rows = state.flat.rows_of(keys)
         in_flat = rows >= 0
-        cosines[in_flat] = (np.take(state.flat.vectors, rows[in_flat], axis=0) @ vectors.T).max(axis=1)
+        cosines[in_flat] = (state.flat.vectors_at(rows[in_flat]) @ vectors.T).max(axis=1)
         if state.ivf is not None:
             in_ivf = ~in_flat & state.live.contains(keys)
             cosines[in_ivf] = (state.ivf.vectors_of(keys[in_ivf]) @ vectors.T).max(axis=1)
         return cosines
-
-
-def _best(cosines: NDArray[np.float32], keys: Keys, limit: int) -> tuple[NDArray[np.float32], Keys]:
-    """Return the best of each row, best first."""
-    cosines = np.where(keys >= 0, cosines, -np.inf)
-    order = np.argsort(-cosines, axis=1, kind="stable")[:, :limit]
-    return np.take_along_axis(cosines, order, 1), np.take_along_axis(keys, order, 1)

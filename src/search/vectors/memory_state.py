@@ -1,28 +1,25 @@
 """The immutable state of the vector index in this process: a flat segment, and clusters for large catalogs."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from embeddings.base import Matrix
 from search.types import Keys
-from search.vectors.clusters import build_clusters
 from search.vectors.flat_segment import FlatSegment
+from search.vectors.ivf_segment import IvfSegment, build_ivf
 from search.vectors.selection import Selection
-
-if TYPE_CHECKING:
-    from search.vectors.ivf_segment import IvfSegment
 
 
 class State(NamedTuple):
     """An immutable state of the index. A document is in the flat segment, or in the IVF segment and in `live`."""
 
-    ivf: "IvfSegment | None"
+    ivf: IvfSegment | None
     live: Selection
     flat: FlatSegment
 
     @classmethod
-    def of(cls, ivf: "IvfSegment | None", flat: FlatSegment, dead: Keys | None = None) -> "State":
+    def of(cls, ivf: IvfSegment | None, flat: FlatSegment, dead: Keys | None = None) -> "State":
         """Return the state with these segments, in which the keys `dead` of the IVF segment are dead."""
         if ivf is None:
             return cls(None, Selection.empty(), flat)
@@ -52,15 +49,15 @@ class State(NamedTuple):
         """Return the vectors of keys that are all in the index, shape (len(keys), dimension)."""
         rows = self.flat.rows_of(keys)
         if self.ivf is None:
-            return self.flat.vectors[rows]
-        vectors = np.empty((len(keys), self.flat.buffer.shape[1]), np.float32)
-        vectors[rows >= 0] = self.flat.vectors[rows[rows >= 0]]
+            return self.flat.vectors_at(rows)
+        vectors = np.empty((len(keys), self.flat.dim), np.float32)
+        vectors[rows >= 0] = self.flat.vectors_at(rows[rows >= 0])
         vectors[rows < 0] = self.ivf.vectors_of(keys[rows < 0])
         return vectors
 
-    def merged(self) -> "IvfSegment | None":
+    def merged(self) -> IvfSegment | None:
         """Return a new IVF segment of all vectors, or None if there are none."""
-        keys, vectors = self.flat.keys[self.flat.live], self.flat.vectors[self.flat.live]
+        keys, vectors = self.flat.live_part()
         if self.ivf is not None and self.total():
             return self.ivf.merge(self.live, keys, vectors)
-        return build_clusters(len(keys), lambda: [(keys, vectors)]) if len(keys) else None
+        return build_ivf(len(keys), lambda: [(keys, vectors)]) if len(keys) else None

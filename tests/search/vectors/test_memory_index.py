@@ -1,7 +1,6 @@
 """The vector index in this process: its snapshot, and merges of the flat segment into the IVF segment."""
 
 import json
-import sys
 import threading
 from pathlib import Path
 
@@ -150,36 +149,6 @@ def test_a_small_catalog_is_searched_exactly(tmp_path: Path, count: int, share: 
         own = np.repeat(np.arange(len(asked)), found.sum(axis=1))
         assert hits.scores == pytest.approx((vectors[hits.keys - 1] * asked[own]).sum(axis=1), abs=1e-6)
         assert set(hits.keys.tolist()) <= set(allowed.tolist())
-
-
-def test_large_catalogs_are_searched_exactly_without_faiss(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    clustered = open_index(tmp_path, 200)
-    put(clustered, KEYS, VECTORS)
-    clustered.wait_for_merge()
-    assert list(tmp_path.glob("*.clusters"))
-    monkeypatch.setitem(sys.modules, "faiss", None)  # as if it were not installed
-    index = open_index(tmp_path, 200)
-    assert (index.revision, index.rebuild_reason) == (0, "its clusters need FAISS, which is not installed")
-    for _ in range(2):
-        put(index, KEYS, VECTORS)
-    index.wait_for_merge()
-    assert [record.message for record in caplog.records] == [
-        "each search compares all 600 vectors: install skill-registry[faiss] for faster ones"
-    ]
-    exact = nearest(VECTORS, KEYS, VECTORS[7], 10)
-    assert index.search(VECTORS[7:8], 10).keys.tolist() == exact
-    index.save()
-    assert not list(tmp_path.glob("*.clusters"))
-    again = open_index(tmp_path, 200)
-    assert (len(again), again.revision, again.rebuild_reason) == (600, 1200, None)
-    monkeypatch.undo()
-    installed = open_index(tmp_path, 200)
-    installed.apply([DocumentGone(1201, 600)], 1201)
-    installed.wait_for_merge()
-    assert list(tmp_path.glob("*.clusters"))
-    assert installed.search(VECTORS[7:8], 10).keys.tolist() == exact
 
 
 def test_recall_if_not_all_clusters_are_probed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
