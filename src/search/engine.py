@@ -35,7 +35,8 @@ class Engine:
     `previous` is the embedder used before the settings changed, with its space. It serves until the new space is
     complete; then `on_complete` is called. A search waits `fallback_seconds` for the vector of its query. `indexing`
     is false in processes that leave the embedding to another one, `embedding_rate` is the maximum number of documents
-    embedded per second. `open_vectors` opens the vector index of a space, None the one in this process; `verified` is that of `SearchService`.
+    embedded per second. `open_vectors` opens the vector index of a space, None the one
+    in this process; `verified` is that of `SearchService`.
     """
 
     def __init__(  # noqa: PLR0913 - the optional parameters are keywords
