@@ -7,7 +7,7 @@ import time
 from collections.abc import Collection, Mapping
 from functools import partial
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import msgspec
 import watchfiles
@@ -173,8 +173,10 @@ class Scanner:
                     report.removed += 1
 
     def _exists(self, path: str) -> bool:
-        # Unlike Path.is_file, os.path.isfile does not raise if the folder is not accessible.
-        return os.path.isfile(self._local.root / path / SKILL_FILE)  # noqa: PTH113
+        """Return whether a folder is a skill now, and not the material of a skill above it."""
+        folder = self._local.root / path
+        above = [self._local.root / parent for parent in PurePath(path).parents if parent.name]
+        return _has_skill_file(folder) and not any(map(_has_skill_file, above))
 
     def _save_problems(self, before: dict[str, str], report: ScanReport) -> None:
         if before == report.skipped:
@@ -247,6 +249,11 @@ class Scanner:
             _log.info(
                 "skills directory: %d added, %d changed, %d removed", report.added, report.changed, report.removed
             )
+
+
+def _has_skill_file(folder: Path) -> bool:
+    # Unlike Path.is_file, os.path.isfile does not raise if the folder is not accessible.
+    return os.path.isfile(folder / SKILL_FILE)  # noqa: PTH113
 
 
 def _reason(problem: OSError) -> str:

@@ -153,9 +153,7 @@ class _Backup:
         root, copies = self._settings.skills_dir, self._target / "skills"
         count = 0
         for folder in find_skill_folders(root):
-            copy = copies / folder.relative_to(root)
-            if copy.exists() or _copy_skill(folder, copy):  # a nested skill is copied with the outer one
-                count += 1
+            count += _copy_skill(folder, copies / folder.relative_to(root))
         return count
 
     def _refuse_lost(self, copied: int) -> None:

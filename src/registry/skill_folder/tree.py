@@ -30,7 +30,7 @@ class FileEntry(msgspec.Struct, frozen=True, order=True):
 
 
 def find_skill_folders(root: Path, on_unreadable: OnUnreadable = lambda folder, error: None) -> Iterator[Path]:
-    """Yield every folder below `root` that contains a SKILL.md, also inside of other skills, in order of path.
+    """Yield every folder below `root` that contains a SKILL.md, in order of path. A SKILL.md below a skill is its material.
 
     `.git`, `node_modules` and our temporary folders are skipped. Folders that cannot be listed are skipped after a call
     of `on_unreadable`. Only links in `root` itself are followed, one per target, and never to a parent or subfolder of
@@ -65,7 +65,7 @@ def _skill_folders(folder: Path, depth: int, on_unreadable: OnUnreadable) -> Ite
         return
     if SKILL_FILE in names:
         yield folder
-    if depth < _MAX_DEPTH:
+    elif depth < _MAX_DEPTH:
         for name in folders:
             yield from _skill_folders(folder / name, depth + 1, on_unreadable)
 
@@ -105,8 +105,8 @@ def _is_skipped(name: str) -> bool:
 def fingerprint(folder: Path) -> str:
     """Return a text that changes when a file of the skill changes: 32 hexadecimal digits.
 
-    It is a hash of path, size and modification time of the skill's own files (links as links), at most 2,000 of them.
-    Skills inside of this one are excluded. No file is read. Raises OSError if the folder cannot be listed.
+    It is a hash of path, size and modification time of the skill's files (links as links), at most 2,000 of them.
+    No file is read. Raises OSError if the folder cannot be listed.
     """
     states: list[tuple[str, os.stat_result]] = []
     for path, entry in _own_files(folder):
@@ -124,15 +124,12 @@ def fingerprint_of_files(files: Iterable[tuple[str, os.stat_result]]) -> str:
 
 
 def _own_files(folder: Path) -> list[tuple[str, "os.DirEntry[str]"]]:
-    """Return at most 2,000 files and links of a skill, without skills inside of it, in order of path."""
+    """Return at most 2,000 files and links of a skill, in order of path."""
     files: list[tuple[str, os.DirEntry[str]]] = []
     pending = [""]
     while pending and len(files) < _MAX_FILES:
         prefix = pending.pop()
-        entries = _entries(folder, prefix)
-        if prefix and any(entry.name == SKILL_FILE for entry in entries):
-            continue
-        for entry in entries:
+        for entry in _entries(folder, prefix):
             if _is_skipped(entry.name):
                 continue
             if _is_folder(entry, follow_symlinks=False):

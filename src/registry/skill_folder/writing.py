@@ -137,7 +137,7 @@ def remove_skill_folder(root: Path, folder: Path) -> None:
 def removing_skill_folder(root: Path, folder: Path) -> Iterator[None]:
     """Remove a skill's folder, for a link in `root` only the link; restore it if the block fails.
 
-    Raises ValueError if the folder is outside of `root` or contains another skill, FileNotFoundError, OSError.
+    Raises ValueError if the folder is outside of `root`, FileNotFoundError, OSError.
     """
     is_link = folder.is_symlink() and folder.parent == root
     source = folder if is_link else _removable(root, folder)
@@ -159,9 +159,6 @@ def _removable(root: Path, folder: Path) -> Path:
     resolved_root, target = root.resolve(), folder.resolve(strict=True)
     if target == resolved_root or not target.is_relative_to(resolved_root):
         raise ValueError("the skill's folder is outside of the skills directory")
-    inner = next(find_skill_folders(target), None)
-    if inner is not None:
-        raise ValueError(f"its folder contains another skill: {inner.relative_to(target).as_posix()}")
     if not os.path.lexists(target / SKILL_FILE):
         raise FileNotFoundError(f"the folder has no {SKILL_FILE}")
     return target

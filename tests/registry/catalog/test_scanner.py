@@ -205,3 +205,16 @@ def test_a_directory_that_cannot_be_listed_empties_no_catalog(
     skills.with_name("elsewhere").rename(skills)
     assert scan.reconcile_quietly() is not None
     assert scan.health.problem is None
+
+
+def test_a_skill_that_comes_to_lie_below_another_is_its_material(
+    skills: Path, database: Database, inspector: Inspector
+) -> None:
+    write_skill(skills / "team/tools", "inner", "A skill about otters in a team.")
+    scan = scanner(skills, database, inspector)
+    scan.reconcile()
+    assert "team/tools/inner" in places(database)
+    write_skill(skills, "team", "The skill that the folder above has become.")
+    report = scan.reconcile()
+    assert (report.added, report.removed) == (1, 1)
+    assert places(database) == {"first", "second", "third", "team"}

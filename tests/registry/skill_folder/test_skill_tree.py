@@ -9,7 +9,7 @@ from registry.skill_folder import FileEntry, fingerprint, list_files, open_file,
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A skill with a reference, a nested skill, a link in and a link out, and a temporary file of ours."""
+    """A skill with a reference, a SKILL.md below it, a link in and a link out, and a temporary file of ours."""
     folder = tmp_path / "root" / "skill"
     files = {"SKILL.md": "s", "references/a.md": "aa", "nested/SKILL.md": "n", ".git/x": "g", ".skill-registry-1": "t"}
     for name, text in files.items():
@@ -24,7 +24,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_own_files_are_listed(folder: Path) -> None:
-    assert list_files(folder) == [FileEntry("SKILL.md", 1), FileEntry("references/a.md", 2)]
+    paths = [("SKILL.md", 1), ("nested/SKILL.md", 1), ("references/a.md", 2)]
+    assert list_files(folder) == [FileEntry(*path) for path in paths]
 
 
 @pytest.mark.parametrize("path", ["SKILL.md", "references/a.md", "nested/SKILL.md", "in"])
@@ -52,7 +53,6 @@ def test_what_is_no_file_is_not_found(folder: Path, path: str) -> None:
 
 def test_the_fingerprint_follows_own_files_only(folder: Path) -> None:
     before = fingerprint(folder)
-    (folder / "nested" / "SKILL.md").write_text("changed")
     (folder / ".git" / "x").write_text("changed")
     assert fingerprint(folder) == before
     (folder / "references" / "a.md").write_text("changed")
