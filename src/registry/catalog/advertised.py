@@ -4,7 +4,7 @@ import itertools
 
 import msgspec
 
-from registry.catalog.installs import installed_folder, set_shadowed
+from registry.catalog.installs import INTERNAL_MARK, installed_folder, set_shadowed
 from registry.catalog.store import Catalog
 from registry.db import Transaction
 from registry.domain.models import RESERVED_IDS, Skill
@@ -16,6 +16,9 @@ _INSTALLED = (
     " where i.source = a.source and i.listed = a.id"
 )
 """Selects the document `d` of the installed skill of an advertised one, `a`."""
+
+_SHOWN = f"a.record not like '%{INTERNAL_MARK}%'"
+"""The SQL condition for the advertised skills `a` that are listed. In a text of a record, the quotes are escaped."""
 
 
 def _built_in(name: str) -> str:
@@ -79,7 +82,7 @@ class AdvertisedSkills:
             " on conflict (key) do update set hash = excluded.hash, record = excluded.record",
             (source.name, skill.id, digest, record, catalog_id),
         )
-        hidden = installed_folder(transaction, source.name, skill.id) is not None
+        hidden = skill.internal or installed_folder(transaction, source.name, skill.id) is not None
         set_shadowed(transaction, source.name, skill.id, hidden=hidden)
 
     def _free_id(self, transaction: Transaction, preferred: str) -> str:
@@ -97,7 +100,7 @@ class AdvertisedSkills:
         sql = (
             f"select coalesce((select d.card {_INSTALLED} limit 1),"
             " (select d.card from documents d where d.key = a.key))"
-            " from advertised a where a.source = ? order by a.id"
+            f" from advertised a where a.source = ? and {_SHOWN} order by a.id"
         )
         return [row[0].encode() for row in self._database.read(sql, (name,))]
 
@@ -115,7 +118,9 @@ class AdvertisedSkills:
 
     def listed(self, name: str) -> list[Listed]:
         """Return the skills of a source in order of id, without their texts."""
-        rows = self._database.read("select record from advertised where source = ? order by id", (name,))
+        rows = self._database.read(
+            f"select a.record from advertised a where source = ? and {_SHOWN} order by id", (name,)
+        )
         return [msgspec.json.decode(row[0], type=Listed) for row in rows]
 
     def built_in_skills(self, name: str) -> list[Skill]:
@@ -125,7 +130,7 @@ class AdvertisedSkills:
 
     def counts(self) -> dict[str, int]:
         """Return the number of skills of each source. The built-in sources are always included."""
-        counts = dict(self._database.read("select source, count(*) from advertised group by source"))
+        counts = dict(self._database.read(f"select source, count(*) from advertised a where {_SHOWN} group by source"))
         for name in (LOCAL, REGISTRY):
             counts[name] = self._database.read(f"select count(*) from skills s where {_built_in(name)}")[0][0]
         return counts

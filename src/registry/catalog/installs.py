@@ -18,6 +18,9 @@ from registry.domain.release_proofs import PinnedProof
 SHADOWED = "twin:installed"
 """The label of an advertised skill that is installed. Search shows the installed skill instead."""
 
+INTERNAL_MARK = '"internal":true'
+"""What the record of an advertised skill contains if it is internal: lists and searches never show it."""
+
 
 class InstalledRelease(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     """The release of a registry that was installed.
@@ -156,10 +159,13 @@ def update_shadowing(transaction: Transaction, install: InstallRecord) -> None:
 
 
 def set_shadowed(transaction: Transaction, source: str, listed: str, *, hidden: bool) -> None:
-    """Add the label `SHADOWED` to an advertised skill, or remove it."""
-    sql = "select d.key, d.labels from advertised a join documents d on d.key = a.key where a.source = ? and a.id = ?"
-    for key, text in transaction.read(sql, (source, listed)):
-        labels = json.loads(text)
+    """Add the label `SHADOWED` to an advertised skill, or remove it. An internal skill always has it."""
+    sql = (
+        "select d.key, d.labels, a.record from advertised a join documents d on d.key = a.key"
+        " where a.source = ? and a.id = ?"
+    )
+    for key, text, record in transaction.read(sql, (source, listed)):
+        labels, hidden = json.loads(text), hidden or INTERNAL_MARK in record
         if (SHADOWED in labels) != hidden:
             transaction.changes_documents = True
             changed = [*labels, SHADOWED] if hidden else [label for label in labels if label != SHADOWED]

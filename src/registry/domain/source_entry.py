@@ -99,7 +99,10 @@ class ConfiguredSource(SourceEntry, kw_only=True, frozen=True, forbid_unknown_fi
 
 
 class Listed(msgspec.Struct, kw_only=True):
-    """One skill in the list of a source. `id` is unique in the source; `body` is the text below the front matter."""
+    """One skill in the list of a source. `id` is unique in the source; `body` is the text below the front matter.
+
+    `internal` skills are for the work on their repository: only who names one gets it.
+    """
 
     id: SkillId
     name: str
@@ -113,6 +116,7 @@ class Listed(msgspec.Struct, kw_only=True):
     download_url: str | None = None
     body: str = ""
     warnings: list[str] = msgspec.field(default_factory=list)
+    internal: bool = False
 
 
 class PublishedListed(Listed, kw_only=True):

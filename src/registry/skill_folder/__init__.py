@@ -1,6 +1,6 @@
 """Skill folders on disk: discovery, reading, ids and atomic writes."""
 
-from registry.skill_folder.ids import qualified_id, suggest_id
+from registry.skill_folder.ids import candidate_ids, qualified_id, suggest_id
 from registry.skill_folder.placing import placing_skill_folder, replacing_skill_folder
 from registry.skill_folder.reading import (
     SkillFolder,
@@ -27,6 +27,7 @@ __all__ = [
     "SkillFolder",
     "StagedSkill",
     "UnreadableSkill",
+    "candidate_ids",
     "find_skill_folders",
     "fingerprint",
     "list_files",

@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 import unicodedata
+from collections.abc import Iterator
 from pathlib import Path
 
 from registry.skill_folder.reading import SkillFolder
@@ -19,12 +20,21 @@ def suggest_id(folder: Path, root: Path, skill: SkillFolder) -> str:
     """Return an id of 1 to 64 characters of a-z, 0-9, `-` and `_`, with a letter or digit at both ends.
 
     The id is the folder's name if it is valid, else a slug of that name, else a slug of the skill's name, else `skill-`
-    and eight hexadecimal digits of a hash of the path below `root`.
+    and eight hexadecimal digits of a hash of the path below `root`. The name of `root` itself says nothing of the skill
+    in it: its id is a slug of the skill's name.
     """
-    name = folder.name.lower()
+    name = folder.name.lower() if folder != root else ""
     if _ID.fullmatch(name):
         return name
     return _slug(name) or _slug(skill.name.lower()) or f"skill-{_path_hash(folder, root)}"
+
+
+def candidate_ids(folder: Path, root: Path, skill: SkillFolder) -> Iterator[str]:
+    """Yield ids for a folder, in order of preference: that of `suggest_id`, `qualified_id`, and one with a hash."""
+    skill_id = suggest_id(folder, root, skill)
+    yield skill_id
+    yield qualified_id(folder, root, skill_id)
+    yield _hashed(folder, root, skill_id)
 
 
 def qualified_id(folder: Path, root: Path, skill_id: str) -> str:
@@ -37,6 +47,10 @@ def qualified_id(folder: Path, root: Path, skill_id: str) -> str:
         owner = _slug(parent.name.lower())
         if owner and parent.name.lower() not in _CONTAINERS and not parent.name.startswith("."):
             return f"{owner}/{skill_id}"
+    return _hashed(folder, root, skill_id)
+
+
+def _hashed(folder: Path, root: Path, skill_id: str) -> str:
     return f"{skill_id[: _MAX_LENGTH - 9]}-{_path_hash(folder, root)}"
 
 

@@ -25,6 +25,7 @@ _MAX_PROJECT_FILE = 64 * 1024
 _MAX_NAME = 100
 _MAX_DESCRIPTION = 1_024
 _DEFAULT_VERSION = "1.0.0"
+_INHERITABLE = ("version", "author", "license", "description")
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _HIDDEN = re.compile(r"[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
@@ -45,7 +46,8 @@ class SkillFolder(msgspec.Struct, kw_only=True, frozen=True):
     """The metadata and body of a skill folder.
 
     `digest` is the `tree_digest`; None if a file cannot be read. `name` may contain bidirectional and zero-width
-    characters, which a page must mark; `warnings` mentions them.
+    characters, which a page must mark; `warnings` mentions them. `stated` are those of the fields version, author,
+    license and description that the files of the skill have; the others have their default.
     """
 
     name: str
@@ -65,6 +67,7 @@ class SkillFolder(msgspec.Struct, kw_only=True, frozen=True):
     body: str
     digest: str | None
     warnings: list[str]
+    stated: frozenset[str] = frozenset()
 
 
 def read_skill_folder(folder: Path) -> SkillFolder:
@@ -117,6 +120,7 @@ def _skill_folder(
         body=document.body,
         digest=digest,
         warnings=warnings,
+        stated=frozenset(name for name in _INHERITABLE if sources.text(name)),
     )
 
 

@@ -4,7 +4,7 @@ import contextlib
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -29,22 +29,24 @@ class FileEntry(msgspec.Struct, frozen=True, order=True):
     size: int
 
 
-def find_skill_folders(root: Path, on_unreadable: OnUnreadable = lambda folder, error: None) -> Iterator[Path]:
-    """Yield every folder below `root` that contains a SKILL.md, in order of path. A SKILL.md below a skill is its material.
+def find_skill_folders(
+    root: Path, on_unreadable: OnUnreadable = lambda folder, error: None, *, ignored: Container[str] = _IGNORED_FOLDERS
+) -> Iterator[Path]:
+    """Yield every folder below `root` that contains a SKILL.md, in order of path, but none below a skill.
 
-    `.git`, `node_modules` and our temporary folders are skipped. Folders that cannot be listed are skipped after a call
-    of `on_unreadable`. Only links in `root` itself are followed, one per target, and never to a parent or subfolder of
-    `root`. Raises OSError if `root` exists and cannot be listed.
+    `.git`, our temporary folders and those with an `ignored` name are skipped. Folders that cannot be listed are
+    skipped after a call of `on_unreadable`. Only links in `root` itself are followed, one per target, and never to a
+    parent or subfolder of `root`. Raises OSError if `root` exists and cannot be listed.
     """
     resolved_root = root.resolve()
     followed: set[Path] = set()
-    for folder in _folders_in(root):
+    for folder in _folders_in(root, ignored):
         target = _target(folder)
         if target is not None:
             if target in followed or target in resolved_root.parents or target.is_relative_to(resolved_root):
                 continue
             followed.add(target)
-        yield from _skill_folders(folder, 1, on_unreadable)
+        yield from _skill_folders(folder, 1, on_unreadable, ignored)
 
 
 def _target(folder: Path) -> Path | None:
@@ -55,9 +57,9 @@ def _target(folder: Path) -> Path | None:
         return None
 
 
-def _skill_folders(folder: Path, depth: int, on_unreadable: OnUnreadable) -> Iterator[Path]:
+def _skill_folders(folder: Path, depth: int, on_unreadable: OnUnreadable, ignored: Container[str]) -> Iterator[Path]:
     try:
-        names, folders = _listing(folder)
+        names, folders = _listing(folder, ignored)
     except (FileNotFoundError, NotADirectoryError):  # removed or replaced by a file in the meantime
         return
     except OSError as error:
@@ -67,13 +69,13 @@ def _skill_folders(folder: Path, depth: int, on_unreadable: OnUnreadable) -> Ite
         yield folder
     elif depth < _MAX_DEPTH:
         for name in folders:
-            yield from _skill_folders(folder / name, depth + 1, on_unreadable)
+            yield from _skill_folders(folder / name, depth + 1, on_unreadable, ignored)
 
 
-def _folders_in(root: Path) -> list[Path]:
+def _folders_in(root: Path, ignored: Container[str]) -> list[Path]:
     try:
         with os.scandir(root) as listing:
-            names = sorted(entry.name for entry in listing if _is_folder(entry) and _is_searched(entry.name))
+            names = sorted(entry.name for entry in listing if _is_folder(entry) and _is_searched(entry.name, ignored))
     except FileNotFoundError:
         return []
     return [root / name for name in names]
@@ -86,16 +88,17 @@ def _is_folder(entry: "os.DirEntry[str]", *, follow_symlinks: bool = True) -> bo
         return False
 
 
-def _listing(folder: Path) -> tuple[set[str], list[str]]:
+def _listing(folder: Path, ignored: Container[str]) -> tuple[set[str], list[str]]:
     """Return all names in a folder, and the sorted names of its folders (no links) to search. Raises OSError."""
     with os.scandir(folder) as listing:
         entries = list(listing)
-    folders = [item.name for item in entries if _is_folder(item, follow_symlinks=False) and _is_searched(item.name)]
-    return {entry.name for entry in entries}, sorted(folders)
+    folders = [item.name for item in entries if _is_folder(item, follow_symlinks=False)]
+    searched = sorted(name for name in folders if _is_searched(name, ignored))
+    return {entry.name for entry in entries}, searched
 
 
-def _is_searched(name: str) -> bool:
-    return name not in _IGNORED_FOLDERS and not _is_skipped(name)
+def _is_searched(name: str, ignored: Container[str]) -> bool:
+    return name not in ignored and not _is_skipped(name)
 
 
 def _is_skipped(name: str) -> bool:

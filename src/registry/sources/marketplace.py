@@ -34,7 +34,7 @@ _TEXT_READ = 20  # times the characters that are kept: white space is left out
 _NOT_TEXT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 _REPOSITORY = re.compile(r"[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_VERSION = re.compile(r"(?:0|[1-9][0-9]{0,8})\.(?:0|[1-9][0-9]{0,8})\.(?:0|[1-9][0-9]{0,8})")
+_VERSION = re.compile(r"v?(?:0|[1-9][0-9]{0,8})(?:\.(?:0|[1-9][0-9]{0,8})){0,2}")
 
 _Entry = TypeVar("_Entry")
 
@@ -56,6 +56,17 @@ class Plugin(msgspec.Struct, kw_only=True):
     tags: list[str] | str = msgspec.field(default_factory=list)
     license: str | None = None
     skills: list[str] | str = msgspec.field(default_factory=list)
+    strict: bool = True
+
+    def stated(self) -> dict[str, str]:
+        """Return the texts about the plugin that the entry has."""
+        author = self.author.get("name", "") if isinstance(self.author, dict) else self.author
+        texts = {"version": self.version, "author": author, "license": self.license, "description": self.description}
+        return {name: text for name, text in texts.items() if isinstance(text, str) and text.strip()}
+
+    def labels(self) -> list[str]:
+        """Return the words that describe the plugin."""
+        return [*_split(self.tags), *_split(self.keywords), *_split(self.category)]
 
     def listed_as(self, skill_id: str, origin: Origin | None) -> Listed:
         """Return one skill of the plugin, with the metadata of the plugin."""
@@ -63,12 +74,9 @@ class Plugin(msgspec.Struct, kw_only=True):
             {
                 "id": skill_id,
                 "name": skill_id.rpartition("/")[2],
-                "description": self.description,
-                "version": self.version,
-                "author": self.author.get("name", "") if isinstance(self.author, dict) else self.author,
-                "tags": [*_split(self.tags), *_split(self.keywords), *_split(self.category)],
-                "license": self.license,
+                "tags": self.labels(),
                 "origin": origin,
+                **self.stated(),
             }
         )
 
@@ -244,8 +252,14 @@ def validated(fields: Mapping[str, Any]) -> Listed:
     labels = {name: _labels(fields.get(name) or []) for name in ("tags", "capabilities")}
     values = {**fields, **texts, **labels, "author": plain(fields.get("author"), 200)}
     values["license"] = plain(fields.get("license"), 100) or None
-    values["version"] = version if _VERSION.fullmatch(version) else "1.0.0"
+    values["version"] = _padded(version) if _VERSION.fullmatch(version) else "1.0.0"
     return msgspec.convert(values, Listed)
+
+
+def _padded(version: str) -> str:
+    """Return a version of one to three numbers with three."""
+    numbers = version.removeprefix("v").split(".")
+    return ".".join([*numbers, "0", "0"][:3])
 
 
 def plain(value: object, most: int) -> str:

@@ -6,20 +6,20 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
-from typing import NamedTuple
+from pathlib import Path, PurePath, PurePosixPath
 
 from registry.domain.file_names import printable_name
 from registry.domain.origins import Origin
 from registry.domain.source_entry import Listed, Listing
 from registry.errors import RegistryError
-from registry.skill_folder import UnreadableSkill, find_skill_folders, qualified_id, read_skill_folder, suggest_id
+from registry.skill_folder import SkillFolder, UnreadableSkill, candidate_ids, read_skill_folder
 from registry.skill_folder.tree import SKILL_FILE
 from registry.sources.marketplace import (
     DEFAULT_PATHS,
     MAX_DOCUMENT_BYTES,
     MAX_ENTRIES,
     MAX_PATH,
+    MAX_WARNINGS,
     MarketplaceDocument,
     Plugin,
     UnreadableDocument,
@@ -31,6 +31,7 @@ from registry.sources.marketplace import (
     validated,
     warn_skipped,
 )
+from registry.sources.offered import Offered, OfferedFolders
 
 OriginOf = Callable[[str], Origin]
 """Returns the origin of the skill in a folder, given as a path relative to the root; `.` is the root.
@@ -38,32 +39,32 @@ OriginOf = Callable[[str], Origin]
 Raises RegistryError if the path is not allowed in an origin.
 """
 
-_DEFAULT_VERSION = "1.0.0"
 _WHOLE_URL = re.compile(r"https?://", re.IGNORECASE)
-
-
-class _Place(NamedTuple):
-    folder: Path
-    plugin: Plugin | None
+_MAX_LINK = 1_000
+_TRUE = frozenset({"true", "yes", "on", "1"})
+_INHERITED = ("version", "author", "license", "description")
 
 
 def read_tree(root: Path, origin_of: OriginOf) -> Listing:
-    """Return the skills that the marketplace document of a tree lists, or all skill folders if there is no document.
+    """Return the skills that a tree offers: those of its marketplace document, else those of its plugins and folders.
 
-    The front matter of a SKILL.md overrides the document. Raises OSError if `root` cannot be read.
+    The front matter of a SKILL.md overrides the manifest of its plugin, which overrides the document. Raises OSError if
+    `root` cannot be read.
     """
     next(root.iterdir(), None)  # raises if the folder is missing, which differs from an empty folder
     listing = Listing()
+    folders = OfferedFolders(Path(os.path.realpath(root)))
     document = _document(root, listing)
     if document is None:
-        places = [_Place(folder, None) for folder in _skill_folders(root)]
-        return _read(root, places, origin_of, listing)
-    listing.warnings += document.warnings
-    places = list(_named_places(root, document, listing))
-    flat = [skill for skill in document.skills if skill.download_url and _WHOLE_URL.match(skill.download_url)]
-    for skill in flat:
-        add_or_warn(listing, skill.id, partial(lambda entry: [flat_skill(entry, str)], skill))
-    return _read(root, places, origin_of, listing)
+        offered = list(itertools.islice(folders.of_tree(), MAX_ENTRIES))
+    else:
+        listing.warnings += document.warnings
+        offered = list(itertools.islice(_of_document(folders, document, listing), MAX_ENTRIES))
+        flat = [skill for skill in document.skills if skill.download_url and _WHOLE_URL.match(skill.download_url)]
+        for skill in flat:
+            add_or_warn(listing, skill.id, partial(lambda entry: [flat_skill(entry, str)], skill))
+    folders.count_others(offered)
+    return _Reading(folders, origin_of, listing).of(offered)
 
 
 def _document(root: Path, listing: Listing) -> MarketplaceDocument | None:
@@ -82,86 +83,122 @@ def _document(root: Path, listing: Listing) -> MarketplaceDocument | None:
     return None
 
 
-def _named_places(root: Path, document: MarketplaceDocument, listing: Listing) -> Iterator[_Place]:
-    """Yield the folders that a document names. Remote plugins are added to the listing directly."""
-    walked: set[Path] = set()
-    for plugin, path in itertools.islice(_named_paths(document, listing), MAX_ENTRIES):
-        folder = _below(root, path)
-        if folder is None:
-            warn_skipped(listing, plugin.name, "its path is not a folder of this source")
-        elif folder not in walked:
-            walked.add(folder)
-            yield from (_Place(path, plugin) for path in _skill_folders(folder))
-    ids = {skill.id for skill in document.skills if not skill.download_url}
-    yield from (_Place(folder, None) for folder in _skill_folders(root) if ids and folder.name.lower() in ids)
-
-
-def _named_paths(document: MarketplaceDocument, listing: Listing) -> Iterator[tuple[Plugin, str]]:
+def _of_document(folders: OfferedFolders, document: MarketplaceDocument, listing: Listing) -> Iterator[Offered]:
+    """Yield the folders that a document offers. Remote plugins are added to the listing directly."""
     for plugin in document.plugins:
         if not isinstance(plugin.source, str):
             add_or_warn(listing, plugin.name, partial(remote_skills, plugin))
             continue
-        home = posixpath.join(document.plugin_root, plugin.source)[: MAX_PATH + 1]
-        yield from ((plugin, posixpath.join(home, path)) for path in plugin.folders() or ["."])
+        path = posixpath.join(document.plugin_root, plugin.source)[: MAX_PATH + 1]
+        home = folders.below(folders.root, path)
+        if home is None:
+            warn_skipped(listing, plugin.name, "its path is not a folder of this source")
+        else:
+            yield from folders.of_plugin(home, plugin)
+    if ids := {skill.id for skill in document.skills if not skill.download_url}:
+        yield from folders.of_ids(ids)
 
 
-def _below(root: Path, path: str) -> Path | None:
-    """Return the folder at a path if it is below the root, else None. Links within the root are followed."""
-    if posixpath.isabs(path) or len(path) > MAX_PATH:
-        return None
-    try:
-        folder = Path(os.path.realpath(root / path))
-        return folder if folder.is_relative_to(os.path.realpath(root)) and folder.is_dir() else None
-    except (OSError, ValueError):  # an invalid or too long name
-        return None
+class _Reading:
+    """Reads the folders that a tree offers into a listing."""
 
+    def __init__(self, folders: OfferedFolders, origin_of: OriginOf, listing: Listing) -> None:
+        self._folders = folders
+        self._root = folders.root
+        self._origin_of = origin_of
+        self._listing = listing
+        self._used_ids = {skill.id for skill in listing.skills}
+        self._by_content: dict[tuple[str, str], tuple[PurePosixPath, Listed]] = {}
 
-def _skill_folders(folder: Path) -> Iterator[Path]:
-    if (folder / SKILL_FILE).is_file():
-        yield folder
-    yield from find_skill_folders(folder)
+    def of(self, offered: list[Offered]) -> Listing:
+        """Return the listing with the skills in these folders, each folder once."""
+        seen = set()
+        for place in sorted(offered, key=lambda place: _is_below_dot_folder(place.folder.relative_to(self._root))):
+            if place.folder not in seen:
+                seen.add(place.folder)
+                self._add(place)
+        listing = deduplicated(self._listing)
+        left_out = list(self._folders.left_out.warnings())
+        listing.warnings = [*listing.warnings[: MAX_WARNINGS - len(left_out)], *left_out]
+        return listing
 
-
-def _read(root: Path, places: list[_Place], origin_of: OriginOf, listing: Listing) -> Listing:
-    home = Path(os.path.realpath(root))
-    used_ids = {skill.id for skill in listing.skills}
-    seen = set()
-    for place in places[:MAX_ENTRIES]:
-        folder = Path(os.path.realpath(place.folder))
-        if folder in seen or not folder.is_relative_to(home):
-            continue
-        seen.add(folder)
-        relative = folder.relative_to(home).as_posix()
+    def _add(self, offered: Offered) -> None:
+        place = PurePosixPath(offered.folder.relative_to(self._root))
+        if _is_link_to_skill(offered.folder, self._root):
+            return
         try:
-            skill = _skill(root if folder == home else folder, home, place.plugin, used_ids)
-            skill.origin = origin_of(relative)
+            read = read_skill_folder(offered.folder)
+            if self._is_copy(place, read):
+                return
+            skill = self._skill(offered, read)
+            skill.origin = self._origin_of(place.as_posix())
         except (UnreadableSkill, OSError, ValueError, RegistryError) as error:
             reason = error.reason if isinstance(error, UnreadableSkill) else "it is unreadable or its name is invalid"
-            warn_skipped(listing, printable_name(relative), reason)
-            continue
-        used_ids.add(skill.id)
-        listing.skills.append(skill)
-    return deduplicated(listing)
+            warn_skipped(self._listing, printable_name(place.as_posix()), reason)
+            return
+        self._used_ids.add(skill.id)
+        self._listing.skills.append(skill)
+        self._by_content.setdefault(_content(place, read), (place, skill))
+
+    def _is_copy(self, place: PurePosixPath, read: SkillFolder) -> bool:
+        """Return whether a folder for an agent has the files of a skill that is listed already, and note its place."""
+        first = self._by_content.get(_content(place, read))
+        if read.digest is None or first is None or not any(map(_is_below_dot_folder, (first[0], place))):
+            return False
+        first[1].warnings.append(f"the same files are in {printable_name(place.as_posix())}")
+        return True
+
+    def _skill(self, offered: Offered, read: SkillFolder) -> Listed:
+        """Return the skill of a folder. What its own files do not state is that of its plugin."""
+        entry, manifest = offered.plugin or Plugin(name="", source=""), self._folders.manifest_of(offered)
+        stated = {name: getattr(read, name) for name in _INHERITED if name in read.stated}
+        given = entry.stated() | manifest.stated() | stated
+        skill = validated(
+            {
+                "id": self._free_id(offered.folder, read),
+                "name": read.name,
+                "description": given.get("description", read.description),
+                "version": given.get("version"),
+                "author": given.get("author"),
+                "tags": read.tags or (entry.labels() if offered.is_whole else []),
+                "capabilities": read.capabilities,
+                "license": given.get("license"),
+            }
+        )
+        skill.body, skill.warnings, skill.internal = read.body, list(read.warnings), _is_internal(read)
+        return skill
+
+    def _free_id(self, folder: Path, read: SkillFolder) -> str:
+        candidates = candidate_ids(folder, self._root, read)
+        return next((skill_id for skill_id in candidates if skill_id not in self._used_ids), "")
 
 
-def _skill(folder: Path, home: Path, plugin: Plugin | None, used_ids: set[str]) -> Listed:
-    """Read one skill folder. Its front matter overrides the entry of the document."""
-    read = read_skill_folder(folder)
-    skill_id = suggest_id(folder, home, read)
-    if skill_id in used_ids and folder.is_relative_to(home):
-        skill_id = qualified_id(folder, home, skill_id)
-    entry = plugin.listed_as(skill_id, None) if plugin else None
-    skill = validated(
-        {
-            "id": skill_id,
-            "name": read.name,
-            "description": read.description or (entry.description if entry else ""),
-            "version": entry.version if entry and read.version == _DEFAULT_VERSION else read.version,
-            "author": read.author or (entry.author if entry else ""),
-            "tags": read.tags or (entry.tags if entry else []),
-            "capabilities": read.capabilities,
-            "license": read.license or (entry.license if entry else None),
-        }
-    )
-    skill.body, skill.warnings = read.body, read.warnings
-    return skill
+def _content(place: PurePosixPath, read: SkillFolder) -> tuple[str, str]:
+    return place.name.lower(), read.digest or ""
+
+
+def _is_below_dot_folder(place: PurePath) -> bool:
+    return any(part.startswith(".") for part in place.parts)
+
+
+def _is_internal(read: SkillFolder) -> bool:
+    """Return whether the author marks a skill as one for the work on its repository."""
+    return str(read.metadata.get("internal", "")).strip().lower() in _TRUE
+
+
+def _is_link_to_skill(folder: Path, root: Path) -> bool:
+    """Return whether the SKILL.md of a folder is a link to another one of the tree, or git's text of such a link."""
+    path = folder / SKILL_FILE
+    try:
+        if path.is_symlink():
+            target = str(path.readlink())
+        elif path.stat().st_size <= _MAX_LINK:
+            target = path.read_text("utf-8").strip()
+        else:
+            return False
+        if "\n" in target or PurePosixPath(target).name != SKILL_FILE:
+            return False
+        found = Path(os.path.realpath(folder / target))
+        return found.parent != folder and found.is_relative_to(root) and found.is_file()
+    except (OSError, ValueError):
+        return False

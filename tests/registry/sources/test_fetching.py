@@ -74,11 +74,11 @@ def test_a_folder_with_an_invalid_name_is_skipped(hub: GitServer, tmp_path: Path
     assert len(read.listing.warnings) == 3
 
 
-def test_a_repository_that_is_one_skill_has_the_name_of_the_source(hub: GitServer, tmp_path: Path) -> None:
+def test_a_repository_that_is_one_skill_has_the_name_of_its_skill(hub: GitServer, tmp_path: Path) -> None:
     hub.repository("skills").commit({"SKILL.md": SKILL})
     read = fetcher(tmp_path).read(git_source(hub), "")
     assert read is not None
-    assert [skill.id for skill in read.listing.skills] == ["hub"]
+    assert [skill.id for skill in read.listing.skills] == ["pdf"]
 
 
 @pytest.mark.parametrize("place", ["/.claude-plugin/marketplace.json", "/marketplace.json"])

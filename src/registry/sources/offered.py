@@ -1,0 +1,149 @@
+"""Decides which folders of a tree are offered as skills: by documents and manifests, else all but what is left out."""
+
+import itertools
+import os
+import posixpath
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from registry.skill_folder import find_skill_folders
+from registry.skill_folder.tree import SKILL_FILE
+from registry.sources.left_out import LeftOut, reason_to_leave_out
+from registry.sources.marketplace import MAX_ENTRIES, MAX_PATH, Plugin
+from registry.sources.plugin_manifest import Manifests, PluginManifest
+
+_NOT_OFFERED = "not offered by the document or plugin.json beside them"
+_MATERIAL = "part of the skill above them"
+_NEVER_SEARCHED = frozenset({"lost+found"})
+_SKILLS = "skills"
+"""The folder in which a plugin has its skills, if its manifest names none."""
+
+
+class Offered(NamedTuple):
+    """A folder that is offered as a skill.
+
+    Args:
+        folder: The folder.
+        plugin: The entry of the document that offers it.
+        is_whole: Whether the skill is all that the entry offers, in the folder of the plugin itself.
+    """
+
+    folder: Path
+    plugin: Plugin | None = None
+    is_whole: bool = False
+
+
+class OfferedFolders:
+    """Finds what is offered below `root`, which is a real path. `left_out` counts the other skill folders.
+
+    `manifests` has the manifests of the plugins in the tree.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.left_out = LeftOut()
+        self.manifests = Manifests()
+        self._by_home: dict[Path, list[Path]] = {}
+
+    def of_tree(self) -> Iterator[Offered]:
+        """Yield what a tree without a marketplace document offers."""
+        yield from (Offered(folder) for folder in self._of_home(self.root))
+
+    def of_plugin(self, home: Path, plugin: Plugin) -> Iterator[Offered]:
+        """Yield what an entry of a document offers, whose plugin is in the folder `home`.
+
+        The entry and the manifest name skills together; a `strict` that is false says that the entry alone does.
+        """
+        manifest = self.manifests.at(home) if plugin.strict else None
+        paths = [*plugin.folders(), *((manifest and manifest.skills) or [])]
+        folders = self._named(home, paths) if paths else self._by_convention(home)
+        yield from (Offered(folder, plugin, folder == home) for folder in folders)
+
+    def of_ids(self, ids: set[str]) -> Iterator[Offered]:
+        """Yield the folders with these names."""
+        yield from (Offered(folder) for folder in self.all_below(self.root) if folder.name.lower() in ids)
+
+    def manifest_of(self, offered: Offered) -> PluginManifest:
+        """Return the manifest of the plugin that a folder belongs to, an empty one if it belongs to none."""
+        home = self.manifests.home_of(offered.folder, self.root)
+        return (self.manifests.at(home) if home is not None else None) or PluginManifest()
+
+    def count_others(self, offered: Sequence[Offered]) -> None:
+        """Count the skill folders of the tree that no document and no manifest offers."""
+        known = {place.folder for place in offered}
+        for folder in self.all_below(self.root):
+            if folder not in known and reason_to_leave_out(folder.relative_to(self.root)) is None:
+                self._leave_out(folder, _NOT_OFFERED)
+
+    def below(self, home: Path, path: str) -> Path | None:
+        """Return the folder at a path below `home` if it is in the tree, else None. Links in the tree are followed.
+
+        The path of a SKILL.md stands for its folder.
+        """
+        path = path.removesuffix(f"/{SKILL_FILE}")
+        if posixpath.isabs(path) or len(path) > MAX_PATH:
+            return None
+        try:
+            folder = Path(os.path.realpath(home / path))
+            return folder if folder.is_relative_to(self.root) and folder.is_dir() else None
+        except (OSError, ValueError):  # an invalid or too long name
+            return None
+
+    def all_below(self, folder: Path) -> Iterator[Path]:
+        """Yield every skill folder from `folder` on, as real paths of the tree."""
+        is_skill = (folder / SKILL_FILE).is_file()
+        for found in [folder] if is_skill else find_skill_folders(folder, ignored=_NEVER_SEARCHED):
+            real = Path(os.path.realpath(found))
+            if real.is_relative_to(self.root):
+                yield real
+
+    def _of_home(self, home: Path) -> list[Path]:
+        """Return what the plugin or the tree at `home` offers."""
+        if home not in self._by_home:
+            manifest = self.manifests.at(home)
+            self._by_home[home] = []  # for a manifest whose paths lead to a folder above it
+            if manifest is None:
+                folders = self._of_folder(home)
+            elif manifest.skills:
+                folders = self._named(home, manifest.skills)
+            else:
+                folders = self._by_convention(home)
+            self._by_home[home] = list(itertools.islice(folders, MAX_ENTRIES))
+        return self._by_home[home]
+
+    def _by_convention(self, home: Path) -> Iterator[Path]:
+        """Yield the skills of a plugin that names none: those in its folder for skills, else all."""
+        skills = self.below(home, _SKILLS)
+        found = [] if skills is None else list(self._of_folder(skills))
+        yield from found or self._of_folder(home)
+
+    def _named(self, home: Path, paths: Sequence[str]) -> Iterator[Path]:
+        """Yield the skills at the paths that a document or a manifest names: skills, or folders with skills."""
+        for path in paths:
+            folder = self.below(home, path)
+            if folder is None:
+                self.left_out.add(path[:MAX_PATH], "named by plugin.json or the document, and no folder of this source")
+            elif (folder / SKILL_FILE).is_file():
+                yield folder
+            else:
+                yield from self._of_folder(folder)
+
+    def _of_folder(self, top: Path) -> Iterator[Path]:
+        """Yield the skills below a folder, without fixtures and those that a plugin there does not offer."""
+        for folder in self.all_below(top):
+            place = folder.relative_to(top if folder.is_relative_to(top) else self.root)
+            if (reason := reason_to_leave_out(place)) is not None:
+                self._leave_out(folder, reason)
+                continue
+            home = self.manifests.home_of(folder, top)
+            if home is None or home == top or folder in self._of_home(home):
+                yield folder
+            else:
+                self._leave_out(folder, _NOT_OFFERED)
+        if (top / SKILL_FILE).is_file():
+            for folder in find_skill_folders(top):
+                self._leave_out(folder, _MATERIAL)
+
+    def _leave_out(self, folder: Path, reason: str) -> None:
+        self.left_out.add(folder.relative_to(self.root).as_posix(), reason)

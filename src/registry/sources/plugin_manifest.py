@@ -1,0 +1,84 @@
+"""Reads `plugin.json`, the manifest of a plugin of Claude Code: which skills it offers, and what holds for all of them.
+
+The file is untrusted. A field of another type than the reference of Claude Code has counts as missing.
+"""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from registry.parsing.json_document import JsonUnreadable, read_json
+
+MANIFEST_PATHS = (".claude-plugin/plugin.json", "plugin.json")
+"""The paths at which a manifest is searched in the folder of a plugin, in this order."""
+
+_MAX_BYTES = 1 << 20
+_MAX_PATHS = 1_000
+_TEXTS = ("version", "author", "license", "description")
+
+
+class PluginManifest(NamedTuple):
+    """The fields of a manifest that concern skills. Texts are empty if it does not have them.
+
+    `skills` are paths of skills, or of folders with skills, relative to the plugin; None if the manifest names none.
+    """
+
+    version: str = ""
+    author: str = ""
+    license: str = ""
+    description: str = ""
+    skills: list[str] | None = None
+
+    def stated(self) -> dict[str, str]:
+        """Return the texts that the manifest has."""
+        texts = {name: getattr(self, name) for name in _TEXTS}
+        return {name: text for name, text in texts.items() if text.strip()}
+
+
+class Manifests:
+    """Reads the manifests of folders, each once. Files and folders behind links are not read."""
+
+    def __init__(self) -> None:
+        self._known: dict[Path, PluginManifest | None] = {}
+
+    def at(self, folder: Path) -> PluginManifest | None:
+        """Return the manifest of the plugin in a folder, None without a readable one."""
+        if folder not in self._known:
+            self._known[folder] = next(filter(None, (_read(folder / path) for path in MANIFEST_PATHS)), None)
+        return self._known[folder]
+
+    def home_of(self, skill: Path, root: Path) -> Path | None:
+        """Return the nearest folder with a manifest, from that of the skill up to `root`; None if there is none."""
+        folders = [skill, *(parent for parent in skill.parents if parent.is_relative_to(root))]
+        return next((folder for folder in folders if self.at(folder) is not None), None)
+
+
+def _read(path: Path) -> PluginManifest | None:
+    if path.is_symlink() or path.parent.is_symlink() or not path.is_file():
+        return None
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MAX_BYTES + 1)
+        fields = read_json(data, dict[str, Any]) if len(data) <= _MAX_BYTES else {}
+    except (JsonUnreadable, OSError):
+        return None
+    return manifest_of(fields) if isinstance(fields.get("name"), str) else None
+
+
+def manifest_of(fields: dict[str, Any]) -> PluginManifest:
+    """Return the manifest with the fields of a decoded plugin.json."""
+    author = fields.get("author", "")
+    author = author.get("name", "") if isinstance(author, dict) else author
+    given = {**fields, "author": author}
+    texts = {name: given[name] for name in _TEXTS if isinstance(given.get(name), str)}
+    return PluginManifest(**texts, skills=paths_of(fields.get("skills")))
+
+
+def paths_of(value: object) -> list[str] | None:
+    """Return the distinct paths that `skills` has: one, or a list; None if there is none."""
+    try:
+        paths = msgspec.convert([value] if isinstance(value, str) else value, list[str])
+    except msgspec.ValidationError:
+        return None
+    return list(dict.fromkeys(paths[:_MAX_PATHS])) or None
