@@ -50,7 +50,7 @@ def fill(folder: Path) -> None:
     write(skills + b"/mixed/d\xff/in.md")
     write(skills + b"/b\xffd/SKILL.md", SKILL)
     write(skills + b"/in\xff/nested/SKILL.md", SKILL)
-    write(skills + b"/good/within\xed\xa0\x80/SKILL.md", SKILL)
+    write(skills + b"/team/within\xed\xa0\x80/SKILL.md", SKILL)
     write(source + b"/b\xffd/SKILL.md", SKILL)
     write_skill(folder / "elsewhere", "advertised", "An advertised skill about quince.")
     config = f'[[sources]]\nname = "elsewhere"\ntype = "local"\npath = "{folder}/elsewhere"\n'
@@ -71,7 +71,7 @@ def odd(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 def test_one_bad_folder_is_one_skipped_folder(odd: RunningServer) -> None:
     odd.wait_for(lambda: odd.status()["status"] != "starting")
     status = odd.status()
-    places = ("b\\xffd", "in\\xff/nested", "good/within\\xed\\xa0\\x80")
+    places = ("b\\xffd", "in\\xff/nested", "team/within\\xed\\xa0\\x80")
     assert status["skipped"] == dict.fromkeys(places, NOT_TEXT)
     assert (status["status"], status["problems"], status["skills"]) == ("ok", {}, 2)
     assert odd.found("otters") == ["good"]
