@@ -20,7 +20,7 @@ from registry.cli.help.settings_options import settings_options
 from registry.cli.open_issuer import connect_as_publisher
 from registry.domain.file_names import printable_name
 from registry.domain.skill_file import placeholder_in
-from registry.outbound.git import GitError
+from registry.outbound.git_run import GitError
 from registry.packages.authoring import AuthorFolder, Reading
 from registry.packages.ignored_files import ignored_by_git
 from registry.packages.refusal import PackageRefused

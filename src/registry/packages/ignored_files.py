@@ -11,9 +11,11 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from registry.outbound.git import SAFE_CONFIG, GitError
+from registry.outbound.git_run import SAFE_CONFIG, GitError
+from registry.outbound.process_limits import ProcessLimits
 
 _SECONDS = 30.0
+_LIMITS = ProcessLimits(memory_bytes=1 << 30, cpu_seconds=30, file_bytes=100 << 20)
 _OF_THE_USER = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL")
 _NO_REPOSITORY = b"fatal: not a git repository"
 _IS_IGNORED, _IS_NOT_IGNORED = 0, 1
@@ -64,7 +66,7 @@ class _LocalGit:
         """Run a command that says yes, no, or that there is no repository. Raises GitError for another failure."""
         try:
             done = subprocess.run(  # noqa: S603 - the arguments are constants
-                [*self._command, *arguments],
+                _LIMITS.command([*self._command, *arguments]),
                 cwd=self._folder,
                 env=self._environment,
                 stdin=subprocess.DEVNULL,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from registry.outbound import parse_url
-from registry.outbound.git import SAFE_CONFIG, GitError, GitRun, authorization_config
+from registry.outbound.git_run import SAFE_CONFIG, GitError, GitLimits, GitRun, authorization_config
 from registry.publish.index_lines import SkippedLine, merged
 from registry.publish.index_log import Attachment
 from registry.runtime.atomic_files import TEMPORARY_PREFIX, temporary_path
@@ -48,15 +48,13 @@ class GitIndex:
         url: The repository, optionally with credentials, or a local folder.
         branch: The branch that is read and pushed.
         folder: The folder of the clone. `prepare` fills an empty or missing folder.
-        seconds: The time limit of a git operation.
-        limit: The maximum size of the clone in bytes.
+        limits: The limits of a git operation and of the clone.
     """
 
-    def __init__(self, url: str, branch: str, folder: Path, *, seconds: float, limit: int) -> None:
+    def __init__(self, url: str, branch: str, folder: Path, limits: GitLimits) -> None:
         self._branch = branch
         self._folder = folder
-        self._seconds = seconds
-        self._limit = limit
+        self._limits = limits
         self._pushed: str | None = None
         self._url, self._settings = url, dict(_WRITE_CONFIG)
         if ":" not in url:  # a local folder; git runs in a different working directory
@@ -92,7 +90,7 @@ class GitIndex:
             self._run(self._folder)("reset", "--quiet", "--hard")
 
     def _run(self, folder: Path) -> GitRun:
-        return GitRun(self._url, self._settings, folder, self._seconds, self._limit)
+        return GitRun(self._url, self._settings, folder, self._limits)
 
     def _fetch(self, run: GitRun, folder: Path) -> str | None:
         """Reset the clone to the remote branch and return its commit, None if the branch does not exist."""

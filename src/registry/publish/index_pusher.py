@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 from registry.db import Database, DatabaseError, read_fact
-from registry.outbound.git import GitError
+from registry.outbound.git_run import GitError
 from registry.publish.git_index import GitIndex
 from registry.publish.index_log import IndexLog
 from registry.runtime.metrics import Metrics

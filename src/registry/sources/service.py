@@ -14,6 +14,7 @@ from registry.domain.source_entry import LOCAL, REGISTRY, Listed, NewSource, Sou
 from registry.errors import conflict, not_found
 from registry.outbound import AddressPolicy, Interruption, OutboundClient, redact_url
 from registry.outbound.git import Git
+from registry.outbound.git_run import GitLimits
 from registry.runtime.periodic_worker import PeriodicWorker
 from registry.sources.access import NO_ACCESS, RegistryAccess
 from registry.sources.detection import detected
@@ -63,7 +64,7 @@ class Sources:
         self._clients = RegistryClients(settings, access, outbound)
         self.fetcher = Fetcher(
             outbound,
-            Git(policy, limits.git_seconds, limits.git_bytes),
+            Git(policy, GitLimits(limits.git_seconds, limits.git_bytes, limits.git_memory_bytes)),
             settings.data_dir / FOLDER,
             download_bytes=limits.download_bytes,
             unpacked_bytes=limits.git_bytes,

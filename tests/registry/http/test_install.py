@@ -14,6 +14,7 @@ import pytest
 
 from registry.project.lock_file import read_lock
 from support.commands import Done
+from support.crafted_pack import crafted_repository
 from support.install_world import World, skill_md
 from support.servers import NEW_SKILL, write_skill
 from support.web_server import WebServer, redirect, reply
@@ -39,6 +40,14 @@ def test_from_a_source_by_id_and_name_of_the_source(world: World) -> None:
     )
     assert (world.server.skills_dir / "sourced/SKILL.md").read_text() == skill_md("sourced")
     assert world.install(skill_id="sourced", source_name="hub").status_code == 409
+
+
+def test_a_repository_that_takes_too_much_memory_is_refused(world: World) -> None:
+    world.web.answers |= crafted_repository("/bomb", skill_md("bomb").encode(), 2 << 30)
+    before = world.get("/skills")
+    answer = world.install(origin={"type": "git", "url": f"{world.web.url}/bomb"})
+    assert "needs more memory than git may use, 1,073,741,824 bytes (limits.git_memory_bytes)" in details(answer)
+    assert world.get("/skills") == before
 
 
 def test_what_is_installed_takes_the_place_of_what_is_advertised(world: World) -> None:

@@ -3,6 +3,7 @@
 import os
 import socket
 import stat
+import subprocess
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
@@ -10,7 +11,10 @@ import pytest
 
 from registry.domain.origins import GitOrigin, GitRef
 from registry.outbound import AddressPolicy, OutboundError
-from registry.outbound.git import Git, GitError
+from registry.outbound.git import Git
+from registry.outbound.git_run import GitError, GitLimits
+from registry.outbound.process_limits import ProcessLimits
+from support.crafted_pack import crafted_repository
 from support.git_server import GitServer, Repository
 from support.web_server import WebServer, reply
 
@@ -22,8 +26,8 @@ def skills(hub: GitServer) -> Repository:
     return repository
 
 
-def git(hub: GitServer, **options: float) -> Git:
-    return Git(AddressPolicy([hub.host]), **options)  # type: ignore[arg-type]
+def git(hub: GitServer, **limits: float) -> Git:
+    return Git(AddressPolicy([hub.host]), GitLimits(**limits))  # type: ignore[arg-type]
 
 
 def files(folder: Path) -> set[str]:
@@ -194,12 +198,44 @@ def test_a_repository_that_is_too_large_is_refused(hub: GitServer, skills: Repos
     skills.commit({"zeros": "0" * 1_000_000})
     origin = GitOrigin(url=hub.url("skills"))
     with pytest.raises(GitError, match="files of"):
-        git(hub, limit=900_000).fetch(origin, tmp_path / "out")
+        git(hub, size=900_000).fetch(origin, tmp_path / "out")
     (skills.folder / "noise").write_bytes(os.urandom(3_000_000))
     skills.commit()
     with pytest.raises(GitError, match="larger than"):
-        git(hub, limit=900_000).fetch(origin, tmp_path / "out")
+        git(hub, size=900_000).fetch(origin, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_pack_that_takes_more_memory_than_the_limit_is_refused(tmp_path: Path) -> None:
+    answers = crafted_repository("/small", b"first", 2 << 20) | crafted_repository("/large", b"first", 512 << 20)
+    with WebServer(answers) as web:
+        limited = Git(AddressPolicy([web.host]), GitLimits(memory_bytes=256 << 20))
+        limited.fetch(GitOrigin(url=f"{web.url}/small"), tmp_path / "small")
+        with pytest.raises(GitError, match=r"needs more memory .* 268,435,456 bytes \(limits.git_memory_bytes\)"):
+            limited.fetch(GitOrigin(url=f"{web.url}/large"), tmp_path / "large")
+    assert files(tmp_path) == {"small/SKILL.md"}
+
+
+def test_a_large_repository_needs_little_memory(hub: GitServer, skills: Repository, tmp_path: Path) -> None:
+    for name, content in {"noise": os.urandom(48 << 20), "zeros": bytes(48 << 20)}.items():
+        (skills.folder / name).write_bytes(content)
+    commit = skills.commit({f"many/{number}.md": f"{number}\n" * 9 for number in range(2000)})
+    (skills.folder / ".git/packed-refs").write_text("".join(f"{commit} refs/tags/v{n}\n" for n in range(5000)))
+    limited = git(hub, memory_bytes=160 << 20, size=200 << 20)
+    assert limited.latest(GitOrigin(url=hub.url("skills"), ref=GitRef(tag="v77"))) == commit
+    limited.fetch(GitOrigin(url=hub.url("skills")), tmp_path / "out")
+    assert len(files(tmp_path / "out")) == 2004
+
+
+def test_the_limits_hold_for_what_git_starts_and_where_a_system_refuses_one(tmp_path: Path) -> None:
+    limits = ProcessLimits(memory_bytes=1 << 30, cpu_seconds=62, file_bytes=1 << 20)
+    command = [*limits.command(["/bin/sh", "-c", "/bin/sh -c 'ulimit -v; ulimit -t; ulimit -n; ulimit -c'"])]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() == [
+        *("1048576", "62", "256", "0")
+    ]
+    command[2] = command[2].replace("ulimit -v", "ulimit -v none")
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (done.stdout.split()[1:], done.stderr) == (["62", "256", "0"], "")
 
 
 def test_credentials_are_sent_but_never_shown(hub: GitServer, skills: Repository) -> None:

@@ -3,6 +3,7 @@
 import subprocess
 from pathlib import Path
 
+from registry.outbound.git_run import GitLimits
 from registry.publish.git_index import GitIndex
 from registry.publish.index_log import ReadFile
 from registry.transparency.checkpoint import Verifier
@@ -54,7 +55,7 @@ class States:
 
 def test_an_attachment_is_pushed_with_the_last_change_only(tmp_path: Path) -> None:
     remote = bare_repository(tmp_path / "remote")
-    ours = GitIndex(str(remote), "main", tmp_path / "ours", seconds=30, limit=1 << 30)
+    ours = GitIndex(str(remote), "main", tmp_path / "ours", GitLimits(30, 1 << 30))
     ours.prepare()
     state = States(b"one", b"two")
     line = b'{"name":"a/b","vers":"1.0.0"}\n'

@@ -7,6 +7,7 @@ import pytest
 from registry.db import Database
 from registry.domain.models import now
 from registry.ops.rebuild.recorded import RebuildRefused, read_log
+from registry.outbound.git_run import GitLimits
 from registry.publish.git_index import GitIndex
 from registry.publish.index_log import IndexLog
 from registry.transparency.bundles import BUNDLE_ENTRIES, bundle_file
@@ -91,7 +92,7 @@ def test_a_push_that_failed_is_offered_again(pushed: LogInIndex) -> None:
 def test_the_log_of_several_bundles_is_read_back(pushed: LogInIndex, tmp_path: Path) -> None:
     size = 2 * BUNDLE_ENTRIES + 1
     pushed.grow(size)
-    index = GitIndex(str(bare_repository(tmp_path / "remote")), "main", tmp_path / "clone", seconds=30, limit=1 << 30)
+    index = GitIndex(str(bare_repository(tmp_path / "remote")), "main", tmp_path / "clone", GitLimits(30, 1 << 30))
     index.prepare()
     index.write({}, pushed.attached)
     recorded = read_log(index, Verifier(pushed.signer.verifier_key))

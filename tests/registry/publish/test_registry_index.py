@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from registry.outbound.git import GitError
+from registry.outbound.git_run import GitError, GitLimits
 from registry.publish.git_index import GitIndex
 from registry.publish.index_lines import MAX_LINE_BYTES, MAX_LINES, merged, read_lines
 from support.git_server import _BLANK, GitServer
@@ -18,7 +18,7 @@ from support.publishing import Registry, bare_repository, index_file, metrics, s
 
 
 def index(url: object, folder: Path) -> GitIndex:
-    made = GitIndex(str(url), "main", folder, seconds=30, limit=1 << 30)
+    made = GitIndex(str(url), "main", folder, GitLimits(30, 1 << 30))
     made.prepare()
     return made
 

@@ -51,6 +51,9 @@ class LimitsSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = 30
     git_seconds: Annotated[Seconds, Meta(description="timeout of one git operation")] = 60.0
     git_bytes: Annotated[Positive, Meta(description="maximum size fetched, and written, of one repository")] = 100 << 20
+    git_memory_bytes: Annotated[
+        int, Meta(ge=128 << 20, le=1 << 40, description="maximum memory of one git process (address space)")
+    ] = 1 << 30
     download_seconds: Annotated[Seconds, Meta(description="timeout of one download over HTTP")] = 30.0
     download_bytes: Annotated[Positive, Meta(description="maximum size of a download over HTTP")] = 25 << 20
     install_seconds: Annotated[

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from registry.ops.fsck.drift import FORKED, CannotCheck, Discrepancy, derived, lost
 from registry.ops.fsck.parts import Parts
-from registry.outbound.git import GitError
+from registry.outbound.git_run import GitError
 from registry.publish.git_index import GitIndex
 from registry.publish.index_lines import merged, read_lines
 from registry.transparency.bundles import bundle_count, bundle_file, bundle_range, write_bundle

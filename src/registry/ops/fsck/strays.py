@@ -14,7 +14,7 @@ from registry.blobs.store import chunks
 from registry.db import Database, Transaction
 from registry.ops.fsck.drift import Discrepancy, derived, lost
 from registry.ops.fsck.parts import Parts
-from registry.outbound.git import GitError
+from registry.outbound.git_run import GitError
 from registry.publish.index_lines import read_lines
 from registry.transparency.checkpoint import CheckpointInvalid, Verifier, checkpoint_file
 

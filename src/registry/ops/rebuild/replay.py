@@ -26,7 +26,7 @@ from registry.ops.rebuild.recorded import (
     release_of,
 )
 from registry.ops.rebuild.target import Target
-from registry.outbound.git import GitError
+from registry.outbound.git_run import GitError
 from registry.publish.git_index import GitIndex
 from registry.publish.index_pusher import INDEX_HEAD
 from registry.publish.published import LOGGED_STATES, PublishedVersions
