@@ -23,7 +23,10 @@ WAIT_SECONDS = 25
 """How long a request waits for a change. Proxies often end requests that take longer than 30 seconds."""
 
 _SHORTEST_ROUND = 1.0
-"""Seconds. A registry that does not make requests wait is not asked more often than this."""
+"""Seconds. A registry that does not make requests wait, or always has news, is not asked more often than this."""
+
+_REST = 4
+"""A follower rests this many times as long as the last reading took, so that no registry keeps a processor busy."""
 
 _POLL_SECONDS = 0.2
 
@@ -112,15 +115,17 @@ class _Follower:
             return max(0.0, started + _SHORTEST_ROUND - time.monotonic())
         if self._worker.is_stopped:
             return 0.0
+        reading_started = time.monotonic()
         refresh = self._refresh(self._source)
         while not self._worker.is_stopped and not refresh.done.wait(_POLL_SECONDS):
             pass
+        rest = _REST * (time.monotonic() - reading_started)
         problem = self._problem(before)
         if problem is None:
             self._outage.succeeded()
         else:
             self._outage.failed(problem)
-        return self._outage.seconds_left()
+        return max(self._outage.seconds_left(), started + _SHORTEST_ROUND - time.monotonic(), rest)
 
     def _problem(self, before: SourceState) -> str | None:
         """Return what is wrong with the source now that it was read, compared with the state before."""

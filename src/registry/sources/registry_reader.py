@@ -1,11 +1,13 @@
 """Reads sources of type `registry`: follows the change feed of a registry, page by page.
 
 Each page is one transaction, so memory does not grow with the number of skills, and an interrupted reading continues
-where it was. Before a reading changes anything, the log of the registry is checked.
+where it was. Before a reading changes anything, the log of the registry is checked. A reading ends, and the next one
+continues it, if the feed does not: after a time, or after pages that change nothing.
 """
 
 import secrets
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -20,6 +22,15 @@ from registry.sources.remote_registry import RemoteRegistry
 from registry.sources.store import Cursor, ReadElsewhere, SourceStore
 
 _STOP_SECONDS = 3.0
+
+READING_SECONDS = 300.0
+"""The time limit of one reading. 200,000 skills take a few minutes."""
+
+IDLE_PAGES = 50
+"""The maximum number of pages in a row that change nothing: 10,000 skills that were deleted long ago, for example."""
+
+UNHURRIED_SECONDS = 60.0
+"""After this time, a reading rests after each page as long as the page took, and leaves the processor to others."""
 
 OpenRegistry = Callable[[SourceEntry, Interruption], RemoteRegistry]
 """Returns the registry behind a source, whose requests an interruption ends."""
@@ -60,17 +71,23 @@ class RegistryReader:
         self, source: SourceEntry, mark: str, cursor: Cursor, registry: RemoteRegistry, page: ChangePage
     ) -> None:
         cursor = cursor if cursor.catalog else Cursor(catalog=page.catalog, reading=secrets.token_hex(4))
+        pace = _Pace(registry.url)
         while self._is_known(source):
             try:
-                cursor, mark = self._store.apply_page(source, mark, cursor, page)
+                cursor, mark, has_changed = self._store.apply_page(source, mark, cursor, page)
             except ReadElsewhere:
                 return
             if page.is_complete:
                 return
+            self._rest(pace.after_page(has_changed))
             following = registry.changes(cursor.after)
             if following is None or following.catalog != cursor.catalog:
                 raise OutboundError(f"{registry.url} has another catalog now; the next refresh reads all of it")
             page = following
+
+    def _rest(self, seconds: float) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_stopped, seconds)
 
     @contextmanager
     def _interruptible(self) -> Iterator[Interruption]:
@@ -93,6 +110,33 @@ class RegistryReader:
             for interruption in self._running:
                 interruption.set()
             self._changed.wait_for(lambda: not self._running, _STOP_SECONDS)
+
+
+class _Pace:
+    """Bounds one reading of a feed, which may have no end."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._started = self._page_started = time.monotonic()
+        self._idle_pages = 0
+
+    def after_page(self, has_changed: bool) -> float:
+        """Return for how many seconds to rest before the next page. Raises OutboundError at the end of the reading."""
+        now = time.monotonic()
+        took, elapsed = now - self._page_started, now - self._started
+        self._idle_pages = 0 if has_changed else self._idle_pages + 1
+        if self._idle_pages >= IDLE_PAGES:
+            raise OutboundError(
+                f"{self._url} lists more changes, but the last {IDLE_PAGES} pages changed nothing; "
+                "the next refresh continues there"
+            )
+        if elapsed > READING_SECONDS:
+            raise OutboundError(
+                f"{self._url} lists more changes after {READING_SECONDS:.0f} s; the next refresh continues there"
+            )
+        rest = took if elapsed > UNHURRIED_SECONDS else 0.0
+        self._page_started = now + rest
+        return rest
 
 
 def read_cursor(mark: str) -> Cursor:

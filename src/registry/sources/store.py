@@ -51,10 +51,11 @@ class ReadElsewhere(Exception):
 
 
 class TakenOver(NamedTuple):
-    """The cursor after a page, and the mark that stores it."""
+    """The cursor after a page, the mark that stores it, and whether the page changed any skill here."""
 
     cursor: Cursor
     mark: str
+    has_changed: bool
 
 
 class SourceStore:
@@ -147,28 +148,32 @@ class SourceStore:
             state = self.state(source, transaction)
             if state.mark != mark:
                 raise ReadElsewhere
-            self._apply_changes(transaction, source, cursor.reading, page)
+            has_changed = self._apply_changes(transaction, source, cursor.reading, page)
             if is_whole and not cursor.is_whole:
                 for key in self.skills.without_prefix(transaction, source.name, cursor.reading):
                     self._catalog.delete(transaction, key)
             warnings = _merged(state.warnings if cursor.after else [], page)
             self._save_state(transaction, source, encoded, warnings)
-        return TakenOver(new, encoded)
+        return TakenOver(new, encoded, has_changed)
 
-    def _apply_changes(self, transaction: Transaction, source: SourceEntry, reading: str, page: ChangePage) -> None:
+    def _apply_changes(self, transaction: Transaction, source: SourceEntry, reading: str, page: ChangePage) -> bool:
+        has_changed = False
         for skill_id, listed in page.changes:
             key, seen = self.skills.digest(transaction, source.name, skill_id) or (None, "")
             if listed is None:
                 if key is not None:
                     self._catalog.delete(transaction, key)
+                    has_changed = True
                 continue
             digest = _hash(listed)
             if key is not None and seen.endswith(f":{digest}"):
                 self.skills.set_digest(transaction, key, f"{reading}:{digest}")
             else:
                 self.skills.put(transaction, source, listed, key, f"{reading}:{digest}")
+                has_changed = True
         if self.skills.count(transaction, source.name) > MAX_REGISTRY_SKILLS:
             raise OutboundError(f"the registry lists more than {MAX_REGISTRY_SKILLS:,} skills")
+        return has_changed
 
     def unchanged(self, source: SourceEntry, mark: str) -> None:
         """Record that a source was read and has not changed."""

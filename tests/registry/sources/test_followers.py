@@ -1,6 +1,7 @@
 """Registries are followed as long as they are sources, by requests that wait there and end at once."""
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from support import slow_answers
 from support.catalogs import SkillCatalog
 from support.scripted_registry import ScriptedRegistry
 from support.waiting import wait_until
+from support.web_server import Answer
 
 WAITING = "/api/v1/registry/index/changes?after={}&limit=1&wait=25"
 
@@ -99,3 +101,20 @@ def test_a_registry_that_fails_is_tried_again(remote: ScriptedRegistry, sources:
     remote.refusal = None
     remote.publish("a/c")
     wait_until(lambda: (sources.list()[-1].error, sources.skills("hub").count) == (None, 2))
+
+
+def test_a_registry_that_always_has_news_is_not_read_all_the_time(remote: ScriptedRegistry, sources: Sources) -> None:
+    """Each answer lists the end of another skill that nobody knows."""
+    remote.answers.clear()
+    every_page = remote.answer
+
+    def endless(target: str) -> Answer:
+        remote.remove(f"a/gone{remote.revision}")
+        return every_page(target)
+
+    remote.answer = endless  # type: ignore[method-assign]
+    sources.start()
+    sources.add(NewSource(name="hub", url=remote.url))
+    asked, started = remote.asked("changes"), time.monotonic()
+    wait_until(lambda: remote.asked("wait=25") > 3)
+    assert remote.asked("changes") - asked <= 2 * (time.monotonic() - started) + 3

@@ -278,6 +278,27 @@ def test_two_processes_that_read_one_registry_take_over_each_page_once(
     other.stop()
 
 
+def test_a_feed_that_never_ends_is_read_in_parts(
+    remote: ScriptedRegistry, sources: Sources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(remote, *range(8))
+    for number in range(1000):
+        remote.remove(f"a/gone{number}")
+    remote.page_size = 1
+    first = add(sources, remote)
+    assert "the last 50 pages changed nothing; the next refresh continues" in str(first.error)
+    assert (first.skills, remote.asked(FEED)) == (8, 58)
+    refreshed(sources)
+    assert remote.asked(FEED) == 108
+    remote.page_size = 1000
+    assert (refreshed(sources).error, shown(sources).skills) == (None, 8)
+    publish(remote, *range(8, 20))
+    remote.page_size = 1
+    monkeypatch.setattr("registry.sources.registry_reader.READING_SECONDS", 0.0)
+    assert "more changes after 0 s; the next refresh continues" in str(refreshed(sources).error)
+    assert shown(sources).skills == 9
+
+
 def test_the_number_of_skills_is_bounded(
     remote: ScriptedRegistry, sources: Sources, catalog: SkillCatalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
