@@ -9,6 +9,7 @@ from embeddings import telemetry
 from registry.config.types import DatabaseUrl
 from registry.database import open_url
 from registry.db import Database
+from registry.runtime.event_loop import refuse_waiting
 from support.catalogs import SkillCatalog
 from support.postgres_server import PostgresServer
 from support.s3 import SeaweedFS
@@ -19,6 +20,8 @@ collect_ignore = ["clients"]
 """The tests with the clients of other people install these first: `make test-clients`."""
 
 pytest_plugins = ["support.endurance", "support.longest_first"]
+
+refuse_waiting()
 
 DATABASES = ("sqlite", "postgresql")
 

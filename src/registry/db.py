@@ -22,6 +22,9 @@ COPYING = "copy_of"
 """The fact that marks an incomplete copy of a catalog; its value is the id of the copied catalog."""
 
 
+AWAY = "the database cannot be reached"
+
+
 class DatabaseError(Exception):
     """An operation of the database failed, through no fault of the caller."""
 
@@ -215,6 +218,10 @@ class Database(Protocol):
     """Whether this process cannot write: `write` raises, and `lead` returns false."""
     is_damaged: bool
     """Whether a read or write of this process has found damage on the disk."""
+    is_local: bool
+    """Whether it is a file on this machine, of which a few rows are read in microseconds."""
+    is_away: bool
+    """Whether it did not answer the last `ping`, so that reads and writes need not try."""
 
     def read(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Return the rows of a query, as of the last commit."""
@@ -229,6 +236,10 @@ class Database(Protocol):
         On a full disk, an urgent one may use the space that a SQLite database of the registry profile reserves. For
         small changes that must never wait for an operator: issuing and revoking credentials.
         """
+        ...
+
+    def ping(self) -> None:
+        """Raise DatabaseUnavailable if it does not answer within about a second. For one thread of a process."""
         ...
 
     def changed(self, seconds: float) -> bool:

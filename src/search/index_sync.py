@@ -57,6 +57,10 @@ class IndexSync:
         """Return whether searches find every change up to `revision`."""
         return revision <= self._synced_revision
 
+    def reached(self) -> int:
+        """Return the revision of the last change that searches find, -1 before the first `sync`."""
+        return self._synced_revision
+
     def sync(self) -> int:
         """Apply all changes committed so far, and return the revision of the last one. Raises IndexWriteError."""
         revision = self._documents.revision()

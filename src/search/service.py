@@ -87,6 +87,10 @@ class SearchService:
         revision = self._documents.revision()
         return revision if self._index_sync.has_reached(revision) else None
 
+    def last_revision(self) -> int:
+        """Return the revision that the indexes have reached, without reading the catalog."""
+        return self._index_sync.reached()
+
     def search_nowait(self, request: SearchRequest) -> Results | None:
         """Return the results of `search`, or None if they may take more than a few milliseconds.
 

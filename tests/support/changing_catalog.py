@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ class ChangingCatalog:
         self.services = services
         self._site = wrapped(create_app(services), services)
         self._change: Callable[[], object] = lambda: None
+        self._changing = ThreadPoolExecutor(1)  # a change may not run on the event loop, where some reads may
         self._lock = threading.Lock()
         self._reads_left = -1
         database: Any = services.database
@@ -40,7 +42,7 @@ class ChangingCatalog:
                 self._reads_left -= 1
                 is_due = self._reads_left == -1
             if is_due:
-                self._change()
+                self._changing.submit(self._change).result()
             return read(*arguments, **options)
 
         return read_later

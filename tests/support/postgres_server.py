@@ -8,6 +8,7 @@ import os
 import pwd
 import secrets
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -106,9 +107,31 @@ class PostgresServer:
         """End the server as its machine's end would: it recovers from its log when it is started again."""
         self._run("pg_ctl", "-D", self.data, "-m", "immediate", "-w", "stop")
 
-    def url(self, database: str) -> str:
-        """Return the URL of a database."""
-        return f"postgresql://owner:test%3Ap%40ss%2Fword@127.0.0.1:{self._port}/{database}"
+    @property
+    def port(self) -> int:
+        """The port of the server."""
+        return self._port
+
+    @contextmanager
+    def stopped_processes(self) -> Iterator[None]:
+        """Stop all processes of the server for the block: it still accepts connections, and never answers."""
+        main = int((self.data / "postmaster.pid").read_text().split()[0])
+        stopped = [main]
+        os.kill(main, signal.SIGSTOP)  # first, so that it starts no others
+        try:
+            for child in Path(f"/proc/{main}/task/{main}/children").read_text().split():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(child), signal.SIGSTOP)
+                    stopped.append(int(child))
+            yield
+        finally:
+            for process in stopped:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGCONT)
+
+    def url(self, database: str, port: int | None = None) -> str:
+        """Return the URL of a database, at the port of a proxy if one is given."""
+        return f"postgresql://owner:test%3Ap%40ss%2Fword@127.0.0.1:{port or self._port}/{database}"
 
     def new_database(self) -> str:
         """Return the URL of an empty database."""

@@ -87,6 +87,7 @@ def preload() -> None:
                 importlib.import_module(module.name)
     for name in _LOADED_LATE:
         importlib.import_module(name)
+    importlib.import_module("registry.runtime.event_loop").refuse_waiting()
     assert len(list(Path("/proc/self/task").iterdir())) == 1, "a process with several threads cannot be forked safely"
     gc.freeze()  # a collection in a child would otherwise write to, and so copy, the memory it shares
 

@@ -33,6 +33,10 @@ _CACHE_SECONDS = 0.5
 _CACHED_CREDENTIALS = 4096
 
 
+class NotCachedError(Exception):
+    """The caller is known only to the database."""
+
+
 class _CachedCredential(NamedTuple):
     """A credential that was valid at this revision of the revocations. `until` is a monotonic time."""
 
@@ -67,10 +71,11 @@ class Access:
         self._key_use_writer = ThreadPoolExecutor(1, thread_name_prefix="key-use")
         self._key_use = ThreadHealth("key use", _log, (DatabaseError,))
 
-    def identify(self, headers: Headers, *, use_cache: bool = True) -> Principal | None:
+    def identify(self, headers: Headers, *, use_cache: bool = True, only_cache: bool = False) -> Principal | None:
         """Return the principal of the credential in these headers, or None without one.
 
-        Raises UNAUTHORIZED for an invalid credential. Without `use_cache`, the credential is checked again.
+        Raises UNAUTHORIZED for an invalid credential. Without `use_cache`, the credential is checked again. With
+        `only_cache`, nothing is read from the database: raises NotCachedError for a credential that is not cached.
         """
         bearers = [value for name, value in headers if name == b"authorization"]
         keys = [value for name, value in headers if name == b"x-api-key"]
@@ -78,7 +83,7 @@ class Access:
             return None
         if len(bearers) > 1 or len(keys) > 1:
             raise unauthorized("A credential was sent more than once")
-        look_up = self._cached if use_cache else self._checked
+        look_up = self._only_cached if only_cache else self._cached if use_cache else self._checked
         key_principal = look_up(keys[0], self._check_key) if keys else None
         return look_up(bearers[0], self._check_token) if bearers else key_principal
 
@@ -88,10 +93,17 @@ class Access:
         A revocation by this process takes effect at once. One by another process takes effect when its notification
         arrives, or when the cache entry expires.
         """
+        return self._kept(credential) or self._checked(credential, check)
+
+    def _only_cached(self, credential: bytes, _: Callable[[bytes], Principal]) -> Principal:
+        if (principal := self._kept(credential)) is None:
+            raise NotCachedError
+        return principal
+
+    def _kept(self, credential: bytes) -> Principal | None:
         entry = self._cache.get(credential)
-        if entry is not None and entry.revision == self.revocations.revision and time.monotonic() < entry.until:
-            return entry.principal
-        return self._checked(credential, check)
+        is_valid = entry and entry.revision == self.revocations.revision and time.monotonic() < entry.until
+        return entry.principal if entry and is_valid else None
 
     def _checked(self, credential: bytes, check: Callable[[bytes], Principal]) -> Principal:
         now, revision = time.monotonic(), self.revocations.revision  # read first: a revocation during the check counts
@@ -138,12 +150,14 @@ class Access:
             raise TokenInvalid("The token was revoked")
         return claims
 
-    def count(self, headers: Headers, address: str, role: str, rate: Rate) -> tuple[Principal, Quota]:
+    def count(
+        self, headers: Headers, address: str, role: str, rate: Rate, *, only_cache: bool = False
+    ) -> tuple[Principal, Quota]:
         """Count a request that needs `role` against the caller's limit; return the caller and its remaining quota.
 
-        A caller without a credential is counted by its address. Raises UNAUTHORIZED.
+        A caller without a credential is counted by its address. Raises UNAUTHORIZED, and NotCachedError as `identify`.
         """
-        principal = self.identify(headers)
+        principal = self.identify(headers, only_cache=only_cache)
         if principal is None:
             if not (self._anonymous_read and role == "user"):
                 raise unauthorized(_NO_CREDENTIAL)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from registry.config.groups import DatabaseSettings
 from registry.config.settings import DATABASE_FILE, Settings
 from registry.config.types import DatabaseUrl
 from registry.database import integrity
@@ -23,7 +24,7 @@ def open_database(settings: Settings) -> Database:
     """
     url = settings.database.url
     read_only = settings.server.read_only
-    database = open_url(url, read_only=read_only) if url else SqliteDatabase(settings.data_dir / DATABASE_FILE)
+    database = _open(url, settings.database, read_only=read_only) if url else _open_file(settings)
     if database.read("select 1 from facts where name = ?", (COPYING,)):
         database.close()
         raise DatabaseUnusable(
@@ -52,16 +53,27 @@ def damaged_tables(settings: Settings) -> list[DamagedTable]:
 
 
 def open_url(url: DatabaseUrl, *, read_only: bool = False) -> Database:
-    """Open the database at a URL; `read_only` applies to PostgreSQL. Raises DatabaseUnusable."""
+    """Open the database at a URL for a command, without time-outs. `read_only` applies to PostgreSQL.
+
+    Raises DatabaseUnusable.
+    """
+    return _open(url, None, read_only=read_only)
+
+
+def _open_file(settings: Settings) -> Database:
+    return SqliteDatabase(settings.data_dir / DATABASE_FILE, settings.database.lock_seconds)
+
+
+def _open(url: DatabaseUrl, settings: DatabaseSettings | None, *, read_only: bool) -> Database:
     if (path := url.file) is not None:
-        return SqliteDatabase(path)
+        return SqliteDatabase(path, (settings or DatabaseSettings()).lock_seconds)
     try:
         from registry.database.postgres import PostgresDatabase  # noqa: PLC0415 - an extra
     except ImportError:
         raise DatabaseUnusable(
             "database.url is a PostgreSQL database: pip install 'skill-registry[postgres]' to use it"
         ) from None
-    return PostgresDatabase(url.reveal(), read_only=read_only)
+    return PostgresDatabase(url.reveal(), settings, read_only=read_only)
 
 
 def open_hnsw_indexes(

@@ -8,18 +8,27 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
-from psycopg_pool import ConnectionPool
+from psycopg_pool import ConnectionPool, PoolTimeout
 
+from registry.config.groups import DatabaseSettings
 from registry.database import postgres_integrity
 from registry.database.dialect import statement, text
 from registry.database.halfvec import halfvec_type, register
 from registry.database.postgres_claims import PostgresClaims
+from registry.database.postgres_connection import (
+    BoundedConnection,
+    Connection,
+    NoAnswer,
+    connect,
+    connection_options,
+    limit,
+)
 from registry.database.postgres_notifications import CHANNEL, CommitNotifications
 from registry.database.postgres_schema import check_schema, migrate
 from registry.database.shared_commits import SharedCommits
 from registry.db import (
+    AWAY,
     CommitHooks,
     DamagedTable,
     DatabaseFull,
@@ -29,10 +38,9 @@ from registry.db import (
     Row,
     Transaction,
 )
+from registry.runtime.event_loop import check_call
 
 _log = logging.getLogger("registry.database")
-
-Connection = psycopg.Connection[Row]
 
 # Keys of advisory locks, which apply to one database of the server. Arbitrary numbers that other programs do not use.
 _WRITE_LOCK = 0x536B_526A_0001
@@ -44,21 +52,11 @@ _OUTAGE_WAIT_SECONDS = 0.2
 _OUTAGE_SECONDS = 1.0
 _RECONNECT_SECONDS = 5.0
 """How long a pool tries to reconnect by itself. After that, the next request for a connection tries."""
-_CONNECT: dict[str, Any] = {
-    "autocommit": True,
-    "client_encoding": "utf8",
-    "connect_timeout": 5,
-    "application_name": "skill-registry",
-    # Keepalives detect a server that is gone without closing the connection, and let the server detect a lost leader.
-    "keepalives_idle": 5,
-    "keepalives_interval": 5,
-    "keepalives_count": 2,
-    "tcp_user_timeout": 15_000,
-    "options": "-c synchronous_commit=on -c tcp_keepalives_idle=5 -c tcp_keepalives_interval=5"
-    " -c tcp_keepalives_count=2",
-}
-_VECTOR_OPTIONS = "-c hnsw.ef_search=120 -c hnsw.scan_mem_multiplier=4"
-"""The search parameters of the vector index. `options` in the URL override them."""
+_PING_SECONDS = 1.0
+_LEAD_SECONDS = 5.0
+_DEAD = (psycopg.OperationalError, psycopg.InterfaceError)
+_DEAD_STATES = frozenset({None, "57P01", "57P02", "57P03", "57P05"})
+"""The states of errors of a dead connection: without an answer, and ended by an administrator, a crash or idleness."""
 
 
 class PostgresTransaction(Transaction):
@@ -116,23 +114,30 @@ class _PostgresCommits(SharedCommits[Connection]):
 class PostgresDatabase:
     """`registry.db.Database` as a PostgreSQL database. `url` is a libpq URL, with its options for hosts, files and TLS.
 
-    Reads use a small connection pool, and retry once on a dead connection. Writers queue for one advisory lock, which
-    ends with the transaction; after `busy_seconds` they raise DatabaseUnavailable. While the server cannot be reached,
+    Reads use a small connection pool, and are repeated on a dead connection. Writers queue for one advisory lock, which
+    ends with the transaction; after `lock_seconds` they raise DatabaseUnavailable. While the server cannot be reached,
     callers fail fast and only one attempt a second waits for it. With `read_only`, the server may be a standby.
+
+    `settings` has the time-outs of statements and answers. None is for commands, of which a statement may take long.
     """
 
-    def __init__(self, url: str, busy_seconds: float = 5.0, *, read_only: bool = False) -> None:
+    is_local = False
+
+    def __init__(self, url: str, settings: DatabaseSettings | None = None, *, read_only: bool = False) -> None:
         self.hooks = CommitHooks()
         self.is_read_only = read_only
         self.is_damaged = False
-        self._options = _options(url, read_only=read_only)
-        self._busy_seconds = busy_seconds
+        self.is_away = False
+        self._limits = settings
+        settings = settings or DatabaseSettings()
+        self._options = connection_options(url, settings, read_only=read_only)
         self._down_until = 0.0
         self._leader_connection: Connection | None = None
-        self._notifications = CommitNotifications(self._options)
-        self._claims = PostgresClaims(self._options)
+        self._probe: Connection | None = None
+        self._notifications = CommitNotifications(self._options, settings.answer_seconds)
+        self._claims = PostgresClaims(self._options, settings.answer_seconds)
         try:
-            with psycopg.connect(**self._options) as connection:
+            with connect(self._options) as connection:
                 (check_schema if read_only else migrate)(connection)
                 self._halfvec = halfvec_type(connection)
         except psycopg.Error as error:
@@ -140,35 +145,60 @@ class PostgresDatabase:
         self._readers = self._pool("readers", _READERS)
         # A write must not be retried, so its connection is checked before.
         self._writers = self._pool("writer", 1, check=ConnectionPool.check_connection)
-        self._commits = _PostgresCommits(self._writers, busy_seconds, self._wait_seconds)
+        self._commits = _PostgresCommits(self._writers, settings.lock_seconds, self._wait_seconds)
 
     def _pool(self, name: str, size: int, **options: Any) -> ConnectionPool[Connection]:
         return ConnectionPool(
+            connection_class=BoundedConnection,
             kwargs=self._options,
             name=name,
             min_size=1,
             max_size=size,
-            configure=lambda connection: register(connection, self._halfvec),
+            configure=self._configure,
             reconnect_timeout=_RECONNECT_SECONDS,
             open=True,
             **options,
         )
 
+    def _configure(self, connection: Connection) -> None:
+        if self._limits is not None:
+            limit(connection, self._limits)
+        register(connection, self._halfvec)
+
     def connect(self) -> Connection:
         """Return a new connection for a long task. The caller closes it. Raises psycopg.Error."""
-        return psycopg.connect(**self._options)
+        return connect(self._options)
+
+    def ping(self) -> None:
+        """Raise DatabaseUnavailable if the server does not answer within a second. For one thread."""
+        try:
+            if self._probe is None:
+                self._probe = connect(self._options, _PING_SECONDS)
+            self._probe.execute("select 1")
+        except psycopg.Error as error:
+            self._close_probe()
+            raise DatabaseUnavailable(_first_line(error)) from error
+
+    def _close_probe(self) -> None:
+        if self._probe is not None:
+            with contextlib.suppress(psycopg.Error):
+                self._probe.close()
+            self._probe = None
 
     def _wait_seconds(self) -> float:
         return _OUTAGE_WAIT_SECONDS if self._down_until else _WAIT_SECONDS
 
     def read(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Return the rows of a query, as of the last commit."""
+        check_call("PostgreSQL", is_file=False)
         with self._translate_errors():
-            try:
-                return self._read(sql, parameters)
-            except (psycopg.OperationalError, psycopg.InterfaceError):
-                self._readers.check()
-                return self._read(sql, parameters)
+            for _ in range(_READERS):  # each of the pool may be dead
+                try:
+                    return self._read(sql, parameters)
+                except _DEAD as error:
+                    if isinstance(error, NoAnswer | PoolTimeout) or error.sqlstate not in _DEAD_STATES:
+                        raise
+            return self._read(sql, parameters)
 
     def _read(self, sql: str, parameters: Parameters) -> list[Row]:
         with self._readers.connection(self._wait_seconds()) as connection:
@@ -180,6 +210,7 @@ class PostgresDatabase:
 
         `urgent` changes nothing: the disk is that of the server.
         """
+        check_call("PostgreSQL", is_file=False)
         if self.is_read_only:
             raise DatabaseUnavailable("this service is read-only (server.read_only)")
         with self._translate_errors(), self._commits.write(PostgresTransaction, shared=shared) as transaction:
@@ -190,8 +221,8 @@ class PostgresDatabase:
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
         """Translate psycopg's errors to those of `registry.db`. Programming errors stay as they are."""
-        if time.monotonic() < self._down_until:
-            raise DatabaseUnavailable("the database cannot be reached")
+        if self.is_away or time.monotonic() < self._down_until:
+            raise DatabaseUnavailable(AWAY)
         try:
             yield
         except psycopg.errors.DiskFull as error:
@@ -199,7 +230,7 @@ class PostgresDatabase:
         except (psycopg.errors.DataCorrupted, psycopg.errors.IndexCorrupted) as error:
             self.is_damaged = True
             raise DatabaseUnusable(f"the database is damaged: {_first_line(error)}") from error
-        except (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction) as error:
+        except (*_DEAD, psycopg.errors.ReadOnlySqlTransaction, psycopg.errors.IdleInTransactionSessionTimeout) as error:
             if error.sqlstate is None:  # no answer from the server, so it cannot be reached
                 self._down_until = time.monotonic() + _OUTAGE_SECONDS
             raise DatabaseUnavailable(_first_line(error)) from error
@@ -223,7 +254,7 @@ class PostgresDatabase:
             return False
         try:
             if self._leader_connection is None:
-                self._leader_connection = self.connect()
+                self._leader_connection = connect(self._options, _LEAD_SECONDS)
             sql = (
                 "select exists (select 1 from pg_locks where pid = pg_backend_pid() and locktype = 'advisory'"
                 " and objsubid = 1 and ((classid::bigint << 32) | objid::bigint) = %s) or pg_try_advisory_lock(%s)"
@@ -266,24 +297,11 @@ class PostgresDatabase:
     def close(self) -> None:
         """Close all connections. No other thread may use the database any more."""
         self._close_leader_connection()
+        self._close_probe()
         self._notifications.close()
         self._claims.close()
         for pool in (self._readers, self._writers):
             pool.close()
-
-
-def _options(url: str, *, read_only: bool) -> dict[str, Any]:
-    """Return the connection parameters: those of the URL, and defaults for the others."""
-    try:
-        parameters = conninfo_to_dict(url)
-    except psycopg.Error:
-        raise DatabaseUnusable(
-            "database.url is not a valid PostgreSQL URL: expected postgresql://user@host/database"
-        ) from None
-    parts = [_VECTOR_OPTIONS, str(parameters.get("options") or ""), _CONNECT["options"]]
-    if read_only:
-        parts.append("-c default_transaction_read_only=on")
-    return {**_CONNECT, **parameters, "options": " ".join(parts)}
 
 
 def _values(parameters: Parameters) -> list[Any]:

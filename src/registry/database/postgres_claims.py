@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 
+from registry.database.postgres_connection import connect
 from registry.db import Row
 
 
@@ -17,8 +18,9 @@ class PostgresClaims:
     If the connection breaks, all claims are lost and others may get them, while the claimed work continues.
     """
 
-    def __init__(self, options: dict[str, Any]) -> None:
+    def __init__(self, options: dict[str, Any], answer_seconds: float) -> None:
         self._options = options
+        self._answer_seconds = answer_seconds
         self._connection: psycopg.Connection[Row] | None = None
         self._lock = threading.Lock()
         self._held: set[str] = set()
@@ -39,7 +41,7 @@ class PostgresClaims:
                 return False
             try:
                 if self._connection is None:
-                    self._connection = psycopg.connect(**self._options)
+                    self._connection = connect(self._options, self._answer_seconds)
                 row = self._connection.execute(
                     "select pg_try_advisory_lock(hashtextextended(%s, 0))", (name,)
                 ).fetchone()

@@ -7,6 +7,7 @@ from typing import Any
 
 import psycopg
 
+from registry.database.postgres_connection import connect
 from registry.db import Row
 
 _log = logging.getLogger("registry.database")
@@ -23,8 +24,9 @@ class CommitNotifications:
     Without notifications, as on a standby or during an outage, each wait returns true, so that the caller polls.
     """
 
-    def __init__(self, options: dict[str, Any]) -> None:
+    def __init__(self, options: dict[str, Any], answer_seconds: float) -> None:
         self._options = options
+        self._answer_seconds = answer_seconds
         self._connection: psycopg.Connection[Row] | None = None
         self._try_at = 0.0
 
@@ -45,7 +47,7 @@ class CommitNotifications:
 
     def _receive(self, seconds: float) -> bool:
         if self._connection is None:
-            self._connection = psycopg.connect(**self._options)
+            self._connection = connect(self._options, self._answer_seconds)
             self._connection.execute(f"listen {CHANNEL}".encode())
             return True  # commits before `listen` cause no notification
         return any(True for _ in self._connection.notifies(timeout=seconds, stop_after=1))

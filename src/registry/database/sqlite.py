@@ -28,6 +28,7 @@ from registry.db import (
     Transaction,
     read_fact,
 )
+from registry.runtime.event_loop import check_call
 
 _log = logging.getLogger("registry.database")
 
@@ -97,12 +98,15 @@ class SqliteDatabase:
     `busy_seconds` for a lock of another process, then raises DatabaseUnavailable.
     """
 
+    is_local = True
+
     def __init__(self, path: Path, busy_seconds: float = 5.0) -> None:
         self.path = path
         self._busy_seconds = busy_seconds
         self.hooks = CommitHooks()
         self.is_read_only = False
         self.is_damaged = False
+        self.is_away = False
         self._reserve = DiskReserve(path.with_name(f"{path.name}-reserve"))
         self._local = threading.local()
         self._open: list[sqlite_utils.Database] = []
@@ -139,6 +143,7 @@ class SqliteDatabase:
 
     def read(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Return the rows of a query, as of the last commit."""
+        check_call("the database file", is_file=True)
         try:
             return self._reader().execute(sql, parameters).fetchall()
         except sqlite3.DatabaseError as error:
@@ -148,6 +153,7 @@ class SqliteDatabase:
     @contextmanager
     def write(self, *, urgent: bool = False, shared: bool = False) -> Iterator[Transaction]:
         """Run the block in a transaction, which commits durably at its end and rolls back if it raises."""
+        check_call("a write", is_file=False)
         try:
             with self._commits.write(SqliteTransaction, shared=shared) as transaction:
                 if urgent:
@@ -174,6 +180,10 @@ class SqliteDatabase:
         """Reserve space for urgent writes from now on, if the disk has it."""
         if not self._reserve.fill():
             _log.warning("the disk is almost full: no space can be reserved for tokens and keys")
+
+    def ping(self) -> None:
+        """Raise DatabaseUnavailable if the file cannot be read."""
+        self.read("select value from counter")
 
     def changed(self, seconds: float) -> bool:
         """Wait at most `seconds` for a commit since the previous call; return whether there was one."""

@@ -2,33 +2,34 @@
 
 from typing import Any
 
-from registry.auth.access import Headers
+from registry.auth.access import Headers, NotCachedError
 from registry.auth.basic_credentials import with_password_as_credential
 from registry.auth.locality import Connection
 from registry.auth.rate_limits import Rate
 from registry.db import DatabaseError
 from registry.domain.roles import Principal, includes
 from registry.errors import RegistryError, forbidden, rate_limited
+from registry.http.quick_reads import quickly
 from registry.http.request_state import request_state
 from registry.services.container import Services
 
 
-def admit(services: Services, scope: Any, role: str, rate: Rate, *, basic: bool = False) -> Principal:
-    """Return who makes a request that needs `role`. Raises UNAUTHORIZED, RATE_LIMITED, FORBIDDEN.
+async def admit(services: Services, scope: Any, role: str, rate: Rate, *, basic: bool = False) -> Principal:
+    """Return who makes a request that needs `role`. Raises UNAUTHORIZED, RATE_LIMITED, FORBIDDEN, DatabaseError.
 
     The request is counted once, and the response says what is left of the caller's limit. With `basic`, a token or an
     API key may also be the password of HTTP Basic.
     """
     state = request_state(scope)
-    principal = state.principal or _counted(services, scope, _headers(scope, basic=basic), role, rate)
+    principal = state.principal or await _counted(services, scope, _headers(scope, basic=basic), role, rate)
     _require(principal, role)
     state.principal = principal
     return principal
 
 
-def admit_again(services: Services, scope: Any, role: str, *, basic: bool = False) -> None:
+async def admit_again(services: Services, scope: Any, role: str, *, basic: bool = False) -> None:
     """Check the credential of a request that was admitted a while ago. Raises UNAUTHORIZED, FORBIDDEN."""
-    principal = services.registry.access.identify(_headers(scope, basic=basic))
+    principal = await quickly(services.database, services.registry.access.identify, _headers(scope, basic=basic))
     if principal is not None:
         _require(principal, role)
 
@@ -44,20 +45,24 @@ def _require(principal: Principal, role: str) -> None:
         raise forbidden(f"This needs the role '{role}'; yours is '{principal.role}'")
 
 
-def _counted(services: Services, scope: Any, headers: Headers, role: str, rate: Rate) -> Principal:
-    principal, quota = services.registry.access.count(headers, client_address(scope), role, rate)
+async def _counted(services: Services, scope: Any, headers: Headers, role: str, rate: Rate) -> Principal:
+    request, count = (headers, client_address(scope), role, rate), services.registry.access.count
+    try:
+        principal, quota = count(*request, only_cache=True)
+    except NotCachedError:
+        principal, quota = await quickly(services.database, count, *request)
     request_state(scope).response_headers = quota.headers()
     if quota.is_exceeded:
         raise rate_limited("Too many requests in this minute", quota.reset_seconds)
     return principal
 
 
-def admits_reading(services: Services, scope: Any) -> bool:
+async def admits_reading(services: Services, scope: Any) -> bool:
     """Return whether a request may read what a `user` may read; the caller is counted, as at the guard."""
     if services.settings.profile == "local":
         return True
     try:
-        admit(services, scope, "user", "read")
+        await admit(services, scope, "user", "read")
     except (RegistryError, DatabaseError):
         return False
     return True

@@ -96,7 +96,7 @@ class FastSearch:
     async def _answer(self, search: _Search, scope: Any, message: Any) -> HttpResponse | None:
         services = self._services
         asked = self._asked(search, scope, message) if services.ready.is_set() else None
-        if asked is None or not admits_reading(services, scope):
+        if asked is None or not await admits_reading(services, scope):
             return None
         try:
             task = search.task(scope, services, asked).then(partial(_response, scope))

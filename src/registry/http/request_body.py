@@ -117,15 +117,15 @@ class StrictRequest(Request[Any, Any, Any]):
         async for chunk in self._chunks(limit):
             yield chunk
         if time.monotonic() - started > _CREDENTIAL_SECONDS:
-            self._admit_again()
+            await self._admit_again()
         self.is_connected = False
         yield b""
 
-    def _admit_again(self) -> None:
+    async def _admit_again(self) -> None:
         """Check the credential again after a slow body: it may have been revoked meanwhile."""
         options = self.route_handler.opt
         if request_state(self.scope).principal is not None:
-            admit_again(self.app.state.services, self.scope, options["role"], basic=options.get("basic", False))
+            await admit_again(self.app.state.services, self.scope, options["role"], basic=options.get("basic", False))
 
     async def _chunks(self, limit: float) -> AsyncGenerator[bytes, None]:
         received, more = 0, True

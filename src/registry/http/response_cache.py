@@ -5,7 +5,7 @@ catalog's revision, so it never outlives a change of a skill or of a vector.
 """
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 from litestar.enums import ScopeType
@@ -74,8 +74,8 @@ class ResponseCache:
         self,
         app: ASGIApp,
         routes: Collection[Route],
-        number: Callable[[], int | None],
-        admits: Callable[[HTTPScope], bool],
+        number: Callable[[], Awaitable[int | None]],
+        admits: Callable[[HTTPScope], Awaitable[bool]],
     ) -> None:
         self._app = app
         self._routes = routes
@@ -99,11 +99,15 @@ class ResponseCache:
         varies = [header for header in scope["headers"] if header[0] in _VARIES]
         key = ((scope["method"], scope["path"]), scope["query_string"], first["body"], tuple(varies))
         kept = self._answers.get(key)
-        if kept is not None and kept.number == self._number() and self._admits(scope) and time.monotonic() < kept.until:
+        if kept is not None and await self._may_send(kept, scope):
             for message in kept.messages:
                 await send(message.copy())
             return
         await self._answer(key, scope, replayed(first, receive), send)
+
+    async def _may_send(self, kept: _Kept, scope: HTTPScope) -> bool:
+        is_fresh = time.monotonic() < kept.until and kept.number == await self._number()
+        return is_fresh and await self._admits(scope)
 
     async def _answer(self, key: _Key, scope: HTTPScope, receive: Receive, send: Send) -> None:
         messages: list[Any] = []

@@ -9,9 +9,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from registry.db import AWAY, Database, DatabaseUnavailable
 from registry.errors import ClientGoneError, service_unavailable
 from registry.http.request_state import request_state
 from registry.http.thread_pools import ORDINARY_POOL
+from registry.runtime.event_loop import database_file_allowed
 from registry.services.search import SearchTask
 
 _Found = TypeVar("_Found")
@@ -29,11 +31,13 @@ class SearchTurns:
     """Runs the searches of one event loop.
 
     Args:
+        database: What the searches read. Only a file on this machine is read on the event loop.
         threads: How many search at a time, an attribute too.
         queue: How many more may wait for that.
     """
 
-    def __init__(self, threads: int, queue: int) -> None:
+    def __init__(self, database: Database, threads: int, queue: int) -> None:
+        self._database = database
         self.threads = threads
         self._most = threads + queue
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="search")
@@ -43,16 +47,19 @@ class SearchTurns:
         self._is_looking = False
 
     async def run(self, scope: Any, task: SearchTask[_Found]) -> _Found:
-        """Return what a search finds. Raises what it raises, SERVICE_UNAVAILABLE, and ClientGoneError.
+        """Return what a search finds. Raises what it raises, SERVICE_UNAVAILABLE, ClientGoneError, DatabaseUnavailable.
 
         A search that waits for others takes no processor meanwhile, so it takes a thread of the catalog's.
         """
+        if self._database.is_away:
+            raise DatabaseUnavailable(AWAY)
         if task.waits_for_others():
             return await ORDINARY_POOL.run(_unless_gone, scope, task.search)
         if self._is_looking:
             self._together = _CALM
-        if not self._pending and not self._together:
-            found = task.at_once()
+        if self._database.is_local and not self._pending and not self._together:
+            with database_file_allowed:
+                found = task.at_once()
             if found is not None:
                 self._alone += 1
                 if self._alone % _LOOKING == 0:

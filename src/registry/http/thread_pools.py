@@ -64,6 +64,9 @@ ORDINARY_POOL = ThreadPool("the catalog", threads=24, queue=500)
 BATCH_POOL = ThreadPool("a batch of skills", threads=1, queue=20)
 """Batches, one after another, so that the requests of other callers get their turn between its transactions."""
 
+QUICK_POOL = ThreadPool("the database", threads=16, queue=1_000)
+"""Reads of a few rows before the handler of a request, where the database is a server."""
+
 ADMINISTRATION_POOL = ThreadPool("administration", threads=8, queue=200)
 """Tokens, keys, users, status and metrics. They work whatever others do."""
 

@@ -172,7 +172,7 @@ def _state(services: Services) -> State:
     shared = {
         "services": services,
         "limits": limits,
-        "searches": SearchTurns(usable_processors(), limits.searches_waiting),
+        "searches": SearchTurns(services.database, usable_processors(), limits.searches_waiting),
         # As many as may wait for a thread, so that none is refused one in the middle.
         "downloads": RequestsInProgress("downloads", of_caller=limits.downloads, of_all=PACKAGE_POOL.queue),
         "batches": RequestsInProgress("batches", of_caller=_BATCHES_OF_CALLER, of_all=BATCH_POOL.queue),

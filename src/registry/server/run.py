@@ -29,11 +29,13 @@ from registry.http.implied_methods import ImpliedMethods
 from registry.http.query_params import QueryRules
 from registry.http.request_log import RequestLog
 from registry.http.response_cache import ResponseCache
+from registry.http.settled_revision import settled_revision
 from registry.outbound import OutboundError
 from registry.publish.leftovers import remove_unfinished
 from registry.publish.service import git_index
 from registry.publish.stored_packages import FOLDER
 from registry.runtime.data_dir import PATIENCE_SECONDS, DataDirLock
+from registry.runtime.event_loop import refuse_waiting
 from registry.runtime.logs import configure_logging
 from registry.runtime.private_files import PrivateFileExposed
 from registry.server.app import create_app
@@ -169,6 +171,8 @@ def _warn_of_issuer(settings: Settings, *, elsewhere: bool) -> None:
 
 def site(settings: Settings, worker: int = 0) -> Site:
     """Return the application with its middleware, over services of its own."""
+    if settings.server.debug:
+        refuse_waiting()
     services = Services(settings, worker=worker)
     return Site(wrapped(create_app(services), services), services.drain, functools.partial(report_start, services))
 
@@ -179,7 +183,7 @@ def wrapped(application: Litestar, services: Services) -> ASGIApp:
     query = QueryRules(application.route_handler_method_map[SEARCH]["GET"])
     searching = FastSearch(application, services, application.state.searches, query)
     admits = functools.partial(admits_reading, services)
-    cached = ResponseCache(searching, searching.routes, services.settled_number, admits)
+    cached = ResponseCache(searching, searching.routes, functools.partial(settled_revision, services), admits)
     app = ImpliedMethods(cached)
     is_registry = services.settings.profile == "registry"
     any_host = is_registry and not is_loopback_host(server.host) and not server.allowed_hosts

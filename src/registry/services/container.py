@@ -15,7 +15,6 @@ from registry.catalog.store import Catalog, Clock
 from registry.catalog.versions import Versions
 from registry.config.settings import Settings
 from registry.database import open_database
-from registry.db import DatabaseError
 from registry.domain.models import now
 from registry.events.webhooks import WebhookSender
 from registry.indexing.active_space import ActiveSpace
@@ -39,6 +38,7 @@ from registry.services.damage_watch import damage_watch
 from registry.services.feedback import Feedback
 from registry.services.installing import build_installing
 from registry.services.names import SkillNames
+from registry.services.outage_watch import outage_watch
 from registry.services.registry_profile import RegistryProfile
 from registry.services.rescan import Rescan
 from registry.services.schemas import State
@@ -117,6 +117,7 @@ class Services:
         self._led = Startup(self._work_of_one())
         self._leading = self._make_leading(may_lead=worker == 0)
         self._damage = damage_watch(self.database)
+        self._outages = outage_watch(self.database)
         self._waking = CommitListener(self.database, self._look)
         self._starting = Startup(self._work_of_each())
 
@@ -137,7 +138,11 @@ class Services:
 
     def _work_of_each(self) -> list[Part]:
         """Return the parts that run in every process. `close` stops all of them."""
-        work = [Part("integrity", self._damage.start), Part("lead", self._leading.start)]
+        work = [
+            Part("outages", self._outages.start),
+            Part("integrity", self._damage.start),
+            Part("lead", self._leading.start),
+        ]
         work.append(Part("indexes", self.engine.changed))
         if self._publishing is not None and not self.database.is_read_only:
             work.append(Part("publishing", self._publishing.start))
@@ -267,13 +272,6 @@ class Services:
         if self._publishing is not None:
             self._publishing.drain()
 
-    def settled_number(self) -> int | None:
-        """Return the revision that searches see, or None while the index catches up or the database is unavailable."""
-        try:
-            return self.engine.search.synced_revision() if self.ready.is_set() else None
-        except DatabaseError:  # the application reports it in its own response
-            return None
-
     def writable(self) -> bool:
         """Return whether requests that change something are accepted."""
         return not self.settings.server.read_only
@@ -288,6 +286,7 @@ class Services:
         self._leading.stop()
         self._waking.stop()
         self._damage.stop(STOP_SECONDS)
+        self._outages.stop(STOP_SECONDS)
         self._led.end()
         self.sources.stop()
         if self._publishing is not None:

@@ -5,6 +5,7 @@ import functools
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from support.servers import write_skill
 
 Test = Callable[..., Coroutine[Any, Any, None]]
 
+AT_HAND: Any = SimpleNamespace(is_local=True, is_away=False)
 SEARCH, RESOLVE = "/api/v1/search", "/api/v1/resolve"
 
 
@@ -74,7 +76,7 @@ async def started(*searches: Coroutine[Any, Any, str]) -> list[asyncio.Task[str]
 
 @asynchronous
 async def test_searches_begin_in_the_order_of_their_arrival(searches: Searches) -> None:
-    turns = SearchTurns(threads=1, queue=10)
+    turns = SearchTurns(AT_HAND, threads=1, queue=10)
     names = ["long", "short", "long again", "shorter"]
     waiting = await started(*(turns.run({}, searches.task(name, at_once="short" in name)) for name in names))
     searches.gate.set()
@@ -86,7 +88,7 @@ async def test_searches_begin_in_the_order_of_their_arrival(searches: Searches) 
 async def test_a_search_alone_runs_on_the_event_loop_and_those_that_come_together_in_threads(
     searches: Searches,
 ) -> None:
-    turns = SearchTurns(threads=2, queue=10)
+    turns = SearchTurns(AT_HAND, threads=2, queue=10)
     searches.gate.set()
     assert await turns.run({}, searches.task("alone", at_once=True)) == "on the event loop"
     assert await turns.run({}, searches.task("alone again", at_once=True)) == "on the event loop"
@@ -99,7 +101,7 @@ async def test_a_search_alone_runs_on_the_event_loop_and_those_that_come_togethe
 
 @asynchronous
 async def test_more_than_may_wait_are_refused(searches: Searches) -> None:
-    turns = SearchTurns(threads=2, queue=3)
+    turns = SearchTurns(AT_HAND, threads=2, queue=3)
     waiting = await started(*(turns.run({}, searches.task(str(number))) for number in range(5)))
     with pytest.raises(RegistryError) as refused:
         await turns.run({}, searches.task("one too many"))
@@ -112,7 +114,7 @@ async def test_more_than_may_wait_are_refused(searches: Searches) -> None:
 
 @asynchronous
 async def test_for_a_caller_that_has_left_there_is_no_search(searches: Searches) -> None:
-    turns = SearchTurns(threads=1, queue=10)
+    turns = SearchTurns(AT_HAND, threads=1, queue=10)
     has_left = threading.Event()
     scope: dict[str, Any] = {}
     request_state(scope).is_gone = has_left.is_set
@@ -131,7 +133,7 @@ async def test_for_a_caller_that_has_left_there_is_no_search(searches: Searches)
 
 @asynchronous
 async def test_a_request_that_is_cancelled_gives_its_place_up(searches: Searches) -> None:
-    turns = SearchTurns(threads=1, queue=1)
+    turns = SearchTurns(AT_HAND, threads=1, queue=1)
     first, second = await started(turns.run({}, searches.task("first")), turns.run({}, searches.task("second")))
     second.cancel()
     await asyncio.wait([second])
@@ -143,7 +145,7 @@ async def test_a_request_that_is_cancelled_gives_its_place_up(searches: Searches
 
 @asynchronous
 async def test_a_search_that_waits_for_others_takes_no_turn(searches: Searches) -> None:
-    turns = SearchTurns(threads=1, queue=1)
+    turns = SearchTurns(AT_HAND, threads=1, queue=1)
     waiting = await started(*(turns.run({}, searches.task("provider", waits=True)) for _ in range(6)))
     assert await turns.run({}, searches.task("here", at_once=True)) == "on the event loop"
     searches.gate.set()

@@ -32,11 +32,11 @@ def answers(catalog: ChangingCatalog, path: str, prepare: Any, change: Any) -> l
 
     async def asked() -> list[Any]:
         found = []
-        prepare()
+        await asyncio.to_thread(prepare)
         async for answer in catalog.interrupted(path, change):
             assert answer.status == 200, answer.body
             found.append(answer.json)
-            prepare()
+            await asyncio.to_thread(prepare)
         return found
 
     return asyncio.run(asked())

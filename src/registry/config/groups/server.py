@@ -34,6 +34,10 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="proxies whose X-Forwarded-For header is trusted", extra={"flag": "--trusted-proxy"}),
     ] = ()
     read_only: Annotated[bool, Meta(description="reject every request that changes data")] = False
+    debug: Annotated[
+        bool,
+        Meta(description="for developers: fail requests that wait on the event loop", extra={"flag": None}),
+    ] = False
 
 
 class RegistryMode(msgspec.Struct, frozen=True, kw_only=True):

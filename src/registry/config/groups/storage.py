@@ -6,16 +6,32 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, field
 
-from registry.config.types import DatabaseUrl, HttpUrl, Url
+from registry.config.types import DatabaseUrl, HttpUrl, Seconds, Url
 
 
 class DatabaseSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The database of the catalog."""
+    """The database of the catalog, and the time-outs of a PostgreSQL server."""
 
     url: Annotated[
         DatabaseUrl | None,
         Meta(description="sqlite:///FILE or postgresql://USER@HOST/DATABASE; default: skill-registry.db in data_dir"),
     ] = None
+    connect_seconds: Annotated[
+        float, Meta(ge=2, le=86_400, description="timeout for connecting to the PostgreSQL server")
+    ] = 5.0
+    lock_seconds: Annotated[
+        Seconds, Meta(description="time that a change waits for other changes before it gets 503")
+    ] = 5.0
+    statement_seconds: Annotated[
+        Seconds, Meta(description="timeout of one statement, after which the PostgreSQL server ends it")
+    ] = 10.0
+    answer_seconds: Annotated[
+        Seconds,
+        Meta(
+            description="time that the service waits for an answer of the PostgreSQL server before it closes the "
+            "connection, as for a server that is stopped; greater than statement_seconds"
+        ),
+    ] = 15.0
 
 
 class S3Settings(msgspec.Struct, frozen=True, kw_only=True):

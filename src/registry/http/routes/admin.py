@@ -26,7 +26,8 @@ class Removed(msgspec.Struct, kw_only=True):
     message: str
 
 
-@get("/auth/keys", sync_to_thread=False, **_OPTIONS)
+@get("/auth/keys", **_OPTIONS)
+@ADMINISTRATION_POOL.handler
 def list_keys(request: Request[Any, Any, Any], running: RunningServices, page: ListPage) -> Response[Ok[list[ApiKey]]]:
     """List the API keys, oldest first, without their secrets."""
     keys, total = running.registry.access.keys.list(page.limit, page.offset)
@@ -50,7 +51,8 @@ def revoke_key(running: RunningServices, key_id: FromPath[str]) -> Ok[Removed]:
     return Ok(Removed(id=key_id, message=f"API key '{key_id}' revoked"))
 
 
-@get("/auth/users", sync_to_thread=False, **_OPTIONS)
+@get("/auth/users", **_OPTIONS)
+@ADMINISTRATION_POOL.handler
 def list_users(request: Request[Any, Any, Any], running: RunningServices, page: ListPage) -> Response[Ok[list[User]]]:
     """List the users, by name."""
     users, total = running.registry.access.users.list(page.limit, page.offset)
@@ -83,7 +85,8 @@ async def remove_user(request: Request[Any, Any, Any], running: RunningServices)
     return Ok(Removed(id=name, message=f"User '{name}' removed"))
 
 
-@get("/audit", sync_to_thread=False, **_OPTIONS)
+@get("/audit", **_OPTIONS)
+@ADMINISTRATION_POOL.handler
 def list_audit(
     request: Request[Any, Any, Any], running: RunningServices, page: ListPage
 ) -> Response[Ok[list[AuditEntry]]]:

@@ -52,13 +52,13 @@ def issue_token(
 
 @get(
     "/verify",
-    sync_to_thread=False,
     tags=["auth"],
     responses=ERRORS,
     role=PUBLIC,
     fails={401},
     security=[{"bearer": []}, {"api_key": []}],
 )
+@ADMINISTRATION_POOL.handler
 def verify_token(request: Request[Any, Any, Any], running: RunningServices) -> Response[Ok[Verified]]:
     """Verify the token or API key of the request."""
     try:

@@ -54,7 +54,8 @@ class DeletedVersion(msgspec.Struct, kw_only=True):
     message: str
 
 
-@get("/skills", sync_to_thread=False, tags=_TAGS, responses=ERRORS, role="user")
+@get("/skills", tags=_TAGS, responses=ERRORS, role="user")
+@ORDINARY_POOL.handler
 def list_code_skills(
     request: Request[Any, Any, Any],
     services: ReadyServices,
@@ -93,7 +94,8 @@ async def create_version(
 
 
 @get(each("/skills/{id}/versions"), tags=_TAGS, responses=ERRORS, role="user")
-async def list_versions(
+@ORDINARY_POOL.handler
+def list_versions(
     request: Request[Any, Any, Any], services: ReadyServices, page: ListPage
 ) -> Response[Ok[list[VersionItem]]]:
     """List a skill's versions, newest first."""
@@ -102,7 +104,8 @@ async def list_versions(
 
 
 @get(each("/skills/{id}/versions/{version:str}"), tags=_TAGS, responses=ERRORS, role="user")
-async def get_version(
+@ORDINARY_POOL.handler
+def get_version(
     request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]
 ) -> Response[Ok[SkillVersion]]:
     """Return one version of a skill with what changed in it. Its entity tag is that of the skill."""

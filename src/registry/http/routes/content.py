@@ -64,10 +64,11 @@ def _content(services: Services, one: str, form: Literal["raw", "html"]) -> Skil
 
 
 @get(each("/skills/{id}/files"), tags=["skills"], responses=ERRORS, role="user")
-async def list_skill_files(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[list[FileEntry]]:
+@ORDINARY_POOL.handler
+def list_skill_files(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[list[FileEntry]]:
     """List a skill's files with their sizes in bytes."""
     one = skill_id(request)
-    return Ok(await ORDINARY_POOL.run(services.skill_backends.of(one).files, one))
+    return Ok(services.skill_backends.of(one).files(one))
 
 
 @get(
@@ -84,7 +85,7 @@ async def get_skill_file(
     """Return one file of a skill: text as plain text, anything else as a download, or in the `format` that is named."""
     name = str(request.path_params["path"]).removeprefix("/")
     one = skill_id(request)
-    file = await PACKAGE_POOL.run(services.skill_backends.of(one).file, one, name)
+    file = await PACKAGE_POOL.run(lambda: services.skill_backends.of(one).file(one, name))
     return await file_response(request, file, form, ImageAddresses(one, name))
 
 

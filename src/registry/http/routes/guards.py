@@ -21,6 +21,7 @@ from registry.domain.hosts import is_loopback_host
 from registry.domain.roles import PUBLIC, Principal
 from registry.errors import forbidden
 from registry.http.admission import admit, client_address, connection_of
+from registry.http.quick_reads import quickly
 from registry.http.request_body import is_upload
 from registry.http.request_id import request_id_of
 from registry.http.thread_pools import ADMINISTRATION_POOL
@@ -57,10 +58,11 @@ async def require_role(connection: Connection, handler: BaseRouteHandler) -> Non
         return
     scope: Any = connection.scope
     services: Services = connection.app.state.services
-    principal = admit(services, scope, role, rate_of(connection, handler), basic=handler.opt.get("basic", False))
+    principal = await admit(services, scope, role, rate_of(connection, handler), basic=handler.opt.get("basic", False))
     if changes(scope["method"], handler):
         _refuse_if_read_only(services)
-        _refuse_if_not_owner_of_path(services, principal, connection.path_params, handler)
+        parameters = connection.path_params
+        await quickly(services.database, _refuse_if_not_owner_of_path, services, principal, parameters, handler)
         services.registry.access.audit.begin(
             request_id=request_id_of(scope),
             actor=principal.name,

@@ -28,7 +28,7 @@ class Health(msgspec.Struct):
 class Readiness(msgspec.Struct):
     """The answer of the readiness probe."""
 
-    status: Literal["ready", "draining", "damaged"]
+    status: Literal["ready", "draining", "damaged", "unavailable"]
 
 
 @get("/healthz", sync_to_thread=False, tags=["service"], responses=ERRORS, role=PUBLIC, any_host=True)
@@ -50,11 +50,23 @@ _NOT_READY = ResponseSpec(Readiness, generate_examples=False, description="The s
     any_host=True,
 )
 def readyz(running: RunningServices) -> Response[Readiness]:
-    """Report whether the service takes traffic: 503 once a stop is requested, or damage to the database is found."""
-    if not running.draining and not running.database.is_damaged:
-        return Response(Readiness("ready"), status_code=HTTP_200_OK)
-    state = Readiness("draining" if running.draining else "damaged")
+    """Report whether the service takes traffic: 503 once a stop is requested, and while the database is unusable.
+
+    A database that does not answer is noticed within two seconds, as is its return.
+    """
+    state = _readiness(running)
+    if state.status == "ready":
+        return Response(state, status_code=HTTP_200_OK)
     return Response(state, status_code=HTTP_503_SERVICE_UNAVAILABLE, headers={"Retry-After": str(_RETRY_SECONDS)})
+
+
+def _readiness(running: Services) -> Readiness:
+    """Return what is known without asking the database."""
+    if running.draining:
+        return Readiness("draining")
+    if running.database.is_damaged:
+        return Readiness("damaged")
+    return Readiness("unavailable" if running.database.is_away else "ready")
 
 
 @get("/status", tags=["service"], responses=ERRORS, role=PUBLIC)

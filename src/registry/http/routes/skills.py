@@ -23,7 +23,8 @@ from registry.services.install_jobs import InstallJob
 Enabled = Annotated[bool | None, QueryParameter(description="Only skills that are, or are not, enabled")]
 
 
-@get("/skills", sync_to_thread=False, tags=["skills"], responses=ERRORS, role="user")
+@get("/skills", tags=["skills"], responses=ERRORS, role="user")
+@ORDINARY_POOL.handler
 def list_skills(
     request: Request[Any, Any, Any],
     services: ReadyServices,
@@ -38,7 +39,8 @@ def list_skills(
     return tagged(request, answer, next_page(request, services, found))
 
 
-@get(each("/skills/{id}"), sync_to_thread=False, tags=["skills"], responses=ERRORS, role="user")
+@get(each("/skills/{id}"), tags=["skills"], responses=ERRORS, role="user")
+@ORDINARY_POOL.handler
 def get_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Response[Ok[Skill]]:
     """Return a skill in full."""
     skill = skills.read_skill(services, skill_id(request))

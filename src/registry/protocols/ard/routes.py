@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -122,18 +123,16 @@ async def search_entries(
         return SearchResponse(results=[])
     offset = _offset(data.page_token)
     body = SearchBody(query=data.query.text, limit=data.page_size, offset=offset)
-    found = await _found(request, services, body)
-    base = base_url(request, services)
-    results = [result(services, base, skill) for skill in found.data.skills]
+    task = search_task(services, body).then(partial(_results, services, base_url(request, services)))
+    results: list[Result] = await request.app.state.searches.run(request.scope, task)
     following = offset + data.page_size
     is_last = len(results) < data.page_size or following > _MAX_OFFSET
     return SearchResponse(results=results, page_token=None if is_last else str(following))
 
 
-async def _found(request: Request[Any, Any, Any], services: Services, body: SearchBody) -> SearchOutcome:
-    found: SearchOutcome = await request.app.state.searches.run(request.scope, search_task(services, body))
+def _results(services: Services, base: str, found: SearchOutcome) -> list[Result]:
     services.searched(found.data.mode, found.data.took_ms / 1000)
-    return found
+    return [result(services, base, skill) for skill in found.data.skills]
 
 
 def _admits(types: str | Sequence[str] | None) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from registry.errors import RegistryError, not_found
+from registry.http.quick_reads import quickly
 from registry.http.thread_pools import ThreadPool
 from registry.protocols.agentskills import description_of, named_package
 from registry.protocols.git.objects import commit, folder_objects
@@ -69,7 +70,9 @@ class Marketplaces:
     async def current(self, scope: str) -> Marketplace:
         """Return the repository of a scope, or of `ALL`. Raises NOT_FOUND, CONFLICT, SERVICE_UNAVAILABLE."""
         kept = self._kept.get(scope)
-        if kept is not None and kept.revision == self._services.documents.revision():
+        if kept is not None and kept.revision == await quickly(
+            self._services.database, self._services.documents.revision
+        ):
             return kept
         return await _BUILDER.run(self._refreshed, scope)
 

@@ -49,7 +49,8 @@ PENDING = ResponseSpec(PendingPublication, generate_examples=False, description=
 _CREATED = ResponseSpec(CreatedSkillObject, generate_examples=False, description="The skill is created")
 
 
-@get("/skills", sync_to_thread=False, tags=TAGS, responses=ERRORS, role="user")
+@get("/skills", tags=TAGS, responses=ERRORS, role="user")
+@ORDINARY_POOL.handler
 def list_v1_skills(
     request: Request[Any, Any, Any],
     services: ReadyServices,
@@ -71,7 +72,8 @@ def list_v1_skills(
     return tagged(request, answer)
 
 
-@get(each("/skills/{id}"), sync_to_thread=False, tags=TAGS, responses=ERRORS, role="user")
+@get(each("/skills/{id}"), tags=TAGS, responses=ERRORS, role="user")
+@ORDINARY_POOL.handler
 def get_v1_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Response[SkillObject]:
     """Return a skill in full."""
     skill = skills.read_skill(services, skill_id(request))
@@ -98,7 +100,9 @@ async def create_v1_skill(
         taken = await take_package(request, services)
         if isinstance(taken, JobData) and taken.status != "accepted":
             return Response(PendingPublication(data=taken, id=taken.skill_id, object="skill"), status_code=202)
-        skill = taken if isinstance(taken, Skill) else skills.read_skill(services, taken.skill_id)
+        if not isinstance(taken, Skill):
+            taken = await ORDINARY_POOL.run(skills.read_skill, services, taken.skill_id)
+        skill = taken
     else:
         new = await request.decoded(NewSkill)
         skill = await ORDINARY_POOL.run(

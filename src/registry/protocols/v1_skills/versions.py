@@ -67,9 +67,8 @@ def _page(versions: list[VersionItem], page: Page, start: str | None) -> tuple[l
 
 
 @get(each("/skills/{id}/versions/{version:str}"), tags=TAGS, responses=ERRORS, role="user")
-async def get_v1_version(
-    request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]
-) -> VersionObject:
+@ORDINARY_POOL.handler
+def get_v1_version(request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]) -> VersionObject:
     """Return one version of a skill with what changed in it."""
     one = skill_id(request)
     return version_object(services.catalog.version(one, number_of(services, one, version)))
@@ -100,7 +99,7 @@ async def create_v1_version(
         taken = await take_package(request, services, one)
         if isinstance(taken, JobData) and taken.status != "accepted":
             return Response(PendingPublication(data=taken, id=taken.version, object="skill.version"), status_code=202)
-        version = services.catalog.version(one, taken.version)
+        version = await ORDINARY_POOL.run(services.catalog.version, one, taken.version)
     else:
         new = await request.decoded(NewVersion)
         caller = request_state(request.scope).principal

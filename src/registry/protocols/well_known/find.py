@@ -1,5 +1,6 @@
 """The search of `npx skills find`, which asks `SKILLS_API_URL`."""
 
+from functools import partial
 from typing import Annotated, Any
 
 import msgspec
@@ -12,7 +13,7 @@ from registry.http.routes.parameters import ERRORS, ReadyServices
 from registry.services.container import Services
 from registry.services.names import name_of
 from registry.services.schemas import ResolveBody, ResolvedSkill
-from registry.services.search import resolve_task
+from registry.services.search import ResolveOutcome, resolve_task
 
 SearchText = Annotated[str, QueryParameter(name="q", max_length=500, description="What to look for")]
 Most = Annotated[int, QueryParameter(ge=1, le=100, description="How many to answer")]
@@ -40,9 +41,13 @@ async def find(
     """Search skills that `npx skills add` can install."""
     if not text.strip():
         return FoundEntries(skills=[])
-    task = resolve_task(services, ResolveBody(prompt=text, limit=limit))
-    found = await request.app.state.searches.run(request.scope, task)
     base = base_url(request, services)
+    task = resolve_task(services, ResolveBody(prompt=text, limit=limit)).then(partial(_found, services, base))
+    found: FoundEntries = await request.app.state.searches.run(request.scope, task)
+    return found
+
+
+def _found(services: Services, base: str, found: ResolveOutcome) -> FoundEntries:
     entries = (_entry(services, base, skill) for skill in found.data.results)
     return FoundEntries(skills=[entry for entry in entries if entry is not None])
 
