@@ -22,9 +22,11 @@ STATUS: Mapping[str, int] = {
     "PAYLOAD_TOO_LARGE": 413,
     "URI_TOO_LONG": 414,
     "UNSUPPORTED_MEDIA_TYPE": 415,
+    "EXPECTATION_FAILED": 417,
     "RATE_LIMITED": 429,
     "HEADERS_TOO_LARGE": 431,
     "INTERNAL_ERROR": 500,
+    "NOT_IMPLEMENTED": 501,
     "SERVICE_UNAVAILABLE": 503,
     "INSUFFICIENT_STORAGE": 507,
 }
@@ -184,6 +186,12 @@ def unsupported_media_type(message: str = "Send JSON with 'Content-Type: applica
     return RegistryError("UNSUPPORTED_MEDIA_TYPE", message)
 
 
+def expectation_failed() -> RegistryError:
+    """Return the error for an `Expect` header with anything but `100-continue`."""
+    message = "The only expectation this server can meet is 100-continue"
+    return RegistryError("EXPECTATION_FAILED", message, headers={"Connection": "close"})
+
+
 def headers_too_large(limit: int, count: int) -> RegistryError:
     """Return the error for headers above `limit` bytes in all or above `count` in number."""
     message = f"The headers are larger than {limit:,} bytes or more than {count}"
@@ -203,6 +211,11 @@ def invalid_token(message: str) -> RegistryError:
 def internal_error(request_id: str) -> RegistryError:
     """Return the error for anything unexpected: what happened is in the log under the request id."""
     return RegistryError("INTERNAL_ERROR", f"Something went wrong here (request {request_id})")
+
+
+def not_implemented(message: str) -> RegistryError:
+    """Return the error for what HTTP allows and this server cannot do; the connection is not used again."""
+    return RegistryError("NOT_IMPLEMENTED", message, headers={"Connection": "close"})
 
 
 def service_unavailable(message: str, retry_after: int = 1) -> RegistryError:

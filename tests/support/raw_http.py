@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -60,6 +60,20 @@ class Connection:
     def ask(self, data: bytes) -> RawAnswer:
         self.send(data)
         return self.answer()
+
+    def send_what_fits(self, data: bytes, *, seconds: float) -> int:
+        """Send as much as the other side takes until it takes nothing for some time; return the number of bytes."""
+        sent = 0
+        self._socket.settimeout(seconds)
+        with suppress(OSError):
+            while sent < len(data):
+                sent += self._socket.send(data[sent : sent + 65_536])
+        self._socket.settimeout(PATIENCE_SECONDS)
+        return sent
+
+    def line(self) -> bytes:
+        """Return the next line, with its end."""
+        return self._file.readline()
 
     def answer(self) -> RawAnswer:
         line = self._file.readline()

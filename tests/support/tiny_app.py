@@ -6,6 +6,7 @@ Usage: python tiny_app.py '{"port": 0, "workers": 1, "limits": {…}, …}'
 import asyncio
 import functools
 import os
+import resource
 import sys
 import tempfile
 import time
@@ -210,10 +211,14 @@ class Run(msgspec.Struct):
     origins: list[str] = []
     log_format: Literal["text", "json"] = "json"
     limits: LimitsSettings = LimitsSettings()
+    files: tuple[int, int] | None = None
+    """The soft and the hard limit of open files."""
 
 
 def main() -> int:
     run = msgspec.json.decode(sys.argv[1], type=Run)
+    if run.files is not None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, run.files)
     configure_logging(run.log_format, "info")
     make = functools.partial(make_site, run.bind or run.host, run.origins, run.log_format, run.limits)
     try:

@@ -1,5 +1,5 @@
-"""uvicorn's HTTP/1.1 protocol with what it lacks: limits on the head, time-outs for head, body and response,
-our error envelope.
+"""uvicorn's HTTP/1.1 protocol with what it lacks: limits on every byte that comes, time-outs for head, body and
+response, a bound on the requests that are parsed ahead, our error envelope.
 
 The parser (llhttp, strict) detects violations of the grammar: two lengths, a length beside a transfer coding, bad
 chunks. A request that is refused here never reaches the application, and its connection is closed.
@@ -7,9 +7,9 @@ chunks. A request that is refused here never reaches the application, and its co
 
 import asyncio
 import logging
-from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from registry import errors
@@ -20,73 +20,160 @@ from registry.http.request_id import new_request_id, request_id_of
 from registry.http.request_log import log_request
 from registry.http.request_state import request_state
 from registry.http.response_headers import identifying_headers
+from registry.server.connections import Awaited, Connections
+from registry.server.intake import Intake
+from registry.server.lingering_transport import LingeringTransport
 from registry.server.reading_watch import ReadingWatch
+from registry.server.request_head import check_head, origin_form, without_upgrade
 
 _log = logging.getLogger("registry.server")
 
-_LINGER_SECONDS = 2.0
-"""How long the connection stays open after a refusal while the caller still sends, so that it can read the response."""
+_REQUESTS_AHEAD = 16
+"""Requests of a connection that wait for the responses before theirs. Nothing is parsed beyond them."""
+
+_BYTES_AHEAD = 32 << 10
+"""Bytes that are parsed before the requests they belong to have begun."""
+
+_REQUEST_LINE_BYTES = 256
+"""Room for what is neither target nor header: the method, the version, line ends."""
+
+_FRAMING_OF_BODY = 8
+"""Bytes of chunk sizes and line ends that each byte of a body may cost. A chunk of one byte costs five."""
 
 _LOGGED_URL_BYTES = 200
-_STATUS_LINE = b"HTTP/1.1 "
 
 
 class _Phase(NamedTuple):
     """The part that is awaited: the head of a message or its body."""
 
     message: int
-    part: str
+    part: Awaited
+
+
+_IDLE = _Phase(0, "head")
+"""Nothing of the next head has come. The time-out of idle connections, which is uvicorn's, runs."""
+
+
+def accept(*args: Any, limits: LimitsSettings, connections: Connections, **kwargs: Any) -> Intake:
+    """Return what the event loop calls for a new connection. The other arguments are those of uvicorn."""
+    protocol = LimitedProtocol(*args, limits=limits, connections=connections, **kwargs)
+    protocol.intake = Intake(protocol, connections.buffer, protocol.loop)
+    return protocol.intake
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """One connection. A head's time starts with the connection or its first byte, a body's with its head."""
+    """One connection. A head's time starts with the connection or its first byte, a body's with its head.
 
-    def __init__(self, *args: Any, limits: LimitsSettings, **kwargs: Any) -> None:
+    Every byte counts for a limit. A byte that is no part of a body counts as *framing* of its message, whatever the
+    parser does with it: line ends before the head, the head, chunk sizes with their extensions, trailers.
+    """
+
+    intake: Intake
+
+    def __init__(self, *args: Any, limits: LimitsSettings, connections: Connections, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.url = b""
         self._limits = limits
+        self._connections = connections
         self._refusal: RegistryError | None = None
         self._refused = False
         self._messages = 0
         self._in_head = False
         self._in_body = False
         self._head_bytes = 0
-        self._unparsed_bytes = 0
+        self._body_bytes = 0
+        self._framing_bytes = 0
+        self._unexplained_bytes = 0
+        self._bytes_ahead = 0
         self._phase: _Phase | None = None
         self._clock: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Start the time-out of the first head."""
+        """Start the time-out of the first head, or refuse the connection if there are too many."""
         wrapped = cast(asyncio.Transport, transport)
         self._reading = ReadingWatch(wrapped, self.loop, self._limits.response_seconds, self._not_read)
-        counted = _Transport(wrapped, self.loop, lambda: self._in_body, self._reading)
-        super().connection_made(cast(asyncio.Transport, counted))
-        self._watch()
+        lingering = LingeringTransport(wrapped, self.loop, lambda: self._in_body, self._reading, self.intake.gate)
+        super().connection_made(cast(asyncio.Transport, lingering))
+        if self._connections.admit(self):
+            self._watch()
+        else:
+            self._refuse(errors.service_unavailable("Too many connections are open"))
+            wrapped.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the time-out."""
+        self._connections.closed(self)
         self._in_body = False
         self._stop_clock()
         self._reading.stop()
         super().connection_lost(exc)
 
-    def data_received(self, data: bytes) -> None:
-        """Parse the data, and set the time-out of what is still missing."""
-        if self._refused or self.transport.is_closing():
+    def make_room(self) -> None:
+        """Close at once, because another connection has come."""
+        self.transport.abort()
+
+    def is_over(self) -> bool:
+        """Return whether whatever still comes is discarded."""
+        return self._refused or self.transport.is_closing()
+
+    def wants_more(self) -> bool:
+        """Return whether the next bytes may be parsed, or requests that came before must be answered first."""
+        if not self.pipeline:
+            self._bytes_ahead = 0
+        return len(self.pipeline) < _REQUESTS_AHEAD and self._bytes_ahead < _BYTES_AHEAD
+
+    def discard(self, count: int) -> None:
+        """Count bytes that come after a refusal. The caller may send as much as the largest body."""
+        self._body_bytes += count
+        if self._body_bytes > self._limits.largest_body_bytes:
+            self.transport.abort()
+
+    def parse(self, piece: memoryview) -> None:
+        """Parse a piece, and set the time-out of what is still missing."""
+        self._unset_keepalive_if_required()
+        self._unexplained_bytes = len(piece)
+        if self.pipeline:
+            self._bytes_ahead += len(piece)
+        self._feed(piece)
+        if self._refused:
             return
-        message, unfinished = self._messages, self._in_head
-        super().data_received(data)
-        if unfinished and self._in_head and message == self._messages:
-            self._unparsed_bytes += len(data)
-            if self._unparsed_bytes > self._limits.header_bytes + self._limits.url_bytes:
-                self._refuse(self._headers_too_large())
-        if not self._refused:
+        self._framing_bytes += self._unexplained_bytes
+        if self._framing_bytes > self._most_framing():
+            self._refuse(self._headers_too_large())
+        else:
             self._watch()
+
+    def _feed(self, piece: memoryview) -> None:
+        try:
+            self.parser.feed_data(piece)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._ignore_upgrade(piece[upgrade.args[0] :])
+        except httptools.HttpParserError:
+            self._refuse(self._refusal or errors.bad_request("This is not a valid HTTP/1.1 request"))
+
+    def _ignore_upgrade(self, rest: memoryview) -> None:
+        """Read the head again as that of a plain request.
+
+        Clients ask for HTTP/2 with a request that has a body, and go on without it. But the parser takes all that comes
+        after such a head for the other protocol.
+        """
+        head = without_upgrade(self.parser.get_method(), self.url, self.parser.get_http_version(), self.headers)
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
+        self._feed(memoryview(head))
+        if rest and not self._refused:
+            self._feed(rest)
+
+    def _most_framing(self) -> int:
+        limits = self._limits
+        most = limits.url_bytes + limits.header_bytes + _REQUEST_LINE_BYTES
+        return most + limits.header_bytes + _FRAMING_OF_BODY * self._body_bytes if self._in_body else most
 
     def on_message_begin(self) -> None:
         """Begin a request."""
         super().on_message_begin()
         self._messages += 1
-        self._in_head, self._head_bytes, self._unparsed_bytes = True, 0, 0
+        self._in_head, self._head_bytes, self._body_bytes = True, 0, 0
 
     def on_url(self, url: bytes) -> None:
         """Collect a part of the request target."""
@@ -105,24 +192,59 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Pass the request to the application."""
+        version = self.parser.get_http_version()
+        try:
+            check_head(self.parser.get_method(), version, self.headers)
+            self.url = origin_form(self.url, self.headers)
+        except RegistryError as error:
+            self._give_up(error)
+        if self.parser.should_upgrade():
+            return  # the same head comes again, without the upgrade
+        if version == "1.0":
+            self.expect_100_continue = False
         super().on_headers_complete()
         request_state(self.scope).is_gone = self.transport.is_closing
         self._in_head, self._in_body = False, True
 
+    def on_body(self, body: bytes) -> None:
+        """Pass a part of the body to the application."""
+        self._unexplained_bytes -= len(body)
+        self._body_bytes += len(body)
+        if self._body_bytes > self._limits.largest_body_bytes:
+            self._give_up(errors.payload_too_large(self._limits.largest_body_bytes))
+        super().on_body(body)
+
     def on_message_complete(self) -> None:
         """Record that the request is complete."""
+        if self.parser.should_upgrade():
+            return
         self._in_body = False
+        self._framing_bytes = self._unexplained_bytes = 0
         super().on_message_complete()
 
+    def on_response_complete(self) -> None:
+        """Go on with the requests that wait."""
+        super().on_response_complete()
+        if self.is_over():
+            return
+        if self.pipeline:
+            return
+        if self._in_head or self._in_body:
+            self._watch()
+        else:
+            self._phase = _IDLE
+            self._connections.now_awaits(self, "head")
+        self.intake.go_on()
+
     def send_400_response(self, msg: str) -> None:
-        """Answer a request that the parser or a limit has refused."""
-        self._refuse(self._refusal or errors.bad_request("This is not a valid HTTP/1.1 request"))
+        """Never called: `parse` answers what the parser refuses."""
+        raise NotImplementedError
 
     def _headers_too_large(self) -> RegistryError:
         return errors.headers_too_large(self._limits.header_bytes, self._limits.header_count)
 
     def _give_up(self, error: RegistryError) -> None:
-        # An exception is the only way to stop the parser; uvicorn then calls send_400_response.
+        # An exception is the only way to stop the parser; `_feed` then answers.
         self._refusal = self._refusal or error
         raise error
 
@@ -133,12 +255,15 @@ class LimitedProtocol(HttpToolsProtocol):
             return
         self._stop_clock()
         self._phase = phase
+        self._connections.now_awaits(self, phase.part if phase else None)
         if phase is not None:
             limits = self._limits
             seconds = limits.body_seconds if phase.part == "body" else limits.header_seconds
             self._clock = self.loop.call_later(seconds, self._timed_out)
 
     def _awaited(self) -> _Phase | None:
+        if self.pipeline:
+            return None  # what is awaited is not read before the requests that wait have begun
         if self._in_body:
             return _Phase(self._messages, "body")
         if self._in_head:
@@ -192,64 +317,3 @@ class LimitedProtocol(HttpToolsProtocol):
         # Whatever the caller still sends is read and discarded.
         self._in_body = True
         self.transport.close()
-
-
-class _Transport:
-    """A transport that sends a head together with the body, and whose `close` lets the caller finish reading.
-
-    uvicorn writes head and body separately: two system calls, and a caller that wakes twice. So a head waits for a body
-    that follows in the same step of the event loop, and not longer.
-
-    Closing a socket with unread bytes resets it, and the reset can overtake the response. So during a body only the
-    sending half is closed. The other half closes with the caller, or after a time-out.
-    """
-
-    def __init__(
-        self,
-        transport: asyncio.Transport,
-        loop: asyncio.AbstractEventLoop,
-        is_unread: Callable[[], bool],
-        reading: ReadingWatch,
-    ) -> None:
-        self._reading = reading
-        self._transport = transport
-        self._loop = loop
-        self._is_unread = is_unread
-        self._closing = False
-        self._head = b""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
-
-    def write(self, data: bytes) -> None:
-        if self._head:
-            head, self._head = self._head, b""
-            self._transport.writelines((head, data))
-            self._reading.wrote(len(head) + len(data))
-        elif data.startswith(_STATUS_LINE):
-            self._head = data
-            self._loop.call_soon(self._send_head)
-        else:
-            self._transport.write(data)
-            self._reading.wrote(len(data))
-
-    def _send_head(self) -> None:
-        if self._head:
-            head, self._head = self._head, b""
-            self._transport.write(head)
-            self._reading.wrote(len(head))
-
-    def is_closing(self) -> bool:
-        return self._closing or self._transport.is_closing()
-
-    def close(self) -> None:
-        self._send_head()
-        if self.is_closing():
-            return
-        if not self._is_unread():
-            self._transport.close()
-            return
-        self._closing = True
-        self._transport.write_eof()
-        self._transport.resume_reading()
-        self._loop.call_later(_LINGER_SECONDS, self._transport.abort)

@@ -23,7 +23,9 @@ from litestar.types import ASGIApp
 
 from registry import __version__
 from registry.config.groups import LimitsSettings
-from registry.server.http1_protocol import LimitedProtocol
+from registry.server.connections import Connections
+from registry.server.file_limit import possible_connections
+from registry.server.http1_protocol import accept
 from registry.server.sockets import Listener
 
 _log = logging.getLogger("registry.server")
@@ -65,9 +67,10 @@ def serve(
     It is 0 after a drain and 1 if the application did not start. Requests in flight have `limits.drain_seconds`. Then
     they are cancelled, and those that cannot be cancelled end with the process (code 1).
     """
+    connections = Connections(possible_connections(limits.connections))
     config = uvicorn.Config(
         cast(Any, site.app),
-        http=cast(Any, functools.partial(LimitedProtocol, limits=limits)),
+        http=cast(Any, functools.partial(accept, limits=limits, connections=connections)),
         ws="none",
         lifespan="on",
         interface="asgi3",

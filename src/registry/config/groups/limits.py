@@ -18,6 +18,9 @@ class LimitsSettings(msgspec.Struct, frozen=True, kw_only=True):
     url_bytes: Annotated[Positive, Meta(description="maximum length of a request URL")] = 8 << 10
     header_seconds: Annotated[Seconds, Meta(description="timeout for receiving a request head")] = 10.0
     body_seconds: Annotated[Seconds, Meta(description="timeout for receiving a request body")] = 60.0
+    connections: Annotated[
+        Positive, Meta(description="open connections of each process; at the limit, idle ones make room for new ones")
+    ] = 2000
     keep_alive_seconds: Annotated[Seconds, Meta(description="timeout of an idle connection")] = 5.0
     drain_seconds: Annotated[
         float,
@@ -91,3 +94,8 @@ class LimitsSettings(msgspec.Struct, frozen=True, kw_only=True):
     def publish_body_bytes(self) -> int:
         """The maximum size of a publish request body: a package and its multipart framing."""
         return self.upload_bytes + (64 << 10)
+
+    @property
+    def largest_body_bytes(self) -> int:
+        """The size that no body of any route may exceed."""
+        return max(self.publish_body_bytes, self.batch_body_bytes, self.json_body_bytes)

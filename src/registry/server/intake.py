@@ -1,0 +1,124 @@
+"""How the bytes of a connection reach the parser: a little at a time, and not before they are wanted.
+
+The parser cannot pause. It calls back for every request in the bytes that it is given, and 8,000 small requests fit
+into one read of the event loop. So the event loop reads at most 16 KiB of a connection in one step, and the parser gets
+these bytes in pieces that end where a head can end. Between two pieces the protocol may say that it wants no more for
+now. Then the rest waits here, and nothing is read.
+"""
+
+import asyncio
+from typing import Protocol, cast
+
+from registry.server.lingering_transport import ReadingGate
+
+READ_BYTES = 16 << 10
+"""The bytes that one step of the event loop reads of one connection."""
+
+_END_OF_HEAD = b"\r\n\r\n"
+
+
+class Consumer(Protocol):
+    """The protocol of a connection as its intake sees it."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin. The intake has its gate already."""
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+
+    def pause_writing(self) -> None:
+        """Wait before more is sent."""
+
+    def resume_writing(self) -> None:
+        """Send again."""
+
+    def wants_more(self) -> bool:
+        """Return whether the next piece may be parsed now."""
+
+    def is_over(self) -> bool:
+        """Return whether whatever still comes is discarded."""
+
+    def parse(self, piece: memoryview) -> None:
+        """Parse some bytes. They are valid during the call only."""
+
+    def discard(self, count: int) -> None:
+        """Count bytes that are discarded."""
+
+
+class Intake(asyncio.BufferedProtocol):
+    """Reads one connection into a buffer that all connections of the event loop share.
+
+    What `buffer_updated` does not parse at once is copied, so the buffer is free again when it returns.
+    """
+
+    def __init__(self, consumer: Consumer, buffer: bytearray, loop: asyncio.AbstractEventLoop) -> None:
+        self._consumer = consumer
+        self._buffer = buffer
+        self._loop = loop
+        self._waiting = b""
+        self.gate: ReadingGate
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin to read."""
+        self.gate = ReadingGate(cast(asyncio.Transport, transport))
+        self._consumer.connection_made(transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget what waits."""
+        self._waiting = b""
+        self._consumer.connection_lost(exc)
+
+    def eof_received(self) -> None:
+        """Let the transport close: the caller has disconnected."""
+
+    def pause_writing(self) -> None:
+        """Pass on that the caller does not read."""
+        self._consumer.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Pass on that the caller reads again."""
+        self._consumer.resume_writing()
+
+    def get_buffer(self, sizehint: int) -> bytearray:
+        """Return the buffer for the next read."""
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Parse what was read, as far as it is wanted."""
+        if nbytes == len(self._buffer):
+            # libuv would read up to 32 times in a row, and keep all other connections waiting.
+            self.gate.pause("turn")
+            self._loop.call_soon(self.gate.resume, "turn")
+        parsed = self._parse(self._buffer, nbytes)
+        if parsed < nbytes:
+            self._waiting = bytes(memoryview(self._buffer)[parsed:nbytes])
+            self.gate.pause("waiting")
+
+    def go_on(self) -> None:
+        """Parse what waits, in the next step of the event loop. The consumer calls this when it may want more."""
+        if self._waiting:
+            self._loop.call_soon(self._parse_waiting)
+
+    def _parse_waiting(self) -> None:
+        waiting, self._waiting = self._waiting, b""
+        parsed = self._parse(waiting, len(waiting))
+        if parsed < len(waiting):
+            self._waiting = waiting[parsed:]
+        else:
+            self.gate.resume("waiting")
+
+    def _parse(self, data: bytes | bytearray, end: int) -> int:
+        """Pass pieces to the parser while they are wanted, and return where the rest begins."""
+        view = memoryview(data)
+        start = 0
+        while start < end:
+            if self._consumer.is_over():
+                self._consumer.discard(end - start)
+                return end
+            if not self._consumer.wants_more():
+                break
+            found = data.find(_END_OF_HEAD, start, end)
+            cut = end if found < 0 else found + len(_END_OF_HEAD)
+            self._consumer.parse(view[start:cut])
+            start = cut
+        return start
