@@ -1,20 +1,18 @@
-"""Reads a sentence-transformers model folder of BERT type: sizes, pooling, prompts, fingerprint."""
+"""Reads a model folder as sentence-transformers saves it: sizes of a BERT, pooling, prompts, fingerprint."""
 
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
-
-from embeddings.wordpiece import TokenizerError, WordPiece
 
 WEIGHTS = "model.safetensors"
 TOKENIZER = "tokenizer.json"
 _MODULES = {"Transformer", "Pooling", "Normalize"}
 _T = TypeVar("_T")
-_FINGERPRINTED = {".bin", ".json", ".model", ".safetensors", ".txt"}
+_FINGERPRINTED = {".bin", ".json", ".model", ".onnx", ".onnx_data", ".safetensors", ".txt"}
 
 
 class CheckpointError(Exception):
@@ -33,14 +31,21 @@ class BertShape:
 
 
 @dataclass(frozen=True)
+class Prompts:
+    """What goes before the texts of queries and of documents."""
+
+    query: str
+    document: str
+
+
+@dataclass(frozen=True)
 class ModelCheckpoint:
-    """A model folder that can be converted. `max_length` is in tokens. The prompts are prefixes of texts."""
+    """A model folder that can be converted. `max_length` is in tokens."""
 
     directory: Path
     shape: BertShape
     max_length: int
-    query_prompt: str
-    document_prompt: str
+    prompts: Prompts
 
 
 class _Config(msgspec.Struct):
@@ -74,7 +79,7 @@ class _Sentences(msgspec.Struct):
     do_lower_case: bool = False
 
 
-class _Prompts(msgspec.Struct):
+class _PromptFile(msgspec.Struct):
     prompts: dict[str, str | None] = {}
 
 
@@ -106,10 +111,10 @@ def _model_files(directory: Path) -> Iterator[Path]:
 
 def _read(directory: Path) -> ModelCheckpoint:
     config = _decode(directory / "config.json", _Config)
-    sentences = _optional(directory / "sentence_bert_config.json", _Sentences)
-    pooling = _optional(directory / "1_Pooling" / "config.json", _Pooling)
-    _check_supported(directory, config, sentences, pooling)
-    prompts = _optional(directory / "config_sentence_transformers.json", _Prompts).prompts
+    _check_supported(config)
+    pooling: Any = pooling_of(directory)
+    if pooling not in ("mean", "cls"):
+        raise CheckpointError("its pooling is neither the mean nor the first token")
     return ModelCheckpoint(
         directory=directory,
         shape=BertShape(
@@ -117,46 +122,64 @@ def _read(directory: Path) -> ModelCheckpoint:
             num_hidden_layers=config.num_hidden_layers,
             num_attention_heads=config.num_attention_heads,
             layer_norm_eps=config.layer_norm_eps,
-            pooling=_pooling_mode(pooling),
+            pooling=pooling,
         ),
-        max_length=min(sentences.max_seq_length or config.max_position_embeddings, config.max_position_embeddings),
-        query_prompt=prompts.get("query") or "",
-        document_prompt=prompts.get("document") or "",
+        max_length=min(length_of(directory) or config.max_position_embeddings, config.max_position_embeddings),
+        prompts=prompts_of(directory),
     )
 
 
-def _check_supported(directory: Path, config: _Config, sentences: _Sentences, pooling: _Pooling) -> None:
+def _check_supported(config: _Config) -> None:
     if config.model_type != "bert":
         raise CheckpointError(f"its type is {config.model_type}, not bert")
     if config.hidden_act != "gelu" or config.position_embedding_type != "absolute":
         raise CheckpointError("its activation or its position embeddings are not those of BERT")
-    try:
-        WordPiece((directory / TOKENIZER).read_bytes(), config.max_position_embeddings)
-    except TokenizerError as error:
-        raise CheckpointError(str(error)) from error
-    if sentences.do_lower_case or not pooling.include_prompt:
-        raise CheckpointError("it lowercases texts, or excludes the prompt from pooling")
-    modules = directory / "modules.json"
-    listed = _decode(modules, list[_Module]) if modules.is_file() else []
-    used = {module.type.rpartition(".")[2] for module in listed}
+
+
+def prompts_of(directory: Path) -> Prompts:
+    """Return the prompts of a model; `passage` is another name of that of documents. Raises as `optional` does."""
+    prompts = optional(directory / "config_sentence_transformers.json", _PromptFile).prompts
+    document = prompts.get("document") or prompts.get("passage") or prompts.get("corpus")
+    return Prompts(query=prompts.get("query") or "", document=document or "")
+
+
+def length_of(directory: Path) -> int | None:
+    """Return the length limit of a model in tokens, None if its folder names none.
+
+    Raises CheckpointError if the model lowercases texts, and what `optional` raises.
+    """
+    sentences = optional(directory / "sentence_bert_config.json", _Sentences)
+    if sentences.do_lower_case:
+        raise CheckpointError("it lowercases texts")
+    return sentences.max_seq_length
+
+
+def pooling_of(directory: Path) -> str:
+    """Return how the vectors of tokens become one: `mean`, `cls`, `max`, `lasttoken` or another mode's name.
+
+    Without a pooling configuration, it is the mean, as in sentence-transformers. Raises CheckpointError for a model
+    that pools in several ways, leaves its prompt out, or has modules behind the pooling; and what `optional` raises.
+    """
+    modules = optional(directory / "modules.json", list[_Module])
+    used = {module.type.rpartition(".")[2] for module in modules}
     if others := used - _MODULES:
         raise CheckpointError(f"it has unsupported modules: {', '.join(sorted(others))}")
-
-
-def _pooling_mode(pooling: _Pooling) -> Literal["mean", "cls"]:
+    pooling = optional(directory / "1_Pooling" / "config.json", _Pooling)
+    if not pooling.include_prompt:
+        raise CheckpointError("it excludes the prompt from pooling")
     flags = msgspec.structs.asdict(pooling)
     modes = {name for name, on in flags.items() if name.startswith("pooling_mode_") and on}
-    if pooling.pooling_mode == "cls" or modes == {"pooling_mode_cls_token"}:
-        return "cls"
-    # Without a pooling configuration, sentence-transformers pools by the mean.
-    if pooling.pooling_mode in ("", "mean") and modes <= {"pooling_mode_mean_tokens"}:
-        return "mean"
-    raise CheckpointError("its pooling is neither the mean nor the first token")
+    names = {name.removeprefix("pooling_mode_").removesuffix("_tokens").removesuffix("_token") for name in modes}
+    names |= {pooling.pooling_mode} - {""}
+    if len(names) > 1:
+        raise CheckpointError(f"its pooling joins several: {', '.join(sorted(names))}")
+    return names.pop() if names else "mean"
 
 
 def _decode(path: Path, kind: type[_T]) -> _T:
     return msgspec.json.decode(path.read_bytes(), type=kind)
 
 
-def _optional(path: Path, kind: type[_T]) -> _T:
+def optional(path: Path, kind: type[_T]) -> _T:
+    """Return the contents of a JSON file, or an empty `kind` without one. Raises OSError and msgspec.MsgspecError."""
     return _decode(path, kind) if path.is_file() else kind()

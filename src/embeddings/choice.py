@@ -4,7 +4,7 @@ import importlib.util
 import logging
 from pathlib import Path
 
-from embeddings import converted
+from embeddings import converted, onnx_folder
 from embeddings.adapter import Adapter, AdapterError, find
 from embeddings.base import Embedder
 from embeddings.checkpoint import CheckpointError
@@ -20,7 +20,7 @@ from embeddings.models import (
 from embeddings.settings import EmbeddingSettings, EmbeddingUnavailable
 
 _LOG = logging.getLogger(__name__)
-_RUNTIME = ("onnxruntime",)
+_RUNTIME = ("onnxruntime", "tokenizers")
 _CONVERTER = ("safetensors",)
 
 
@@ -61,12 +61,22 @@ def _local(settings: EmbeddingSettings, adapter: Adapter | None) -> Embedder:
         try:
             model = folder_model(Path(settings.model), adapter)
         except CheckpointError as reason:
-            _LOG.info("using sentence-transformers for %s: %s", settings.model, reason)
-            return _sentence_transformers(settings)
+            return _other_folder(Path(settings.model), settings, reason)
     else:
         return _sentence_transformers(settings)
     _check_available(model, settings)
-    return LocalEmbedder(model, settings)
+    return LocalEmbedder(converted.ConvertedModel(model), settings)
+
+
+def _other_folder(directory: Path, settings: EmbeddingSettings, reason: CheckpointError) -> Embedder:
+    """Return the embedder of a folder that is not converted: its exported model, else sentence-transformers."""
+    try:
+        exported = onnx_folder.read(directory, settings.dimension)
+    except CheckpointError as other:
+        _LOG.info("using sentence-transformers for %s: %s; %s", directory, reason, other)
+        return _sentence_transformers(settings)
+    _check_installed(_RUNTIME)
+    return LocalEmbedder(exported, settings)
 
 
 def _adapter(settings: EmbeddingSettings) -> Adapter | None:
@@ -85,13 +95,17 @@ def _sentence_transformers(settings: EmbeddingSettings) -> Embedder:
 def _check_available(model: LocalModel, settings: EmbeddingSettings) -> None:
     is_converted = converted.is_converted(model, settings.cache_dir)
     needed = _RUNTIME if is_converted else _RUNTIME + _CONVERTER
-    missing = [name for name in needed if importlib.util.find_spec(name) is None]
-    if missing:
-        raise EmbeddingUnavailable(f"the local model needs {', '.join(missing)}: pip install 'skill-registry[local]'")
+    _check_installed(needed)
     if settings.dimension not in (None, model.dimension):
         raise EmbeddingUnavailable(f"{model.name} has {model.dimension} dimensions: leave embedding.dimension unset")
     if is_default(settings.model) and not is_converted and not default_model_available():
         raise EmbeddingUnavailable(MISSING_WEIGHTS)
+
+
+def _check_installed(needed: tuple[str, ...]) -> None:
+    missing = [name for name in needed if importlib.util.find_spec(name) is None]
+    if missing:
+        raise EmbeddingUnavailable(f"the local model needs {', '.join(missing)}: pip install 'skill-registry[local]'")
 
 
 def _is_folder(model: str | None) -> bool:

@@ -4,10 +4,15 @@ import hashlib
 import logging
 import os
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from embeddings.models import LocalModel
+from embeddings.settings import EmbeddingSettings
+
+if TYPE_CHECKING:
+    from embeddings.encoder import Encoder
 
 _LOG = logging.getLogger(__name__)
 
@@ -17,6 +22,35 @@ RECIPE = "int8-1"
 
 PACKAGED = Path(__file__).parent / "model"
 """The folder that `hatch_build.py` adds to the wheel: the converted default model. A clone has none."""
+
+
+@dataclass(frozen=True)
+class ConvertedModel:
+    """A model that is converted when it is first opened."""
+
+    model: LocalModel
+
+    @property
+    def name(self) -> str:
+        """The public name of the model."""
+        return self.model.name
+
+    @property
+    def dimension(self) -> int:
+        """The dimension of its vectors."""
+        return self.model.dimension
+
+    @property
+    def space(self) -> str:
+        """The space of its vectors."""
+        return f"local/{self.model.variant}/{self.model.dimension}/{RECIPE}"
+
+    def open(self, settings: EmbeddingSettings) -> "Encoder":
+        """Load the model, and convert it before if necessary. Raises EmbeddingError, and what onnxruntime raises."""
+        # Imported only if needed: onnxruntime takes a tenth of a second to import.
+        from embeddings.encoder import Encoder  # noqa: PLC0415
+
+        return Encoder(load(self.model, settings.cache_dir), settings.threads)
 
 
 def is_converted(model: LocalModel, cache_dir: Path) -> bool:
@@ -57,8 +91,8 @@ def convert(model: LocalModel) -> bytes:
     metadata = {
         "tokenizer": (source.directory / checkpoint.TOKENIZER).read_text(encoding="utf-8"),
         "max_length": str(source.max_length),
-        "query_prompt": source.query_prompt,
-        "document_prompt": source.document_prompt,
+        "query_prompt": source.prompts.query,
+        "document_prompt": source.prompts.document,
     }
     with safe_open(source.directory / checkpoint.WEIGHTS, framework="numpy") as tensors:
         prefix = "bert." if "bert.embeddings.LayerNorm.weight" in tensors.keys() else ""  # noqa: SIM118

