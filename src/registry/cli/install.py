@@ -20,7 +20,8 @@ from registry.cli.search.last_search import report_install
 from registry.cli.user_registries import Registries, registries_of
 from registry.config.settings import Settings
 from registry.domain.addresses import redact_text
-from registry.domain.origins import GitOrigin, LocalOrigin, RegistryOrigin, SourceOrigin, parse_origin
+from registry.domain.origins import GitOrigin, LocalOrigin, RegistryOrigin, SourceOrigin, classify, parse_origin
+from registry.domain.repository_addresses import RepositoryAddress, of_owner
 from registry.errors import RegistryError
 from registry.install.schemas import NOT_INSTALLED, SkillRequest, UpgradeBody
 from registry.project.manifest_file import ManifestFile
@@ -29,6 +30,7 @@ from registry.runtime.home_folder import expanded
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _FAILED = "error"
+_PARTS_OF_ADDRESS = 2
 
 
 def _options(function: _Command) -> _Command:
@@ -63,7 +65,9 @@ def install(
     skill-registry install 'acme/pdf-forms@^1.2'       the highest version from 1.2.0 and below 2.0.0
     skill-registry install acme/pdf-forms --from https://registry.example.org
     skill-registry install pdf-forms --from http://team.example.org:8080    from a folder that is served there
-    skill-registry install https://example.org/a/tree/main/skills/pdf
+    skill-registry install https://example.org/a/tree/main/skills/pdf    as the browser shows a folder
+    skill-registry install https://example.org/a.git#v1.2                a branch, tag or commit
+    skill-registry install github:owner/repo@pdf                         the skill pdf of a repository
     skill-registry install https://example.org/pdf.zip
     skill-registry install ../pdf-forms
     skill-registry install                             what the project's manifest names
@@ -202,6 +206,8 @@ def _tables(answer: console.Data) -> Iterator[Table | str]:
 def _step(text: str, registries: Registries, manifest: ManifestFile | None, *, editable: bool, save: bool) -> Step:
     """Return the step for an argument of the command. `manifest` is the file that must name the skill then."""
     try:
+        text = _of_github(text)
+        is_address = isinstance(classify(text), RepositoryAddress)
         origin = parse_origin(text)
     except RegistryError as error:
         command.stop(f"{redact_text(text) or 'an empty ORIGIN'}: {error.message}", command.WRONG_USAGE)
@@ -214,8 +220,14 @@ def _step(text: str, registries: Registries, manifest: ManifestFile | None, *, e
         if not isinstance(origin, SourceOrigin):
             command.stop(f"{text}: --from needs the id of a skill, such as acme/pdf-forms", command.WRONG_USAGE)
         origin = _at_service(origin, registries.given)
-    act = installing(SkillRequest(origin=origin, save=save), registries.default)
+    act = installing(SkillRequest(origin=text if is_address else origin, save=save), registries.default)
     return text, act if manifest is None else recorded(manifest, act, origin)
+
+
+def _of_github(text: str) -> str:
+    """Return the address on GitHub of `owner/repo/folder` if there is no such folder here; other texts as they are."""
+    is_path = text.startswith((".", "/", "~", "-")) or text.count("/") < _PARTS_OF_ADDRESS or ":" in text
+    return text if is_path or expanded(text).exists() else of_owner(text) or text
 
 
 def _project_steps(settings: Settings, registries: Registries, *, locked: bool, is_here: bool) -> list[Step]:

@@ -11,7 +11,9 @@ from rich.table import Table
 from registry.cli import command, console
 from registry.cli.backend import CREATES
 from registry.domain.hosts import is_loopback_host
+from registry.domain.repository_addresses import is_remote
 from registry.domain.source_entry import NewSource
+from registry.errors import RegistryError
 from registry.runtime.home_folder import expanded
 
 
@@ -58,16 +60,20 @@ def add(
     """Add the source NAME.
 
     LOCATION is the URL of another registry, a git repository, a marketplace (.json) or a .zip, or it is a folder. The
-    API key is stored in the catalog and sent to this registry only.
+    URL of a repository may name a branch, tag or commit, and a folder: …/tree/v1.2/skills, or …#v1.2. OWNER/REPO is a
+    repository on GitHub. The API key is stored in the catalog and sent to this registry only.
     """
     if api_key and location.lower().startswith("http://") and not is_loopback_host(urlsplit(location).netloc):
         click.echo("skill-registry: warning: without https, others can read the API key", err=True)
-    is_url = location.lower().startswith(("http://", "https://"))
+    is_url = is_remote(location) and not expanded(location).is_dir()
     is_folder = kind == "local" or (kind is None and not is_url)
     place = {"path": str(expanded(location))} if is_folder else {"url": location}
     fields = {"name": name, "type": kind, "branch": branch, "priority": priority, **place}
     fields |= {"api_key": console.ask_secret("API key")} if api_key else {}
-    source = command.converted(fields, NewSource)
+    try:
+        source = command.converted(NewSource.prepared(fields), NewSource)
+    except RegistryError as error:
+        command.stop(error.line, command.WRONG_USAGE)
     added = command.with_backend(flags, server, lambda backend: backend.add_source(source), CREATES)
     _show([added], as_json=as_json)
     if added["error"]:

@@ -4,14 +4,27 @@ Only http and https are allowed, also for git: other transports can use commands
 """
 
 import re
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import msgspec
 from msgspec import Meta
 
 from registry.domain.addresses import OutboundError, parse_url
 from registry.domain.models import SkillId, SourceName, SourceType
-from registry.domain.validation import convert
+from registry.domain.repository_addresses import (
+    FORMS,
+    SHORT_HASH,
+    WHOLE_HASH,
+    ArchiveAddress,
+    RepositoryAddress,
+    expanded_short_form,
+    is_url,
+    parse_address,
+    refuse_ssh,
+)
+from registry.domain.validation import convert, find_errors
 from registry.domain.version_requirement import VersionRequirement
 from registry.errors import FieldError, RegistryError, validation_error
 
@@ -80,7 +93,9 @@ _LISTED_NAME = re.compile(
 _NAME = re.compile(r"([a-z0-9][a-z0-9_-]{0,63}(?:/[a-z0-9][a-z0-9_-]{0,63})?)(?:@(.{0,100}))?")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://|:)")
 _SSH = re.compile(r"[A-Za-z0-9._-]{1,100}@[A-Za-z0-9._-]{1,200}:.{0,1000}")
-_TREE = re.compile(r"(https?://[^/]+/[^?#]+?)(?:/-)?/tree/([^/?#]+)(?:/([^?#]*))?", re.IGNORECASE)
+_SHOWN_REFS = 8
+_PLAIN = "/@+"
+"""What needs no percent sign in a path, besides letters and digits."""
 
 
 class GitRef(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
@@ -163,10 +178,27 @@ def source_type(origin: Origin) -> SourceType:
 
 
 def parse_origin(value: Any, field: str = "origin") -> Origin:
-    """Return the origin that decoded JSON describes, as an object or as one string. Raises VALIDATION_ERROR."""
+    """Return the origin that decoded JSON describes, as an object or as one string, without asking a repository.
+
+    Of a string with a ref and a folder, the first part is the ref. Raises VALIDATION_ERROR.
+    """
     if isinstance(value, str):
-        return classify(value, field)
+        origin = classify(value, field)
+        return _unasked(origin, field) if isinstance(origin, RepositoryAddress) else origin
     return checked_origin(_convert(value, field), field)
+
+
+def address_within(origin: Origin, folder: str) -> str:
+    """Return the address of a folder in an origin, as `classify` reads it."""
+    path = quote(folder, safe=_PLAIN)
+    match origin:
+        case GitOrigin():
+            ref = (origin.ref.branch or origin.ref.tag or origin.ref.commit) if origin.ref else None
+            return f"{origin.url}/tree/{quote(ref or 'HEAD', safe=_PLAIN)}/{path}"
+        case LocalOrigin():
+            return f"{origin.path}/{folder}"
+        case _:
+            return f"{getattr(origin, 'url', '')}#{path}"
 
 
 def checked_origin(origin: Origin, field: str = "origin") -> Origin:
@@ -176,37 +208,106 @@ def checked_origin(origin: Origin, field: str = "origin") -> Origin:
     return origin
 
 
-def classify(text: str, field: str = "origin") -> Origin:
+def classify(text: str, field: str = "origin") -> Origin | RepositoryAddress:
     """Return the origin that one string means: a skill of a source, a URL, or a path of this machine.
 
     `name`, `scope/name` and `source/scope.name`, with or without `@version`, are skills of sources. A URL that ends in
-    `.zip` is a package. All other URLs are git repositories, where `/tree/<branch>/<subdir>` names a folder. Raises
-    VALIDATION_ERROR.
+    `.zip` or `.skill` is a package. All other URLs are git repositories: with a ref or the name of a skill, an address
+    that `origin_at` completes. Raises VALIDATION_ERROR.
     """
     text = text.strip()
-    if text.lower().startswith(("http://", "https://")):
-        return _parse_url_origin(text, field)
+    match = _NAME.fullmatch(text) or (None if text.endswith(".zip") else _LISTED_NAME.fullmatch(text))
+    try:
+        refuse_ssh(text)
+        short = expanded_short_form(text) if match is None or _is_no_version(match[2]) else None
+    except ValueError as error:
+        raise _invalid(field, str(error)) from None
+    if short is not None or is_url(text):
+        return _parse_url_origin(short or text, field)
     if _SCHEME.match(text) or _SSH.fullmatch(text):
         raise _invalid(field, "must be an http:// or https:// URL; other schemes are not supported")
     if text.startswith("-"):
         raise _invalid(field, "must not begin with '-'")
-    match = _NAME.fullmatch(text) or (None if text.endswith(".zip") else _LISTED_NAME.fullmatch(text))
     if match:
         value = {"type": "source", "skill": match[1]} | ({"version": match[2]} if match[2] is not None else {})
         return _convert(value, field)
     return _convert({"type": "local", "path": text}, field)
 
 
-def _parse_url_origin(text: str, field: str) -> Origin:
-    _check_url(text, field)
-    if parse_url(text).url.path.lower().endswith(".zip"):
-        return _convert({"type": "zip", "url": text}, field)
-    match = _TREE.fullmatch(text)
-    if not match:
-        return _convert({"type": "git", "url": text}, field)
-    subdir = (match[3] or "").rstrip("/")
-    value = {"type": "git", "url": match[1], "ref": {"branch": match[2]}}
-    return _convert(value | ({"subdir": subdir} if subdir else {}), field)
+def _is_no_version(text: str | None) -> bool:
+    return text is not None and next(find_errors(text, VersionRequirement), None) is not None
+
+
+def _parse_url_origin(text: str, field: str) -> Origin | RepositoryAddress:
+    try:
+        address = parse_address(text)
+    except ValueError as error:
+        raise _invalid(field, str(error)) from None
+    _check_url(address.url, field)
+    if isinstance(address, ArchiveAddress):
+        value = {"type": "zip", "url": address.url} | ({"subdir": address.folder} if address.folder else {})
+        return _convert(value, field)
+    origin = _unasked(address, field)  # which checks each part
+    return origin if address.is_plain else address
+
+
+def _unasked(address: RepositoryAddress, field: str) -> Origin:
+    """Return the origin of an address if the first part of its path is the ref. Raises VALIDATION_ERROR."""
+    ref, _, rest = (address.path, "", "") if address.folder is not None else address.path.partition("/")
+    if not ref or ref == "HEAD":
+        return _git_origin(address, None, address.folder or rest, field)
+    kind = address.kind or ("commit" if WHOLE_HASH.fullmatch(ref) else "branch")
+    if kind == "commit" and not WHOLE_HASH.fullmatch(ref):
+        kind = "branch"  # a short hash, which only the repository completes
+    return _git_origin(address, {kind: ref}, address.folder or rest, field)
+
+
+def _git_origin(address: RepositoryAddress, ref: Mapping[str, str] | None, folder: str, field: str) -> GitOrigin:
+    value = {"type": "git", "url": address.url, "ref": ref, "subdir": folder or None}
+    return convert(value, GitOrigin, field=field)
+
+
+def origin_at(address: RepositoryAddress, refs: Mapping[str, str], field: str = "origin") -> GitOrigin:
+    """Return the origin of an address in a repository with these refs, whose names begin with `refs/`, and commits.
+
+    The longest beginning of its path that is a branch or a tag is its ref, else a commit. Raises VALIDATION_ERROR if
+    the repository has no such ref.
+    """
+    for name, folder in _splits(address):
+        for kind, prefix in (("branch", "refs/heads/"), ("tag", "refs/tags/")):
+            if address.kind in (None, kind) and prefix + name in refs:
+                return _git_origin(address, {kind: name}, folder, field)
+    name, folder = list(_splits(address))[-1]
+    if name == "HEAD" and address.kind is None:
+        return _git_origin(address, None, folder, field)
+    if address.kind in (None, "commit") and (commit := _commit(name, refs)):
+        return _git_origin(address, {"commit": commit}, folder, field)
+    kind = address.kind or "branch, tag or commit"
+    raise _invalid(field, f"the repository has no {kind} '{address.path[:100]}'; {_shown(refs)}; {FORMS}")
+
+
+def _splits(address: RepositoryAddress) -> Iterator[tuple[str, str]]:
+    """Yield each ref that an address may name and the folder that is left, the longest ref first."""
+    if address.folder is not None:
+        yield address.path, address.folder
+        return
+    parts = address.path.strip("/").split("/")
+    for size in range(len(parts), 0, -1):
+        yield "/".join(parts[:size]), "/".join(parts[size:])
+
+
+def _commit(name: str, refs: Mapping[str, str]) -> str | None:
+    """Return the commit that a hash names: a whole one, or the beginning of that of a ref."""
+    if WHOLE_HASH.fullmatch(name):
+        return name
+    commits = {commit for commit in refs.values() if commit.startswith(name)} if SHORT_HASH.fullmatch(name) else set()
+    return commits.pop() if len(commits) == 1 else None
+
+
+def _shown(refs: Mapping[str, str]) -> str:
+    names = [name.split("/", 2)[2] for name in refs if name.startswith(("refs/heads/", "refs/tags/"))]
+    more = ", …" if len(names) > _SHOWN_REFS else ""
+    return f"it has {', '.join(names[:_SHOWN_REFS]) or 'no branches and tags'}{more}"
 
 
 def _check_url(url: str, field: str) -> None:

@@ -1,6 +1,6 @@
 """The definition of a source, and the skills that a source lists."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -8,6 +8,8 @@ from msgspec import Meta
 from registry.domain.addresses import OutboundError, parse_url
 from registry.domain.models import SkillId, SourceName, Version
 from registry.domain.origins import BranchName, HttpUrl, LocalPath, Origin
+from registry.domain.repository_addresses import RepositoryAddress, as_url, parse_address
+from registry.errors import FieldError, validation_error
 
 LOCAL = "local"
 """The name of the built-in source for the skills directory."""
@@ -54,6 +56,8 @@ class SourceEntry(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True)
             raise ValueError("only a source of type registry can have an api_key")
         if self.url is not None:
             _check_url(self.url)
+            if self.type == "git":
+                _check_repository(self.url, self.branch)
             if self.type == "registry":
                 _check_registry_url(self.url)
                 msgspec.structs.force_setattr(self, "url", self.url.rstrip("/"))  # one registry has one spelling
@@ -72,6 +76,16 @@ class NewSource(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     branch: BranchName | None = None
     priority: Priority = 100
     api_key: SourceKey | None = None
+
+    @staticmethod
+    def prepared(value: Any) -> Any:
+        """Return decoded JSON with the URL that a short form of an address stands for, before the rules are applied."""
+        if not isinstance(value, dict) or not isinstance(value.get("url"), str):
+            return value
+        try:
+            return value | {"url": as_url(value["url"])}
+        except ValueError as error:
+            raise validation_error(FieldError("url", str(error))) from None
 
     def __post_init__(self) -> None:
         if self.type is not None:
@@ -135,6 +149,16 @@ class Listing(msgspec.Struct, kw_only=True):
 def _check_name(name: str) -> None:
     if name in RESERVED_NAMES:
         raise ValueError(f"the name {name} is reserved: choose another name")
+
+
+def _check_repository(url: str, branch: str | None) -> None:
+    address = parse_address(url)
+    if not isinstance(address, RepositoryAddress):
+        raise ValueError("a source of type git must have the url of a repository, not of a zip")
+    if branch is not None and address.path:
+        raise ValueError("the url and the branch name two refs: leave one of them out")
+    if address.skill is not None:
+        raise ValueError("a source is a repository or a folder in it, not a skill: leave out the name after '@'")
 
 
 def _check_registry_url(url: str) -> None:

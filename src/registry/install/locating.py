@@ -9,6 +9,7 @@ import msgspec
 
 from registry.catalog.installs import installed_from
 from registry.domain.origins import LocalOrigin, Origin, RegistryOrigin, SourceOrigin
+from registry.domain.repository_addresses import RepositoryAddress
 from registry.domain.source_entry import REGISTRY
 from registry.errors import FieldError, conflict, forbidden, validation_error
 from registry.install.order import InstallOrder
@@ -56,6 +57,11 @@ class Locator:
         """
         origin = order.origin
         match origin:
+            case RepositoryAddress():
+                with refusing_unreachable():
+                    named = self._packages.resolved(origin, self._offers.with_credentials)
+                self._refuse_installed(order, named)
+                return PackageLocation(named, requirement=order.version)
             case LocalOrigin():
                 return self._folder(order, origin)
             case SourceOrigin():

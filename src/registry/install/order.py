@@ -8,6 +8,7 @@ from registry.catalog.installs import Installed
 from registry.domain.api import API
 from registry.domain.origins import Origin, RegistryOrigin, SourceOrigin
 from registry.domain.release_proofs import PinnedProof
+from registry.domain.repository_addresses import RepositoryAddress
 from registry.domain.version_requirement import admits
 from registry.errors import RegistryError, conflict, exists_already
 
@@ -18,7 +19,7 @@ class InstallOrder(msgspec.Struct, kw_only=True, frozen=True):
     """The request to install a skill.
 
     Args:
-        origin: The origin of the skill, of any kind.
+        origin: The origin of the skill, of any kind, or an address whose ref only its repository knows.
         version: The version or range that the package must have, if the origin names none.
         commit: The commit of a repository, instead of the current one of its branch.
         sha256: The required `tree_digest` of the files, in hexadecimal.
@@ -28,7 +29,7 @@ class InstallOrder(msgspec.Struct, kw_only=True, frozen=True):
         check_names: Refuses an id or a displayed name. It gets both, and the id under which the package was listed.
     """
 
-    origin: Origin
+    origin: Origin | RepositoryAddress
     version: str | None = None
     commit: str | None = None
     sha256: str | None = None

@@ -7,6 +7,7 @@ from msgspec import UNSET
 
 from registry.domain.models import NewSkill
 from registry.domain.origins import Origin, SourceOrigin, checked_origin, classify, parse_origin
+from registry.domain.repository_addresses import RepositoryAddress
 from registry.domain.validation import convert
 from registry.install.order import InstallOrder
 from registry.install.schemas import SkillRequest
@@ -28,7 +29,7 @@ def install_order(body: SkillRequest, profile: Literal["local", "registry"]) -> 
     )
 
 
-def _origin(body: SkillRequest, profile: str) -> Origin | None:
+def _origin(body: SkillRequest, profile: str) -> Origin | RepositoryAddress | None:
     if body.origin is not UNSET:
         return classify(body.origin) if isinstance(body.origin, str) else checked_origin(body.origin)
     if body.source_name is not UNSET:

@@ -1,15 +1,19 @@
 """Fetches packages from their origins, validates them, and stages them beside the installed skills."""
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from registry.config.settings import Settings
 from registry.domain.file_names import printable_name
 from registry.domain.hosts import is_loopback_host
-from registry.domain.origins import LocalOrigin, Origin
+from registry.domain.origins import GitOrigin, LocalOrigin, Origin, ZipOrigin, address_within
+from registry.domain.repository_addresses import RepositoryAddress
 from registry.errors import FieldError, RegistryError, forbidden, validation_error
 from registry.inspection.inspector import Inspector
 from registry.install.registries import ChosenRelease, check_package
@@ -17,10 +21,11 @@ from registry.outbound import OutboundError
 from registry.packages.package import Package
 from registry.packages.refusal import PackageRefused
 from registry.runtime.atomic_files import sync_tree, temporary_path
-from registry.skill_folder import find_skill_folders
-from registry.sources.fetching import Fetched, Fetcher
+from registry.sources.fetching import Fetched, Fetcher, WithCredentials, without_credentials
+from registry.sources.tree import offered_in
 
 _SHOWN_FOLDERS = 5
+_SHOWN_LINES = 50
 
 
 class Staged(NamedTuple):
@@ -69,7 +74,7 @@ class StagedPackages:
                 except PackageRefused as refusal:
                     if on_refused is not None:
                         on_refused(refusal)
-                    raise refusal_error(refusal, fetched.path) from None
+                    raise refusal_error(refusal, fetched.path, wanted) from None
             if isinstance(wanted, ChosenRelease):
                 check_package(package, wanted.release)
             sync_tree(package.folder)
@@ -93,6 +98,10 @@ class StagedPackages:
         except OutboundError as error:
             raise validation_error(FieldError("origin", str(error))) from None
 
+    def resolved(self, address: RepositoryAddress, with_credentials: WithCredentials) -> Origin:
+        """Return the origin that an address means in its repository. Raises OutboundError, VALIDATION_ERROR."""
+        return self._fetcher.resolved(address, with_credentials)
+
     def local_path(self, origin: LocalOrigin) -> Path:
         """Return the folder or file of a local origin. Relative paths start at the project's folder.
 
@@ -115,8 +124,11 @@ class StagedPackages:
         return self._settings.profile == "local" and is_loopback_host(self._settings.server.host)
 
 
-def refusal_error(refusal: PackageRefused, fetched: Path) -> RegistryError:
-    """Return the error for a refused package: a field error for each finding, with its file, kind and rule."""
+def refusal_error(refusal: PackageRefused, fetched: Path, wanted: object = None) -> RegistryError:
+    """Return the error for a refused package: a field error for each finding, with its file, kind and rule.
+
+    If the skills are in folders of what was fetched, it names them, and the address of each in the origin `wanted`.
+    """
     faults = [
         FieldError(
             f"package.{finding.file}" if finding.file else "package",
@@ -125,16 +137,26 @@ def refusal_error(refusal: PackageRefused, fetched: Path) -> RegistryError:
         for finding in refusal.findings
     ]
     if {finding.rule for finding in refusal.findings} & {"no-skill-file", "several-skills"} and fetched.is_dir():
-        faults += _hints(fetched)
+        faults += _hints(fetched, wanted)
     return validation_error(*faults)
 
 
-def _hints(fetched: Path) -> Iterator[FieldError]:
-    folders = [folder.relative_to(fetched).as_posix() for folder in find_skill_folders(fetched)]
-    if folders:
-        more = ", …" if len(folders) > _SHOWN_FOLDERS else ""
-        names = ", ".join(printable_name(folder) for folder in folders[:_SHOWN_FOLDERS])
-        yield FieldError("origin.subdir", f"must name one of the skills: {names}{more}")
+def _hints(fetched: Path, wanted: object) -> Iterator[FieldError]:
+    root = os.path.realpath(fetched)
+    folders = sorted({printable_name(place.folder.relative_to(root).as_posix()) for place in offered_in(fetched)})
+    if not folders:
+        return
+    more = ", …" if len(folders) > _SHOWN_FOLDERS else ""
+    names = ", ".join(folders[:_SHOWN_FOLDERS])
+    yield FieldError("origin.subdir", f"must name one of the skills: {names}{more}")
+    if isinstance(wanted, GitOrigin | ZipOrigin | LocalOrigin):
+        inner = getattr(wanted, "subdir", None)
+        origin: Origin = wanted
+        if not isinstance(wanted, LocalOrigin):
+            origin = msgspec.structs.replace(wanted, url=without_credentials(wanted.url))
+        for folder in folders[:_SHOWN_LINES]:
+            place = "/".join(filter(None, (inner, folder)))
+            yield FieldError("origin", f"skill-registry install {address_within(origin, place)}")
 
 
 def _is_folder_or_file(path: Path) -> bool:

@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,6 +57,18 @@ class Git:
         if not commit:
             raise GitError(f"{redact_url(origin.url)} has no {refspec}")
         return commit
+
+    def refs(self, origin: GitOrigin) -> Mapping[str, str]:
+        """Return the commit of each branch and tag of a repository, by `refs/heads/…` and `refs/tags/…`.
+
+        Raises GitError.
+        """
+        with tempfile.TemporaryDirectory(prefix="skill-registry-git-") as folder:
+            run = self._run(origin, Path(folder))
+            lines = run("ls-remote", "--heads", "--tags", "--", run.url).splitlines()
+        commits = {name: commit for commit, _, name in (line.partition("\t") for line in lines)}
+        # `name^{}` is the commit that an annotated tag points at.
+        return {name: commits.get(f"{name}^{{}}", commit) for name, commit in commits.items() if "^" not in name}
 
     def fetch(self, origin: GitOrigin, into: Path) -> Checkout:
         """Write the files of an origin below `into`, a folder that must not exist yet.

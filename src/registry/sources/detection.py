@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
+from registry.domain.repository_addresses import ArchiveAddress, parse_address
 from registry.domain.source_entry import NewSource, SourceEntry, SourceKind
 from registry.errors import FieldError, validation_error
 from registry.outbound import OutboundError
@@ -30,9 +31,15 @@ def _obvious(new: NewSource) -> SourceKind | None:
     if new.branch is not None:
         return "git"
     path = urlsplit(new.url).path.lower()
-    if path.endswith(".zip"):
+    if path.endswith((".json", "/marketplace")):
+        return "http"
+    try:
+        address = parse_address(new.url)
+    except ValueError as error:
+        raise validation_error(FieldError("url", str(error))) from None
+    if isinstance(address, ArchiveAddress):
         return "zip"
-    return "http" if path.endswith((".json", "/marketplace")) else None
+    return None if address.is_plain else "git"
 
 
 def _asked(new: NewSource, open_registry: Callable[[str], RemoteRegistry]) -> SourceKind:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import posixpath
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -10,8 +11,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-from registry.domain.origins import GitOrigin, GitRef, HttpOrigin, Origin, ZipOrigin, parse_origin
+import msgspec
+
+from registry.domain.origins import GitOrigin, GitRef, HttpOrigin, Origin, ZipOrigin, origin_at, parse_origin
+from registry.domain.repository_addresses import RepositoryAddress, parse_address
 from registry.domain.source_entry import Listing, SourceEntry
+from registry.errors import RegistryError
 from registry.outbound import FetchedResponse, OutboundClient, OutboundError, Validators, redact_url
 from registry.outbound.git import Git
 from registry.runtime.atomic_files import TEMPORARY_PREFIX
@@ -24,13 +29,17 @@ from registry.sources.marketplace import (
     parse_document,
     remote_listing,
 )
-from registry.sources.tree import read_tree
+from registry.sources.tree import read_tree, skill_in
 
 FOLDER = "sources"
 """The folder for fetched files in the data directory."""
 
 _IN_FLIGHT = ".fetched"
 """The folder for temporary files. It clashes with no source, because names of sources do not begin with a dot."""
+
+
+WithCredentials = Callable[[GitOrigin], GitOrigin]
+"""Returns an origin with the credentials for it, if there are any."""
 
 
 class SourceContents(NamedTuple):
@@ -93,27 +102,44 @@ class Fetcher:
         )
 
     def _read_git(self, source: SourceEntry, mark: str) -> SourceContents | None:
-        ref = GitRef(branch=source.branch) if source.branch else None
-        origin = GitOrigin(url=str(source.url), ref=ref)
-        commit = self._git.latest(origin)
+        origin, commit = self._state_of(source)
         home = self._folder / source.name
         if commit == mark and (home / commit).is_dir():
             return None
         home.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=TEMPORARY_PREFIX, dir=home) as folder:
             # Named after the source, because a skill in the root of a repository is named after its folder.
-            fetched = self._git.fetch(origin, Path(folder) / "tree" / source.name)
+            wanted = _as_user(source, origin)
+            fetched = self._git.fetch(wanted, Path(folder) / "tree" / source.name)
             _replace(Path(folder) / "tree", home / fetched.commit)
         for other in home.iterdir():
             if other.name != fetched.commit and not other.name.startswith(TEMPORARY_PREFIX):
                 shutil.rmtree(other, ignore_errors=True)
-        fields: dict[str, Any] = {"type": "git", "url": without_credentials(str(source.url))}
-        fields |= {"ref": {"branch": source.branch}} if source.branch else {}
-        tree = home / fetched.commit / source.name
-        return SourceContents(
-            fetched.commit,
-            read_tree(tree, lambda place: parse_origin(fields if place == "." else fields | {"subdir": place})),
-        )
+        tree = home / fetched.commit / source.name / (origin.subdir or "")
+        fields: dict[str, Any] = msgspec.to_builtins(origin) | {"url": without_credentials(origin.url)}
+
+        def origin_of(place: str) -> Origin:
+            subdir = posixpath.normpath(posixpath.join(origin.subdir or "", place))
+            return parse_origin(fields if subdir == "." else fields | {"subdir": subdir})
+
+        return SourceContents(fetched.commit, read_tree(tree, origin_of))
+
+    def _state_of(self, source: SourceEntry) -> tuple[GitOrigin, str]:
+        """Return the ref and folder that a source names, without credentials, and its commit. Raises OutboundError."""
+        address = parse_address(without_credentials(str(source.url)))
+        assert isinstance(address, RepositoryAddress)  # the entry has checked it
+        if not address.path:
+            ref = GitRef(branch=source.branch) if source.branch else None
+            origin = GitOrigin(url=address.url, ref=ref, subdir=address.folder or None)
+            return origin, self._git.latest(_as_user(source, origin))
+        refs = self._git.refs(_as_user(source, GitOrigin(url=address.url)))
+        try:
+            origin = origin_at(address, refs)
+        except RegistryError as error:
+            raise OutboundError(error.line) from None
+        if origin.ref is None or origin.ref.commit:
+            return origin, self._git.latest(_as_user(source, origin))
+        return origin, refs[origin.ref.refspec]
 
     def _read_http(self, source: SourceEntry, mark: str) -> SourceContents | None:
         stored = self._folder / source.name / "marketplace.json"
@@ -184,6 +210,23 @@ class Fetcher:
                 fetched = Fetched(None, place)
             yield fetched
 
+    def resolved(self, address: RepositoryAddress, with_credentials: WithCredentials) -> GitOrigin:
+        """Return the origin that an address means in its repository, without credentials.
+
+        Raises OutboundError; VALIDATION_ERROR if the repository has no such ref or skill.
+        """
+        bare = GitOrigin(url=address.url)
+        origin = msgspec.structs.replace(bare, subdir=address.folder or None)
+        if address.path:
+            origin = origin_at(address, self._git.refs(with_credentials(bare)))
+        if address.skill is None:
+            return origin
+        with self._temporary() as folder:
+            fetched = self._git.fetch(with_credentials(origin), folder / "tree")
+            found = skill_in(fetched.path, address.skill)
+        place = posixpath.normpath(posixpath.join(origin.subdir or "", found))
+        return msgspec.structs.replace(origin, subdir=None if place == "." else place)
+
     def latest(self, origin: GitOrigin) -> str:
         """Return the current commit of an origin. Raises OutboundError."""
         return self._git.latest(origin)
@@ -234,6 +277,18 @@ def _absolute_to(base: str) -> Callable[[str], str]:
 
 def _validators(mark: str) -> Validators:
     return Validators(*json.loads(mark)) if mark else Validators()
+
+
+def with_user_of(given: str, url: str) -> str:
+    """Return a URL with the user and password of another one, if both have the same host."""
+    parts = urlsplit(url)
+    with_user = urlsplit(given).netloc
+    return parts._replace(netloc=with_user).geturl() if with_user.rpartition("@")[2] == parts.netloc else url
+
+
+def _as_user(source: SourceEntry, origin: GitOrigin) -> GitOrigin:
+    """Return an origin with the credentials of a source."""
+    return msgspec.structs.replace(origin, url=with_user_of(str(source.url), origin.url))
 
 
 def without_credentials(url: str) -> str:

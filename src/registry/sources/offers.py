@@ -1,15 +1,18 @@
 """Finds the listed skill that a request names, and the credentials for its origin."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from registry.catalog.advertised import AdvertisedSkills
 from registry.domain.origins import GitOrigin, HttpOrigin, Origin, ZipOrigin
+from registry.domain.repository_addresses import place_of
 from registry.domain.source_entry import Listed, SourceEntry
 from registry.errors import conflict, not_found, skill_not_found
-from registry.sources.fetching import without_credentials
+from registry.sources.fetching import with_user_of, without_credentials
+
+_Origin = TypeVar("_Origin", bound=Origin)
 
 
 class Offer(NamedTuple):
@@ -61,11 +64,11 @@ class Offers:
             (offer for offer in self._named(listed) if (offer.source, offer.listed.id) == (source, listed)), None
         )
 
-    def with_credentials(self, origin: Origin) -> Origin:
+    def with_credentials(self, origin: _Origin) -> _Origin:
         """Return an origin with the credentials of the source that has the same URL, if any."""
         if not isinstance(origin, GitOrigin | HttpOrigin | ZipOrigin):
             return origin
         for entry in self._entries():
-            if entry.url is not None and without_credentials(entry.url) == origin.url:
-                return msgspec.structs.replace(origin, url=entry.url)
+            if entry.url is not None and place_of(without_credentials(entry.url)) == origin.url:
+                return msgspec.structs.replace(origin, url=with_user_of(entry.url, origin.url))
         return origin

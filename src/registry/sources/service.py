@@ -10,6 +10,7 @@ from registry.catalog.store import Catalog, Clock
 from registry.config.settings import Settings
 from registry.db import Database, DatabaseError
 from registry.domain.models import timestamp
+from registry.domain.repository_addresses import RepositoryAddress, parse_address
 from registry.domain.source_entry import LOCAL, REGISTRY, Listed, NewSource, SourceEntry
 from registry.errors import conflict, not_found
 from registry.outbound import AddressPolicy, Interruption, OutboundClient, redact_url
@@ -121,7 +122,7 @@ class Sources:
         return SourceData(
             name=source.name,
             type=source.type,
-            url=redact_url(source.url) if source.url else None,
+            url=_shown_url(source),
             path=source.path,
             branch=source.branch,
             priority=source.priority,
@@ -278,3 +279,11 @@ class Sources:
         self._refresher.stop()
         self._registry_reader.stop()
         self.pause()
+
+
+def _shown_url(source: SourceEntry) -> str | None:
+    """Return the URL of a source without secrets. That of a repository has the ref and the folder in its path."""
+    if source.url is None:
+        return None
+    address = parse_address(source.url) if source.type == "git" else None
+    return redact_url(address.canonical() if isinstance(address, RepositoryAddress) else source.url)

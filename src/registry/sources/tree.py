@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
 
 from registry.domain.file_names import printable_name
-from registry.domain.origins import Origin
+from registry.domain.origins import LocalOrigin, Origin
 from registry.domain.source_entry import Listed, Listing
-from registry.errors import RegistryError
+from registry.errors import FieldError, RegistryError, validation_error
 from registry.skill_folder import SkillFolder, UnreadableSkill, candidate_ids, read_skill_folder
 from registry.skill_folder.tree import SKILL_FILE
 from registry.sources.marketplace import (
@@ -41,6 +41,7 @@ Raises RegistryError if the path is not allowed in an origin.
 
 _WHOLE_URL = re.compile(r"https?://", re.IGNORECASE)
 _MAX_LINK = 1_000
+_SHOWN_SKILLS = 20
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _INHERITED = ("version", "author", "license", "description")
 
@@ -54,17 +55,40 @@ def read_tree(root: Path, origin_of: OriginOf) -> Listing:
     next(root.iterdir(), None)  # raises if the folder is missing, which differs from an empty folder
     listing = Listing()
     folders = OfferedFolders(Path(os.path.realpath(root)))
-    document = _document(root, listing)
-    if document is None:
-        offered = list(itertools.islice(folders.of_tree(), MAX_ENTRIES))
-    else:
-        listing.warnings += document.warnings
-        offered = list(itertools.islice(_of_document(folders, document, listing), MAX_ENTRIES))
-        flat = [skill for skill in document.skills if skill.download_url and _WHOLE_URL.match(skill.download_url)]
-        for skill in flat:
-            add_or_warn(listing, skill.id, partial(lambda entry: [flat_skill(entry, str)], skill))
+    offered = _offered(folders, listing)
     folders.count_others(offered)
     return _Reading(folders, origin_of, listing).of(offered)
+
+
+def offered_in(root: Path) -> list[Offered]:
+    """Return the folders of a tree that it offers as skills."""
+    return _offered(OfferedFolders(Path(os.path.realpath(root))), Listing())
+
+
+def skill_in(root: Path, name: str) -> str:
+    """Return the path of the skill with this id or name in a tree, below its root. Raises VALIDATION_ERROR."""
+    listing = read_tree(root, lambda place: LocalOrigin(path=place))
+    wanted = name.casefold()
+    for skill in listing.skills:
+        place = getattr(skill.origin, "path", ".")
+        if wanted in (skill.id, skill.name.casefold(), place.rpartition("/")[2].casefold()):
+            return str(place)
+    names = ", ".join(skill.id for skill in listing.skills[:_SHOWN_SKILLS] if not skill.internal)
+    more = ", …" if len(listing.skills) > _SHOWN_SKILLS else ""
+    raise validation_error(FieldError("origin", f"the repository has no skill '{name}'; it has: {names}{more}"))
+
+
+def _offered(folders: OfferedFolders, listing: Listing) -> list[Offered]:
+    """Return the folders that a tree offers. What its document names elsewhere is added to the listing."""
+    document = _document(folders.root, listing)
+    if document is None:
+        return list(itertools.islice(folders.of_tree(), MAX_ENTRIES))
+    listing.warnings += document.warnings
+    offered = list(itertools.islice(_of_document(folders, document, listing), MAX_ENTRIES))
+    for skill in document.skills:
+        if skill.download_url and _WHOLE_URL.match(skill.download_url):
+            add_or_warn(listing, skill.id, partial(lambda entry: [flat_skill(entry, str)], skill))
+    return offered
 
 
 def _document(root: Path, listing: Listing) -> MarketplaceDocument | None:

@@ -101,3 +101,50 @@ def test_a_running_server_is_spoken_to(tmp_path: Path, hub: GitServer) -> None:
         Done(tmp_path, "sources", "add", "hub", hub.url("skills"), *data).complains(1, "already exists")
         assert Done(tmp_path, "sources", "remove", "hub", "--server", server.url).code == 0
         assert server.found("pdf") == []
+
+
+def test_the_address_of_a_repository_names_a_ref_and_a_folder(folder: Path, hub: GitServer) -> None:
+    repository = hub.repository("mono")
+    repository.commit({"skills/old/SKILL.md": SKILL})
+    repository.git("checkout", "--quiet", "-b", "fix/new")
+    repository.commit({"more/new/SKILL.md": SKILL.replace("pdf", "new", 1)})
+    repository.git("tag", "v2")
+    repository.git("checkout", "--quiet", "main")
+    url = hub.url("mono")
+    forms = {
+        "tree": (f"{url}/tree/fix/new/more", f"{url}/tree/fix/new/more", 1),
+        "fragment": (f"{url}#fix/new", f"{url}/tree/fix/new", 2),
+        "tag": (f"{url}/tree/v2/more?ref_type=tags", f"{url}/tree/refs/tags/v2/more", 1),
+        "plain": (f"{url}/?tab=readme", url, 1),
+        "pip": (f"git+{url}@v2#subdirectory=more", f"{url}/tree/v2/more", 1),
+    }
+    for name, (given, shown, count) in forms.items():
+        source = Done(folder, "sources", "add", name, given, "--json").json["sources"][0]
+        assert (source["type"], source["url"], source["skills"], source["error"]) == ("git", shown, count, None), name
+    assert Done(folder, "sources", "refresh").code == 0
+    installed = Done(folder, "install", "tree/new", "--json")
+    assert installed.json["results"][0]["id"] == "new", installed.error
+    repository.git("checkout", "--quiet", "fix/new")
+    repository.commit({"more/new/notes.md": "new"})
+    assert Done(folder, "upgrade", "new", "--json").json["results"][0]["outcome"] == "updated"
+
+
+@pytest.mark.parametrize(
+    ("location", "says"),
+    [
+        ("git@github.com:o/r.git", "write https://github.com/o/r.git"),
+        ("https://github.com/o/r/issues", "no folder of a repository"),
+        ("https://git.example/o/r/tree/main#beta", "two refs"),
+        ("https://github.com/o/r@pdf", "not a skill"),
+    ],
+)
+def test_an_address_that_is_no_source_is_refused(folder: Path, location: str, says: str) -> None:
+    done = Done(folder, "sources", "add", "hub", location)
+    assert done.code != 0
+    assert says in done.error
+    assert len(Done(folder, "sources", "list", "--json").json["sources"]) == 1
+
+
+def test_a_ref_that_is_not_there_is_an_error_of_the_source(folder: Path, hub: GitServer) -> None:
+    source = Done(folder, "sources", "add", "hub", f"{hub.url('skills')}#absent", "--json").json["sources"][0]
+    assert "no branch, tag or commit 'absent'; it has main" in source["error"]

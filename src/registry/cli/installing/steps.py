@@ -31,7 +31,7 @@ def present(version: str) -> Row:
     return {"outcome": "already_installed", "resolved_version": version}
 
 
-def _fallback(origin: Origin, default: str | None) -> RegistryOrigin | None:
+def _fallback(origin: object, default: str | None) -> RegistryOrigin | None:
     """Return the origin in the default registry, for a skill that no source lists."""
     is_scoped = isinstance(origin, SourceOrigin) and "/" in origin.skill and "." not in origin.skill
     return in_registry(origin, default) if isinstance(origin, SourceOrigin) and is_scoped and default else None
@@ -75,7 +75,6 @@ def updating(entry: LockedSkill) -> Act:
 
 
 def _install(backend: CommandBackend, body: SkillRequest, default: str | None) -> dict[str, Any]:
-    assert not isinstance(body.origin, str | msgspec.UnsetType)
     other = _fallback(body.origin, default)
     try:
         return backend.install(body)
@@ -95,7 +94,10 @@ def _with_hint(error: CommandFailed, origin: object) -> CommandFailed:
     if origin.version is not None:
         return error
     words = origin.skill.rpartition("/")[2]
-    return CommandFailed(f"{error}: 'skill-registry search {words}' lists the skills of your sources", error.code)
+    hint = f"'skill-registry search {words}' lists the skills of your sources"
+    if "/" in origin.skill and origin.source is None:
+        hint += f"; the repository on GitHub is github:{origin.skill}"
+    return CommandFailed(f"{error}: {hint}", error.code)
 
 
 def recorded(manifest: ManifestFile, act: Act, origin: Origin) -> Act:

@@ -1,0 +1,65 @@
+"""Installing what people paste: addresses of repositories, of skills in them, and of archives."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from support.install_world import World, install_world, skill_md
+from support.web_server import reply
+from support.zips import plain_zip
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with install_world(tmp_path_factory.mktemp("addresses")) as world:
+        mono = world.hub.repository("mono")
+        mono.commit({f"skills/{name}/SKILL.md": skill_md(name) for name in ("one", "two", "three")})
+        mono.git("checkout", "--quiet", "-b", "fix/ABC-1")
+        mono.commit({"skills/two/SKILL.md": skill_md("two", "2.0.0"), "skills/tagged/SKILL.md": skill_md("tagged")})
+        mono.git("tag", "--annotate", "w/v2", "--message", "x")
+        mono.commit({"skills/tagged/SKILL.md": skill_md("tagged", "3.0.0")})
+        mono.git("checkout", "--quiet", "main")
+        yield world
+
+
+def test_the_longest_name_that_is_a_ref_is_the_ref(world: World) -> None:
+    two = world.installed(origin=f"{world.hub.url('mono')}/tree/fix/ABC-1/skills/two")
+    assert (two["version"], two["source_branch"]) == ("2.0.0", "fix/ABC-1")
+    asked = [path for path in world.hub.paths if path.startswith("/mono/") and "info/refs" in path]
+    assert len(asked) == 2  # one for the refs and one for the files
+    tagged = world.installed(origin=f"{world.hub.url('mono')}/-/blob/w/v2/skills/tagged/SKILL.md?ref_type=tags")
+    assert (tagged["version"], tagged["source_branch"]) == ("1.0.0", "w/v2")
+    assert world.upgraded("tagged")["outcome"] == "immutable"
+
+
+def test_a_repository_with_several_skills_has_an_address_for_each(world: World) -> None:
+    refused = world.install(origin=world.hub.url("mono"))
+    messages = [fault["message"] for fault in refused.json()["error"]["details"]]
+    names = ("one", "three", "two")
+    assert f"must name one of the skills: {', '.join(f'skills/{name}' for name in names)}" in messages
+    lines = [message for message in messages if message.startswith("skill-registry install ")]
+    assert [line.rpartition("/")[2] for line in lines] == list(names)
+    one = world.installed(origin=lines[0].removeprefix("skill-registry install "))
+    assert one["id"] == "one"
+
+
+def test_no_other_ref_is_installed(world: World) -> None:
+    for tail in ("#absent", "/tree/absent/skills/one", "/src/tag/main/skills/one", "#fix"):
+        refused = world.install(origin=world.hub.url("mono") + tail)
+        assert (refused.status_code, "the repository has no" in refused.text) == (400, True), refused.text
+
+
+def test_a_folder_of_a_zip_and_a_skill_archive_are_installed(world: World) -> None:
+    files = {f"repo-main/skills/{name}/SKILL.md": skill_md(name).encode() for name in ("four", "five")}
+    world.web.answers["/archive/refs/heads/main.zip"] = reply(plain_zip(files))
+    world.web.answers["/six.skill"] = reply(plain_zip({"six/SKILL.md": skill_md("six").encode()}))
+    url = f"{world.web.url}/archive/refs/heads/main.zip"
+    assert world.installed(origin=f"{url}#repo-main/skills/four")["id"] == "four"
+    assert world.installed(origin=f"{world.web.url}/six.skill")["id"] == "six"
+
+
+def test_a_source_with_credentials_lends_them_to_its_addresses(world: World) -> None:
+    world.publish("seven")
+    before = len(world.hub.authorizations)
+    world.installed(origin=f"{world.hub.url('skills')}/tree/main/skills/seven")
+    assert any(world.hub.authorizations[before:])
