@@ -31,7 +31,7 @@ class FolderDraft(msgspec.Struct):
 def new_draft(place: Path, new: NewSkill, sent: Mapping[str, Any]) -> FolderDraft:
     """Return the draft of a new skill with the fields `sent`, whose folder is to be written in `place`."""
     staged = StagedSkill.of(place, front_matter_of(new), default_body(new))
-    read = read_new_skill_folder(staged.folder, staged.data)
+    read = read_new_skill_folder(staged.folder, staged.data, named=new.id)
     return FolderDraft(staged, with_fields(skill_of_folder(read, new.id, new.enabled, new.id), sent), read.body)
 
 

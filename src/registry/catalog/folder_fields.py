@@ -7,7 +7,6 @@ from typing import Any, cast
 from registry.domain.models import NewSkill, Skill, SourceType, split_labels
 from registry.errors import FieldError, validation_error
 from registry.skill_folder import SkillFolder, project_metadata
-from registry.skill_folder.tree import SKILL_FILE
 
 _IN_METADATA = ("source_url", "source_type", "source_branch", "execution_timeout", "memory_limit_mb")
 
@@ -74,7 +73,7 @@ def skill_of_folder(read: SkillFolder, skill_id: str, enabled: bool, path: str) 
     return Skill(
         id=skill_id,
         enabled=enabled,
-        skill_file=f"{path}/{SKILL_FILE}",
+        skill_file=f"{path}/{read.skill_file.name}",
         source_type=cast(SourceType, source_type),
         editable=read.metadata.get("editable") == "true",
         scope=scope or None,

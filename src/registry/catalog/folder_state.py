@@ -6,23 +6,27 @@ from pathlib import Path
 
 from registry.findings.engine import ENGINE
 from registry.skill_folder import fingerprint
+from registry.skill_folder.reading import READER
 from registry.skill_folder.tree import SKILL_FILE, fingerprint_of_files
 
 _LINK_MARK = ">"
+_VERSIONS = f"{ENGINE}.{READER}"
+"""What folders were scanned and read with. If one of them changes, every folder is read again."""
+
 _MARK_BYTES = 16
 
 
 def scan_fingerprint(folder: Path) -> str:
-    """Return a folder's fingerprint with the version of the content rules and, behind a link, the link's target.
+    """Return a folder's fingerprint with the versions of the rules and the reader and, behind a link, its target.
 
     If any of them changes, a scan reads the folder again. Raises OSError.
     """
-    return f"{ENGINE}-{fingerprint(folder)}{_link_mark(folder)}"
+    return f"{_VERSIONS}-{fingerprint(folder)}{_link_mark(folder)}"
 
 
 def new_fingerprint(skill_file: os.stat_result) -> str:
     """Return the `scan_fingerprint` of a folder that has a SKILL.md in this state and no other file."""
-    return f"{ENGINE}-{fingerprint_of_files([(SKILL_FILE, skill_file)])}"
+    return f"{_VERSIONS}-{fingerprint_of_files([(SKILL_FILE, skill_file)])}"
 
 
 def is_where_it_was(folder: Path, known: str | None) -> bool:

@@ -48,6 +48,7 @@ class InstallRecord(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=Tru
         pinned: Whether the install named a version. Automatic upgrades do not replace it.
         version_range: The range of versions that the install named. Automatic upgrades stay in it.
         release: The installed release, if the files are from a registry.
+        name: The name of the skill, if its folder has another one because another skill had the name.
         notes: Findings about the last update.
         following: The record of the new version while an upgrade runs.
         installed_at: The time of the install, as `YYYY-MM-DDTHH:MM:SS.sssZ`.
@@ -61,6 +62,7 @@ class InstallRecord(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=Tru
     pinned: bool = False
     version_range: str | None = None
     release: InstalledRelease | None = None
+    name: str | None = None
     notes: list[Finding] = msgspec.field(default_factory=list)
     following: "InstallRecord | None" = None
     installed_at: str

@@ -1,7 +1,6 @@
 """Skills that are folders in the skills directory. The folder is authoritative, and the catalog reflects it."""
 
 import functools
-import io
 import itertools
 from collections.abc import Container, Mapping, Sequence
 from contextlib import ExitStack
@@ -40,11 +39,13 @@ from registry.errors import (
 )
 from registry.inspection.inspector import Inspector
 from registry.parsing.frontmatter import FrontMatterError
+from registry.parsing.text_encoding import decode, with_line_feeds
 from registry.runtime.atomic_files import sync_folder
 from registry.skill_folder import (
     FileEntry,
     SkillFolder,
     UnreadableSkill,
+    find_skill_file,
     list_files,
     open_file,
     placing_skill_folder,
@@ -199,6 +200,8 @@ class LocalSkills:
         """Open a skill's file. Raises SKILL_NOT_FOUND, VALIDATION_ERROR, NOT_FOUND."""
         folder = self._known_folder(skill_id)
         try:
+            if path == SKILL_FILE and (skill_file := find_skill_file(folder)) is not None:
+                path = skill_file.name
             return opened_file(open_file(folder, path))
         except ValueError as error:
             raise validation_error(FieldError("path", str(error))) from None
@@ -207,8 +210,8 @@ class LocalSkills:
 
     def text(self, skill_id: str) -> str:
         """Return a skill's SKILL.md, including its front matter. Raises SKILL_NOT_FOUND, NOT_FOUND."""
-        with io.TextIOWrapper(self.file(skill_id, SKILL_FILE).content, encoding="utf-8", errors="replace") as file:
-            return file.read()
+        with self.file(skill_id, SKILL_FILE).content as file:
+            return with_line_feeds(decode(file.read()))
 
     def _known_folder(self, skill_id: str) -> Path:
         rows = self._catalog.database.read("select folder, fingerprint from skills where id = ?", (skill_id,))

@@ -1,7 +1,6 @@
 """Synchronizes the catalog with the skills directory: a scan at start, then a watcher."""
 
 import logging
-import os
 import threading
 import time
 from collections.abc import Collection, Mapping
@@ -21,8 +20,7 @@ from registry.domain.file_names import is_text, printable_name
 from registry.domain.findings import SkillFindings
 from registry.inspection.inspector import InspectionStopped, Inspector
 from registry.runtime.periodic_worker import PeriodicWorker
-from registry.skill_folder import UnreadableSkill, find_skill_folders
-from registry.skill_folder.tree import SKILL_FILE
+from registry.skill_folder import UnreadableSkill, find_skill_folders, has_skill_file
 
 _log = logging.getLogger("registry.catalog")
 
@@ -176,7 +174,7 @@ class Scanner:
         """Return whether a folder is a skill now, and not the material of a skill above it."""
         folder = self._local.root / path
         above = [self._local.root / parent for parent in PurePath(path).parents if parent.name]
-        return _has_skill_file(folder) and not any(map(_has_skill_file, above))
+        return has_skill_file(folder) and not any(map(has_skill_file, above))
 
     def _save_problems(self, before: dict[str, str], report: ScanReport) -> None:
         if before == report.skipped:
@@ -249,11 +247,6 @@ class Scanner:
             _log.info(
                 "skills directory: %d added, %d changed, %d removed", report.added, report.changed, report.removed
             )
-
-
-def _has_skill_file(folder: Path) -> bool:
-    # Unlike Path.is_file, os.path.isfile does not raise if the folder is not accessible.
-    return os.path.isfile(folder / SKILL_FILE)  # noqa: PTH113
 
 
 def _reason(problem: OSError) -> str:

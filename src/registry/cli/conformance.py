@@ -73,7 +73,7 @@ def conformance(
     except (CommandFailed, NotAService, Mismatch, OSError) as error:
         command.stop(f"{url}: {error}" if isinstance(error, NotAService) else str(error), command.WRONG_USAGE)
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
+        click.echo(console.json_text(report))
     if report["failed"] or report["left"]:
         sys.exit(command.FAILED)
 

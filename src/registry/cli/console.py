@@ -1,5 +1,6 @@
 """Output: tables for people, JSON for programs, and a progress bar."""
 
+import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,17 +14,25 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from registry.cli.help.output_encoding import is_utf8
+
 Data = Mapping[str, Any]
 
 
 def show(answer: Data, tables: Callable[[Data], Iterator[Table | Text | str]], *, as_json: bool) -> None:
     """Print an answer as JSON, or as the tables that a function makes of it."""
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
+        click.echo(json_text(answer))
         return
     console = Console()
     for part in tables(answer):
         console.print(part)
+
+
+def json_text(answer: Any) -> str:
+    """Return an answer as JSON, with escapes for what the encoding of standard output may not have."""
+    text = msgspec.json.format(msgspec.json.encode(answer), indent=2).decode()
+    return text if is_utf8(sys.stdout) else json.dumps(json.loads(text), indent=2)
 
 
 def note(message: str) -> None:

@@ -15,6 +15,7 @@ import click
 
 from registry import __version__
 from registry.cli.help.lazy_group import LazyCommand, LazyGroup
+from registry.cli.help.output_encoding import make_streams_readable
 from registry.domain.file_names import is_text, printable_name
 
 FIND, INSTALL, PUBLISH, SERVE, OPERATE = "Find skills", "Install skills", "Publish skills", "Serve", "Operate"
@@ -101,6 +102,7 @@ class _MainGroup(LazyGroup):
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run the command line as click does, also without standard streams."""
         _open_standard_streams()
+        make_streams_readable()
         return super().main(*args, **extra)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -1,5 +1,7 @@
 """The file that makes a folder a skill: its name, and the text of a new one, with placeholders for its author."""
 
+from collections.abc import Collection
+
 SKILL_FILE = "SKILL.md"
 
 _TO_REPLACE = "(Say here what and when.)"
@@ -27,6 +29,18 @@ Show one request and its result.
 """
 
 _LINES = frozenset(line for line in _BODY.splitlines() if line and not line.startswith("#"))
+
+
+def is_skill_file(name: str) -> bool:
+    """Return whether a file of this name makes its folder a skill. macOS and Windows do not tell cases apart."""
+    return name == SKILL_FILE or (len(name) == len(SKILL_FILE) and name.lower() == SKILL_FILE.lower())
+
+
+def skill_file_in(names: Collection[str]) -> str | None:
+    """Return the name of the SKILL.md among the names in a folder, in its own case first; None if there is none."""
+    if SKILL_FILE in names:
+        return SKILL_FILE
+    return min((name for name in names if is_skill_file(name)), default=None)
 
 
 def body_of(name: str) -> str:

@@ -116,7 +116,7 @@ def _done(work: _Work) -> Answer:
     if isinstance(work, RecordTexts):
         return Scanned(scan_record(work.name, work.description, work.body))
     read = read_folder if work.source.is_dir() else read_zip
-    package = read(work.source, work.staged, work.limits)
+    package = read(work.source, work.staged, work.limits, named=work.named)
     return PackageRead(package, Footprint.of(package.folder))
 
 

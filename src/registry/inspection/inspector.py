@@ -85,13 +85,17 @@ class Inspector:
         self._busy: set[Process] = set()
         self._closed = False
 
-    def read_package(self, source: Path, staged: Path, limits: PackageLimits = DEFAULT_LIMITS) -> InspectedPackage:
+    def read_package(
+        self, source: Path, staged: Path, limits: PackageLimits = DEFAULT_LIMITS, *, named: str | None = None
+    ) -> InspectedPackage:
         """Read a zip or a folder into `staged`, which must not exist.
+
+        The rules are those for publishing; with `named`, the name at the origin, those for installing.
 
         Raises PackageRefused, of which NotScanned is one, and OSError; then `staged` does not exist.
         """
         try:
-            answer = self._answer(ReadPackage(source, staged, limits), staged)
+            answer = self._answer(ReadPackage(source, staged, limits, named), staged)
         except _NotDone as problem:
             shutil.rmtree(staged, ignore_errors=True)
             raise NotScanned([_finding("security_issue", problem)]) from None

@@ -46,11 +46,12 @@ class ScanRecords(Message, frozen=True):
 
 
 class ReadPackage(Message, frozen=True):
-    """Read a zip or a folder into `staged`, which must not exist: one answer."""
+    """Read a zip or a folder into `staged`, which must not exist: one answer. `named` is that of `read_zip`."""
 
     source: Path
     staged: Path
     limits: PackageLimits
+    named: str | None = None
 
 
 class Ready(Message, frozen=True):

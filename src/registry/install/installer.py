@@ -25,7 +25,8 @@ from registry.install.staged_packages import Staged
 from registry.packages.expected import ANY_PACKAGE, Expected
 from registry.packages.package import Package
 from registry.skill_folder import placing_skill_folder
-from registry.skill_folder.tree import SKILL_FILE
+from registry.skill_folder.ids import slug
+from registry.skill_folder.tree import find_skill_file
 
 Step = Literal["finding", "fetching", "checking", "placing"]
 
@@ -66,16 +67,18 @@ class Installer:
             # Of a locked skill, the manifest decides about later upgrades.
             kept = located._replace(requirement=None) if order.is_locked else located
             skill_id = self._place(staged, kept, proof)
+            lacking = staged.warnings
         problems = self._project.record_install(skill_id, _saved(order, located))
         skill = self._catalog.get(skill_id)
-        return msgspec.structs.replace(skill, warnings=[*skill.warnings, *problems])
+        return msgspec.structs.replace(skill, warnings=[*skill.warnings, *lacking, *problems])
 
     def create(self, archive: Path, expected: Expected = ANY_PACKAGE) -> Skill:
         """Make a skill of an uploaded package, without an origin, and return it, searchable by then.
 
         Raises VALIDATION_ERROR with every reason to refuse the package; CONFLICT if its name is taken.
         """
-        with self._packages.staged(archive) as (package, _):
+        with self._packages.staged(archive) as staged:
+            package = staged.package
             expected.check(package.name, package.version)
             _refuse_reserved(package)
             folder = self._local.root / package.name
@@ -88,12 +91,13 @@ class Installer:
     def _place(self, staged: Staged, located: PackageLocation, proof: PinnedProof | None) -> str:
         """Move a staged package into place and record it; return its id."""
         package = staged.package
-        folder = self._local.root / package.name
         install = self._install(staged, located, proof)
         staged_folder = self._linked(package.folder, located.origin) if install.editable else package.folder
         with self._placing:
             with self._catalog.database.write() as transaction:
-                self._refuse_taken(transaction, folder)
+                folder = self._free_folder(transaction, package.name, located.listed)
+                if folder.name != package.name:
+                    install = msgspec.structs.replace(install, name=package.name)
                 put_install(transaction, folder.name, install)
             with ExitStack() as undo, self._catalog.database.write() as transaction:
                 self._refuse_taken(transaction, folder)
@@ -121,11 +125,26 @@ class Installer:
     def _linked(self, staged: Path, origin: Origin) -> Path:
         """Return a link to the folder of an editable origin, beside the staged package. Raises VALIDATION_ERROR."""
         target = self._packages.local_path(origin) if isinstance(origin, LocalOrigin) else staged
-        if not (target / SKILL_FILE).is_file():
+        if not target.is_dir() or find_skill_file(target) is None:
             raise validation_error(FieldError("origin.path", "must be the folder of one skill, to be used in place"))
         link = staged.with_name("link")
         link.symlink_to(target, target_is_directory=True)
         return link
+
+    def _free_folder(self, transaction: Transaction, name: str, listed: str | None) -> Path:
+        """Return the folder of a new skill. A source may list several skills of one name, under different ids.
+
+        Raises CONFLICT if neither the name nor the id in the source is free.
+        """
+        folder = self._local.root / name
+        other = self._local.root / slug((listed or name).replace("/", "-"))
+        if other.name not in (name, "", *RESERVED_IDS) and self._is_taken(transaction, folder):
+            folder = other
+        self._refuse_taken(transaction, folder)
+        return folder
+
+    def _is_taken(self, transaction: Transaction, folder: Path) -> bool:
+        return os.path.lexists(folder) or self._catalog.find(transaction, folder.name) is not None
 
     def _refuse_taken(self, transaction: Transaction, folder: Path) -> None:
         if self._catalog.find(transaction, folder.name):
@@ -177,7 +196,6 @@ def _refuse_reserved(package: Package) -> None:
 
 
 def _check_package(package: Package, located: PackageLocation, order: InstallOrder) -> None:
-    _refuse_reserved(package)
     if not admits(located.requirement, package.version):
         name = f"{located.source}/{located.listed}" if located.source else package.name
         raise skill_not_found(name, located.requirement)
@@ -186,7 +204,7 @@ def _check_package(package: Package, located: PackageLocation, order: InstallOrd
         raise validation_error(
             FieldError("package", f"the registry has a package with {zipped}: it differs from the one that was locked")
         )
-    if order.sha256 is not None and package.digest != f"sha256:{order.sha256}":
+    if order.sha256 is not None and not package.has_digest(order.sha256):
         actual = package.digest.removeprefix("sha256:")
         raise validation_error(
             FieldError("sha256", f"the files have {actual}: they differ from those that were locked")

@@ -100,7 +100,7 @@ class LoggedRegistry:
 
     def proof(self, release: Release, package: Package, known: PinnedProof | None) -> PinnedProof | None:
         """Return the verified proof of a release. Raises CONFLICT, OutboundError."""
-        logged = LoggedRelease(release.skill_id, release.version, release.checksum, package.digest)
+        logged = LoggedRelease(release.skill_id, release.version, release.checksum, package.packed_digest)
         try:
             answer = self._remote.log_proof(release.skill_id, release.version)
             earlier = None if known is None else SeenLog(key=known.key, checkpoint=known.checkpoint)

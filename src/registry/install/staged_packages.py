@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 
@@ -18,6 +19,7 @@ from registry.errors import FieldError, RegistryError, forbidden, validation_err
 from registry.inspection.inspector import Inspector
 from registry.install.registries import ChosenRelease, check_package
 from registry.outbound import OutboundError
+from registry.outbound.git_links import CheckoutNote
 from registry.packages.package import Package
 from registry.packages.refusal import PackageRefused
 from registry.runtime.atomic_files import sync_tree, temporary_path
@@ -26,13 +28,23 @@ from registry.sources.tree import offered_in
 
 _SHOWN_FOLDERS = 5
 _SHOWN_LINES = 50
+_SHOWN_NOTES = 20
 
 
 class Staged(NamedTuple):
-    """A package on disk, in the file system of the skills directory, and its commit."""
+    """A package on disk, in the file system of the skills directory, and its commit.
+
+    `notes` say what a checkout lacks, with paths from the root of the repository.
+    """
 
     package: Package
     commit: str | None
+    notes: tuple[CheckoutNote, ...] = ()
+
+    @property
+    def warnings(self) -> list[str]:
+        """What an installation of the package should tell: what the checkout lacks."""
+        return [f"{printable_name(note.path)} {note.message}" for note in self.notes[:_SHOWN_NOTES]]
 
 
 class StagedPackages:
@@ -58,9 +70,12 @@ class StagedPackages:
         *,
         on_refused: Callable[[PackageRefused], None] | None = None,
         on_fetched: Callable[[], None] = lambda: None,
+        named: str | None = None,
     ) -> Iterator[Staged]:
         """Yield the staged package of an origin, a release or an uploaded zip.
 
+        The rules for installing apply; those for publishing to an uploaded zip. `named` is the name of the skill in its
+        source, by default that of its folder, repository or file.
         Raises VALIDATION_ERROR with every fault of the package, OSError, and what the registry of a release raises.
         `on_refused` is called before the error is raised, `on_fetched` before the package is checked.
         """
@@ -70,7 +85,9 @@ class StagedPackages:
             with self._fetched(wanted, folder) as fetched:
                 on_fetched()
                 try:
-                    package, _ = self._inspector.read_package(fetched.path, folder / "package")
+                    package, _ = self._inspector.read_package(
+                        fetched.path, folder / "package", named=named or _name_at(wanted)
+                    )
                 except PackageRefused as refusal:
                     if on_refused is not None:
                         on_refused(refusal)
@@ -78,7 +95,7 @@ class StagedPackages:
             if isinstance(wanted, ChosenRelease):
                 check_package(package, wanted.release)
             sync_tree(package.folder)
-            yield Staged(package, fetched.commit)
+            yield Staged(package, fetched.commit, fetched.notes)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -122,6 +139,19 @@ class StagedPackages:
     def any_folder(self) -> bool:
         """Whether any folder may be installed, since all callers are on this machine."""
         return self._settings.profile == "local" and is_loopback_host(self._settings.server.host)
+
+
+def _name_at(wanted: Origin | ChosenRelease | Path) -> str | None:
+    """Return the name of a skill's folder at its origin, else that of its repository or file; None for an upload."""
+    if isinstance(wanted, Path):
+        return None
+    if isinstance(wanted, ChosenRelease):
+        return wanted.release.skill_id.rpartition("/")[2]
+    if isinstance(wanted, LocalOrigin):
+        return Path(os.path.abspath(wanted.path)).name.removesuffix(".zip") or "skill"  # noqa: PTH100 - no look-up
+    place = getattr(wanted, "subdir", None) or urlsplit(str(getattr(wanted, "url", ""))).path
+    last = unquote(place.rstrip("/").rpartition("/")[2])
+    return last.removesuffix(".git").removesuffix(".zip").removesuffix(".skill") or "skill"
 
 
 def refusal_error(refusal: PackageRefused, fetched: Path, wanted: object = None) -> RegistryError:

@@ -22,7 +22,7 @@ from registry.install.staged_packages import Staged
 from registry.outbound import OutboundError
 from registry.packages.package import Package
 from registry.packages.update_diff import FileChanges, Footprint, update_findings
-from registry.skill_folder import replacing_skill_folder, tree_digest
+from registry.skill_folder import has_digest, replacing_skill_folder
 from registry.sources.fetching import Fetcher
 
 _log = logging.getLogger("registry.install")
@@ -116,8 +116,10 @@ class Upgrader:
         on_refused = None if body.check else partial(self._parts.notify_refused, stored.skill.id)
         with self._packages.staged(wanted, on_refused=on_refused) as staged:
             package = staged.package
-            if package.digest == install.sha256 and admits(requirement, package.version):
+            if package.has_digest(install.sha256) and admits(requirement, package.version):
                 return "up_to_date", stored.skill.version
+            if package.name != (install.name or stored.folder):
+                raise conflict(f"the package at its origin now has the name '{package.name}'")
             _check_successor(package, stored, requirement, body.sha256)
             if body.check:
                 result.changes = FileChanges.between(self._local.root / str(stored.folder), package.folder)
@@ -179,7 +181,7 @@ class Upgrader:
         required = self._project.required_version(stored.skill.id)
         if version is None and required is not None and is_exact(required):
             raise _Immutable(f"the manifest requires version {required}")
-        if tree_digest(self._local.root / str(stored.folder)) != install.sha256:
+        if not has_digest(self._local.root / str(stored.folder), install.sha256):
             raise _Immutable("its files were changed locally since the installation")
         return install
 
@@ -215,7 +217,7 @@ class Upgrader:
             put_install(transaction, folder.name, announced)
         with ExitStack() as undo, self._catalog.database.write() as transaction:
             current = self._catalog.get_for_update(transaction, stored.skill.id)
-            if find_install(transaction, folder.name) != announced or tree_digest(folder) != install.sha256:
+            if find_install(transaction, folder.name) != announced or not has_digest(folder, install.sha256):
                 raise _Immutable(_CHANGED_MEANWHILE)
             put_install(transaction, folder.name, following)
             undo.enter_context(replacing_skill_folder(package.folder, folder))
@@ -235,11 +237,9 @@ def _place(origin: Origin) -> tuple[str, str | None, str | None]:
 
 def _check_successor(package: Package, stored: StoredSkill, requirement: str | None, sha256: str | None) -> None:
     """Raise CONFLICT if a package cannot replace the skill. `sha256` is the digest that its files must have, if any."""
-    if package.name != stored.folder:
-        raise conflict(f"the package at its origin now has the name '{package.name}'")
     if not admits(requirement, package.version):
         raise conflict(f"its origin has version {package.version}, which {requirement} does not admit")
-    if sha256 is not None and package.digest != f"sha256:{sha256}":
+    if sha256 is not None and not package.has_digest(sha256):
         raise conflict("its origin has other files than those that are wanted")
     is_named = requirement is not None and is_exact(requirement)
     if not is_named and version_parts(package.version) < version_parts(stored.skill.version):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from registry.domain.origins import GitOrigin, GitRef
 from registry.outbound import AddressPolicy, parse_url, redact_url
+from registry.outbound.git_links import CheckoutNote, Links, TreeEntry, tree_entries
 from registry.outbound.git_run import (
     SAFE_CONFIG,
     GitError,
@@ -29,6 +30,7 @@ class Checkout(NamedTuple):
 
     commit: str
     path: Path
+    notes: tuple[CheckoutNote, ...] = ()
 
 
 class Git:
@@ -73,7 +75,8 @@ class Git:
     def fetch(self, origin: GitOrigin, into: Path) -> Checkout:
         """Write the files of an origin below `into`, a folder that must not exist yet.
 
-        Links become plain files that contain their target. Raises GitError; `into` does not exist afterwards.
+        Links become copies of what they lead to in the repository. The notes of the checkout say what is left out.
+        Raises GitError; `into` does not exist afterwards.
         """
         into.mkdir(parents=True)
         try:
@@ -88,21 +91,30 @@ class Git:
         refspec = _refspec(origin.ref)
         run("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--", run.url, refspec)
         commit = run("rev-parse", "--verify", "--end-of-options", "FETCH_HEAD^{commit}").strip()
-        path = f":(literal,top){origin.subdir or ''}"
-        self._check_size(run("ls-tree", "-r", "-l", "-z", "--full-tree", commit, "--", origin.subdir or "."), origin)
-        run("checkout", "--quiet", "--no-overlay", commit, "--", path)
+        subdir = origin.subdir
+        entries = tree_entries(run, commit, subdir or ".")
+        if [(entry.is_link, entry.path) for entry in entries] == [(True, subdir)]:
+            subdir = Links(run, commit, into, (0, 0)).target(str(subdir))
+            entries = tree_entries(run, commit, subdir) if subdir else []
+        spare = self._check_size(entries, origin)
+        run("checkout", "--quiet", "--no-overlay", commit, "--", f":(literal,top){subdir or ''}")
+        notes = Links(run, commit, into, spare).follow(entries, keep_skill_files=subdir is None)
         shutil.rmtree(into / ".git")
-        return Checkout(commit, into / origin.subdir if origin.subdir else into)
+        return Checkout(commit, into / subdir if subdir else into, tuple(notes))
 
-    def _check_size(self, listing: str, origin: GitOrigin) -> None:
-        """Refuse too many or too large files before any is written, since packed they may be small."""
-        sizes = [entry.split("\t", 1)[0].split()[-1] for entry in listing.split("\0") if entry]
-        if not sizes:
+    def _check_size(self, entries: list[TreeEntry], origin: GitOrigin) -> tuple[int, int]:
+        """Refuse too many or too large files before any is written, since packed they may be small.
+
+        Return how many bytes and files are left.
+        """
+        if not entries:
             raise GitError(f"{redact_url(origin.url)} has no folder {origin.subdir or '.'}")
-        if len(sizes) > _MAX_FILES:
+        if len(entries) > _MAX_FILES:
             raise GitError(f"{redact_url(origin.url)} has more than {_MAX_FILES:,} files")
-        if sum(int(size) for size in sizes if size.isdigit()) > self._limits.size:
+        left = self._limits.size - sum(entry.size for entry in entries)
+        if left < 0:
             raise GitError(f"the files of {redact_url(origin.url)} are larger than {self._limits.size:,} bytes")
+        return left, _MAX_FILES - len(entries)
 
     def _run(self, origin: GitOrigin, folder: Path) -> "GitRun":
         target = parse_url(origin.url)

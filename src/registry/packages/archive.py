@@ -2,7 +2,7 @@
 
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
 
 from registry.packages.limits import PackageLimits
@@ -21,14 +21,20 @@ class _Member(NamedTuple):
 class Archive:
     """An archive with valid records and names. Contents are checked while they are read."""
 
-    def __init__(self, file: BinaryIO, limits: PackageLimits) -> None:
-        """Check the archive without inflating anything. Raises PackageRefused."""
+    def __init__(
+        self, file: BinaryIO, limits: PackageLimits, leaves_out: Callable[[str], bool] = lambda path: False
+    ) -> None:
+        """Check the archive without inflating anything. `leaves_out` tells which entries it is read without.
+
+        Raises PackageRefused.
+        """
         self._file = file
         directory = read_directory(file, limits)
-        check_tree((header.entry() for header in directory.headers), limits)
+        entries = [header.entry() for header in directory.headers]
+        self.entries = [entry for entry in entries if not leaves_out(entry.name)]
+        check_tree(self.entries, limits)
         _check_ratio(directory.headers, limits)
         self._members = dict(_members(file, directory.headers, directory.start))
-        self.entries = [header.entry() for header in directory.headers]
 
     def chunks(self, name: str) -> Iterator[bytes]:
         """Yield the content of an entry. At most one byte more than the declared size is inflated.

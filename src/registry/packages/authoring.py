@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from registry.domain.skill_file import SKILL_FILE
+from registry.domain.generated_files import is_generated
+from registry.domain.skill_file import SKILL_FILE, skill_file_in
 from registry.packages.archive import Archive
-from registry.packages.file_patterns import is_junk, is_secret
+from registry.packages.file_patterns import is_secret
 from registry.packages.limits import PackageLimits
 from registry.packages.packing import pack
 from registry.packages.refusal import PackageRefused, structure_error
@@ -43,22 +44,30 @@ class AuthorFolder:
 
     def _skill_files(self) -> Iterator[str]:
         """Yield where a package may have its SKILL.md. Raises PackageRefused if git ignores the one that is meant."""
-        if os.path.lexists(self._folder / SKILL_FILE):
-            if self._leaves_out(SKILL_FILE):
-                raise PackageRefused([structure_error("no-skill-file", "git ignores this file", SKILL_FILE)])
-            yield SKILL_FILE
-        for name in os.listdir(self._folder):  # noqa: PTH208 - paths are not needed
-            path = f"{name}/{SKILL_FILE}"
-            if os.path.lexists(self._folder / path) and not (self._leaves_out(f"{name}/") or self._leaves_out(path)):
-                yield path
+        names = os.listdir(self._folder)  # noqa: PTH208 - paths are not needed
+        if (own := skill_file_in(names)) is not None:
+            if self._leaves_out(own):
+                raise PackageRefused([structure_error("no-skill-file", "git ignores this file", own)])
+            yield own
+        for name in names:
+            inner = _skill_file_below(self._folder / name)
+            if inner is not None and not (self._leaves_out(f"{name}/") or self._leaves_out(f"{name}/{inner}")):
+                yield f"{name}/{inner}"
 
     def _leaves_out(self, path: str) -> bool:
         """Return whether a path is left out, and note it."""
         plain = path.removesuffix("/")
-        leaves = is_junk(plain.rpartition("/")[2]) or not self._ignored.isdisjoint((plain, "."))
+        leaves = is_generated(plain.rpartition("/")[2]) or not self._ignored.isdisjoint((plain, "."))
         if leaves:
             self._left_out.add(path)
         return leaves
+
+
+def _skill_file_below(folder: Path) -> str | None:
+    try:
+        return skill_file_in(os.listdir(folder))  # noqa: PTH208 - paths are not needed
+    except OSError:
+        return None
 
 
 class Reading:

@@ -1,24 +1,38 @@
-"""Parses the metadata of a package strictly: SKILL.md (Agent Skills format) and skill-project.toml.
+"""Parses the metadata of a package: SKILL.md (Agent Skills format) and skill-project.toml.
 
-A field comes from skill-project.toml, else from `metadata`, else from the front matter, else it has a default. Name and
-description must be in the front matter: agents read them there, and people read what the registry shows. A package is
-refused if its other values differ from these, or if its two files have different versions.
+A field comes from skill-project.toml, else from `metadata`, else from the front matter, else it has a default.
+
+To be *published*, name and description must be in the front matter: agents read them there, and people read what the
+registry shows. A package is refused if its other values differ from these, or if its two files have different
+versions. To be *installed*, it is enough that a scan of the skills directory would read the folder.
 """
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 
 from registry.domain.findings import Finding
-from registry.domain.models import Author, Capability, Tag, Version, split_labels
+from registry.domain.models import RESERVED_IDS, Author, Capability, Tag, Version, split_labels
 from registry.domain.validation import find_errors
+from registry.domain.version_text import version_number
 from registry.packages.refusal import PackageRefused, quality_warning, structure_error
-from registry.parsing.frontmatter import FrontMatterError, read
+from registry.parsing.frontmatter import Defect, FrontMatter, read
+from registry.parsing.text_encoding import decode, with_line_feeds
 from registry.parsing.toml_text import load_toml
 from registry.parsing.yaml_text import Value
-from registry.skill_folder.reading import PROJECT_FILE, FieldSources
+from registry.skill_folder.format_rules import format_warnings
+from registry.skill_folder.ids import derived_id, slug
+from registry.skill_folder.reading import (
+    PROJECT_FILE,
+    FieldSources,
+    UnreadableSkill,
+    project_metadata,
+    read_skill_folder,
+    read_skill_text,
+)
 from registry.skill_folder.tree import SKILL_FILE
 
 MAX_SKILL_FILE = 1024 * 1024
@@ -53,55 +67,154 @@ class ParsedMetadata(PackageMetadata, kw_only=True, frozen=True):
     warnings: list[Finding]
 
 
+class Examined(NamedTuple):
+    """What is known of the metadata of a package.
+
+    `faults` are the reasons not to publish it, in the words of its author. `metadata` is None if there are some.
+    """
+
+    metadata: ParsedMetadata | None
+    faults: list[Finding]
+    warnings: list[Finding]
+
+
 def parse_metadata(skill_file: bytes, project_file: bytes | None) -> ParsedMetadata:
-    """Parse the metadata of a package. Raises PackageRefused with all faults."""
-    fields = _front_matter(skill_file)
-    project = _project(project_file)
-    metadata = fields.get("metadata", {})
-    faults = [] if isinstance(metadata, dict) else [_fault("metadata", "must be a mapping")]
+    """Parse the metadata of a package to be published. Raises PackageRefused with all faults."""
+    examined = examine(skill_file, project_file)
+    if examined.metadata is None:
+        raise PackageRefused(examined.faults)
+    return examined.metadata
+
+
+def examine(
+    skill_file: bytes, project_file: bytes | None, *, file_name: str = SKILL_FILE, folder: str | None = None
+) -> Examined:
+    """Return the metadata of a package, all reasons not to publish it, and warnings.
+
+    `file_name` is that of the SKILL.md, which may have another case, and `folder` the name of its folder, if known.
+    """
+    faults, document = _document(skill_file, file_name)
+    try:
+        project = _project(project_file)
+    except PackageRefused as refused:
+        faults, project = [*faults, *refused.findings], {}
+    if faults or document is None:
+        return Examined(None, faults, [])
+    fields, metadata = document.fields, document.fields.get("metadata", {})
+    if not isinstance(metadata, dict):
+        message = "metadata: must be a mapping: write `key: value` lines, indented, below it"
+        faults.append(structure_error("skill-metadata", message, SKILL_FILE))
     sources = (project, metadata if isinstance(metadata, dict) else {}, fields)
-    values = FieldSources(sources)
-    version = values.text("version") or _DEFAULT_VERSION
+    version = FieldSources(sources).text("version") or _DEFAULT_VERSION
     description = _text(fields.get("description")).strip()
     full_name = _text(fields.get("name")) and (_text(project.get("id")) or _text(fields.get("name")))
     scope, _, name = full_name.rpartition("/")
     faults += _name_faults(name, scope, full_name)
     faults += _description_faults(description)
     faults += _contradictions(*sources)
-    faults += [_fault("version", fault.message) for fault in find_errors(version, Version, "version")]
+    faults += _version_faults(version)
+    faults = [_with_line(fault, document) for fault in faults]
+    warnings = [_with_line(warning, document) for warning in _warnings(document, description, folder)]
     if faults:
-        raise PackageRefused(faults)
-    warnings: list[Finding] = []
+        return Examined(None, faults, warnings)
+    return Examined(_parsed(sources, name, scope, version, description, warnings), [], warnings)
+
+
+def _parsed(
+    sources: tuple[Mapping[str, Value], ...],
+    name: str,
+    scope: str,
+    version: str,
+    description: str,
+    warnings: list[Finding],
+) -> ParsedMetadata:
+    values = FieldSources(sources)
     return ParsedMetadata(
         name=name,
         scope=scope or None,
-        title=_line(FieldSources((project, sources[1])).text("name"), "name", warnings) or name,
+        title=_line(FieldSources(sources[:2]).text("name"), "name", warnings) or name,
         version=version,
         description=description,
         author=_line(values.text("author"), "author", warnings),
         license=_line(values.text("license"), "license", warnings) or None,
         tags=_labels(split_labels(values.text("tags")), Tag, "tags", warnings),
         capabilities=_labels(values.labels("capabilities"), Capability, "capabilities", warnings),
-        warnings=[*_description_warnings(description), *warnings],
+        warnings=warnings,
     )
+
+
+def installed_metadata(folder: Path, named: str) -> ParsedMetadata:
+    """Return the metadata of a package to be installed, as a scan reads its folder.
+
+    `named` is the name of the skill's folder at its origin. The id is the skill's name if that is one, else `named`,
+    else one that is derived from the name. Raises PackageRefused if the SKILL.md cannot be read.
+    """
+    try:
+        skill = read_skill_folder(folder, named=named, is_placed=False)
+    except (UnreadableSkill, FileNotFoundError) as error:
+        reason = error.reason if isinstance(error, UnreadableSkill) else f"there is no {SKILL_FILE}"
+        raise PackageRefused([structure_error("skill-file", reason, SKILL_FILE)]) from None
+    project = project_metadata(folder, [])
+    declared = _text(project.get("id")) or skill.name
+    scope, _, bare = declared.rpartition("/")
+    is_scoped = bool(_SCOPE.fullmatch(scope)) and bool(_NAME.fullmatch(bare))
+    name = derived_id(bare if is_scoped else declared, named)
+    return ParsedMetadata(
+        name=f"{name}-skill" if name in RESERVED_IDS else name,
+        scope=scope if is_scoped else None,
+        title=skill.name,
+        version=skill.version,
+        description=skill.description,
+        author=skill.author,
+        license=skill.license,
+        tags=skill.tags,
+        capabilities=skill.capabilities,
+        warnings=[quality_warning("reading", warning, SKILL_FILE) for warning in skill.warnings],
+    )
+
+
+def _document(data: bytes, file_name: str) -> tuple[list[Finding], FrontMatter | None]:
+    """Return the front matter and its faults; None if the bytes are no text."""
+    if len(data) > MAX_SKILL_FILE:
+        return [structure_error("skill-file", f"the file is larger than {MAX_SKILL_FILE:,} bytes", SKILL_FILE)], None
+    try:
+        text = read_skill_text(file_name, data)
+    except ValueError as error:
+        rule = "front-matter" if "empty" in str(error) else "skill-file"
+        return [structure_error(rule, str(error), SKILL_FILE)], None
+    faults = [_fault_of("skill-file", defect) for defect in text.defects if defect.refused]
+    if faults:
+        return faults, None
+    document = read(with_line_feeds(decode(data)))  # with its control characters, which a field may not have
+    return [_fault_of("front-matter", defect) for defect in document.defects if defect.refused], document
+
+
+def _fault_of(rule: str, defect: Defect) -> Finding:
+    message = defect.advice if defect.field in (SKILL_FILE, "") else f"{defect.field}: {defect.advice}"
+    return msgspec.structs.replace(structure_error(rule, message, SKILL_FILE), line=defect.line)
+
+
+def _with_line(finding: Finding, document: FrontMatter) -> Finding:
+    """Return a finding about a field of the front matter with the line of the field."""
+    field = finding.message.partition(":")[0]
+    if finding.line is not None or finding.file != SKILL_FILE or field not in document.lines:
+        return finding
+    return msgspec.structs.replace(finding, line=document.lines[field])
 
 
 def _fault(field: str, message: str, file: str = SKILL_FILE) -> Finding:
     return structure_error(f"skill-{field}", f"{field}: {message}", file)
 
 
-def _front_matter(data: bytes) -> dict[str, Value]:
-    if len(data) > MAX_SKILL_FILE:
-        raise PackageRefused(
-            [structure_error("skill-file", f"the file is larger than {MAX_SKILL_FILE:,} bytes", SKILL_FILE)]
-        )
-    try:
-        return read(data.decode("utf-8"), strict=True).fields
-    except UnicodeDecodeError:
-        raise PackageRefused([structure_error("skill-file", "the file is not UTF-8 text", SKILL_FILE)]) from None
-    except FrontMatterError as error:
-        message = f"{error.field}: {error.message}" if error.field != SKILL_FILE else error.message
-        raise PackageRefused([structure_error("front-matter", message, SKILL_FILE)]) from None
+def _warnings(document: FrontMatter, description: str, folder: str | None) -> Iterator[Finding]:
+    yield from _description_warnings(description)
+    for defect in document.defects:
+        if not defect.refused:
+            message = f"{defect.field}: {defect.advice}"
+            yield quality_warning("front-matter", message, SKILL_FILE)
+    for field, message in format_warnings(document.fields, folder):
+        warning = quality_warning("agentskills-format", message, SKILL_FILE)
+        yield msgspec.structs.replace(warning, line=document.lines.get(field))
 
 
 def _project(data: bytes | None) -> dict[str, Value]:
@@ -155,10 +268,19 @@ def _name_faults(name: str, scope: str, full_name: str) -> list[Finding]:
         return [_fault("name", "is required")]
     faults = []
     if not _NAME.fullmatch(name):
-        faults.append(_fault("name", "must be 1 to 64 characters of a-z and 0-9, with single hyphens between them"))
+        hint = slug(name.lower()).replace("_", "-")
+        write = f": write {hint}" if _NAME.fullmatch(hint) else ""
+        rule = "must be 1 to 64 characters of a-z and 0-9, with single hyphens between them"
+        faults.append(_fault("name", f"{rule}{write}"))
     if (scope or "/" in full_name) and not _SCOPE.fullmatch(scope):
         faults.append(_fault("name", "the part before the slash must be 1 to 64 characters of a-z, 0-9, '-' and '_'"))
     return faults
+
+
+def _version_faults(version: str) -> list[Finding]:
+    number = version_number(version)
+    write = f": write {number} instead of {version[:40]}" if number is not None else ""
+    return [_fault("version", fault.message + write) for fault in find_errors(version, Version, "version")]
 
 
 def _description_faults(description: str) -> list[Finding]:

@@ -8,6 +8,7 @@ from typing import BinaryIO
 import msgspec
 
 from registry.domain.findings import SkillFindings
+from registry.domain.generated_files import is_generated_path
 from registry.findings.engine import skill_findings
 from registry.packages.archive import Archive
 from registry.packages.intake import Contents, Intake
@@ -17,12 +18,13 @@ from registry.packages.metadata import (
     MAX_SKILL_FILE,
     PackageMetadata,
     ParsedMetadata,
+    installed_metadata,
     parse_metadata,
 )
 from registry.packages.refusal import PackageRefused, structure_error
 from registry.packages.source_folder import SourceFolder
 from registry.packages.staging import stage, staging
-from registry.packages.tree import PackageEntry, skill_root
+from registry.packages.tree import PackageEntry, SkillPlace, skill_place, skill_root
 from registry.skill_folder.reading import PROJECT_FILE
 from registry.skill_folder.tree import SKILL_FILE, FileEntry
 
@@ -41,43 +43,72 @@ class Package(PackageMetadata, kw_only=True, frozen=True):
 
     `folder` is its root: the staging folder, or the one folder in it that contains the skill. `digest` is that of
     `skill_folder.tree_digest`, so equal trees have equal digests however they were packed. `files` are in order of
-    path. `findings` are quality warnings only.
+    path. `findings` are quality warnings only. `packed_digest` is that of the files as they are in the package, which
+    differs if generated files were left out.
     """
 
     folder: Path
     digest: str
+    packed_digest: str
     files: list[FileEntry]
     findings: SkillFindings
 
+    def has_digest(self, sha256: str) -> bool:
+        """Return whether the files have this digest, with or without `sha256:`, as installed or as packed."""
+        return f"sha256:{sha256.removeprefix('sha256:')}" in (self.digest, self.packed_digest)
 
-def read_zip(archive: Path | BinaryIO, staged: Path, limits: PackageLimits = DEFAULT_LIMITS) -> Package:
+
+def read_zip(
+    archive: Path | BinaryIO, staged: Path, limits: PackageLimits = DEFAULT_LIMITS, *, named: str | None = None
+) -> Package:
     """Unpack a zip into `staged`, which must not exist. `archive` is a path or a seekable file.
+
+    The rules are those for publishing. With `named`, the name of the skill's folder at its origin, they are those for
+    installing: only what is unsafe is refused, and generated files are left out.
 
     Raises PackageRefused, and OSError for a failure of the local disk; then `staged` does not exist.
     """
     with _opened(archive) as file:
-        source = Archive(file, limits)
-        root = skill_root(entry.name for entry in source.entries)
-        metadata = _metadata(source, root)  # detects the cheap faults first
+        source = Archive(file, limits, (lambda path: False) if named is None else _is_hidden_repository)
+        place = _place(source.entries, named)
+        metadata = _metadata(source, place.root) if named is None else None  # detects the cheap faults first
         with staging(staged):
-            intake = Intake(staged, root)
+            intake = _intake(staged, place, named)
             for entry in sorted(source.entries):  # so that the order in the archive has no effect
                 intake.add(entry, source.chunks(entry.name))
-            return _package(staged / root, metadata, intake.contents())
+            contents = intake.contents()
+            return _package(staged / place.root, metadata or _staged_metadata(staged / place.root, named), contents)
 
 
-def read_folder(folder: Path, staged: Path, limits: PackageLimits = DEFAULT_LIMITS) -> Package:
+def read_folder(
+    folder: Path, staged: Path, limits: PackageLimits = DEFAULT_LIMITS, *, named: str | None = None
+) -> Package:
     """Copy a folder into `staged`, which must not exist, by the rules for a zip. Links are refused, not followed.
 
-    A `.git` at the top level is skipped. Raises PackageRefused, and OSError for a failure of the local disk.
+    A `.git` at the top level is skipped. `named` is that of `read_zip`. Raises PackageRefused, and OSError for a
+    failure of the local disk.
     """
-    source = SourceFolder(folder, limits)
-    root = skill_root(entry.name for entry in source.entries)
-    intake = Intake(staged, root)
+    source = SourceFolder(folder, limits, None if named is None else is_generated_path)
+    place = _place(source.entries, named)
+    intake = _intake(staged, place, named)
     with staging(staged):
         source.for_each(intake.add)
         contents = intake.contents()
-        return _package(staged / root, _staged_metadata(staged / root), contents)
+        return _package(staged / place.root, _staged_metadata(staged / place.root, named), contents)
+
+
+def _is_hidden_repository(path: str) -> bool:
+    """Return whether a path is in a `.git`, which packages may not have, and which no installation takes."""
+    return ".git" in path.lower().rstrip("/").split("/")
+
+
+def _place(entries: list[PackageEntry], named: str | None) -> SkillPlace:
+    names = [entry.name for entry in entries]
+    return SkillPlace(skill_root(names), SKILL_FILE) if named is None else skill_place(names)
+
+
+def _intake(staged: Path, place: SkillPlace, named: str | None) -> Intake:
+    return Intake(staged, place) if named is None else Intake(staged, place, is_generated_path)
 
 
 def unpack(archive: Path | BinaryIO, folder: Path, limits: PackageLimits) -> None:
@@ -147,7 +178,9 @@ def _metadata(source: Archive, root: str) -> ParsedMetadata:
     return parse_metadata(b"".join(source.chunks(root + SKILL_FILE)), project)
 
 
-def _staged_metadata(folder: Path) -> ParsedMetadata:
+def _staged_metadata(folder: Path, named: str | None) -> ParsedMetadata:
+    if named is not None:
+        return installed_metadata(folder, named)
     project = folder / PROJECT_FILE
     return parse_metadata((folder / SKILL_FILE).read_bytes(), project.read_bytes() if project.is_file() else None)
 
@@ -157,6 +190,7 @@ def _package(folder: Path, metadata: ParsedMetadata, contents: Contents) -> Pack
         **{field: getattr(metadata, field) for field in PackageMetadata.__struct_fields__},
         folder=folder,
         digest=contents.digest,
+        packed_digest=contents.packed_digest,
         files=contents.files,
         findings=skill_findings([*metadata.warnings, *contents.findings]),
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from registry.domain.findings import Finding
-from registry.domain.skill_file import SKILL_FILE
+from registry.domain.skill_file import SKILL_FILE, is_skill_file, skill_file_in
 from registry.packages.limits import PackageLimits
 from registry.packages.paths import MAX_DEPTH, path_faults
 from registry.packages.refusal import PackageRefused, security_issue, structure_error, unsafe
@@ -57,22 +57,39 @@ def check_tree(entries: Iterable[PackageEntry], limits: PackageLimits) -> None:
         raise PackageRefused(faults[:_MAX_FAULTS])
 
 
+class SkillPlace(NamedTuple):
+    """Where the skill is in a package: its root, which is empty or a folder's name and `/`, and its SKILL.md."""
+
+    root: str
+    file: str
+
+
 def skill_root(entries: Iterable[str]) -> str:
     """Return the root of the skill: empty, or the name of the only top-level folder with a SKILL.md, and `/`.
 
     `entries` are the names of all entries. Raises PackageRefused.
     """
-    names = set(entries)
-    if SKILL_FILE in names:
-        return ""
-    parents = sorted(name for name in names if name.count("/") == 1 and name.endswith(f"/{SKILL_FILE}"))
-    if not parents:
+    place = skill_place(entries)
+    if place.file != SKILL_FILE:
+        message = f"rename {place.file} to {SKILL_FILE}: systems that tell cases apart do not find it"
+        raise PackageRefused([structure_error("no-skill-file", message, place.root + place.file)])
+    return place.root
+
+
+def skill_place(entries: Iterable[str]) -> SkillPlace:
+    """Return the place of the skill as `skill_root` does, also if its SKILL.md has another case."""
+    names = [name for name in entries if is_skill_file(name.rpartition("/")[2]) and name.count("/") < 2]
+    file = skill_file_in([name for name in names if "/" not in name])
+    if file is not None:
+        return SkillPlace("", file)
+    roots = sorted({name.partition("/")[0] for name in names})
+    if not roots:
         raise PackageRefused(
             [structure_error("no-skill-file", f"there is no {SKILL_FILE} at the top level or one level below")]
         )
-    if len(parents) > 1:
+    if len(roots) > 1:
         raise PackageRefused([structure_error("several-skills", f"several top-level folders contain a {SKILL_FILE}")])
-    return parents[0].removesuffix(SKILL_FILE)
+    return SkillPlace(f"{roots[0]}/", str(skill_file_in([name.partition("/")[2] for name in names])))
 
 
 def too_many_entries(limits: PackageLimits) -> PackageRefused:

@@ -1,45 +1,84 @@
 """Reads the front matter of a SKILL.md: fields between two `---` lines at its beginning, then the body.
 
-Two readings: the strict one accepts what the Agent Skills format allows and names what it refuses; the
-lenient one, for folders people already have, keeps whatever can be understood and warns of what was wrong.
+There is one reading. It keeps whatever can be understood, and lists each defect twice: as a warning for readers, and
+as advice for the author, who must follow it before the skill can be published.
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from registry.parsing.frontmatter_advice import advice_about, cut_by_comment
+from registry.parsing.text_encoding import BOM
 from registry.parsing.yaml_text import Node, Value, YamlEntry, YamlError, parse
 
 MAX_BLOCK = 16 * 1024
-"""The maximum size of front matter in bytes, without the fences."""
+"""The maximum size of front matter in bytes, without the fences, that may be published."""
+
+MAX_READ = 256 * 1024
+"""The maximum size of front matter that is read, in characters."""
 
 _MAX_RECOVERED = 500
 """The maximum number of fields that are recovered from front matter that is not valid YAML."""
 
-_BOM = "\ufeff"
+_LATEST = 8 * 1024
+"""The last character at which front matter may begin."""
+
+_MAX_BEFORE_FENCE = 300
+"""The most characters before a code block that is front matter, and no example of some."""
+
+_WHOLE = "SKILL.md"
+
 _OPENING = re.compile(r"---[ \t]*\r?\n")
 _CLOSING = re.compile(r"^---[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
 _INDENTED_CLOSING = re.compile(r"^[ \t]+---[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
 _KEY = re.compile(r"\A([A-Za-z_][A-Za-z0-9_.-]*)[ \t]*:(?=\s|\Z)")
-_FIRST_KEY = re.compile(r"\A(?:name|description)[ \t]*:[ \t]")
+_FIRST_KEY = re.compile(r"(?:name|description)[ \t]*:[ \t]")
+_LATE_OPENING = re.compile(r"^---[ \t]*\r?\n(?=(?:name|description)[ \t]*:)", re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
+_LEADING_TABS = re.compile(r"^[ \t]*\t[ \t]*", re.MULTILINE)
 
 
 class FrontMatterError(Exception):
     """The front matter is invalid. `field` is the invalid field, or `SKILL.md` for the whole block."""
 
-    def __init__(self, field: str, message: str) -> None:
+    def __init__(self, field: str, message: str, line: int | None = None) -> None:
         super().__init__(f"{field}: {message}")
         self.field = field
         self.message = message
+        self.line = line
+
+
+class Defect(NamedTuple):
+    """One defect of front matter.
+
+    Args:
+        advice: What its author has to do.
+        warning: What was guessed, dropped or repaired; empty if another defect says it.
+        field: The field that is affected, `SKILL.md` for the whole block.
+        line: The line in the file, from 1.
+        refused: Whether the skill cannot be published with it.
+    """
+
+    advice: str
+    warning: str = ""
+    field: str = _WHOLE
+    line: int | None = 1
+    refused: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """The content of a SKILL.md: its fields as text, the body without leading blank lines, and warnings."""
+    """The content of a SKILL.md: its fields as text, the body without leading blank lines, and its defects.
+
+    `lines` has the line of each top-level field in the file, from 1.
+    """
 
     fields: dict[str, Value]
     body: str
     warnings: list[str]
+    defects: tuple[Defect, ...] = ()
+    lines: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,61 +92,118 @@ class Block:
     end: int
     body: int
     mapping: Node | None = None
-    warnings: tuple[str, ...] = ()
+    defects: tuple[Defect, ...] = ()
     closed: bool = True
+
+    def with_defects(self, *defects: Defect) -> "Block":
+        """Return the block with further defects."""
+        return replace(self, defects=(*self.defects, *defects))
 
 
 def read(text: str, *, strict: bool = False) -> FrontMatter:
-    """Return the fields and the body of a SKILL.md. Strict mode raises FrontMatterError; lenient mode never fails."""
-    block = locate_strictly(text) if strict else locate(text)
+    """Return the fields and the body of a SKILL.md.
+
+    Strict mode raises FrontMatterError for the first defect that prevents publishing; lenient mode never fails.
+    """
+    block = locate(text)
+    refusal = next((defect for defect in block.defects if defect.refused), None) if strict else None
+    if refusal is not None:
+        raise FrontMatterError(refusal.field, refusal.advice, refusal.line)
     fields = block.mapping.value if block.mapping else {}
     assert isinstance(fields, dict)
-    return FrontMatter(fields, text[block.body :].lstrip("\r\n"), list(block.warnings))
+    warnings = [defect.warning for defect in block.defects if defect.warning]
+    lines = _field_lines(text, block.mapping.entries if block.mapping else ())
+    return FrontMatter(fields, text[block.body :].lstrip("\r\n"), warnings, block.defects, lines)
 
 
-def locate_strictly(text: str) -> Block:
-    """Find front matter that conforms to the format. Raises FrontMatterError."""
-    opening = _OPENING.match(text, _after_bom(text))
-    if opening is None:
-        raise FrontMatterError("SKILL.md", "must begin with a line of three dashes and front matter")
-    closing = _CLOSING.search(text, opening.end(), opening.end() + MAX_BLOCK + 8)
-    if closing is None or _size(text[opening.end() : closing.start()]) > MAX_BLOCK:
-        raise FrontMatterError("SKILL.md", f"front matter must end in three dashes within {MAX_BLOCK} bytes")
-    try:
-        mapping, repeated = _fields(text, opening.end(), closing.start())
-    except YamlError as error:
-        raise FrontMatterError(error.field or "SKILL.md", f"front matter: {error}") from None
-    if repeated:
-        raise FrontMatterError(repeated[0], "is given more than once")
-    return Block(opening.end(), closing.start(), closing.end(), mapping)
+def _field_lines(text: str, entries: tuple[YamlEntry, ...]) -> dict[str, int]:
+    lines: dict[str, int] = {}
+    line, at = 1, 0
+    for entry in entries:
+        line += text.count("\n", at, entry.start)
+        at = entry.start
+        lines.setdefault(entry.key, line)
+    return lines
 
 
 def locate(text: str) -> Block:
-    """Find the front matter, or what can be recovered of it, with a warning for each defect."""
+    """Find the front matter, or what can be recovered of it, with each defect."""
     block = _edges(text)
     if block is None:
-        return _without_fields(text, "there is no front matter")
+        advice = "begin the file with a line of three dashes, `name: …`, `description: …` and a line of three dashes"
+        return _without_fields(text, Defect(advice, "there is no front matter"))
     if not block.closed:
-        return _recovered(text, block, "the closing line of three dashes is missing")
+        advice = "put a line of three dashes after the last field, before the text"
+        return _recovered(text, block, Defect(advice, line=None), "the closing line of three dashes is missing")
+    return _with_fields(text, block)
+
+
+def _with_fields(text: str, block: Block) -> Block:
     try:
         mapping, repeated = _fields(text, block.start, block.end)
     except YamlError as error:
-        return _recovered(text, block, str(error))
+        with_spaces = _LEADING_TABS.sub(lambda indent: " " * len(indent[0]), text[block.start : block.end])
+        try:
+            mapping, repeated = _mapping(with_spaces, block.start)
+        except YamlError:
+            mapping = None
+        if with_spaces == text[block.start : block.end] or mapping is None:
+            return _recovered(text, block, _yaml_defect(text, block, error))
+        defect = Defect("indent with spaces instead of tabs", "front matter is indented with tabs", _WHOLE)
+        tab = _LEADING_TABS.search(text, block.start)
+        block = block.with_defects(defect._replace(line=_line(text, tab.start() if tab else block.start)))
     if mapping is None and text[block.start : block.end].strip():
-        return _without_fields(text, "there is no field in the front matter")
+        advice = "write each field as `key: value` on a line of its own"
+        return _without_fields(text, Defect(advice, "there is no field in the front matter", line=2))
+    if mapping is not None:
+        mapping, cut = _whole_lines(text, mapping)
+        block = block.with_defects(*cut)
+    block = replace(block, mapping=mapping)
     if not repeated:
-        return replace(block, mapping=mapping)
-    keys = ", ".join(list(dict.fromkeys(repeated))[:5])
-    return replace(block, mapping=mapping, warnings=(*block.warnings, f"given more than once, first used: {keys}"))
+        return block
+    keys = list(dict.fromkeys(repeated))[:5]
+    noted = Defect(
+        f"keep one of the lines of `{keys[0]}`", f"given more than once, first used: {', '.join(keys)}", keys[0]
+    )
+    return block.with_defects(noted._replace(line=None))
 
 
-def _without_fields(text: str, reason: str) -> Block:
+def _yaml_defect(text: str, block: Block, error: YamlError) -> Defect:
+    advice = advice_about(text[block.start : block.end], error)
+    return Defect(advice.text, field=advice.field or _WHOLE, line=_line(text, block.start) + advice.line)
+
+
+def _whole_lines(text: str, mapping: Node) -> tuple[Node, list[Defect]]:
+    """Return the mapping with the prose that YAML cuts at ` #`, where a comment begins, and a defect for each field."""
+    defects: list[Defect] = []
+    entries: list[YamlEntry] = []
+    for entry in mapping.entries:
+        whole = cut_by_comment(text, entry)
+        entries.append(entry if whole is None else replace(entry, node=whole))
+        if whole is not None:
+            quote = f"put the value of `{entry.key}` in quotes"
+            advice = f"{quote}: ` #` begins a comment, and agents read only what is before it"
+            warning = f"the {entry.key} has ` #`, where a comment begins in YAML; the whole line was read"
+            defects.append(Defect(advice, warning, entry.key, _line(text, entry.start), refused=False))
+    if not defects:
+        return mapping, []
+    value: dict[str, Value] = {}
+    for entry in entries:
+        value.setdefault(entry.key, entry.node.value)
+    return replace(mapping, value=value, entries=tuple(entries), end=entries[-1].node.end), defects
+
+
+def _without_fields(text: str, *defects: Defect) -> Block:
     begin = _after_bom(text)
-    return Block(begin, begin, begin, None, (reason,))
+    return Block(begin, begin, begin, None, defects)
 
 
 def _fields(text: str, start: int, end: int) -> tuple[Node | None, list[str]]:
-    node, repeated = parse(text[start:end], start)
+    return _mapping(text[start:end], start)
+
+
+def _mapping(chunk: str, offset: int) -> tuple[Node | None, list[str]]:
+    node, repeated = parse(chunk, offset)
     if node is not None and not isinstance(node.value, dict):
         raise YamlError("front matter must be `key: value` fields")
     return node, repeated
@@ -115,59 +211,92 @@ def _fields(text: str, start: int, end: int) -> tuple[Node | None, list[str]]:
 
 def _edges(text: str) -> Block | None:
     """Return the start and the end of the front matter, None if nothing looks like it."""
-    begin = _after_bom(text)
-    first = _first_content(text, begin)
-    warnings: tuple[str, ...] = ()
-    if first != begin:
-        warnings += ("front matter does not stand at the very beginning",)
+    first, defects = _first_content(text, _after_bom(text))
     opening = _OPENING.match(text, first)
     if opening is None and not _FIRST_KEY.match(text, first):
         return None
     if opening is None:
-        warnings += ("the opening line of three dashes is missing",)
+        advice = "put a line of three dashes before the first field"
+        defects += (Defect(advice, "the opening line of three dashes is missing", line=_line(text, first)),)
     start = opening.end() if opening else first
-    limit = min(start + MAX_BLOCK, len(text))
+    limit = min(start + MAX_READ, len(text))
     closing = _CLOSING.search(text, start, limit)
     if closing is None and (closing := _INDENTED_CLOSING.search(text, start, limit)):
-        warnings += ("the closing line of three dashes is indented",)
+        line = _line(text, closing.start())
+        advice = "write the three dashes that end the front matter at the beginning of their line"
+        defects += (Defect(advice, "the closing line of three dashes is indented", line=line),)
     if closing is None:
-        return Block(start, limit, limit, None, warnings, closed=False)
-    return Block(start, closing.start(), closing.end(), None, warnings)
+        return Block(start, limit, limit, None, defects, closed=False)
+    if _size(text[start : closing.start()]) > MAX_BLOCK:
+        advice = f"front matter must be at most {MAX_BLOCK:,} bytes: move notes into the text below it"
+        defects += (Defect(advice, f"the front matter is larger than {MAX_BLOCK:,} bytes"),)
+    return Block(start, closing.start(), closing.end(), None, defects)
 
 
-def _first_content(text: str, start: int) -> int:
-    """Return the index of the first line with content, after blank lines and one HTML comment."""
+def _first_content(text: str, start: int) -> tuple[int, tuple[Defect, ...]]:
+    """Return the index at which front matter may begin, and the defect that it does not begin the file.
+
+    Blank lines, one HTML comment, other text and the fence of a code block may stand before it.
+    """
     head = text[start : start + MAX_BLOCK]
     rest = head.lstrip()
     if rest.startswith("<!--") and "-->" in rest:
         rest = rest.partition("-->")[2].lstrip()
-    return start + len(head) - len(rest)
+    first = start + len(head) - len(rest)
+    if not (_OPENING.match(text, first) or _FIRST_KEY.match(text, first)):
+        late = _late(text, first)
+        if late is None:
+            return first, ()
+        first = late
+    if first == start:
+        return first, ()
+    advice = "move the front matter to the first line of the file"
+    return first, (Defect(advice, "front matter does not stand at the very beginning", line=_line(text, first)),)
+
+
+def _late(text: str, start: int) -> int | None:
+    """Return where front matter begins after other text; None if there is none."""
+    opening = _LATE_OPENING.search(text, start, start + _LATEST)
+    if opening is None:
+        return None
+    fences = [fence.start() for fence in _FENCE.finditer(text, start, opening.start())]
+    is_example = len(fences) % 2 and fences[-1] - start > _MAX_BEFORE_FENCE
+    return None if is_example else opening.start()
 
 
 class _Found(NamedTuple):
     """Fields read line by line. `stop` is the index after their last line; `prose` says whether text follows."""
 
     entries: list[YamlEntry]
+    defects: list[Defect]
     stop: int
     skipped: int
     prose: bool
 
 
-def _recovered(text: str, block: Block, reason: str) -> Block:
-    """Read the block line by line, each `key: value` on its own. The body begins at the first prose."""
+def _recovered(text: str, block: Block, defect: Defect, reason: str = "") -> Block:
+    """Read the block line by line, each `key: value` on its own. The body begins at the first prose.
+
+    `defect` is why the block cannot be read as a whole. `reason` says it to readers, its advice by default.
+    """
     found = _entries(text, block.start, block.end)
+    where = f"line {defect.line}: " if defect.line is not None and not reason else ""
+    reason = reason or f"{where}{defect.advice}"
     if not found.entries:
-        return _without_fields(text, f"the front matter is not readable: {reason}")
-    warnings = (*block.warnings, f"front matter is not valid ({reason}); it was read line by line")
+        return _without_fields(text, defect._replace(warning=f"the front matter is not readable: {reason}"))
+    noted = defect._replace(warning=f"front matter is not valid ({reason}); it was read line by line")
+    others = [other for other in found.defects if other.warning or other.field != defect.field]
+    block = block.with_defects(noted, *others)
     if found.skipped:
-        warnings += (f"{found.skipped} lines of the front matter were not understood",)
+        warning = f"{found.skipped} lines of the front matter were not understood"
+        block = block.with_defects(Defect("write each field as `key: value`", warning, line=None))
     fields: dict[str, Value] = {}
     for entry in found.entries:
         fields.setdefault(entry.key, entry.node.value)
     mapping = Node(fields, block.start, found.stop, entries=tuple(found.entries))
     if block.closed and not found.prose:
-        return replace(block, mapping=mapping, warnings=warnings)
-    return replace(block, end=found.stop, body=found.stop, mapping=mapping, warnings=warnings, closed=False)
+        return replace(block, mapping=mapping)
+    return replace(block, end=found.stop, body=found.stop, mapping=mapping, closed=False)
 
 
 def _entries(text: str, start: int, end: int) -> _Found:
@@ -190,7 +319,9 @@ def _entries(text: str, start: int, end: int) -> _Found:
             skipped += 1
         blank_before = blank
     stop = chunks[-1][1] if chunks else start
-    return _Found([_entry(text, first, last) for first, last in chunks], stop, skipped, prose)
+    read_all = [_entry(text, first, last) for first, last in chunks]
+    defects = [defect for _, defect in read_all if defect is not None]
+    return _Found([entry for entry, _ in read_all], defects, stop, skipped, prose)
 
 
 def _lines(text: str, start: int, end: int) -> list[tuple[int, str]]:
@@ -205,34 +336,44 @@ def _key_follows(lines: list[tuple[int, str]], number: int) -> bool:
     return number + 1 < len(lines) and _KEY.match(lines[number + 1][1]) is not None
 
 
-def _entry(text: str, start: int, end: int) -> YamlEntry:
-    """Read one field as YAML, or as plain text if it is not YAML."""
+def _entry(text: str, start: int, end: int) -> tuple[YamlEntry, Defect | None]:
+    """Read one field as YAML, or as plain text with a defect if it is not YAML."""
     chunk = text[start:end]
     key = _KEY.match(chunk)
     assert key is not None
     try:
         node, _ = parse(chunk, start)
         if node is not None and len(node.entries) == 1:
-            return node.entries[0]
-    except YamlError:
-        pass
+            mapping, cut = _whole_lines(text, node)
+            return mapping.entries[0], cut[0] if cut else None
+        defect = None
+    except YamlError as error:
+        advice = advice_about(chunk, error)
+        defect = Defect(advice.text, "", key[1], _line(text, start) + advice.line)
     value = _bare(" ".join(chunk[key.end() :].split()))
     after_key = chunk[key.end() :]
     value_start = start + key.end() + len(after_key) - len(after_key.lstrip(" \t"))
-    return YamlEntry(key[1], start, Node(value, value_start, max(value_start, start + len(chunk.rstrip()))))
+    return YamlEntry(key[1], start, Node(value, value_start, max(value_start, start + len(chunk.rstrip())))), defect
 
 
 def _bare(value: str) -> str:
     """Remove what is not text in YAML: a leading block indicator, or quotes around the whole."""
     if value[:2] in ("| ", "> ") or value[:3] in ("|- ", ">- "):
         return value.partition(" ")[2]
-    if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
-        return value[1:-1]
+    if value[:1] in ('"', "'"):
+        if len(value) > 1 and value[0] == value[-1]:
+            return value[1:-1]
+        return value[1:] if value.count(value[0]) == 1 else value
     return value
 
 
+def _line(text: str, index: int) -> int:
+    """Return the number of the line at an index, from 1."""
+    return text.count("\n", 0, index) + 1
+
+
 def _after_bom(text: str) -> int:
-    return 1 if text.startswith(_BOM) else 0
+    return len(text) - len(text.lstrip(BOM))
 
 
 def _size(text: str) -> int:

@@ -28,11 +28,15 @@ _TWO_PLACES = frozenset("\r\x85\u2028\u2029")
 
 
 class YamlError(Exception):
-    """The text is not YAML of the supported kind. `field` is the path of the invalid field, or empty."""
+    """The text is not YAML of the supported kind.
 
-    def __init__(self, message: str, field: str = "") -> None:
+    `field` is the path of the invalid field, or empty. `line` is that of the problem, from 0, if it is known.
+    """
+
+    def __init__(self, message: str, field: str = "", line: int | None = None) -> None:
         super().__init__(message)
         self.field = field
+        self.line = line
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +72,11 @@ def parse(text: str, offset: int = 0) -> tuple[Node | None, list[str]]:
     try:
         return reader.document(), reader.repeated
     except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise YamlError(f"line {line}: {error.problem or error.context}") from None
+        # What is not closed is reported at the end of the text; its beginning says more.
+        at_end = error.problem is not None and "end of stream" in error.problem
+        mark = (error.context_mark if at_end else None) or error.problem_mark
+        line = mark.line if mark else 0
+        raise YamlError(f"line {line + 1}: {error.problem or error.context}", line=line) from None
     except (yaml.YAMLError, UnicodeEncodeError):
         raise YamlError("there are characters that YAML does not allow") from None
 

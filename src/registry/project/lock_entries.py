@@ -14,7 +14,7 @@ from registry.domain.validation import find_errors
 from registry.project.local_paths import portable
 from registry.project.lock_file import LockedSkill, LockFileError
 from registry.project.manifest import Manifest
-from registry.skill_folder import UnreadableSkill, read_skill_folder
+from registry.skill_folder import UnreadableSkill, has_digest, read_skill_folder
 
 
 def locked_skills(
@@ -46,9 +46,10 @@ def locked_skill(
     project = settings.project.file.parent
     entry = _locked(stored, settings.skills_dir)
     install = find_install(catalog.database, entry.path)
-    same = (known for known in previous if (known.id, known.sha256) == (entry.id, entry.sha256))
+    folder = settings.skills_dir / entry.path
+    same = (known for known in previous if known.id == entry.id and has_digest(folder, f"sha256:{known.sha256}"))
     earlier = _portable(next(same, entry), project)
-    if install is not None and (install.editable or install.sha256 == f"sha256:{entry.sha256}"):
+    if install is not None and (install.editable or has_digest(folder, install.sha256)):
         return _with_earlier_proof(_portable(_installed(entry, install), project), earlier)
     declared = manifest.dependencies[entry.id].origin if manifest and entry.id in manifest.dependencies else None
     origin = portable(declared, project) if declared else earlier.origin

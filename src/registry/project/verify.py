@@ -8,7 +8,7 @@ import msgspec
 
 from registry.domain.file_names import printable_name
 from registry.project.lock_file import LockedSkill
-from registry.skill_folder import find_skill_folders, tree_digest
+from registry.skill_folder import find_skill_folders, has_digest, tree_digest
 
 
 class Difference(msgspec.Struct, kw_only=True):
@@ -32,13 +32,14 @@ def differences(locked: Sequence[LockedSkill], skills_dir: Path) -> list[Differe
 def _differing(locked: Sequence[LockedSkill], skills_dir: Path) -> Iterator[Difference]:
     for skill in locked:
         try:
-            sha256 = tree_digest(skills_dir / skill.path).removeprefix("sha256:")
+            is_same = has_digest(skills_dir / skill.path, f"sha256:{skill.sha256}")
         except (FileNotFoundError, NotADirectoryError):
             yield Difference(path=skill.path, kind="missing", message=f"the folder of {skill.id} is missing")
         except OSError as error:
             reason = f"{skill.id} cannot be read: {error.strerror}"
             yield Difference(path=skill.path, kind="unreadable", message=reason)
         else:
-            if sha256 != skill.sha256:
+            if not is_same:
+                sha256 = tree_digest(skills_dir / skill.path).removeprefix("sha256:")
                 message = f"the files of {skill.id} have sha256 {sha256}, not {skill.sha256}"
                 yield Difference(path=skill.path, kind="changed", message=message)

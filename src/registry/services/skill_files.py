@@ -24,7 +24,7 @@ from registry.packages.tree import PackageEntry
 from registry.publish.published import PublishedVersions
 from registry.publish.published_version import PublishedVersion
 from registry.publish.stored_packages import StoredPackages
-from registry.skill_folder import fingerprint, list_files, open_file
+from registry.skill_folder import find_skill_file, fingerprint, list_files, open_file
 from registry.skill_folder.tree import SKILL_FILE
 from search.lru_cache import LruCache
 
@@ -169,10 +169,14 @@ class SkillFiles:
 def _read_folder(folder: Path, skill_id: str) -> Iterator[PackagedFile]:
     """Yield the files of a folder. Raises OSError, and CONFLICT if they are too large for a package."""
     left = DEFAULT_LIMITS.total_bytes
-    for path in sorted({SKILL_FILE, *(file.path for file in list_files(folder))}):
+    skill_file = find_skill_file(folder)
+    named = {file.path: file.path for file in list_files(folder)}
+    if skill_file is not None and named.pop(skill_file.name, ""):
+        named[SKILL_FILE] = skill_file.name  # agents look for this name
+    for path, there in sorted({SKILL_FILE: SKILL_FILE, **named}.items()):
         if any(path_faults(path)):
             continue
-        with open_file(folder, path).open("rb") as file:
+        with open_file(folder, there).open("rb") as file:
             mode = Path(file.name).stat().st_mode
             data = file.read(min(left, DEFAULT_LIMITS.file_bytes) + 1)
         left -= len(data)

@@ -9,7 +9,17 @@ from registry.skill_folder.reading import (
     read_new_skill_folder,
     read_skill_folder,
 )
-from registry.skill_folder.tree import FileEntry, find_skill_folders, fingerprint, list_files, open_file, tree_digest
+from registry.skill_folder.tree import (
+    FileEntry,
+    find_skill_file,
+    find_skill_folders,
+    fingerprint,
+    has_digest,
+    has_skill_file,
+    list_files,
+    open_file,
+    tree_digest,
+)
 from registry.skill_folder.writing import (
     StagedSkill,
     remove_leftovers,
@@ -28,8 +38,11 @@ __all__ = [
     "StagedSkill",
     "UnreadableSkill",
     "candidate_ids",
+    "find_skill_file",
     "find_skill_folders",
     "fingerprint",
+    "has_digest",
+    "has_skill_file",
     "list_files",
     "open_file",
     "placing_skill_folder",

@@ -26,7 +26,7 @@ def suggest_id(folder: Path, root: Path, skill: SkillFolder) -> str:
     name = folder.name.lower() if folder != root else ""
     if _ID.fullmatch(name):
         return name
-    return _slug(name) or _slug(skill.name.lower()) or f"skill-{_path_hash(folder, root)}"
+    return slug(name) or slug(skill.name.lower()) or f"skill-{_path_hash(folder, root)}"
 
 
 def candidate_ids(folder: Path, root: Path, skill: SkillFolder) -> Iterator[str]:
@@ -44,7 +44,7 @@ def qualified_id(folder: Path, root: Path, skill_id: str) -> str:
     digits of a hash of the path below `root`.
     """
     for parent in folder.relative_to(root).parents:
-        owner = _slug(parent.name.lower())
+        owner = slug(parent.name.lower())
         if owner and parent.name.lower() not in _CONTAINERS and not parent.name.startswith("."):
             return f"{owner}/{skill_id}"
     return _hashed(folder, root, skill_id)
@@ -54,7 +54,21 @@ def _hashed(folder: Path, root: Path, skill_id: str) -> str:
     return f"{skill_id[: _MAX_LENGTH - 9]}-{_path_hash(folder, root)}"
 
 
-def _slug(name: str) -> str:
+def derived_id(name: str, folder: str) -> str:
+    """Return the id of a skill that is not in a folder of its own yet: always the same for the same two names.
+
+    It is the skill's name if that is an id, else the name of its folder at its origin, else a slug of one of them, else
+    `skill-` and eight hexadecimal digits of a hash of the name.
+    """
+    for candidate in (name, folder.lower()):
+        if _ID.fullmatch(candidate):
+            return candidate
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+    return slug(name.lower()) or slug(folder.lower()) or f"skill-{digest[:8]}"
+
+
+def slug(name: str) -> str:
+    """Return the ASCII letters and digits of a name, with hyphens between them; empty if it has none."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     return _INVALID.sub("-", plain).strip("-_")[:_MAX_LENGTH].rstrip("-_")
 

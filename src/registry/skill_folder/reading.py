@@ -6,30 +6,42 @@ import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from registry.domain.file_names import is_text, printable_name
 from registry.domain.models import split_labels
-from registry.parsing.frontmatter import read
+from registry.domain.version_text import DEFAULT_VERSION, is_shortened, version_number
+from registry.parsing.frontmatter import Defect, read
+from registry.parsing.text_encoding import decode, encoding_of, with_line_feeds
 from registry.parsing.toml_text import load_toml
-from registry.parsing.yaml_text import Value
+from registry.parsing.yaml_text import Value, YamlError, parse
+from registry.skill_folder.format_rules import MAX_DESCRIPTION, format_warnings
 from registry.skill_folder.prose import first_paragraph
-from registry.skill_folder.tree import SKILL_FILE, digest_of_files, list_files, tree_digest
+from registry.skill_folder.tree import (
+    SKILL_FILE,
+    FileEntry,
+    digest_of_files,
+    find_skill_file,
+    list_files,
+    tree_digest,
+)
+
+READER = 2
+"""The version of what is read. It increases with every change, so that the next scan reads all folders again."""
 
 PROJECT_FILE = "skill-project.toml"
 
 _MAX_SKILL_FILE = 1024 * 1024
 _MAX_PROJECT_FILE = 64 * 1024
-_MAX_NAME = 100
-_MAX_DESCRIPTION = 1_024
-_DEFAULT_VERSION = "1.0.0"
 _INHERITABLE = ("version", "author", "license", "description")
+_MAX_SHOWN = 5
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+_LFS_SIZES = range(100, 300)
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _HIDDEN = re.compile(r"[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
-_VERSION = re.compile(r"(?:0|[1-9][0-9]{0,8})(?:\.(?:0|[1-9][0-9]{0,8})){1,2}")
 _TOOL = re.compile(r"[^\s,()]+(?:\([^()]*\))?")
 
 
@@ -48,6 +60,7 @@ class SkillFolder(msgspec.Struct, kw_only=True, frozen=True):
     `digest` is the `tree_digest`; None if a file cannot be read. `name` may contain bidirectional and zero-width
     characters, which a page must mark; `warnings` mentions them. `stated` are those of the fields version, author,
     license and description that the files of the skill have; the others have their default.
+    `defects` are those of the SKILL.md, with what its author has to do before the skill can be published.
     """
 
     name: str
@@ -68,44 +81,69 @@ class SkillFolder(msgspec.Struct, kw_only=True, frozen=True):
     digest: str | None
     warnings: list[str]
     stated: frozenset[str] = frozenset()
+    defects: tuple[Defect, ...] = ()
 
 
-def read_skill_folder(folder: Path) -> SkillFolder:
+class SkillText(NamedTuple):
+    """The decoded text of a SKILL.md, with line feeds, and the defects of its bytes."""
+
+    text: str
+    defects: tuple[Defect, ...]
+
+
+def read_skill_folder(folder: Path, *, named: str | None = None, is_placed: bool = True) -> SkillFolder:
     """Read a skill leniently. The warnings mention what was guessed, dropped or repaired.
+
+    `named` is the name that the folder has at its origin, or will have; its own by default. A skill that is not
+    `is_placed` may have another name without a warning.
 
     The value of a field comes from skill-project.toml, else from `metadata`, else from the front matter, else it is the
     default. Raises UnreadableSkill, and FileNotFoundError if there is no SKILL.md.
     """
+    path = find_skill_file(folder)
+    if path is None:
+        raise FileNotFoundError(f"{folder} has no {SKILL_FILE}")
     try:
-        data = _bytes(folder, folder / SKILL_FILE)
+        data = _bytes(folder, path)
     except PermissionError:
         raise UnreadableSkill(folder, f"{SKILL_FILE} cannot be read: check its permissions") from None
-    text, warnings = _text(folder, data)
-    warnings += _name_warnings(folder)
+    text = _text(folder, path.name, data)
+    warnings = _file_warnings(folder)
     project = project_metadata(folder, warnings)
-    return _skill_folder(folder, text, project, _digest(folder, warnings), warnings)
+    digest = _digest(folder, warnings)
+    skill = _skill_folder(path, named or folder.resolve().name, text, project, digest, is_placed=is_placed)
+    return msgspec.structs.replace(skill, warnings=[*warnings, *skill.warnings])
 
 
-def read_new_skill_folder(folder: Path, data: bytes) -> SkillFolder:
+def read_new_skill_folder(folder: Path, data: bytes, *, named: str | None = None) -> SkillFolder:
     """Return what `read_skill_folder` reads of a folder with this SKILL.md and no other file, without the disk."""
-    text, warnings = _text(folder, data)
     digest = digest_of_files([(SKILL_FILE, hashlib.sha256(data).hexdigest().encode())])
-    return _skill_folder(folder, text, {}, digest, warnings)
+    return _skill_folder(folder / SKILL_FILE, named or folder.name, _text(folder, SKILL_FILE, data), {}, digest)
 
 
 def _skill_folder(
-    folder: Path, text: str, project: Mapping[str, Value], digest: str | None, warnings: list[str]
+    path: Path,
+    folder: str,
+    skill_text: SkillText,
+    project: Mapping[str, Value],
+    digest: str | None,
+    *,
+    is_placed: bool = True,
 ) -> SkillFolder:
-    document = read(_cleaned(text, warnings))
+    warnings = [defect.warning for defect in skill_text.defects]
+    document = read(skill_text.text)
     warnings += document.warnings
     fields = _without_controls(document.fields)
     metadata = _metadata(fields, warnings)
     sources = FieldSources((project, metadata, fields))
-    name = " ".join(sources.text("name").split())
+    name = _checked_name(" ".join(sources.text("name").split()), folder, warnings)
+    description = _description(sources, document.body, warnings)
+    version = _version(sources.text("version"), warnings)
+    warnings += [warning for _, warning in format_warnings(document.fields, folder if is_placed else None)]
     return SkillFolder(
-        name=_checked_name(name, folder, warnings),
-        description=_description(sources, document.body, warnings),
-        version=_version(sources.text("version"), warnings),
+        name=name,
+        description=description,
+        version=version,
         author=sources.text("author"),
         license=sources.text("license") or None,
         compatibility=sources.text("compatibility") or None,
@@ -116,11 +154,12 @@ def _skill_folder(
         source_url=sources.text("source_url") or None,
         source_type=sources.text("source_type") or None,
         source_branch=sources.text("source_branch") or None,
-        skill_file=folder / SKILL_FILE,
+        skill_file=path,
         body=document.body,
         digest=digest,
         warnings=warnings,
         stated=frozenset(name for name in _INHERITABLE if sources.text(name)),
+        defects=(*skill_text.defects, *document.defects),
     )
 
 
@@ -141,36 +180,76 @@ class FieldSources:
 
 
 def _plain(value: Value) -> str:
-    """Return a value as one text: a list joined by commas, or the `name` of a mapping such as an author."""
+    """Return a value as one text: a list joined by commas, or the `name` or first text of a mapping."""
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, dict):
-        return _plain(value.get("name", ""))
+        chosen = next((value[key] for key in ("name", "en") if key in value), None)
+        return _plain(chosen if chosen is not None else next((v for v in value.values() if isinstance(v, str)), ""))
     return ", ".join(text for item in value if (text := _plain(item)))
 
 
-def _text(folder: Path, data: bytes) -> tuple[str, list[str]]:
-    if len(data) > _MAX_SKILL_FILE:
-        raise UnreadableSkill(folder, f"{SKILL_FILE} is larger than {_MAX_SKILL_FILE:,} bytes")
-    text = data.decode("utf-8", "replace")
+def read_skill_text(name: str, data: bytes) -> SkillText:
+    """Decode the bytes of a SKILL.md. `name` is that of the file. Raises ValueError if it is no text, or empty."""
+    encoding = encoding_of(data)
+    text = decode(data)
     invalid = text.count("\ufffd") + text.count("\0")
     if invalid * 10 > len(text):
-        raise UnreadableSkill(folder, f"{SKILL_FILE} is not UTF-8 text")
-    if not text.strip("\ufeff \t\r\n"):
-        raise UnreadableSkill(folder, f"{SKILL_FILE} is empty")
+        raise ValueError(f"{SKILL_FILE} is not UTF-8 text")
+    if not text.strip():
+        raise ValueError(f"{SKILL_FILE} is empty")
+    defects = []
+    if name != SKILL_FILE:
+        advice = f"rename the file to {SKILL_FILE}: systems that tell cases apart do not find it"
+        defects.append(Defect(advice, f"the file has the name {name} instead of {SKILL_FILE}", line=None))
+    if encoding != "utf-8":
+        advice = "save the file as UTF-8"
+        defects.append(Defect(advice, f"{SKILL_FILE} is in {encoding[:6].upper()}, and was read as that", line=None))
+    elif text.count("\ufffd") > data.count(b"\xef\xbf\xbd"):
+        advice = "the file is not UTF-8 text: save it as UTF-8"
+        defects.append(Defect(advice, f"{SKILL_FILE} has invalid UTF-8; the invalid bytes were replaced", line=None))
+    text = with_line_feeds(text)
+    cleaned = _CONTROL.sub("", text)
+    if len(cleaned) < len(text):
+        removed = "control characters were removed"
+        defects.append(Defect("remove control characters", removed, line=None, refused=False))
+    return SkillText(cleaned, tuple(defects))
+
+
+def _text(folder: Path, name: str, data: bytes) -> SkillText:
+    if len(data) > _MAX_SKILL_FILE:
+        raise UnreadableSkill(folder, f"{SKILL_FILE} is larger than {_MAX_SKILL_FILE:,} bytes")
     try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        return text, [f"{SKILL_FILE} has invalid UTF-8; the invalid bytes were replaced"]
-    return text, []
+        return read_skill_text(name, data)
+    except ValueError as error:
+        raise UnreadableSkill(folder, str(error)) from None
 
 
-def _name_warnings(folder: Path) -> list[str]:
-    invalid = [file.path for file in list_files(folder) if not is_text(file.path)]
-    if not invalid:
-        return []
-    example = printable_name(invalid[0])[:200]
-    return [f"{len(invalid)} file names are not UTF-8, so these files cannot be downloaded; for example {example}"]
+def _file_warnings(folder: Path) -> list[str]:
+    """Return the warnings about the files of a folder: names that are not UTF-8, and pointers instead of contents."""
+    files = list_files(folder)
+    warnings = []
+    invalid = [file.path for file in files if not is_text(file.path)]
+    if invalid:
+        example = printable_name(invalid[0])[:200]
+        what = "file names are not UTF-8, so these files cannot be downloaded; for example"
+        warnings.append(f"{len(invalid)} {what} {example}")
+    pointers = [printable_name(file.path) for file in files if file.size in _LFS_SIZES and _is_pointer(folder, file)]
+    if pointers:
+        more = ", …" if len(pointers) > _MAX_SHOWN else ""
+        what = (
+            "is a pointer of git LFS, not the file" if len(pointers) == 1 else "are pointers of git LFS, not the files"
+        )
+        warnings.append(f"{', '.join(pointers[:_MAX_SHOWN])}{more} {what}: get them with git lfs")
+    return warnings
+
+
+def _is_pointer(folder: Path, file: FileEntry) -> bool:
+    try:
+        with (folder / file.path).open("rb") as opened:
+            return opened.read(len(_LFS_POINTER)) == _LFS_POINTER
+    except OSError:
+        return False
 
 
 def _bytes(folder: Path, path: Path) -> bytes:
@@ -181,14 +260,6 @@ def _bytes(folder: Path, path: Path) -> bytes:
         raise UnreadableSkill(folder, f"{SKILL_FILE} is not a regular file")
     with path.open("rb") as file:
         return file.read(_MAX_SKILL_FILE + 1)
-
-
-def _cleaned(text: str, warnings: list[str]) -> str:
-    text = text.replace("\r\n", "\n")
-    cleaned = _CONTROL.sub("", text)
-    if len(cleaned) < len(text):
-        warnings.append("control characters were removed")
-    return cleaned
 
 
 def _without_controls(value: Any) -> Any:
@@ -202,11 +273,21 @@ def _without_controls(value: Any) -> Any:
 
 def _metadata(fields: Mapping[str, Value], warnings: list[str]) -> dict[str, Any]:
     metadata = fields.get("metadata", {})
+    if isinstance(metadata, str) and metadata.lstrip().startswith("{"):
+        metadata = _parsed(metadata)  # JSON in quotes, or with a fault that only YAML takes
     if isinstance(metadata, dict):
         return metadata
     if metadata:
         warnings.append("metadata is not a mapping and was ignored")
     return {}
+
+
+def _parsed(text: str) -> Value:
+    try:
+        node, _ = parse(text)
+    except YamlError:
+        return text
+    return node.value if node is not None else text
 
 
 def project_metadata(folder: Path, warnings: list[str]) -> dict[str, Value]:
@@ -235,12 +316,10 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) or (isinstance(value, list) and all(isinstance(item, str) for item in value))
 
 
-def _checked_name(name: str, folder: Path, warnings: list[str]) -> str:
+def _checked_name(name: str, folder: str, warnings: list[str]) -> str:
     if not name:
         warnings.append("there is no name; the folder's name is used")
-        name = _CONTROL.sub("", folder.resolve().name) or "skill"
-    if len(name) > _MAX_NAME:
-        warnings.append(f"the name is longer than {_MAX_NAME} characters")
+        name = _CONTROL.sub("", folder) or "skill"
     if _HIDDEN.search(name):
         warnings.append("the name has invisible or bidirectional characters")
     return name
@@ -249,20 +328,21 @@ def _checked_name(name: str, folder: Path, warnings: list[str]) -> str:
 def _description(sources: FieldSources, body: str, warnings: list[str]) -> str:
     description = sources.text("description")
     if not description:
-        description = first_paragraph(body)[:_MAX_DESCRIPTION]
+        description = first_paragraph(body)[:MAX_DESCRIPTION]
         fallback = "the first paragraph is used" if description else "the body has no text to use instead"
         warnings.append(f"there is no description; {fallback}")
-    if len(description) > _MAX_DESCRIPTION:
-        warnings.append(f"the description is longer than {_MAX_DESCRIPTION:,} characters")
+    if len(description) > MAX_DESCRIPTION:
+        warnings.append(f"the description is longer than {MAX_DESCRIPTION:,} characters")
     return description
 
 
 def _version(version: str, warnings: list[str]) -> str:
-    if _VERSION.fullmatch(version):
-        return version if version.count(".") == 2 else f"{version}.0"
-    if version:
-        warnings.append(f"version '{version[:40]}' is not MAJOR.MINOR.PATCH; {_DEFAULT_VERSION} is used")
-    return _DEFAULT_VERSION
+    number = version_number(version)
+    if version and number is None:
+        warnings.append(f"version '{version[:40]}' is not MAJOR.MINOR.PATCH; {DEFAULT_VERSION} is used")
+    elif number is not None and number != version and not is_shortened(version):
+        warnings.append(f"version '{version[:40]}' is not MAJOR.MINOR.PATCH; {number} is used")
+    return number or DEFAULT_VERSION
 
 
 def _digest(folder: Path, warnings: list[str]) -> str | None:

@@ -10,13 +10,24 @@ from pathlib import Path
 import msgspec
 
 from registry.domain import skill_file
+from registry.domain.generated_files import is_generated
 from registry.runtime.atomic_files import TEMPORARY_PREFIX
 
 SKILL_FILE = skill_file.SKILL_FILE
+skill_file_in = skill_file.skill_file_in
 
 _MAX_DEPTH = 16
 _MAX_FILES = 2_000
-_IGNORED_FOLDERS = frozenset({"node_modules", "lost+found"})
+
+
+class _IgnoredFolders:
+    """The names of folders in which no skill is searched, as a container."""
+
+    def __contains__(self, name: object) -> bool:
+        return name == "lost+found" or (isinstance(name, str) and is_generated(name))
+
+
+_IGNORED_FOLDERS = _IgnoredFolders()
 
 OnUnreadable = Callable[[Path, OSError], None]
 """Called for each folder that exists and cannot be listed."""
@@ -34,9 +45,9 @@ def find_skill_folders(
 ) -> Iterator[Path]:
     """Yield every folder below `root` that contains a SKILL.md, in order of path, but none below a skill.
 
-    `.git`, our temporary folders and those with an `ignored` name are skipped. Folders that cannot be listed are
-    skipped after a call of `on_unreadable`. Only links in `root` itself are followed, one per target, and never to a
-    parent or subfolder of `root`. Raises OSError if `root` exists and cannot be listed.
+    The case of the file's name does not count. `.git`, our temporary folders and those with an `ignored` name are
+    skipped. Folders that cannot be listed are skipped after a call of `on_unreadable`. Only links in `root` itself are
+    followed, one per target, and never to a parent or subfolder of `root`. Raises OSError if `root` cannot be listed.
     """
     resolved_root = root.resolve()
     followed: set[Path] = set()
@@ -65,7 +76,7 @@ def _skill_folders(folder: Path, depth: int, on_unreadable: OnUnreadable, ignore
     except OSError as error:
         on_unreadable(folder, error)
         return
-    if SKILL_FILE in names:
+    if skill_file_in(names) is not None:
         yield folder
     elif depth < _MAX_DEPTH:
         for name in folders:
@@ -98,11 +109,30 @@ def _listing(folder: Path, ignored: Container[str]) -> tuple[set[str], list[str]
 
 
 def _is_searched(name: str, ignored: Container[str]) -> bool:
-    return name not in ignored and not _is_skipped(name)
+    return name not in ignored and name != ".git" and not name.startswith(TEMPORARY_PREFIX)
 
 
 def _is_skipped(name: str) -> bool:
-    return name == ".git" or name.startswith(TEMPORARY_PREFIX)
+    return is_generated(name) or name.startswith(TEMPORARY_PREFIX)
+
+
+def find_skill_file(folder: Path) -> Path | None:
+    """Return the SKILL.md of a folder, also if its name is in another case; None if there is none.
+
+    Raises OSError if the folder cannot be listed.
+    """
+    name = skill_file_in(os.listdir(folder))  # noqa: PTH208 - paths are not needed
+    return None if name is None else folder / name
+
+
+def has_skill_file(folder: Path) -> bool:
+    """Return whether a folder exists, can be listed and has a SKILL.md, in any case of its name."""
+    try:
+        found = find_skill_file(folder)
+    except OSError:
+        return False
+    # Unlike Path.is_file, os.path.isfile does not raise if the folder is not accessible.
+    return found is not None and os.path.isfile(found)  # noqa: PTH113
 
 
 def fingerprint(folder: Path) -> str:
@@ -197,9 +227,22 @@ def tree_digest(folder: Path) -> str:
 
     The SHA-256 covers one record per file, sorted as bytes: the path below the folder with `/`, a NUL, the SHA-256 of
     the content in lower-case hexadecimal, a line feed. A link has `link:` and its target instead of the digest. Empty
-    folders, `.git` and our temporary files are excluded. Raises OSError.
+    folders, generated files and our temporary ones are excluded. Raises OSError.
     """
-    return digest_of_files((path, _content_digest(location)) for path, location in _every_file(folder))
+    return digest_of_files((path, _content_digest(location)) for path, location in _every_file(folder, _is_skipped))
+
+
+def has_digest(folder: Path, digest: str) -> bool:
+    """Return whether the files below the folder are those of a `tree_digest`. Raises OSError.
+
+    Until November 2026 digests covered generated files too, but for `.git`. Such a digest still counts.
+    """
+    return tree_digest(folder) == digest or _former_digest(folder) == digest
+
+
+def _former_digest(folder: Path) -> str:
+    every = _every_file(folder, lambda name: name == ".git" or name.startswith(TEMPORARY_PREFIX))
+    return digest_of_files((path, _content_digest(location)) for path, location in every)
 
 
 def digest_of_files(files: Iterable[tuple[str, bytes]]) -> str:
@@ -208,12 +251,12 @@ def digest_of_files(files: Iterable[tuple[str, bytes]]) -> str:
     return "sha256:" + hashlib.sha256(b"".join(records)).hexdigest()
 
 
-def _every_file(folder: Path) -> Iterator[tuple[str, Path]]:
+def _every_file(folder: Path, is_skipped: Callable[[str], bool]) -> Iterator[tuple[str, Path]]:
     pending = [""]
     while pending:
         prefix = pending.pop()
         with os.scandir(folder / prefix) as listing:
-            entries = [entry for entry in listing if not _is_skipped(entry.name)]
+            entries = [entry for entry in listing if not is_skipped(entry.name)]
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 pending.append(f"{prefix}{entry.name}/")

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from registry.parsing.frontmatter_edit import patch, render, with_body
+from registry.parsing.text_encoding import encoding_of, with_line_feeds
 from registry.parsing.yaml_text import Value
 from registry.runtime.atomic_files import TEMPORARY_PREFIX, replace_file, sync_folder, temporary_path, write_new
 from registry.skill_folder.placing import restore_replaced
 from registry.skill_folder.reading import UnreadableSkill
-from registry.skill_folder.tree import SKILL_FILE, find_skill_folders
+from registry.skill_folder.tree import SKILL_FILE, find_skill_file, find_skill_folders
 
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
@@ -102,22 +103,35 @@ def update_skill_file(folder: Path, changes: Mapping[str, Value | None], body: s
 
     All other bytes of the file stay the same. Raises FrontMatterError, UnreadableSkill, OSError.
     """
-    path = Path(os.path.realpath(folder / SKILL_FILE))
+    path = _skill_file(folder)
     if not path.is_relative_to(os.path.realpath(folder)):
         raise UnreadableSkill(folder, f"{SKILL_FILE} is a link to a file outside of the folder")
-    before = path.read_bytes().decode("utf-8", "surrogateescape")
+    data = path.read_bytes()
+    encoding = encoding_of(data)
+    errors = "surrogateescape" if encoding == "utf-8" else "strict"
+    try:
+        before = data.decode(encoding, errors)
+    except UnicodeDecodeError:
+        raise UnreadableSkill(folder, f"{SKILL_FILE} is not valid {encoding.upper()}: save it as UTF-8") from None
+    if "\r" in before and "\n" not in before:
+        before = with_line_feeds(before)
     after = patch(before, changes)
     if body is not None:
         after = with_body(after, body)
     if after == before:
         return
-    replace_file(path, after.encode("utf-8", "surrogateescape"), stat.S_IMODE(path.stat().st_mode))
+    replace_file(path, after.encode(encoding, errors), stat.S_IMODE(path.stat().st_mode))
+
+
+def _skill_file(folder: Path) -> Path:
+    """Return the real path of the SKILL.md, also if its name has another case. Raises OSError."""
+    return Path(os.path.realpath(find_skill_file(folder) or folder / SKILL_FILE))
 
 
 @contextmanager
 def restoring_skill_file(folder: Path) -> Iterator[None]:
     """Restore the SKILL.md if the block, or the commit at its end, fails. Raises OSError."""
-    path = Path(os.path.realpath(folder / SKILL_FILE))
+    path = _skill_file(folder)
     before, mode = path.read_bytes(), stat.S_IMODE(path.stat().st_mode)
     try:
         yield
@@ -159,7 +173,7 @@ def _removable(root: Path, folder: Path) -> Path:
     resolved_root, target = root.resolve(), folder.resolve(strict=True)
     if target == resolved_root or not target.is_relative_to(resolved_root):
         raise ValueError("the skill's folder is outside of the skills directory")
-    if not os.path.lexists(target / SKILL_FILE):
+    if find_skill_file(target) is None:
         raise FileNotFoundError(f"the folder has no {SKILL_FILE}")
     return target
 

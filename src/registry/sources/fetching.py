@@ -19,6 +19,7 @@ from registry.domain.source_entry import Listing, SourceEntry
 from registry.errors import RegistryError
 from registry.outbound import FetchedResponse, OutboundClient, OutboundError, Validators, redact_url
 from registry.outbound.git import Git
+from registry.outbound.git_links import CheckoutNote
 from registry.runtime.atomic_files import TEMPORARY_PREFIX
 from registry.runtime.home_folder import expanded
 from registry.sources.archives import top_folder, unpack_archive
@@ -29,6 +30,7 @@ from registry.sources.marketplace import (
     parse_document,
     remote_listing,
 )
+from registry.sources.notes import with_notes
 from registry.sources.tree import read_tree, skill_in
 
 FOLDER = "sources"
@@ -50,10 +52,11 @@ class SourceContents(NamedTuple):
 
 
 class Fetched(NamedTuple):
-    """A fetched origin: a folder with its commit, or a single file without commit."""
+    """A fetched origin: a folder with its commit, or a single file without commit. `notes` say what is left out."""
 
     commit: str | None
     path: Path
+    notes: tuple[CheckoutNote, ...] = ()
 
 
 class Fetcher:
@@ -122,7 +125,7 @@ class Fetcher:
             subdir = posixpath.normpath(posixpath.join(origin.subdir or "", place))
             return parse_origin(fields if subdir == "." else fields | {"subdir": subdir})
 
-        return SourceContents(fetched.commit, read_tree(tree, origin_of))
+        return SourceContents(fetched.commit, with_notes(read_tree(tree, origin_of), fetched.notes))
 
     def _state_of(self, source: SourceEntry) -> tuple[GitOrigin, str]:
         """Return the ref and folder that a source names, without credentials, and its commit. Raises OutboundError."""

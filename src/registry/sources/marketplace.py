@@ -15,6 +15,7 @@ from msgspec import UNSET, UnsetType
 from registry.domain.models import split_labels
 from registry.domain.origins import GitOrigin, Origin, parse_origin
 from registry.domain.source_entry import Listed, Listing
+from registry.domain.version_text import DEFAULT_VERSION, version_number
 from registry.errors import RegistryError
 from registry.parsing.json_document import JsonUnreadable, read_json
 
@@ -34,7 +35,6 @@ _TEXT_READ = 20  # times the characters that are kept: white space is left out
 _NOT_TEXT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 _REPOSITORY = re.compile(r"[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_VERSION = re.compile(r"v?(?:0|[1-9][0-9]{0,8})(?:\.(?:0|[1-9][0-9]{0,8})){0,2}")
 
 _Entry = TypeVar("_Entry")
 
@@ -252,14 +252,8 @@ def validated(fields: Mapping[str, Any]) -> Listed:
     labels = {name: _labels(fields.get(name) or []) for name in ("tags", "capabilities")}
     values = {**fields, **texts, **labels, "author": plain(fields.get("author"), 200)}
     values["license"] = plain(fields.get("license"), 100) or None
-    values["version"] = _padded(version) if _VERSION.fullmatch(version) else "1.0.0"
+    values["version"] = version_number(version) or DEFAULT_VERSION
     return msgspec.convert(values, Listed)
-
-
-def _padded(version: str) -> str:
-    """Return a version of one to three numbers with three."""
-    numbers = version.removeprefix("v").split(".")
-    return ".".join([*numbers, "0", "0"][:3])
 
 
 def plain(value: object, most: int) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from registry.skill_folder import find_skill_folders
+from registry.skill_folder import find_skill_folders, has_skill_file
 from registry.skill_folder.tree import SKILL_FILE
 from registry.sources.left_out import LeftOut, reason_to_leave_out
 from registry.sources.marketplace import MAX_ENTRIES, MAX_PATH, Plugin
@@ -92,7 +92,7 @@ class OfferedFolders:
 
     def all_below(self, folder: Path) -> Iterator[Path]:
         """Yield every skill folder from `folder` on, as real paths of the tree."""
-        is_skill = (folder / SKILL_FILE).is_file()
+        is_skill = has_skill_file(folder)
         for found in [folder] if is_skill else find_skill_folders(folder, ignored=_NEVER_SEARCHED):
             real = Path(os.path.realpath(found))
             if real.is_relative_to(self.root):
@@ -124,7 +124,7 @@ class OfferedFolders:
             folder = self.below(home, path)
             if folder is None:
                 self.left_out.add(path[:MAX_PATH], "named by plugin.json or the document, and no folder of this source")
-            elif (folder / SKILL_FILE).is_file():
+            elif has_skill_file(folder):
                 yield folder
             else:
                 yield from self._of_folder(folder)
@@ -141,7 +141,7 @@ class OfferedFolders:
                 yield folder
             else:
                 self._leave_out(folder, _NOT_OFFERED)
-        if (top / SKILL_FILE).is_file():
+        if has_skill_file(top):
             for folder in find_skill_folders(top):
                 self._leave_out(folder, _MATERIAL)
 

@@ -151,7 +151,7 @@ class _Reading:
         if _is_link_to_skill(offered.folder, self._root):
             return
         try:
-            read = read_skill_folder(offered.folder)
+            read = read_skill_folder(offered.folder, is_placed=offered.folder != self._root)
             if self._is_copy(place, read):
                 return
             skill = self._skill(offered, read)

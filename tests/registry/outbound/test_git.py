@@ -38,7 +38,7 @@ def test_the_default_branch_is_fetched(hub: GitServer, skills: Repository, tmp_p
     commit = skills.commit({"pdf/SKILL.md": "second"})
     origin = GitOrigin(url=hub.url("skills"))
     assert git(hub).latest(origin) == commit
-    assert git(hub).fetch(origin, tmp_path / "out") == (commit, tmp_path / "out")
+    assert git(hub).fetch(origin, tmp_path / "out") == (commit, tmp_path / "out", ())
     assert files(tmp_path / "out") == {"pdf/SKILL.md", "csv/SKILL.md"}
 
 
@@ -101,8 +101,9 @@ def test_submodules_are_not_fetched(hub: GitServer, skills: Repository, tmp_path
         skills.commit({".gitmodules": modules})
         skills.git("update-index", "--add", "--cacheinfo", f"160000,{head},inner")
         skills.git("commit", "--quiet", "--message=submodule")
-        git(hub).fetch(GitOrigin(url=hub.url("skills")), tmp_path / "out")
+        checkout = git(hub).fetch(GitOrigin(url=hub.url("skills")), tmp_path / "out")
         assert inner.connections == 0
+    assert checkout.notes == (("inner", "is a submodule: its files are left out"),)
     assert files(tmp_path / "out") == {".gitmodules", "pdf/SKILL.md", "csv/SKILL.md"}
 
 

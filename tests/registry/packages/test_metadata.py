@@ -28,7 +28,7 @@ def test_every_field_is_read() -> None:
     assert (metadata.name, metadata.scope, metadata.version) == ("pdf-forms", None, "1.2.3")
     assert (metadata.author, metadata.license) == ("Ada", "MIT")
     assert (metadata.tags, metadata.capabilities) == (["pdf", "forms"], ["fill", "read"])
-    assert metadata.warnings == []
+    assert [(warning.rule, warning.line) for warning in metadata.warnings] == [("agentskills-format", 4)]
 
 
 def test_the_project_file_comes_before_metadata_before_the_front_matter() -> None:
@@ -155,7 +155,7 @@ def test_scalars_stay_text() -> None:
 def test_invalid_optional_fields_are_ignored_with_a_warning() -> None:
     metadata = parsed('tags: [ok, x, "no tag"]\nauthor: "a\\nb"\ncapabilities: [go]')
     assert (metadata.tags, metadata.author, metadata.capabilities) == (["ok"], "", [])
-    assert {warning.rule for warning in metadata.warnings} == {"field-dropped"}
+    assert {warning.rule for warning in metadata.warnings} == {"field-dropped", "agentskills-format"}
     assert {warning.kind for warning in metadata.warnings} == {"quality_warning"}
 
 

@@ -128,6 +128,70 @@ def test_what_is_broken_is_recovered_with_a_warning(text: str, fields: dict[str,
     assert found.warnings
 
 
+@pytest.mark.parametrize(
+    ("text", "fields", "body"),
+    [
+        ("# T\n\nBefore.\n\n---\nname: a\ndescription: b\n---\nB", {"name": "a", "description": "b"}, "B"),
+        ("```yaml\n---\nname: a\ndescription: b\n---\nB", {"name": "a", "description": "b"}, "B"),
+        ("\n\nname: a\ndescription: b\n---\nB", {"name": "a", "description": "b"}, "B"),
+        ("---\nname: a\nm:\n\tn: 1\n\to:\n\t\t- p\n---\nB", {"name": "a", "m": {"n": "1", "o": ["p"]}}, "B"),
+        (
+            "---\nname: a\ndescription: one\n\n  Keywords: x\n---\nB",
+            {"name": "a", "description": "one Keywords: x"},
+            "B",
+        ),
+        ("---\nname: a\ndescription: @b\n---\nB", {"name": "a", "description": "@b"}, "B"),
+        ('---\nname: a\ndescription: "b\n---\nB', {"name": "a", "description": "b"}, "B"),
+        (f"---\nname: a\nn: {'x' * 20_000}\n---\nB", {"name": "a", "n": "x" * 20_000}, "B"),
+    ],
+)
+def test_what_people_would_read_is_read(text: str, fields: dict[str, object], body: str) -> None:
+    found = read(text)
+    assert (found.fields, found.body) == (fields, body)
+    assert found.warnings
+
+
+def test_front_matter_in_an_example_is_no_front_matter() -> None:
+    text = "# How to write a skill\n\n" + "Some text.\n" * 40 + "```\n---\nname: a\ndescription: b\n---\n```\n"
+    assert read(text).fields == {}
+
+
+@pytest.mark.parametrize(
+    ("written", "value", "warned"),
+    [
+        ("Writes for the #deployments channel", "Writes for the #deployments channel", True),
+        ("#deployments", "#deployments", True),
+        ("one\n  two #3", "one two #3", True),
+        ("'quoted' # comment", "quoted", False),
+        ("a#b", "a#b", False),
+    ],
+)
+def test_a_description_is_not_cut_at_a_hash(written: str, value: str, warned: bool) -> None:
+    found = read(f"---\nname: a # comment\ndescription: {written}\nversion: 1 # comment\n---\n", strict=True)
+    assert found.fields == {"name": "a", "description": value, "version": "1"}
+    assert bool(found.warnings) == warned
+
+
+@pytest.mark.parametrize(
+    ("lines", "advice", "line"),
+    [
+        ("description: Use when: b", "put the value of `description` in quotes: it contains a colon", 3),
+        ("description: b\nhint: [x] [y]", "put the value of `hint` in quotes, or close every bracket", 4),
+        ("description: @b", "put the value of `description` in quotes: it begins with", 3),
+        ('description: "b', "put the value of `description` in quotes that are closed", 3),
+        ("description: &b c", "put the value of `description` in quotes: & and *", 3),
+        ("m:\n\tn: 1", "indent with spaces instead of tabs", 4),
+        ("description: a #1\n  b", "` #` begins a comment", 3),
+    ],
+)
+def test_authors_are_told_what_to_do(lines: str, advice: str, line: int) -> None:
+    with pytest.raises(FrontMatterError) as refusal:
+        read(f"---\nname: a\n{lines}\n---\n", strict=True)
+    assert advice in refusal.value.message
+    assert refusal.value.line == line
+    assert "mapping values" not in refusal.value.message
+
+
 def test_at_most_500_fields_are_recovered() -> None:
     found = read("---\n" + "".join(f"k{number}: a: b\n" for number in range(600)) + "---\nBody\n")
     assert (len(found.fields), found.body) == (500, "Body\n")

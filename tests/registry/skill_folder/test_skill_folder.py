@@ -53,8 +53,9 @@ def test_folders_are_found_at_any_depth_in_order_but_not_in_a_skill(tmp_path: Pa
         make(tmp_path / name)
     for name in (".git/a", "node_modules/a", "c/node_modules/b", ".skill-registry-12/a", "c/.skill-registry-12"):
         make(tmp_path / name)
-    (tmp_path / "c" / "skill.md").touch()
-    assert found(tmp_path) == [".hidden", "Z", "a/x/y", "b", "c"]
+    (tmp_path / "lower").mkdir()
+    (tmp_path / "lower" / "Skill.MD").touch()
+    assert found(tmp_path) == [".hidden", "Z", "a/x/y", "b", "c", "lower"]
     assert found(tmp_path / "absent") == []
 
 
@@ -84,7 +85,9 @@ def test_every_field_is_read(tmp_path: Path) -> None:
     assert skill.metadata["author"] == "Ada"
     assert (skill.body, skill.skill_file) == ("# PDF forms\n", tmp_path / "pdf-forms" / "SKILL.md")
     assert skill.digest is not None
-    assert skill.warnings == []
+    assert skill.warnings == [
+        "not in the agentskills.io format, some agents refuse it: version, tags (move it into metadata)"
+    ]
 
 
 def test_the_project_file_comes_first(tmp_path: Path) -> None:
@@ -114,16 +117,22 @@ def test_a_broken_project_file_is_left_out(tmp_path: Path, content: bytes) -> No
         ("1.10.0", "1.10.0", False),
         ("1.10", "1.10.0", False),
         ("", "1.0.0", False),
-        ("1", "1.0.0", True),
-        ("v1.2.3", "1.0.0", True),
-        ("01.2.3", "1.0.0", True),
-        ("1.2.3-beta", "1.0.0", True),
+        ("1", "1.0.0", False),
+        ("2.0", "2.0.0", False),
+        ("v1.2.3", "1.2.3", False),
+        ("01.2.3", "1.2.3", False),
+        ("2024.1", "2024.1.0", False),
+        ("2024-01-15", "2024.1.15", True),
+        ("1.2.3-beta", "1.2.3", True),
+        ("2.0.0+build.7", "2.0.0", True),
+        ("1.x", "1.0.0", True),
+        ("draft", "1.0.0", True),
         ("1.٢.3", "1.0.0", True),
         ("9999999999.0.0", "1.0.0", True),
     ],
 )
 def test_versions(tmp_path: Path, written: str, version: str, warned: bool) -> None:
-    skill = front(tmp_path, f"name: a\ndescription: b\nversion: {written}")
+    skill = front(tmp_path, f"name: some-skill\ndescription: b\nmetadata:\n  version: {written}")
     assert (skill.version, bool(skill.warnings)) == (version, warned)
 
 
@@ -156,7 +165,7 @@ def test_without_a_name_the_folder_gives_one(tmp_path: Path) -> None:
         ("name: a\ndescription: " + "b" * 1025, "longer than 1,024"),
         ("name: a\u202eb\ndescription: b", "invisible"),
         ("name: a\u200bb\ndescription: b", "invisible"),
-        ("name: " + "a" * 101 + "\ndescription: b", "longer than 100"),
+        ("name: " + "a" * 101 + "\ndescription: b", "longer than 64"),
         ("name: a\ndescription: b\nmetadata: c", "metadata"),
         ("name: a\x1bb\ndescription: b", "control"),
         ("name: a\ndescription: Use when: b", "line by line"),
@@ -165,8 +174,7 @@ def test_without_a_name_the_folder_gives_one(tmp_path: Path) -> None:
 def test_oddities_are_kept_and_told(tmp_path: Path, lines: str, warning: str) -> None:
     skill = front(tmp_path, lines)
     assert skill.description
-    assert len(skill.warnings) == 1
-    assert warning in skill.warnings[0]
+    assert any(warning in text for text in skill.warnings)
 
 
 def test_control_characters_never_get_through(tmp_path: Path) -> None:
@@ -186,7 +194,6 @@ def test_bytes_that_are_not_utf8_are_replaced(tmp_path: Path) -> None:
         (b"", "SKILL.md is empty"),
         (b"\xef\xbb\xbf \r\n\t", "SKILL.md is empty"),
         (b"PK\x03\x04" + bytes(range(256)), "SKILL.md is not UTF-8 text"),
-        ("# Title".encode("utf-16"), "SKILL.md is not UTF-8 text"),
         (b"a" * (1024 * 1024 + 1), "SKILL.md is larger than 1,048,576 bytes"),
     ],
 )
@@ -262,4 +269,5 @@ def test_every_real_skill_is_read() -> None:
     skills = [read_skill_folder(folder) for folder in find_skill_folders(REAL)]
     assert len(skills) == 2673
     assert sum(not skill.description for skill in skills) == 0
-    assert sum(bool(skill.warnings) for skill in skills) < 200
+    agrees = [not skill.warnings for skill in skills]
+    assert 0.3 < sum(agrees) / len(skills) < 0.9  # the checker of the format refuses more than half of them

@@ -18,7 +18,7 @@ from registry.project.local_paths import located
 from registry.project.lock_file import LOCK_FILE, LockedSkill, LockFileError, read_lock
 from registry.project.manifest import Dependency, Manifest, without_version
 from registry.project.manifest_file import ManifestFile
-from registry.skill_folder import tree_digest
+from registry.skill_folder import has_digest
 
 
 class Project(NamedTuple):
@@ -174,6 +174,6 @@ def _matches(entry: LockedSkill, folder: Path) -> bool:
     if isinstance(entry.origin, LocalOrigin) and entry.origin.editable:
         return True
     try:
-        return tree_digest(folder) == f"sha256:{entry.sha256}"
+        return has_digest(folder, f"sha256:{entry.sha256}")
     except OSError:
         return False
