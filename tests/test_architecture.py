@@ -61,7 +61,7 @@ SEARCH_LAYERS = (
     },
     {"thread_health", "snippet"},
     {"text"},
-    {"names", "decorated_names"},
+    {"names", "decorated_names", "prompt"},
     {"lexical"},
     {"fusion"},
     {"examples"},

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from search.explanation import Explanation
-from search.lexical.spelling import Spelling
+from search.lexical.spelled_prompt import SpelledPrompt
 from search.modes import MatchedBy, Mode, RanMode, Relevance
 from search.totals import Total
 from search.types import Filter
@@ -45,7 +45,7 @@ class Results(NamedTuple):
     """The hits of a search, best first. `mode` is the mode that ran, `revision` the last change that it saw.
 
     `total` counts the hits of all pages. `embedded` is the number of documents that have a vector, None if unknown.
-    `spelling` is the query as it was searched.
+    `prompt` is the query as it was searched.
     """
 
     query: str
@@ -56,4 +56,4 @@ class Results(NamedTuple):
     total: Total
     embedded: int | None
     documents: int
-    spelling: Spelling
+    prompt: SpelledPrompt

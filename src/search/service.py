@@ -15,11 +15,14 @@ from search.index_sync import IndexSync
 from search.lexical.concurrent_query import LARGE, ConcurrentLexicalQuery, LexicalQuery
 from search.lexical.disk_segment import IndexWriteError
 from search.lexical.reader import LexicalReader
-from search.lexical.spelling import Spelling, spell
+from search.lexical.spelled_prompt import SpelledPrompt, spell_prompt
+from search.lexical.spelling import Spelling
 from search.modes import Mode, RanMode
 from search.names import best_named
+from search.prompt.pastes import READ_WHOLE
+from search.prompt.reading import Prompt
 from search.requests import Hit, Results, SearchRequest, SemanticUnavailable
-from search.text import fold, normalized
+from search.text import fold
 from search.totals import count_hits
 from search.types import Documents, Filter, Keys, Match
 from search.vectors.base import VectorIndex, VectorsUnavailable
@@ -73,7 +76,10 @@ class SearchService:
         self._neighbours = FilteredNeighbours()
         self._card_cache: tuple[int, dict[int, tuple[str, bytes]]] = (-1, {})
         self._lexical_queries = ConcurrentLexicalQuery()
-        self._last_spelling: tuple[int, Spelling] = (-1, Spelling("", "", {}, {}))
+        self._last_query: tuple[int, SpelledPrompt] = (
+            -1,
+            SpelledPrompt("", Prompt("", ""), Spelling("", "", {}, {}), {}),
+        )
 
     def load_model(self) -> None:
         """Load a local model, which the first search would wait for otherwise. Searches report a failure themselves."""
@@ -98,7 +104,8 @@ class SearchService:
         searches the vectors, if the catalog is large, and if hits are explained.
         """
         revision = self.synced_revision()
-        if revision is None or request.explain or len(self._index_sync.lexical.reader) >= LARGE:
+        is_long = request.explain or len(request.query) > READ_WHOLE
+        if revision is None or is_long or len(self._index_sync.lexical.reader) >= LARGE:
             return None
         semantic = self._semantic() if request.mode != "keyword" else None
         is_remote = semantic is not None and semantic.vectors.is_remote
@@ -112,6 +119,8 @@ class SearchService:
         semantic = self._semantic() if request.mode != "keyword" else None
         if semantic is None or semantic.vectors.is_remote:
             return semantic is not None
+        if len(request.query) > READ_WHOLE:
+            return semantic.embedder.provider != "local"
         return not self._query_vectors.is_local(*semantic[:2], self._text(request))
 
     def search(self, request: SearchRequest) -> Results:
@@ -152,27 +161,26 @@ class SearchService:
         if request.explain:
             hits = self._explained(hits, lexical_query, signals, mode)
         total = count_hits(ranking, request.min_score, lexical_query, signals, index, depth)
-        documents, spelling = len(lexical_query.reader), lexical_query.spelling
-        return Results(request.query, mode, hits, warnings, revision, total, embedded, documents, spelling)
+        documents, prompt = len(lexical_query.reader), lexical_query.prompt
+        return Results(request.query, mode, hits, warnings, revision, total, embedded, documents, prompt)
 
     def _text(self, request: SearchRequest) -> str:
         """Return the text of a request that is embedded."""
-        return self._spelling(self._index_sync.lexical.reader, request).text
+        return self._spelled(self._index_sync.lexical.reader, request).spelling.text
 
-    def _spelling(self, reader: LexicalReader, request: SearchRequest) -> Spelling:
-        """Return the spelled query. That of the last query is kept, because one search asks several times."""
-        query = normalized(request.query)
-        revision, spelling = self._last_spelling
-        if revision != reader.revision or spelling.query != query:
-            spelling = spell(reader, query)
-            self._last_spelling = reader.revision, spelling
-        return spelling
+    def _spelled(self, reader: LexicalReader, request: SearchRequest) -> SpelledPrompt:
+        """Return the query as it is searched. The last one is kept, because one search asks several times."""
+        revision, spelled = self._last_query
+        if revision != reader.revision or spelled.query != request.query:
+            spelled = spell_prompt(reader, request.query)
+            self._last_query = reader.revision, spelled
+        return spelled
 
     def _lexical_query(self, request: SearchRequest, *, only_words: bool) -> LexicalQuery:
         reader = self._index_sync.lexical.reader
         depth = _depth(request, CANDIDATES if only_words and not request.ranks_more else KEYWORD_CANDIDATES)
         counts_all = only_words and not request.min_score and len(reader) < LARGE
-        return LexicalQuery(reader, self._spelling(reader, request), depth, request.allowed, counts_all)
+        return LexicalQuery(reader, self._spelled(reader, request), depth, request.allowed, counts_all)
 
     def _embed_query(self, semantic: Semantic | None, query: str, mode: Mode, warnings: list[str]) -> Matrix | None:
         if mode == "keyword" or (semantic is None and mode == "auto"):

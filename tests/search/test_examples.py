@@ -10,7 +10,7 @@ from search.examples import ExampleIndex, match_examples, vector_with_examples
 from search.fusion import Gains
 from search.lexical.concurrent_query import LexicalQuery
 from search.lexical.index import LexicalIndex
-from search.lexical.spelling import spell
+from search.lexical.spelled_prompt import spell_prompt
 from search.types import Document, DocumentGone, DocumentPut, Example, Filter
 
 WORDS = ["photo", "poem", "crop", "write", "edit", "paint", "sing", "dance"]
@@ -100,7 +100,7 @@ def test_an_example_is_found_by_the_misspelled_word_that_it_has_and_by_the_right
     index = LexicalIndex(tmp_path, "catalog")
     documents = (used(1, "kuberntes"), used(2, "kubernetes"), Document(key=3, id="kubernetes", name="kubernetes"))
     index.apply([DocumentPut(document.key, document) for document in documents], 3)
-    query = LexicalQuery(index.reader, spell(index.reader, "kuberntes"), 10, Filter())
+    query = LexicalQuery(index.reader, spell_prompt(index.reader, "kuberntes"), 10, Filter())
     matched = match_examples(ExampleIndex(documents), query)
     assert matched is not None
     assert (matched.evidence > 0.2).tolist() == [True, True]

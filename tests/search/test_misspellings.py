@@ -65,7 +65,7 @@ def test_a_look_alike_is_not_the_exact_name(engine: Engine, catalog: SkillCatalo
     assert search(engine, "kubernetes-deploy").hits[1].score < 1
     # Now the other spelling is a name too, so nothing is corrected.
     typed = search(engine, "kuberntes-deploy")
-    assert (typed.hits[0].id, typed.spelling.corrections) == ("kuberntes-deploy", ())
+    assert (typed.hits[0].id, typed.prompt.spelling.corrections) == ("kuberntes-deploy", ())
 
 
 def test_the_explanation_names_the_words_that_were_searched(engine: Engine) -> None:

@@ -15,9 +15,8 @@ from search.snippet import Snippet
 Query = Annotated[
     str,
     Meta(
-        max_length=2000,
         pattern=r"\S",
-        extra={"rule": "must be 1 to 2,000 characters, not all white space", "multiline": True},
+        extra={"rule": "must be 1 character or more, not all white space", "multiline": True},
     ),
 ]
 Limit = Annotated[int, Meta(ge=1, le=2**53, extra={"rule": "must be a number from 1 on; above 100 counts as 100"})]
@@ -167,9 +166,10 @@ class ResolvedSkill(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class ResolveData(msgspec.Struct, kw_only=True):
-    """The skills for an agent's prompt, best first. `corrections` are those of `SearchData`."""
+    """The skills for an agent's prompt, best first. `warnings` and `corrections` are those of `SearchData`."""
 
     query: str
+    warnings: list[str]
     results: list[ResolvedSkill]
     corrections: list[Correction] | UnsetType = UNSET
 

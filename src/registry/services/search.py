@@ -32,6 +32,7 @@ from registry.services.schemas import (
 from registry.services.snippets import find_snippets
 from search.corrections import Correction
 from search.explanation import Explanation
+from search.prompt.reading import left_out_notes
 from search.requests import Hit, Results, SearchRequest, SemanticUnavailable
 from search.types import Filter
 
@@ -147,7 +148,7 @@ def _shown_explanation(services: Services, hit: Hit) -> Explanation | None:
 
 def _outcome(services: Services, body: SearchBody, results: Results, started: float) -> SearchOutcome:
     texts = find_texts(services.documents, results.hits, body.content)
-    snippets = find_snippets(services.documents, results.spelling.words, results.hits) if body.highlight else {}
+    snippets = find_snippets(services.documents, results.prompt.spelling.words, results.hits) if body.highlight else {}
     skills = [
         FoundSkill(
             score=hit.score,
@@ -169,20 +170,23 @@ def _outcome(services: Services, body: SearchBody, results: Results, started: fl
         total_is_floor=results.total.is_floor,
         took_ms=round((time.perf_counter() - started) * 1000, 3),
         warnings=[
-            *results.warnings,
-            *_progress(services, results),
+            *_warnings(services, results),
             *left_out(results.hits, texts, body.content),
         ],
         skills=skills,
         facets=count_facets(services.documents, results.total.keys) if body.facets else UNSET,
-        search_id=services.feedback.search_id(body.query, [hit.key for hit in results.hits]),
+        search_id=services.feedback.search_id(results.prompt.prompt.text, [hit.key for hit in results.hits]),
         corrections=_corrections(results),
     )
     return Outcome(data, _holds_at(services, results))
 
 
 def _corrections(results: Results) -> list[Correction] | UnsetType:
-    return list(results.spelling.corrections) or UNSET
+    return list(results.prompt.spelling.corrections) or UNSET
+
+
+def _warnings(services: Services, results: Results) -> list[str]:
+    return [*results.warnings, *_progress(services, results), *left_out_notes(results.prompt.prompt)]
 
 
 def _progress(services: Services, results: Results) -> list[str]:
@@ -244,7 +248,9 @@ def _resolved(services: Services, body: ResolveBody, results: Results) -> Resolv
         )
         _locate(services, skill, places[hit.key])
         found.append(skill)
-    data = ResolveData(query=body.prompt, results=found, corrections=_corrections(results))
+    data = ResolveData(
+        query=body.prompt, warnings=_warnings(services, results), results=found, corrections=_corrections(results)
+    )
     return Outcome(data, _holds_at(services, results))
 
 

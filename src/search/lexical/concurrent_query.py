@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from search.decorated_names import undecorated_names
 from search.lexical.reader import LexicalReader
+from search.lexical.spelled_prompt import SpelledPrompt
 from search.lexical.spelling import Spelling
 from search.text import fold
 from search.types import Filter, Match
@@ -34,22 +35,27 @@ class NameMatches(NamedTuple):
 
 
 class LexicalQuery(NamedTuple):
-    """A query to the keyword index, as it is spelled. `counts_all` counts all documents that match."""
+    """A query to the keyword index. `counts_all` counts all documents that match."""
 
     reader: LexicalReader
-    spelling: Spelling
+    prompt: SpelledPrompt
     limit: int
     allowed: Filter
     counts_all: bool = False
 
     @property
+    def spelling(self) -> Spelling:
+        """The request of the query as it is spelled."""
+        return self.prompt.spelling
+
+    @property
     def terms(self) -> Mapping[str, float]:
-        """The weighted terms."""
+        """The weighted terms of the request."""
         return self.spelling.terms
 
     def search(self) -> Match:
         """Return the best documents by BM25."""
-        return self.reader.search(self.terms, self.limit, self.allowed, count=self.counts_all)
+        return self.reader.search(self.prompt.terms, self.limit, self.allowed, count=self.counts_all)
 
     def match_names(self) -> NameMatches:
         """Return the documents whose name equals the query, and those whose name begins with it.

@@ -127,7 +127,11 @@ class LexicalReader:
 
     def is_known(self, term: str) -> bool:
         """Return whether some document contains a term."""
-        return self._document_frequency("text", term) > 0
+        return self.frequency(term) > 0
+
+    def frequency(self, term: str) -> int:
+        """Return the number of documents that contain a term."""
+        return self._document_frequency("text", term)
 
     def search(self, terms: Mapping[str, float], limit: int, allowed: Filter, *, count: bool = False) -> Match:
         """Return the best documents for weighted `terms` by BM25, best first; none if there are no terms.

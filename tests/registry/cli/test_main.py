@@ -164,7 +164,7 @@ def test_meaning_cannot_be_insisted_on_without_a_model(folder: Path) -> None:
     Done(folder, "search", "pdf", "--mode", "semantic").complains(1)
 
 
-@pytest.mark.parametrize("query", ["", "   ", "q" * 2001])
+@pytest.mark.parametrize("query", ["", "   "])
 def test_a_query_outside_the_rule_is_wrong_use(folder: Path, query: str) -> None:
     Done(folder, "search", query).complains(2, "query")
 

@@ -70,7 +70,7 @@ QUERIES = [
     "limit=5",
     "",
     "&".join(["q=forms", *(f"a{number}" for number in range(100))]),
-    "q=" + "x" * 2001,
+    "q=" + "x" * 7000,
 ]
 
 REQUESTS = [

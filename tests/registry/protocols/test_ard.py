@@ -133,7 +133,6 @@ def test_identifiers_have_the_domain_of_the_public_url(tmp_path: Path) -> None:
         {"query": "zebrawood"},
         {"query": {}},
         {"query": {"text": " "}},
-        {"query": {"text": "x" * 2001}},
         {"query": {"text": "x", "filter": {"type": 5}}},
         {"query": {"text": "x"}, "federation": "all"},
         {"query": {"text": "x"}, "pageSize": 0},

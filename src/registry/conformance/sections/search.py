@@ -68,9 +68,9 @@ def _limits(service: Service) -> None:
         service.search(query="skill", limit=limit).faults()
 
 
-@SEARCH.row("a query has 1 to 2,000 characters", role="user", decided=True)
+@SEARCH.row("a query has 1 character or more, to the limit of the body", role="user", decided=True)
 def _lengths(service: Service) -> None:
-    for query in ("", " \n", "x" * 2001, None, 5):
+    for query in ("", " \n", None, 5):
         answer = service.search(query=query)
         answer.expect(answer.faults() == ["query"], f"a fault of query {str(query)[:20]!r}", answer.response.text)
 

@@ -183,7 +183,7 @@ async def search_by_query(
     page: ListPage,
     filters: NamedDependency[SearchFilters],
     shown: NamedDependency[Shown],
-    q: Annotated[str, QueryParameter(max_length=2000, pattern=r"\S", description="What to look for")],
+    q: Annotated[str, QueryParameter(pattern=r"\S", description="What to look for")],
     mode: Annotated[Mode, QueryParameter(description="Rank by words, by meaning, or both")] = "auto",
 ) -> Ok[SearchData]:
     """Find the skills that fit a query, best first."""

@@ -17,7 +17,7 @@ VersionNumber = Annotated[str, QueryParameter(name="version", max_length=40, des
 Tag = Annotated[str, QueryParameter(max_length=100, description="`latest`, instead of a number")]
 Hash = Annotated[str, QueryParameter(name="hash", max_length=100, description="The fingerprint of the files")]
 FilePath = Annotated[str, QueryParameter(name="path", max_length=1000, description="The path of a file")]
-SearchText = Annotated[str, QueryParameter(name="q", max_length=2000, description="What to look for")]
+SearchText = Annotated[str, QueryParameter(name="q", description="What to look for")]
 SearchMode = Annotated[str, QueryParameter(name="mode", max_length=20, description="`exact` finds the slug only")]
 Prefix = Annotated[str, QueryParameter(max_length=100, description="How the slug begins")]
 Cursor = Annotated[str, QueryParameter(max_length=200, description="The nextCursor of the page before")]

@@ -15,7 +15,7 @@ from registry.services.names import name_of
 from registry.services.schemas import ResolveBody, ResolvedSkill
 from registry.services.search import ResolveOutcome, resolve_task
 
-SearchText = Annotated[str, QueryParameter(name="q", max_length=500, description="What to look for")]
+SearchText = Annotated[str, QueryParameter(name="q", description="What to look for")]
 Most = Annotated[int, QueryParameter(ge=1, le=100, description="How many to answer")]
 
 

@@ -1,0 +1,114 @@
+"""Forms of prompts for `prompts.py`: how people and agents name skills, join requests, are polite, and exclude."""
+
+from typing import NamedTuple
+
+
+class Forms(NamedTuple):
+    """The forms by which the rules were written, and others that were looked at afterwards only."""
+
+    train: tuple[str, ...]
+    dev: tuple[str, ...]
+
+
+NAMED = Forms(
+    train=(
+        "use the {name} skill to {task}",
+        "/{name} {task}",
+        "Use {name} skill: {task}",
+        "{task} with the {name} skill",
+        "please use the skill {name} for this: {task}",
+        "run /{name}",
+        'use "{name}" for this. {task}',
+        "{task} (use the {name} skill)",
+        "load the {name} skill and {task}",
+    ),
+    dev=(
+        "Using the {name} skill, {task}",
+        "can you apply the {name} skill? {task}",
+        "/{name}\n{task}",
+        "{task}. Use the {name} skill for that.",
+        "invoke skill `{name}` and then {task}",
+        "I want to use the `{name}` skill to {task}",
+        "@{name} {task}",
+        "in my {name} skill there is a script for this: {task}",
+        "open the skill called {name} and {task}",
+        "follow the {name} skill: {task}",
+        "what does the {name} skill do",
+    ),
+)
+
+TWO = Forms(
+    train=(
+        "{one}. {two}.",
+        "{one} and {two}",
+        "{one}, then {two}",
+        "{one}. Also {two}",
+        "1. {one}\n2. {two}",
+        "First {one}. Then {two}.",
+    ),
+    dev=(
+        "{one}; {two}",
+        "{one}. After that, {two}.",
+        "- {one}\n- {two}",
+        "I need two things: {one}, and {two}",
+        "{one}\n\n{two}",
+        "{one}, and also {two}",
+        "{one}. Once that is done, {two}",
+        "Could you {one}? And {two}?",
+    ),
+)
+
+FRAMES = Forms(
+    train=(
+        "Hi! Could you please help me with this: {task} Thank you so much!",
+        "Hello, I would like you to help me. {task} Thanks in advance!",
+        "hey there, can you {task} please?",
+        "Please {task}. Thanks!",
+        "I was wondering if you could help me with the following. {task}",
+        "Good morning! I hope you are doing well. {task} Many thanks, Anna",
+        "{task}\n\nThank you!",
+        "I need your help. {task}",
+    ),
+    dev=(
+        "Hi Claude, quick question: {task} Cheers!",
+        "Hey! Hope you're well. Would you mind helping me with something? {task} I'd really appreciate it.",
+        "Dear assistant,\n\n{task}\n\nBest regards,\nTom",
+        "Could you be so kind as to help me with this? {task} Thanks a lot in advance for your help.",
+        "ok so {task} thx",
+        "Hello! I'm looking for some help. {task} Please let me know if you have any questions.",
+        "I'd be grateful for your help: {task} Thank you very much for your time!",
+        "sorry to bother you, but {task} Much appreciated.",
+        "Good afternoon. Can you assist me with the task below?\n\n{task}\n\nLet me know what you think. Thanks!",
+    ),
+)
+
+EXCLUDED = Forms(
+    train=("{task}, not {name}", "{task} without {name}", "{task} but not with {name}", "{task}, except {name}"),
+    dev=(
+        "{task} instead of {name}",
+        "{task}, but no {name} please",
+        "{task}. Don't use {name}.",
+        "{task}, anything but {name}",
+        "{task} (not {name})",
+        "{task} without using {name}",
+        "{task} rather than {name}",
+        "I do not want {name}. {task}",
+        "{task}, other than {name}",
+    ),
+)
+
+MISREAD = Forms(
+    train=(
+        "{name} is not working: {task}",
+        "why does {name} not work? {task}",
+        "not only {name}: {task}",
+        "I cannot get {name} to run. {task}",
+    ),
+    dev=(
+        "{name} doesn't start any more, {task}",
+        "{task}. {name} won't do it without an error",
+        "no idea why {name} fails. {task}",
+        "not sure how {name} works, {task}",
+        "{task}, {name} is not yet set up",
+    ),
+)

@@ -1,0 +1,84 @@
+"""What is searched of a prompt: the request in it, without what a machine wrote, and what was left out."""
+
+import re
+from typing import NamedTuple
+
+from search.prompt.pastes import without_paste
+from search.stop_words import STOP_WORDS
+from search.text import normalized
+
+SEARCHED = 12_000
+"""The most characters of a prompt that are searched: of a longer request, its beginning and its end."""
+
+_EMPTY_WORDS = STOP_WORDS | frozenset(
+    """
+    attached bug check code debug error errors explain fail failed failing fails fix following happen happened happening
+    hello help hey hi issue log logs look message mean means output problem resolve see solve stack thank thanks trace
+    traceback work working works wrong
+    """.split()  # noqa: SIM905 - one word per line would take a page
+)
+"""What a request says that leaves it to the paste what it is about."""
+
+_TOLD_LINES, _TOLD = 3, 400
+"""The lines at each end of a paste that tell what it is about, and the most characters of each."""
+
+_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]{2,39}")
+_WORD = re.compile(r"[^\W\d_]{2,40}")
+_MOST_IDENTIFIERS = 400
+
+
+class Prompt(NamedTuple):
+    """A query as it is searched.
+
+    `written` is what was sent, `text` what is searched of it. `identifiers` are words of a paste, for those that few
+    documents have. `left_out` is the number of characters of machines' texts, and `cut` that of the request's middle.
+    """
+
+    written: str
+    text: str
+    identifiers: str = ""
+    left_out: int = 0
+    cut: int = 0
+
+
+def read_prompt(query: str) -> Prompt:
+    """Return what is searched of a query. The time is linear in its length."""
+    paste = without_paste(query)
+    request, cut = _ends(query if paste is None else paste.request)
+    text = normalized(request)
+    if paste is None:
+        return Prompt(text, text, cut=cut)
+    told = "" if _says_something(text) else _telling_lines(paste.pasted)
+    words = dict.fromkeys(_IDENTIFIER.findall(paste.pasted))
+    identifiers = " ".join(list(words)[:_MOST_IDENTIFIERS])
+    left_out = len(query) - len(paste.request) - len(told)
+    return Prompt(text, normalized(f"{text}\n{told}"), identifiers, left_out, cut)
+
+
+def _says_something(request: str) -> bool:
+    """Return whether a request says itself what it is about, unlike "why does this fail?"."""
+    return any(word.lower() not in _EMPTY_WORDS for word in _WORD.findall(request))
+
+
+def _telling_lines(pasted: str) -> str:
+    """Return the first and the last lines of a paste: a trace has its error there."""
+    lines = pasted.split("\n")
+    ends = lines if len(lines) <= 2 * _TOLD_LINES else [*lines[:_TOLD_LINES], *lines[-_TOLD_LINES:]]
+    return "\n".join(line[:_TOLD] for line in ends)
+
+
+def _ends(text: str) -> tuple[str, int]:
+    """Return the text without the middle that is too much, and the number of characters of that."""
+    if len(text) <= SEARCHED:
+        return text, 0
+    return f"{text[: SEARCHED // 2]}\n{text[-SEARCHED // 2 :]}", len(text) - SEARCHED
+
+
+def left_out_notes(prompt: Prompt) -> list[str]:
+    """Return what was not searched, in words."""
+    notes = []
+    if prompt.left_out:
+        notes.append(f"left out of the search: {prompt.left_out:,} characters of logs, code or data")
+    if prompt.cut:
+        notes.append(f"left out of the search: {prompt.cut:,} characters in the middle of the query")
+    return notes
