@@ -205,9 +205,8 @@ class SearchService:
         near = Match.empty()
         if index is not None and vectors is not None:
             near = self._neighbours.nearest(index, vectors, depth, query.reader, query.allowed)
-        name, exact, prefixed, meant = query.match_names()
-        if len(exact) > 1:
-            exact = self._best_named(query, name, exact, revision)
+        named, prefixed, meant = query.match_names()
+        exact = [key for name, keys in named.items() for key in self._best_named(query, name, keys, revision)]
         if len(meant) > 1:
             meant = self._best_named(query, fold(query.spelling.text), meant, revision)
         matched = keyword_match()
@@ -231,6 +230,8 @@ class SearchService:
         )
 
     def _best_named(self, query: LexicalQuery, name: str, keys: Sequence[int], revision: int) -> list[int]:
+        if len(keys) < 2:
+            return list(keys)
         verified = set[int]()
         if self._verified is not None:
             verified.update(query.reader.filter_keys(np.array(keys, np.int64), self._verified).tolist())

@@ -69,7 +69,7 @@ def test_a_name_of_several_parts_needs_no_word_skill(engine: Engine, form: str, 
     "query",
     [
         *("use test", "run test", "run the test", "the test", "install pdf", "use git commit", "test skills"),
-        *("run test of git-commit", "use git-commit and pdf", "skill test", "the skill of pdf", "use the skill"),
+        *("run test of git-commit", "skill test", "the skill of pdf", "use the skill"),
         *("me@pdf", "pdf@acme", "skills/pdf/SKILL.md", "other/pdf", "@other/pdf", "/other/pdf skill"),
         *("", "?", "/", "@", "skill"),
     ],

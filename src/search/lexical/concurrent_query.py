@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
+from itertools import chain, islice
 from typing import NamedTuple
 
 from search.decorated_names import undecorated_names
+from search.lexical.english import is_distinctive
 from search.lexical.reader import LexicalReader
 from search.lexical.spelled_prompt import SpelledPrompt
 from search.lexical.spelling import Spelling
+from search.prompt.mentions import mentioned_names
 from search.text import fold
 from search.types import Filter, Match
 
@@ -16,20 +18,19 @@ LARGE = 50_000
 """The number of documents from which a keyword query takes milliseconds. Below it, a thread costs what it saves."""
 
 _MAX_PREFIX_MATCHES = 5
-_MAX_NAME_MATCHES = 100
+_MAX_NAME_MATCHES, _MAX_MENTIONS = 100, 3
 _MIN_PREFIX_LENGTH = 3
 _MAX_NAME_LENGTH = 100
 _THREADS = 4
 
 
 class NameMatches(NamedTuple):
-    """The keys of documents whose name is the folded `name`, and of those whose name begins with the query.
+    """The keys of documents with a folded name that the query is or mentions, and of those that begin with the query.
 
     `meant` are those whose name equals the query with its corrected words; they are among the prefixed.
     """
 
-    name: str
-    exact: list[int]
+    named: Mapping[str, list[int]]
     prefixed: list[int]
     meant: Sequence[int] = ()
 
@@ -67,23 +68,39 @@ class LexicalQuery(NamedTuple):
         prefixed = self._beginning_with(query)
         for name in dict.fromkeys(chain((query,), undecorated_names(self.spelling.query))):
             if exact := self._named(name):
-                return NameMatches(name, exact, prefixed)
+                return NameMatches({name: exact}, prefixed)
+        if mentioned := self._mentioned():
+            return NameMatches(mentioned, prefixed)
         if not self.spelling.corrections:
-            return NameMatches(query, [], prefixed)
+            return NameMatches({}, prefixed)
         corrected = fold(self.spelling.text)
         meant = self._named(corrected)
         prefixed = prefixed or self._beginning_with(corrected)
-        return NameMatches(query, [], list(dict.fromkeys((*meant, *prefixed))), meant)
+        return NameMatches({}, list(dict.fromkeys((*meant, *prefixed))), meant)
+
+    def _mentioned(self) -> dict[str, list[int]]:
+        """Return the keys of the skills that the query names, by folded name.
+
+        A name that is not marked as one counts only if it is no common word.
+        """
+        marked: dict[str, list[int]] = {}
+        others: dict[str, list[int]] = {}
+        for mention in mentioned_names(self.prompt.prompt.written):
+            if not mention.is_marked and not is_distinctive(mention):
+                continue
+            if keys := self._named(mention.name, joined=mention.is_marked):
+                (marked if mention.is_marked else others).setdefault(mention.name, keys)
+        return dict(islice((marked or others).items(), _MAX_MENTIONS))
 
     def _beginning_with(self, name: str) -> list[int]:
         if not _MIN_PREFIX_LENGTH <= len(name) <= _MAX_NAME_LENGTH:
             return []
         return self.reader.keys_by_name_prefix(name, _MAX_PREFIX_MATCHES, self.allowed)
 
-    def _named(self, name: str) -> list[int]:
+    def _named(self, name: str, *, joined: bool = True) -> list[int]:
         if not 0 < len(name) <= _MAX_NAME_LENGTH:
             return []
-        return self.reader.keys_by_name(name, _MAX_NAME_MATCHES, self.allowed)
+        return self.reader.keys_by_name(name, _MAX_NAME_MATCHES, self.allowed, joined=joined)
 
 
 class ConcurrentLexicalQuery:

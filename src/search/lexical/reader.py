@@ -179,17 +179,19 @@ class LexicalReader:
         on_disk = self._disk.document_frequency(field, value)
         return on_disk + self._memory.document_frequency(field, value) if self._memory else on_disk
 
-    def keys_by_name(self, folded: str, limit: int, allowed: Filter) -> list[int]:
+    def keys_by_name(self, folded: str, limit: int, allowed: Filter, *, joined: bool = True) -> list[int]:
         """Return the keys of documents with the folded full id or name `folded`, ascending.
 
-        Without any, return those with the name when spaces are removed.
+        Without any, return those with the name when spaces are removed, if `joined`.
         """
-        by_id, by_name, joined = NAME_FIELDS
+        by_id, by_name, joined_name = NAME_FIELDS
         keys = {
             *self._keys_with_value(by_id, folded, limit, allowed),
             *self._keys_with_value(by_name, folded, limit, allowed),
         }
-        return sorted(keys)[:limit] or self._keys_with_value(joined, remove_spaces(folded), limit, allowed)
+        if keys or not joined:
+            return sorted(keys)[:limit]
+        return self._keys_with_value(joined_name, remove_spaces(folded), limit, allowed)
 
     def _keys_with_value(self, field: str, name: str, limit: int, allowed: Filter) -> list[int]:
         if not self._document_frequency(field, name):

@@ -48,7 +48,7 @@ _MACHINE = re.compile(
 )
 _CODE_ENDS = (";", "{", "}", "[", "]", "(", ")", "\\", ",", "=>")
 _FIELD = re.compile(r"""(?:-[ ]+)?[\w."'/-]{1,60}[ ]?[:=](?:[ ]+(?:\S+|"[^"\n]{0,200}"?,?|'[^'\n]{0,200}'?,?))?$""")
-_FENCE = re.compile(r"[ \t>]*(?:[-*]\s|\d+\.\s)?[ \t]*(```+|~~~+)([\w+#.{}= -]{0,40})$")
+_FENCE = re.compile(r"(?:[-*] |\d{1,3}\. )?(```|~~~)[`~]{0,20}([\w+#.{}= -]{0,40})$")
 
 
 class Form(IntEnum):
@@ -65,7 +65,7 @@ def forms(lines: Sequence[str]) -> list[Form]:
     found: list[Form] = []
     fence, opened = "", 0
     for position, line in enumerate(lines):
-        mark = _FENCE.match(line) if "``" in line or "~~" in line else None
+        mark = _FENCE.match(line.strip(" \t>")) if "``" in line or "~~" in line else None
         if mark is not None:
             closes = fence and mark[1].startswith(fence) and not mark[2].strip()
             fence, opened = ("", opened) if closes else (fence or mark[1], opened if fence else position + 1)

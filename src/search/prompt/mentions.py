@@ -1,0 +1,106 @@
+"""Skills that a prompt names: `/pdf-tools …`, `use the pdf tools skill to …`, `with pdf-tools`, `in my pdf-tools`."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from search.scripts import composed
+from search.stop_words import STOP_WORDS
+from search.text import fold
+
+_READ_WORDS = 600
+"""The words of a prompt that are read for names: as many at its beginning as at its end."""
+
+_MOST_PARTS = 6
+"""The words that a name may have when it is written with blanks."""
+
+_QUOTES = "\"'`´‘’‚‛“”„‟‹›«»"
+_STOPS = ".,;:!?)"
+_ENDS = f"{_QUOTES}.,;:!?()[]*"
+_SIGNS = ("/", "@", "$", "#")
+
+_CUES = frozenset(
+    {"use", "using", "with", "via", "run", "running", "invoke", "load", "through", "apply", "applying", "follow"}
+    | {"following", "open", "install", "try"}
+)
+_DETERMINERS = frozenset({"the", "my", "our", "your", "this", "that"})
+_INDEFINITE = frozenset({"a", "an", "any", "another", "new", "some", "no", "which", "what"})
+_CALLED = frozenset({"called", "named"})
+_SEPARATORS = frozenset("-_/")
+_SKILL = "skill"
+
+
+class Mention(NamedTuple):
+    """A folded name that a prompt may mention. `is_marked` is true if its form says that it is the name of a skill.
+
+    `is_joined` is true if it is written as one word of several parts.
+    """
+
+    name: str
+    is_marked: bool
+    is_joined: bool
+
+
+def mentioned_names(text: str) -> Iterator[Mention]:
+    """Yield the names that a prompt may mention, at each place the longest first."""
+    written = composed(text).split()
+    if len(written) > _READ_WORDS:
+        written = written[: _READ_WORDS // 2] + written[-_READ_WORDS // 2 :]
+    words = [word.strip(_ENDS).lower() for word in written]
+    for position, word in enumerate(words):
+        if word.startswith(_SIGNS):
+            yield from _signed(words, position)
+        if word == _SKILL:
+            yield from _before(written, words, position)
+            yield from _after(words, position)
+        is_cue = word in _CUES or (word == "in" and words[position + 1 : position + 2] in (["my"], ["our"]))
+        if is_cue:
+            yield from _cued(written, words, position + 1)
+        elif position == 0 and _SEPARATORS.intersection(word):
+            yield _joined(words[:1], is_marked=False)
+
+
+def _signed(words: Sequence[str], position: int) -> Iterator[Mention]:
+    """Yield the name in `/name`, `/name in words`, `@scope/name` and `/plugin:name`."""
+    first = words[position].lstrip("".join(_SIGNS))
+    for count in range(min(_MOST_PARTS, len(words) - position), 0, -1):
+        yield _joined([first, *words[position + 1 : position + count]], is_marked=True)
+    if ":" in first:
+        yield _joined([first.rpartition(":")[2]], is_marked=True)
+
+
+def _before(written: Sequence[str], words: Sequence[str], position: int) -> Iterator[Mention]:
+    """Yield what may be the name in `the … skill`. `create a … skill` names none."""
+    for start in range(max(0, position - _MOST_PARTS), position):
+        before = words[start - 1] if start else ""
+        begins = start == 0 or written[start - 1][-1] in ".!?:,;(" or written[start][0] in _QUOTES
+        if before not in _INDEFINITE and (begins or before in _CUES or before in _DETERMINERS):
+            yield _joined(words[start:position], is_marked=True)
+    if position and words[position - 1] and (position < 2 or words[position - 2] not in _INDEFINITE):
+        yield _joined(words[position - 1 : position], is_marked=False)
+
+
+def _after(words: Sequence[str], position: int) -> Iterator[Mention]:
+    """Yield what may be the name in `the skill …`, `skill called …`."""
+    before = words[position - 1] if position else ""
+    start = position + 1 + (words[position + 1 : position + 2] != [] and words[position + 1] in _CALLED)
+    is_marked = before not in _INDEFINITE and (start > position + 1 or before in _DETERMINERS | _CUES)
+    for count in range(_MOST_PARTS, 0, -1):
+        if start + count <= len(words):
+            yield _joined(words[start : start + count], is_marked=is_marked)
+
+
+def _cued(written: Sequence[str], words: Sequence[str], position: int) -> Iterator[Mention]:
+    """Yield what may be the name in `use …`, `with the …`, `in my …`, unless a noun follows it."""
+    start = position + (words[position : position + 1] != [] and words[position] in _DETERMINERS)
+    if start >= len(words):
+        return
+    is_quoted = written[start][0] in _QUOTES
+    for end in range(min(start + _MOST_PARTS, len(words)), start, -1):
+        last = written[end - 1]
+        closes = is_quoted and last.rstrip(".,;:!?")[-1:] in _QUOTES
+        if closes or last[-1] in _STOPS or end == len(words) or words[end] in STOP_WORDS:
+            yield _joined(words[start:end], is_marked=closes)
+
+
+def _joined(words: Sequence[str], *, is_marked: bool) -> Mention:
+    return Mention(fold(" ".join(words)), is_marked, is_joined=len(words) == 1)
