@@ -21,6 +21,9 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 DISTRIBUTION = {"embeddings": set(), "search": {"embeddings"}, "registry": {"search", "embeddings"}}
 """The top-level packages, and those that each may import."""
 
+ONLY_SCREEN = {"registry/cli/console.py", "registry/cli/search/results.py"}
+"""The modules of the command that may import rich: every text that reaches a terminal passes through `printable`."""
+
 ONLY_REGISTRY = {"litestar", "uvicorn", "jwt", "boto3", "click", "sqlite_utils"}
 
 LAYERS = (
@@ -244,6 +247,11 @@ def test_libraries_that_report_are_imported_behind_the_switch() -> None:
     found = {name: (text, match.start()) for name, text in texts.items() if (match := library.search(text))}
     assert set(found) == {"encoder.py", "sentences.py"}
     assert all("telemetry.switch_off()\n" in text[:start] for text, start in found.values())
+
+
+def test_only_the_console_writes_to_a_terminal() -> None:
+    users = {where(path) for path in MODULES if any(name.split(".")[0] == "rich" for name in imports(path))}
+    assert users <= ONLY_SCREEN
 
 
 def test_loggers_are_named_after_their_package() -> None:

@@ -11,7 +11,6 @@ from typing import Any, TypeVar, cast
 
 import click
 import msgspec
-from rich.table import Table
 
 from registry.auth.access import signing_keys
 from registry.auth.keys import ApiKeys, NewKey
@@ -105,7 +104,7 @@ def revoke_key(key_id: str, as_json: bool, **flags: Any) -> None:
     console.show(msgspec.to_builtins(revoked), console.facts_table, as_json=as_json)
 
 
-def _keys_table(answer: console.Data) -> Iterator[Table | str]:
+def _keys_table(answer: console.Data) -> Iterator[console.Part]:
     columns = ("Id", "Name", "Role", "Scope", "Created", "Last used", "Revoked")
     fields = ("id", "name", "role", "scope", "created_at", "last_used_at", "revoked_at")
     yield console.table(columns, ([key[field] or "" for field in fields] for key in answer["keys"]))
@@ -176,7 +175,7 @@ def remove_user(name: str, as_json: bool, **flags: Any) -> None:
     console.show({"name": name, "message": f"User '{name}' removed"}, console.facts_table, as_json=as_json)
 
 
-def _users_table(answer: console.Data) -> Iterator[Table | str]:
+def _users_table(answer: console.Data) -> Iterator[console.Part]:
     columns, fields = ("Name", "Role", "Scope", "Added"), ("name", "role", "scope", "created_at")
     yield console.table(columns, ([user[field] for field in fields] for user in answer["users"]))
 

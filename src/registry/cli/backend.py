@@ -63,8 +63,8 @@ class CommandBackend(Protocol):
         """Search for skills."""
         ...
 
-    def list_skills(self, limit: int, offset: int) -> tuple[list[Data], int]:
-        """Return at most `limit` cards of the catalog's own skills behind the first `offset`, and their total."""
+    def list_skills(self, limit: int | None) -> tuple[list[Data], int]:
+        """Return the cards of the catalog's own skills, at most `limit`, and the number of all."""
         ...
 
     def skill(self, skill_id: str) -> Data:

@@ -6,7 +6,6 @@ from typing import Any, cast
 
 import click
 import msgspec
-from rich.table import Table
 
 from registry.cli import command, console
 from registry.cli.backend import CommandFailed, Needs
@@ -106,7 +105,7 @@ def scan(as_json: bool, **flags: Any) -> None:
     console.show({**msgspec.to_builtins(report), "warnings": warnings}, _scan_tables, as_json=as_json)
 
 
-def _scan_tables(report: console.Data) -> Iterator[Table | str]:
+def _scan_tables(report: console.Data) -> Iterator[console.Part]:
     yield from console.facts_table(report)
     yield from console.problems_table("Skipped", report["skipped"])
     yield from console.problems_table("Warnings", {key: "; ".join(texts) for key, texts in report["warnings"].items()})
@@ -119,7 +118,16 @@ def _scan_tables(report: console.Data) -> Iterator[Table | str]:
 def status(as_json: bool, server: str | None, **flags: Any) -> None:
     """Show the state of the catalog and its indexes."""
     answer = command.with_backend(flags, server, lambda backend: backend.status(), reads=True)
-    console.show(answer, console.status_tables, as_json=as_json)
+    console.show(answer, _status_tables, as_json=as_json)
+
+
+def _status_tables(answer: console.Data) -> Iterator[console.Part]:
+    """Yield the state of the service, the parts that do not work, and the folders that the last scan skipped."""
+    embedding = answer["embedding"]
+    model = f"{embedding['provider']} {embedding['model']} ({embedding['dim']})" if embedding["provider"] else "none"
+    yield from console.facts_table({**answer, "embedding": model})
+    yield from console.problems_table("Does not work", answer.get("problems", {}))
+    yield from console.problems_table("Skipped", answer["skipped"])
 
 
 @click.command()
@@ -132,5 +140,5 @@ def generate_mdc(as_json: bool, server: str | None, **flags: Any) -> None:
     console.show(answer, _rule_file_table, as_json=as_json)
 
 
-def _rule_file_table(answer: console.Data) -> Iterator[Table | str]:
+def _rule_file_table(answer: console.Data) -> Iterator[console.Part]:
     yield f"{answer['skills_count']} skills in {answer['path']}"

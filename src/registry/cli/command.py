@@ -11,10 +11,10 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from registry.cli.backend import CommandBackend, CommandFailed, Needs
-from registry.cli.client import connect
-from registry.cli.console import printable
+from registry.cli.console import tell
 from registry.cli.help.settings_options import parameter, settings_options
-from registry.cli.remote_backend import RemoteBackend
+from registry.cli.remote.backend import RemoteBackend
+from registry.cli.remote.client import connect
 from registry.cli.server_choice import choose_catalog, choose_registry, has_catalog
 from registry.config.settings import SETTINGS, Settings, SettingsError, load_settings
 from registry.domain.addresses import redact_text
@@ -62,7 +62,7 @@ def stop(reason: str | Exception, code: int = FAILED) -> NoReturn:
     message = str(reason)
     if isinstance(reason, OSError) and reason.filename and reason.strerror:
         message = f"{reason.filename}: {reason.strerror}"
-    click.echo(f"skill-registry: {printable(redact_text(' '.join(message.split())))}", err=True)
+    tell(redact_text(" ".join(message.split())))
     sys.exit(code)
 
 

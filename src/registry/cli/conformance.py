@@ -9,20 +9,17 @@ from typing import Any, Literal
 import click
 import httpx
 import msgspec
-from rich.console import Console
-from rich.markup import escape
 
 from registry.cli import command, console
 from registry.cli.backend import CommandFailed
-from registry.cli.client import check_url, credential_headers, open_http
 from registry.cli.credentials import find_credential
 from registry.cli.help.settings_options import settings_options
+from registry.cli.remote.client import Limits, check_url, credential_headers, open_http
 from registry.conformance.answer import Mismatch
 from registry.conformance.rows import Result
 from registry.conformance.running import rows_of, run
 from registry.conformance.service import NAME, NotAService, Service
 
-_TIMEOUT_SECONDS = 30.0
 _COLOURS = {"pass": "green", "fail": "red", "skip": "yellow"}
 _WRITES = (
     f"--write creates skills, versions and manifest entries with ids that begin with '{NAME}-', and removes them; "
@@ -66,14 +63,15 @@ def conformance(
     if chosen["publish"]:
         console.note(_PUBLISHES)
     try:
-        credential = credential_headers(token or find_credential(command.load(options), url))
-        with closing(_open(url)) as http:
+        settings = command.load(options)
+        credential = credential_headers(token or find_credential(settings, url))
+        with closing(_open(url, Limits.of(settings))) as http:
             service = Service(http, credential, _levels(**chosen), profile)
             report = _report(service, url, as_json=as_json, **chosen)
     except (CommandFailed, NotAService, Mismatch, OSError) as error:
         command.stop(f"{url}: {error}" if isinstance(error, NotAService) else str(error), command.WRONG_USAGE)
     if as_json:
-        click.echo(console.json_text(report))
+        console.show_json(report)
     if report["failed"] or report["left"]:
         sys.exit(command.FAILED)
 
@@ -87,9 +85,9 @@ def _one_of(url: str | None, server: str | None) -> str:
     return str(url or server)
 
 
-def _open(url: str) -> httpx.Client:
-    scheme = check_url(url, "URL").scheme
-    return open_http({"Accept": "*/*"}, scheme, base_url=url.rstrip("/"), timeout=_TIMEOUT_SECONDS)
+def _open(url: str, limits: Limits) -> httpx.Client:
+    check_url(url, "URL")
+    return open_http(url, {"Accept": "*/*", "Accept-Encoding": "gzip"}, limits, base_url=url.rstrip("/"))
 
 
 def _levels(*, write: bool, publish: bool, **_: Any) -> frozenset[str]:
@@ -104,10 +102,11 @@ def _report(
     if not rows:
         raise CommandFailed("no section has such a name")
     results: list[Result] = []
-    screen = Console(soft_wrap=True, quiet=as_json)
+    screen = console.terminal(soft_wrap=True, quiet=as_json)
     for result in run(service, rows):
         if not results or results[-1].section != result.section:
-            screen.print(f"\n[bold]{escape(result.section)}[/]")
+            screen.print()
+            screen.print(console.line((result.section, "bold")))
         results.append(result)
         for line in _lines(result):
             screen.print(line)
@@ -115,18 +114,17 @@ def _report(
     numbers = {"passed": counts["pass"], "failed": counts["fail"], "skipped": counts["skip"]}
     screen.print(f"\n{service.profile} profile: {', '.join(f'{count} {name}' for name, count in numbers.items())}")
     for skill in service.leftovers:
-        screen.print(f"[red]could not be removed:[/] {escape(skill)}")
+        screen.print(console.line(("could not be removed:", "red"), f" {skill}"))
     about = {"url": url, "profile": service.profile, "registry_mode": service.registry_mode}
     return about | numbers | {"left": service.leftovers, "rows": [_row(result) for result in results]}
 
 
-def _lines(result: Result) -> Iterator[str]:
+def _lines(result: Result) -> Iterator[console.Part]:
     reason = f" ({result.reason})" if result.reason else ""
-    text = escape(console.printable(result.row + reason))
-    yield f"  [{_COLOURS[result.outcome]}]{result.outcome}[/]  {text}"
+    yield console.line("  ", (result.outcome, _COLOURS[result.outcome]), f"  {result.row}{reason}")
     if result.outcome == "fail":
-        yield f"        expected  {escape(console.printable(str(result.expected)))}"
-        yield f"        seen      {escape(console.printable(str(result.seen)))}"
+        yield console.line(f"        expected  {result.expected}")
+        yield console.line(f"        seen      {result.seen}")
 
 
 def _row(result: Result) -> dict[str, Any]:

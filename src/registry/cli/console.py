@@ -1,15 +1,20 @@
-"""Output: tables for people, JSON for programs, and a progress bar."""
+"""Output: tables for people, JSON for programs, and a progress bar. Nothing else writes to a terminal.
 
-import json
+Texts of servers, skills and files are shown by `printable`. Every function here that takes a text uses it, so a text
+cannot control the terminal, and nothing in it is markup.
+"""
+
+import re
 import sys
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 import click
 import msgspec
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
@@ -18,41 +23,73 @@ from registry.cli.help.output_encoding import is_utf8
 
 Data = Mapping[str, Any]
 
+Part = Table | Text | str
+"""What is printed as one block: a text is one line, of which nothing is markup."""
 
-def show(answer: Data, tables: Callable[[Data], Iterator[Table | Text | str]], *, as_json: bool) -> None:
-    """Print an answer as JSON, or as the tables that a function makes of it."""
+_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
+"""Control characters, those that change the direction or have no width, tags, and what has no meaning."""
+
+_BLANK = re.compile(r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]")
+"""Characters of other categories that nobody sees. Those that choose how an emoji looks are not among them."""
+
+_NOT_ASCII = re.compile(r"[^ -~\n]")
+
+_progress: Progress | None = None
+"""The bar that is on the terminal now. Lines are printed above it."""
+
+
+def terminal(**options: Any) -> Console:
+    """Return standard output for texts as they are: without markup, codes of emoji, and colours by guess."""
+    return Console(highlight=False, markup=False, emoji=False, **options)
+
+
+def show(answer: Data, parts: Callable[[Data], Iterator[Part]], *, as_json: bool) -> None:
+    """Print an answer as JSON, or the parts that a function makes of it."""
     if as_json:
-        click.echo(json_text(answer))
+        show_json(answer)
         return
-    console = Console()
-    for part in tables(answer):
-        console.print(part)
+    screen = terminal()
+    for part in parts(answer):
+        screen.print(line(part) if isinstance(part, str) else part)
 
 
-def json_text(answer: Any) -> str:
-    """Return an answer as JSON, with escapes for what the encoding of standard output may not have."""
+def show_json(answer: object) -> None:
+    """Print an answer as JSON, with escapes for what nobody sees and what the encoding of the output may not have."""
     text = msgspec.json.format(msgspec.json.encode(answer), indent=2).decode()
-    return text if is_utf8(sys.stdout) else json.dumps(json.loads(text), indent=2)
+    stays = _is_visible if is_utf8(sys.stdout) else lambda _: False
+    click.echo(_NOT_ASCII.sub(lambda found: found[0] if stays(found[0]) else _json_escape(found[0]), text))
 
 
 def note(message: str) -> None:
     """Print one line on standard error, unless the command prints JSON."""
     if not click.get_current_context().params.get("as_json"):
-        click.echo(f"skill-registry: {printable(message)}", err=True)
+        tell(message)
 
 
 def warn(message: str) -> None:
     """Print one line on standard error that nobody should miss, beside JSON too."""
-    click.echo(f"skill-registry: warning: {printable(message)}", err=True)
+    tell(f"warning: {message}")
 
 
-def facts_table(answer: Data) -> Iterator[Table | str]:
+def tell(message: str) -> None:
+    """Print one line on standard error, above the progress bar if there is one."""
+    text = f"skill-registry: {printable(message)}"
+    if _progress is None:
+        click.echo(text, err=True)
+    else:
+        _progress.console.print(text, soft_wrap=True)
+
+
+def line(*parts: str | tuple[str, str]) -> Text:
+    """Return texts in a row, each perhaps with a style."""
+    pairs = ((part, "") if isinstance(part, str) else part for part in parts)
+    return Text.assemble(*((printable(text), style) for text, style in pairs))
+
+
+def facts_table(answer: Data) -> Iterator[Part]:
     """Yield the plain values of an answer, one per line."""
-    table = Table(box=None, show_header=False, pad_edge=False)
-    for name, value in answer.items():
-        if not isinstance(value, dict | list):
-            table.add_row(name, escape(_value_text(value)))
-    yield table
+    rows = [(name, _value_text(value)) for name, value in answer.items() if not isinstance(value, dict | list)]
+    yield plain_table(rows)
 
 
 def _value_text(value: object) -> str:
@@ -60,51 +97,72 @@ def _value_text(value: object) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return printable(str(value))
+    return str(value)
 
 
-def status_tables(answer: Data) -> Iterator[Table | str]:
-    """Yield the state of the service, the parts that do not work, and the folders that the last scan skipped."""
-    embedding = answer["embedding"]
-    model = f"{embedding['provider']} {embedding['model']} ({embedding['dim']})" if embedding["provider"] else "none"
-    yield from facts_table({**answer, "embedding": model})
-    yield from problems_table("Does not work", answer.get("problems", {}))
-    yield from problems_table("Skipped", answer["skipped"])
-
-
-def problems_table(title: str, reasons: Mapping[str, str]) -> Iterator[Table | str]:
+def problems_table(title: str, reasons: Mapping[str, str]) -> Iterator[Part]:
     """Yield a table of names and reasons, or nothing if there are none."""
     if reasons:
-        table = _table(title, "Reason")
-        for place, reason in reasons.items():
-            table.add_row(escape(printable(place)), escape(shortened(reason, 300)))
-        yield table
+        yield table((title, "Reason"), [(place, shortened(reason, 300)) for place, reason in reasons.items()])
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """Return a table of texts, without control characters."""
-    result = _table(*columns)
+    """Return a table of texts."""
+    result = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        result.add_column(column, overflow="fold")
+    return _filled(result, rows)
+
+
+def plain_table(rows: Iterable[Sequence[str | Text]], indent: int = 0) -> Table:
+    """Return a table without a header."""
+    cells = list(rows)
+    result = Table(box=None, show_header=False, pad_edge=bool(indent), padding=(0, 0, 0, indent) if indent else (0, 1))
+    for _ in cells[0] if cells else ():
+        result.add_column(overflow="fold")
+    return _filled(result, cells)
+
+
+def _filled(result: Table, rows: Iterable[Sequence[str | Text]]) -> Table:
     for row in rows:
-        result.add_row(*(escape(printable(cell)) for cell in row))
+        result.add_row(*(line(cell) if isinstance(cell, str) else cell for cell in row))
     return result
 
 
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table
-
-
 def printable(text: str) -> str:
-    """Return a text without control characters: texts of strangers must not control the terminal."""
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+    r"""Return a text in which control characters and others that nobody sees are escapes, such as `\x1b` or `\u202e`.
+
+    The text of another program must not control the terminal, and must not look like a different one.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(char if _is_visible(char) else _escape(char) for char in text)
+
+
+def printable_lines(text: str) -> str:
+    """Return a text of several lines, each as `printable` shows it. Tabs stay."""
+    return "".join(char if char in "\n\t" else printable(char) for char in text)
+
+
+@lru_cache(maxsize=1 << 12)
+def _is_visible(char: str) -> bool:
+    return unicodedata.category(char) not in _HIDDEN_CATEGORIES and not _BLANK.match(char)
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 1 << 8 else f"\\u{code:04x}" if code < 1 << 16 else f"\\U{code:08x}"
+
+
+def _json_escape(char: str) -> str:
+    pairs = char.encode("utf-16-be")
+    return "".join(f"\\u{pairs[place : place + 2].hex()}" for place in range(0, len(pairs), 2))
 
 
 def shortened(text: str, length: int) -> str:
-    """Return a text on one line, without control characters, of at most `length` characters."""
-    line = printable(" ".join(text.split()))
-    return line if len(line) <= length else f"{line[: length - 1]}…"
+    """Return a text on one line, as `printable` shows it, of at most `length` characters."""
+    shown = printable(" ".join(text.split()))
+    return shown if len(shown) <= length else f"{shown[: length - 1]}…"
 
 
 def ask_secret(name: str) -> str:
@@ -117,8 +175,14 @@ def ask_secret(name: str) -> str:
 @contextmanager
 def progress_bar(title: str, *, hidden: bool) -> Iterator[Callable[[int, int], None]]:
     """Yield a function that moves a bar to (done, total). Nothing is drawn if standard error is not a terminal."""
+    global _progress  # noqa: PLW0603 - a process has one terminal
     columns = (TextColumn(title), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(file=sys.stderr)
-    with Progress(*columns, console=console, disable=hidden or not console.is_terminal, transient=True) as bar:
+    console = terminal(file=sys.stderr)
+    is_drawn = not hidden and console.is_terminal
+    with Progress(*columns, console=console, disable=not is_drawn, transient=True) as bar:
         task = bar.add_task(title, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        _progress = bar if is_drawn else None
+        try:
+            yield lambda done, total: bar.update(task, completed=done, total=total)
+        finally:
+            _progress = None

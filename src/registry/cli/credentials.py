@@ -8,6 +8,8 @@ import click
 import msgspec
 
 from registry.cli.backend import CommandFailed
+from registry.cli.console import warn
+from registry.cli.remote.answers import Credential, Moment
 from registry.config.settings import Settings
 from registry.domain.models import now, timestamp
 from registry.parsing.json_document import JsonUnreadable, read_json
@@ -27,8 +29,8 @@ class LoginExpired(CommandFailed):
 class Login(msgspec.Struct, kw_only=True):
     """A token and the time it expires."""
 
-    token: str
-    expires_at: str
+    token: Credential
+    expires_at: Moment
 
 
 def has_expired(login: Login) -> bool:
@@ -58,25 +60,50 @@ class Logins:
         """Store a login in place of the previous one for the server."""
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with only_writer(self._file):
-            self._write({**self._read(), server_name(url): login})
+            self._write({**self._repaired(), server_name(url): login})
 
     def delete(self, url: str) -> None:
         """Delete the login for a server."""
         if self._file.exists():
             with only_writer(self._file):
-                self._write({name: login for name, login in self._read().items() if name != server_name(url)})
+                self._write({name: login for name, login in self._repaired().items() if name != server_name(url)})
 
     def _read(self) -> dict[str, Login]:
+        logins, broken = self._stored()
+        if not broken:
+            return logins
+        with only_writer(self._file):
+            return self._repaired()
+
+    def _repaired(self) -> dict[str, Login]:
+        """Return the logins that can be read. A file with others is set aside, so that none is lost unseen."""
+        logins, broken = self._stored()
+        if broken:
+            aside = self._file.with_name(f"{self._file.name}.broken")
+            self._file.replace(aside)
+            self._write(logins)
+            warn(f"{self._file} has {broken} that cannot be read, and is kept as {aside.name}: log in again")
+        return logins
+
+    def _stored(self) -> tuple[dict[str, Login], str]:
+        """Return the logins of the file, and what of it cannot be read, in words."""
         if not self._file.exists():
-            return {}
+            return {}, ""
         if stat.S_IMODE(self._file.stat().st_mode) & 0o077:
             raise LoginsUnreadable(
                 f"other users can read {self._file}: run chmod 600 on it, or delete it and log in again"
             )
         try:
-            return read_json(self._file.read_bytes(), dict[str, Login])
+            entries = read_json(self._file.read_bytes(), dict[str, msgspec.Raw])
         except JsonUnreadable:
-            raise LoginsUnreadable(f"{self._file} cannot be read: delete it and log in again") from None
+            return {}, "content"
+        logins, broken = {}, []
+        for name, entry in entries.items():
+            try:
+                logins[name] = read_json(entry, Login)
+            except JsonUnreadable:
+                broken.append(name)
+        return logins, f"logins at {', '.join(broken)}" if broken else ""
 
     def _write(self, logins: dict[str, Login]) -> None:
         replace_file(self._file, msgspec.json.encode(logins), mode=0o600)

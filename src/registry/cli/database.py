@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 import msgspec
-from rich.table import Table
 
 from registry.auth.shared_secrets import forget_secrets as forget_secrets_in
 from registry.cli import command, console
@@ -71,6 +70,6 @@ def _url(text: str) -> DatabaseUrl:
         command.stop("--from must be sqlite:///FILE, and --to postgresql://USER@HOST/DATABASE", command.WRONG_USAGE)
 
 
-def _table(answer: console.Data) -> Iterator[Table | str]:
+def _table(answer: console.Data) -> Iterator[console.Part]:
     rows = ((table["table"], str(table["rows"]), table["digest"][:16]) for table in answer["tables"])
     yield console.table(("Table", "Rows", "SHA-256"), rows)

@@ -10,19 +10,18 @@ from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
 import click
-from rich.markup import escape
-from rich.table import Table
 
 from registry import __version__
 from registry.cli import command, console
 from registry.cli.backend import CommandFailed
-from registry.cli.client import connect
 from registry.cli.credentials import default_server, login_servers
 from registry.cli.help.settings_options import settings_options
+from registry.cli.remote.client import connect
 from registry.cli.server_choice import has_catalog
 from registry.config.settings import CONFIG_FILE, CONFIG_VARIABLE, Settings
 from registry.database import check_database
 from registry.db import CatalogMissing, DatabaseError
+from registry.domain.api import API
 from registry.runtime.data_dir import running_server
 from registry.skill_folder import find_skill_folders
 
@@ -30,6 +29,8 @@ _INSTALL_LOCAL = "pip install 'skill-registry[local]'"
 
 
 _State = Literal["ok", "missing", "fails"]
+
+_COLOURS = {"ok": "green", "missing": "yellow", "fails": "red"}
 
 
 class _Check(NamedTuple):
@@ -60,18 +61,13 @@ def doctor(as_json: bool, **flags: Any) -> None:
         sys.exit(command.FAILED)
 
 
-def _tables(answer: console.Data) -> Iterator[Table | str]:
-    table = Table(box=None, show_header=False, pad_edge=False)
+def _tables(answer: console.Data) -> Iterator[console.Part]:
+    rows: list[tuple[Any, ...]] = []
     for check in answer["checks"]:
-        remedy = f"\n→ {check['remedy']}" if check["remedy"] else ""
-        message = escape(console.printable(check["message"]) + remedy)
-        table.add_row(_styled(check["state"]), check["name"], message)
-    yield table
-
-
-def _styled(state: str) -> str:
-    color = {"ok": "green", "missing": "yellow", "fails": "red"}[state]
-    return f"[{color}]{state}[/]"
+        rows.append((console.line((check["state"], _COLOURS[check["state"]])), check["name"], check["message"]))
+        if check["remedy"]:
+            rows.append(("", "", f"→ {check['remedy']}"))
+    yield console.plain_table(rows)
 
 
 def _version() -> _Check:
@@ -175,7 +171,7 @@ def _registry(settings: Settings) -> Iterator[_Check]:
             yield _Check("registry", "missing", "none is configured", hint)
         else:
             with connect(settings, server) as client:
-                client.call("GET", "/skills?limit=1")
+                client.call(list, "GET", f"{API}/skills?limit=1")
             yield _Check("registry", "ok", f"{server} answers, and takes your credential")
     except (CommandFailed, OSError) as error:
         yield _Check("registry", "fails", str(error), "check SKILL_REGISTRY_SERVER, or log in again")

@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 import msgspec
-from rich.table import Table
 
 from embeddings import EmbeddingUnavailable
 from registry.cli import command, console
@@ -69,18 +68,16 @@ def _evaluated(dataset: Dataset, settings: Settings, *, hidden: bool) -> Evaluat
         return evaluate(dataset, Path(folder), embedder, progress)
 
 
-def _tables(report: console.Data) -> Iterator[Table | str]:
+def _tables(report: console.Data) -> Iterator[console.Part]:
     yield f"{report['data']}: {report['documents']} documents, {report['queries']} queries, model {report['space']}"
     yield _table("Ranking", report["results"])
     if report["differences"]:
         yield _table(f"{report['measured']} minus", report["differences"], sign="+")
 
 
-def _table(title: str, rows: console.Data, sign: str = "") -> Table:
-    table = Table(title, *(_TITLES[measure] for measure in REPORTED), box=None, pad_edge=False)
-    for name, values in rows.items():
-        table.add_row(name, *(_cell(values[measure], sign) for measure in REPORTED))
-    return table
+def _table(title: str, rows: console.Data, sign: str = "") -> console.Part:
+    cells = ([name, *(_cell(values[measure], sign) for measure in REPORTED)] for name, values in rows.items())
+    return console.table((title, *(_TITLES[measure] for measure in REPORTED)), cells)
 
 
 def _cell(interval: console.Data, sign: str) -> str:

@@ -7,8 +7,6 @@ from typing import Any
 
 import click
 import msgspec
-from rich.markup import escape
-from rich.table import Table
 
 from registry.cli import command, console
 from registry.cli.backend import CommandFailed
@@ -72,25 +70,25 @@ def _inspect(settings: Settings, *, repair: bool) -> Report:
             lock.release()
 
 
-def _lines(report: console.Data) -> Iterator[Table | str]:
+def _lines(report: console.Data) -> Iterator[console.Part]:
     for repair in report["repaired"]:
-        yield f"[green]repaired[/] {_line(repair)}"
+        yield console.line(("repaired", "green"), f" {_sentence_of(repair)}")
     for drift in report["drift"]:
-        yield f"[red]{drift['area']}[/] {_line(drift)}. {escape(_sentence(drift['advice']))}"
+        yield console.line((drift["area"], "red"), f" {_sentence_of(drift)}. {_capital(drift['advice'])}.")
     for name, reason in report["unchecked"].items():
-        yield f"[yellow]not checked[/] {name}: {escape(console.printable(reason))}"
+        yield console.line(("not checked", "yellow"), f" {name}: {reason}")
     if not report["drift"] and not report["unchecked"]:
         yield "No differences."
     for note in report["notes"]:
-        yield f"[yellow]note[/] {escape(console.printable(note))}"
+        yield console.line(("note", "yellow"), f" {note}")
     for action, count in (("embed", report["to_embed"]), ("push to the index", report["to_push"])):
         if count:
             yield f"The service has {count} left to {action}"
 
 
-def _line(drift: console.Data) -> str:
-    return escape(console.printable(f"{drift['thing']}: {drift['problem']}"))
+def _sentence_of(drift: console.Data) -> str:
+    return f"{drift['thing']}: {drift['problem']}"
 
 
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."
+def _capital(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}"

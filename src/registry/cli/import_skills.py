@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import click
 import msgspec
-from rich.table import Table
 
 from registry.cli import command, console
 from registry.cli.backend import CREATES, CommandBackend, CommandFailed, Progress
@@ -131,6 +130,6 @@ def _batches(entries: Sequence[_Entry]) -> Iterator[list[_Entry]]:
         yield batch
 
 
-def _tables(result: console.Data) -> Iterator[Table | str]:
+def _tables(result: console.Data) -> Iterator[console.Part]:
     yield from console.facts_table(result)
     yield from console.problems_table("Refused", result["problems"])

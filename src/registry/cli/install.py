@@ -1,5 +1,6 @@
 """`skill-registry install`, `uninstall` and `upgrade`: change the skills in the skills directory."""
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -7,8 +8,6 @@ from urllib.parse import quote
 
 import click
 import msgspec
-from rich.markup import escape
-from rich.table import Table
 
 from registry.cli import command, console
 from registry.cli.backend import CREATES, CommandBackend, CommandFailed
@@ -31,6 +30,8 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _FAILED = "error"
 _PARTS_OF_ADDRESS = 2
+_REQUEST_FIELD = re.compile(r"\b(?:origin|skill_id|version)(?:\.\w+)*: (?=\S)")
+"""The name of a field of the request in front of what is wrong with it. The user has typed an argument instead."""
 
 
 def _options(function: _Command) -> _Command:
@@ -139,7 +140,7 @@ def upgrade(
     _exit_if_failed(answer["results"])
 
 
-def _upgrade_tables(answer: console.Data) -> Iterator[Table | str]:
+def _upgrade_tables(answer: console.Data) -> Iterator[console.Part]:
     """Yield the rows of skills that have an origin, and the number of the others."""
     rows = [row for row in answer["results"] if row["reason"] != NOT_INSTALLED]
     yield from _tables({"results": rows})
@@ -190,17 +191,23 @@ def _run(
 
 
 def _exit_if_failed(rows: Sequence[Row]) -> None:
-    if any(row["outcome"] == _FAILED for row in rows):
+    """Exit if a row has failed, with a line for each that has."""
+    failures = [row for row in rows if row["outcome"] == _FAILED]
+    for row in failures:
+        console.tell(f"{row['id']}: {_REQUEST_FIELD.sub('', row['reason'] or 'it failed')}")
+    if failures:
         sys.exit(command.FAILED)
 
 
-def _tables(answer: console.Data) -> Iterator[Table | str]:
-    rows = ((row["id"], row["outcome"].replace("_", " "), row["resolved_version"] or "") for row in answer["results"])
-    if answer["results"]:
+def _tables(answer: console.Data) -> Iterator[console.Part]:
+    """Yield the rows of what did not fail. Errors are on standard error."""
+    done = [row for row in answer["results"] if row["outcome"] != _FAILED]
+    if done:
+        rows = ((row["id"], row["outcome"].replace("_", " "), row["resolved_version"] or "") for row in done)
         yield console.table(("Skill", "Outcome", "Version"), rows)
-    for row in answer["results"]:
+    for row in done:
         if row["reason"]:
-            yield f"[yellow]{escape(console.printable(row['id']))}:[/] {escape(console.printable(row['reason']))}"
+            yield console.line((f"{row['id']}:", "yellow"), f" {row['reason']}")
 
 
 def _step(text: str, registries: Registries, manifest: ManifestFile | None, *, editable: bool, save: bool) -> Step:

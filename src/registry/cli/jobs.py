@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import click
-from rich.table import Table
 
 from registry.cli import console
 from registry.cli.accounts import local_database, local_options
@@ -61,6 +60,6 @@ def _fields(job: Job) -> console.Data:
     return {field: getattr(job, field) for field in _FIELDS}
 
 
-def _table(answer: console.Data) -> Iterator[Table | str]:
+def _table(answer: console.Data) -> Iterator[console.Part]:
     columns = ("Id", "Skill", "Version", "Uploaded by", "Uploaded", "Set aside")
     yield console.table(columns, ([job[field] for field in _FIELDS] for job in answer["jobs"]))

@@ -9,7 +9,7 @@ import msgspec
 
 from embeddings import EmbeddingUnavailable
 from registry.auth.secret import WeakSecret
-from registry.catalog.listing import list_cards
+from registry.catalog.listing import Position, list_cards
 from registry.catalog.store import Catalog
 from registry.cli.backend import CommandFailed, Data, Needs, Progress, failed
 from registry.cli.credentials import find_credential, login_servers, server_name
@@ -39,6 +39,8 @@ from registry.transparency.checkpoint import KeyUnusable
 _EMBED_SECONDS = 30.0
 """How long a command waits for the vectors of changed skills."""
 
+_PAGE = 100
+
 _READY_SECONDS = 10.0
 """How long it waits for the first scan."""
 
@@ -60,10 +62,17 @@ class LocalBackend:
         answer: Data = self._result(lambda: search_skills(self.services, body).data)
         return answer
 
-    def list_skills(self, limit: int, offset: int) -> tuple[list[Data], int]:
-        """Return at most `limit` cards of the catalog's own skills behind the first `offset`, and their total."""
-        page = list_cards(self.services.database, limit, offset, None)
-        return [msgspec.json.decode(card) for card in page.cards], page.total
+    def list_skills(self, limit: int | None) -> tuple[list[Data], int]:
+        """Return the cards of the catalog's own skills, at most `limit`, and the number of all."""
+        cards: list[Data] = []
+        last: Position | None = None
+        while True:
+            count = min(_PAGE, (limit or _PAGE + len(cards)) - len(cards))
+            page = list_cards(self.services.database, count, 0, None, after=last)
+            cards += map(msgspec.json.decode, page.cards)
+            last = page.last
+            if last is None or len(cards) == limit:
+                return cards, page.total
 
     def skill(self, skill_id: str) -> Data:
         """Return a skill in full."""

@@ -7,10 +7,11 @@ import click
 
 from registry.cli import command, console
 from registry.cli.backend import CommandFailed, Data
-from registry.cli.client import RegistryClient, check_url
 from registry.cli.credentials import Login, LoginsUnreadable, configured_key, has_expired, stored_logins
 from registry.cli.help.settings_options import settings_options
 from registry.cli.open_issuer import take_token
+from registry.cli.remote.answers import NewToken, Told
+from registry.cli.remote.client import Limits, RegistryClient, check_url
 from registry.domain.hosts import is_loopback_host
 
 _NO_TERMINAL = (
@@ -39,17 +40,18 @@ def login(
     settings = command.load(flags)
     try:
         server = command.server_of(settings, server, flags)
+        limits = Limits.of(settings)
         with RegistryClient(server) as client:
             if not client.is_encrypted and not is_loopback_host(client.host):
-                click.echo("skill-registry: warning: without https, others can read what is sent", err=True)
+                console.warn("without https, others can read what is sent")
         token: Data | None
         if api_key:
-            token = _token(server, {}, configured_key(settings, server) or console.ask_secret("API key"))
-        elif password_stdin or (token := take_token(server, username)) is None:
+            token = _token(server, limits, {}, configured_key(settings, server) or console.ask_secret("API key"))
+        elif password_stdin or (token := take_token(server, username, limits)) is None:
             if not (password_stdin or sys.stdin.isatty()):
                 raise CommandFailed(_NO_TERMINAL)
             user = username or str(click.prompt(f"Username at {server}", err=True))
-            token = _token(server, {"username": user, "password": _password(from_stdin=password_stdin)})
+            token = _token(server, limits, {"username": user, "password": _password(from_stdin=password_stdin)})
         stored_logins().store(server, Login(token=token["token"], expires_at=token["expires_at"]))
     except (CommandFailed, LoginsUnreadable, OSError) as error:
         command.stop(error)
@@ -57,10 +59,10 @@ def login(
     console.show(answer, console.facts_table, as_json=as_json)
 
 
-def _token(server: str, body: Data, api_key: str | None = None) -> Data:
+def _token(server: str, limits: Limits, body: Data, api_key: str | None = None) -> Data:
     """Return a new token for the credential in the body or the API key. Raises CommandFailed."""
-    with RegistryClient(server, api_key) as client:
-        token: Data = client.data(client.send("POST", "/auth/token", body))
+    with RegistryClient(server, api_key, limits) as client:
+        token: Data = client.call(NewToken, "POST", "/auth/token", body)
     return token
 
 
@@ -84,12 +86,15 @@ def logout(as_json: bool, server: str | None, **flags: Any) -> None:
         if stored is None:
             raise CommandFailed(f"there is no login at {server}")
         stored_logins().delete(server)
-        message = "The token had already expired" if has_expired(stored) else _revoke(server, stored.token)
+        if has_expired(stored):
+            message = "The token had already expired"
+        else:
+            message = _revoke(server, stored.token, Limits.of(settings))
     except (CommandFailed, LoginsUnreadable, OSError) as error:
         command.stop(error)
     console.show({"server": server, "message": message}, console.facts_table, as_json=as_json)
 
 
-def _revoke(server: str, token: str) -> str:
-    with RegistryClient(server, token) as client:
-        return str(client.data(client.send("POST", "/auth/logout"))["message"])
+def _revoke(server: str, token: str, limits: Limits) -> str:
+    with RegistryClient(server, token, limits) as client:
+        return str(client.call(Told, "POST", "/auth/logout")["message"])

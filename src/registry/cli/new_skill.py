@@ -77,7 +77,7 @@ def _show(path: Path, warnings: list[str], *, as_json: bool) -> None:
         console.show(answer, console.facts_table, as_json=True)
         return
     for warning in warnings:
-        click.echo(f"skill-registry: warning: {console.printable(warning)}", err=True)
+        console.warn(warning)
     click.echo(f"Made {path / 'SKILL.md'}. Say in it what the skill does, and then:")
     click.echo(f"  skill-registry serve --skills-dir {path.parent}    serves it")
     click.echo(f"  skill-registry publish {path}    publishes it in a registry")

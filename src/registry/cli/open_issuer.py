@@ -1,26 +1,28 @@
 """Tokens of registries on this machine that issue them without a credential."""
 
 from registry.cli.backend import CommandFailed, Data
-from registry.cli.client import RegistryClient
 from registry.cli.console import note
 from registry.cli.credentials import LoginExpired, find_credential
+from registry.cli.remote.answers import Issuer, NewToken
+from registry.cli.remote.client import Limits, RegistryClient
 from registry.config.settings import Settings
+from registry.domain.api import API
 from registry.domain.hosts import is_loopback_host
 from registry.domain.roles import DEFAULT_USER
 
 _GETS_TOKENS = {"open": "everyone", "loopback": "everyone on this machine"}
 
 
-def take_token(server: str, username: str | None) -> Data | None:
+def take_token(server: str, username: str | None, limits: Limits) -> Data | None:
     """Return a token of the role manager for a user, or for the default user, and say so on standard error.
 
     None if the server is not on loopback or issues tokens for a credential only: no other server is asked for one.
     Raises CommandFailed.
     """
-    with RegistryClient(server) as client:
+    with RegistryClient(server, limits=limits) as client:
         if not is_loopback_host(client.host):
             return None
-        issuer = client.call("GET", "/status").get("issuer")
+        issuer = client.call(Issuer, "GET", f"{API}/status").get("issuer")
         if issuer is None:
             raise CommandFailed(
                 f"{server} has no logins and publishes nothing: it serves the local profile ('make registry' or "
@@ -29,7 +31,7 @@ def take_token(server: str, username: str | None) -> Data | None:
         if issuer not in _GETS_TOKENS:
             return None
         user = username or DEFAULT_USER
-        token: Data = client.data(client.send("POST", "/auth/token", {"role": "manager", "username": user}))
+        token: Data = client.call(NewToken, "POST", "/auth/token", {"role": "manager", "username": user})
         choice = "" if username else "; --username SCOPE/NAME chooses another user, and so the scope"
         note(f"{server} issues tokens to {_GETS_TOKENS[issuer]}: this one is for {user}{choice}")
         return token
@@ -46,17 +48,18 @@ def connect_as_publisher(settings: Settings, server: str, username: str | None, 
 
     Raises CommandFailed.
     """
+    limits = Limits.of(settings)
     if username:
-        token = take_token(server, username)
+        token = take_token(server, username, limits)
         if token is None:
             raise CommandFailed(f"--username: {server} issues tokens for a credential only; use 'skill-registry login'")
-        return RegistryClient(server, token["token"])
+        return RegistryClient(server, token["token"], limits)
     try:
         credential, expired = find_credential(settings, server), None
     except LoginExpired as error:
         credential, expired = None, error
-    if credential is None and (taken := take_token(server, scope)):
+    if credential is None and (taken := take_token(server, scope, limits)):
         credential = taken["token"]
     elif expired:
         raise expired
-    return RegistryClient(server, credential)
+    return RegistryClient(server, credential, limits)

@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.markup import escape
-from rich.table import Table
 
 from registry.cli import command, console
 from registry.cli.help.settings_options import settings_options
@@ -50,10 +48,10 @@ def backup(target: Path, dump: bool, keep: int | None, as_json: bool, **flags: A
     console.show({"backup": str(target), **report._asdict(), "not_in_it": missing}, _backup_tables, as_json=as_json)
 
 
-def _backup_tables(answer: console.Data) -> Iterator[Table | str]:
+def _backup_tables(answer: console.Data) -> Iterator[console.Part]:
     yield from console.facts_table(answer)
     for part in answer["not_in_it"]:
-        yield f"[yellow]not in the backup:[/] {part}"
+        yield console.line(("not in the backup:", "yellow"), f" {part}")
 
 
 @click.command("verify-backup")
@@ -76,8 +74,8 @@ def verify_backup(folder: Path, restored: bool, as_json: bool, **flags: Any) -> 
         sys.exit(command.FAILED)
 
 
-def _problem_lines(answer: console.Data) -> Iterator[Table | str]:
-    yield from (escape(console.printable(problem)) for problem in answer["problems"])
+def _problem_lines(answer: console.Data) -> Iterator[console.Part]:
+    yield from answer["problems"]
     if not answer["problems"]:
         yield "No differences."
 

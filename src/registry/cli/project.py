@@ -7,8 +7,6 @@ from typing import Any
 
 import click
 import msgspec
-from rich.markup import escape
-from rich.table import Table
 
 from registry.cli import command, console
 from registry.cli.backend import CommandFailed
@@ -91,7 +89,7 @@ def _verifier(key: str | None) -> Verifier | None:
         command.stop(f"--key {key}: neither a verifier key nor a file that holds one", command.WRONG_USAGE)
 
 
-def _verify_tables(answer: console.Data) -> Iterator[Table | str]:
+def _verify_tables(answer: console.Data) -> Iterator[console.Part]:
     changes = answer["differences"]
     yield from console.problems_table(
         "Differs", {change["path"]: f"{change['kind']}: {change['message']}" for change in changes}
@@ -99,5 +97,5 @@ def _verify_tables(answer: console.Data) -> Iterator[Table | str]:
     yield f"Differences from the lock of {answer['skills']} skills: {len(changes)}"
     if (logged := answer.get("log")) is not None:
         for fault in logged["faults"]:
-            yield f"[red]log[/]: {escape(console.printable(fault))}"
+            yield console.line(("log", "red"), f": {fault}")
         yield f"In the log of their registry: {logged['proven']} of {answer['skills']} skills"

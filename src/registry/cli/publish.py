@@ -5,19 +5,21 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 from urllib.parse import quote
 
 import click
-from rich.markup import escape
-from rich.table import Table
 
 from registry.cli import command, console
 from registry.cli.backend import CommandFailed, Data, Progress
-from registry.cli.client import ConnectionFailed, RegistryClient
 from registry.cli.help.settings_options import settings_options
 from registry.cli.open_issuer import connect_as_publisher
+from registry.cli.remote import answers
+from registry.cli.remote.client import ConnectionFailed, RegistryClient
+from registry.domain.api import API
 from registry.domain.file_names import printable_name
 from registry.domain.skill_file import placeholder_in
 from registry.outbound.git_run import GitError
@@ -25,7 +27,6 @@ from registry.packages.authoring import AuthorFolder, Reading
 from registry.packages.ignored_files import ignored_by_git
 from registry.packages.refusal import PackageRefused
 
-_UPLOAD_SECONDS = 120.0
 _ATTEMPTS = 3
 _POLL_SECONDS = 0.3
 _JOB_SECONDS = 600.0
@@ -157,39 +158,40 @@ def _with_client(
 def _upload(client: RegistryClient, package: BinaryIO) -> Data:
     """Send a package, again if the connection breaks, and return the job. Raises CommandFailed."""
     headers = {"Idempotency-Key": uuid.uuid4().hex}  # the server knows an upload again whose answer was lost
+    upload = partial(client.upload, answers.Job, f"{API}/registry/publish", package, headers)
     for _ in range(_ATTEMPTS - 1):
-        try:
-            return client.upload("/registry/publish", package, headers, _UPLOAD_SECONDS)
-        except ConnectionFailed:
-            continue
-    return client.upload("/registry/publish", package, headers, _UPLOAD_SECONDS)
+        with suppress(ConnectionFailed):
+            return cast(Data, upload())
+    return cast(Data, upload())
 
 
 def _wait(client: RegistryClient, job_id: str) -> Data:
     """Return a job when it has ended, or after the time limit. Raises CommandFailed."""
     deadline = time.monotonic() + _JOB_SECONDS
     while True:
-        job: Data = client.call("GET", f"/registry/publish/{quote(job_id, safe='')}/status")
+        path = f"{API}/registry/publish/{quote(job_id, safe='')}/status"
+        job: Data = client.call(answers.Publishing, "GET", path)
         if job["completed_at"] or time.monotonic() > deadline:
             return job
         time.sleep(_POLL_SECONDS)
 
 
-def _tables(job: console.Data) -> Iterator[Table | str]:
-    yield f"[bold]{escape(job['skill_id'])} {escape(job['version'])}[/]: {job['status']}  {job['checksum']}"
+def _tables(job: console.Data) -> Iterator[console.Part]:
+    name = f"{job['skill_id']} {job['version']}"
+    yield console.line((name, "bold"), f": {job['status']}  {job['checksum']}")
     for field, color in (("errors", "red"), ("warnings", "yellow")):
         for finding in job[field]:
             place = f"{finding['field']}: " if finding["field"] else ""
-            yield f"[{color}]{finding['kind']}[/] {escape(console.printable(place + finding['message']))}"
+            yield console.line((finding["kind"], color), f" {place}{finding['message']}")
 
 
 def _change(action: str, target: str, flags: dict[str, Any], server: str | None, *, as_json: bool) -> None:
     match = _VERSION.fullmatch(target)
     if match is None:
         command.stop(f"{target}: name a version as scope/name@1.0.0", command.WRONG_USAGE)
-    path = f"/registry/skills/{quote(match[1])}/{quote(match[2], safe='')}/{action}"
+    path = f"{API}/registry/skills/{quote(match[1])}/{quote(match[2], safe='')}/{action}"
     scope = match[1].partition("/")[0]
-    answer = _with_client(flags, server, lambda client: cast(Data, client.call("POST", path)), scope=scope)
+    answer = _with_client(flags, server, lambda client: cast(Data, client.call(dict, "POST", path)), scope=scope)
     console.show(answer, console.facts_table, as_json=as_json)
 
 

@@ -5,8 +5,6 @@ from typing import Any
 
 import click
 import msgspec
-from rich.markup import escape
-from rich.table import Table
 
 from registry.cli import command, console
 from registry.cli.help.settings_options import settings_options
@@ -79,12 +77,12 @@ def _own_key(settings: Settings) -> str:
     return log_signer(settings).verifier_key
 
 
-def _lines(report: console.Data) -> Iterator[Table | str]:
+def _lines(report: console.Data) -> Iterator[console.Part]:
     versions = ", ".join(f"{count} {state}" for state, count in report["versions"].items())
     yield f"Rebuilt {report['skills']} skills ({versions}) from {report['entries']} entries of the log."
     if report["set_aside"]:
-        yield f"The old database is now {escape(console.printable(report['set_aside']))}"
+        yield f"The old database is now {report['set_aside']}"
     yield from console.problems_table("Without its package", report["missing"])
     for name in report["not_in_log"]:
-        yield f"[yellow]not in the log:[/] {escape(console.printable(name))}"
+        yield console.line(("not in the log:", "yellow"), f" {name}")
     yield from console.problems_table("Lost", report["lost"])

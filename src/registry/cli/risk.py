@@ -1,21 +1,19 @@
 """What commands say about skills of medium or high risk. Others need no words, nor do those that were not scanned."""
 
-from rich.text import Text
-
 from registry.cli import console
-from registry.cli.console import Data, printable
+from registry.cli.console import Data
 from registry.domain.findings import RISKS, RISKY
 
 _COLOURS = {"medium": "bold yellow", "high": "bold red"}
 _NAMED_FINDINGS = 3
 
 
-def risk_remark(card: Data) -> Text | None:
+def risk_remark(card: Data, indent: str) -> console.Part | None:
     """Return a line for a result of a search, or None."""
     risk = card["findings"]
     if risk not in RISKY:
         return None
-    return Text.assemble((f"{risk} risk", _COLOURS[risk]), f": 'skill-registry show {printable(card['id'])}' says why")
+    return console.line(indent, (f"{risk} risk", _COLOURS[risk]), f": 'skill-registry show {card['id']}' says why")
 
 
 def warn_of_risk(skill: Data) -> None:

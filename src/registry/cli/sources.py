@@ -5,8 +5,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import click
-from rich.markup import escape
-from rich.table import Table
 
 from registry.cli import command, console
 from registry.cli.backend import CREATES
@@ -64,7 +62,7 @@ def add(
     repository on GitHub. The API key is stored in the catalog and sent to this registry only.
     """
     if api_key and location.lower().startswith("http://") and not is_loopback_host(urlsplit(location).netloc):
-        click.echo("skill-registry: warning: without https, others can read the API key", err=True)
+        console.warn("without https, others can read the API key")
     is_url = is_remote(location) and not expanded(location).is_dir()
     is_folder = kind == "local" or (kind is None and not is_url)
     place = {"path": str(expanded(location))} if is_folder else {"url": location}
@@ -104,7 +102,7 @@ def _show(entries: list[dict[str, Any]], *, as_json: bool) -> None:
     console.show({"sources": entries}, _tables, as_json=as_json)
 
 
-def _tables(answer: console.Data) -> Iterator[Table | str]:
+def _tables(answer: console.Data) -> Iterator[console.Part]:
     columns = ("Source", "Type", "Skills", "Refreshed", "Location")
     rows = (
         (
@@ -119,4 +117,4 @@ def _tables(answer: console.Data) -> Iterator[Table | str]:
     yield console.table(columns, rows)
     for source in answer["sources"]:
         for problem in (*([source["error"]] if source["error"] else []), *source["warnings"]):
-            yield f"[yellow]{escape(source['name'])}:[/] {escape(console.printable(problem))}"
+            yield console.line((f"{source['name']}:", "yellow"), f" {problem}")

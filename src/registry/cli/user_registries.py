@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from registry.cli import command
 from registry.cli.backend import CommandFailed
-from registry.cli.client import check_url
 from registry.cli.credentials import default_server
+from registry.cli.remote.client import check_url
 from registry.config.settings import Settings
 
 

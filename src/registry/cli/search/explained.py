@@ -2,32 +2,31 @@
 
 from collections.abc import Iterator
 
-from rich.markup import escape
-from rich.table import Table
-from rich.text import Text
-
-from registry.cli.console import Data, printable
+from registry.cli import console
+from registry.cli.console import Data
 from registry.cli.risk import risk_remark
 from registry.cli.search.results import heading
 
 _TIERS = {"exact_name": "exact name, above everything", "name_prefix": "the name begins with the query"}
 _FIELD_ORDER = ("name", "id", "description", "tags", "capabilities", "body")
+_INDENT = "   "
 
 
-def explained_tables(answer: Data) -> Iterator[Table | Text | str]:
+def explained_tables(answer: Data) -> Iterator[console.Part]:
     """Yield each result of a search with the reasons for its rank."""
-    yield from map(escape, heading(answer))
+    yield from heading(answer)
     for rank, hit in enumerate(answer["skills"], 1):
         skill, explanation = hit["skill"], hit["explanation"]
-        name = escape(f"{printable(skill['id'])} {printable(skill['version'])}")
-        yield f"[bold]{rank}. {name}[/]  {hit['score']:.2f} {hit['relevance']}"
-        if remark := risk_remark(skill):
-            yield Text("   ").append_text(remark)
-        yield f"   {_sum(explanation, answer['mode'])}"
+        yield console.line(
+            (f"{rank}. {skill['id']} {skill['version']}", "bold"), f"  {hit['score']:.2f} {hit['relevance']}"
+        )
+        if remark := risk_remark(skill, _INDENT):
+            yield remark
+        yield f"{_INDENT}{_sum(explanation, answer['mode'])}"
         if explanation["words"]:
-            yield _words_table(explanation)
+            yield console.plain_table(map(_row, explanation["words"]), indent=len(_INDENT))
         for example in explanation["examples"]:
-            yield escape(f"   example: {printable(example)}")
+            yield f"{_INDENT}example: {example}"
     if answer["skills"]:
         yield f"Results: {answer['count']} ({answer['mode']} search, {answer['took_ms']:.1f} ms)"
 
@@ -43,9 +42,6 @@ def _sum(explanation: Data, mode: str) -> str:
     return f"{tier}; {text}" if tier else text
 
 
-def _words_table(explanation: Data) -> Table:
-    table = Table(box=None, show_header=False, padding=(0, 0, 0, 3))
-    for match in explanation["words"]:
-        fields = [field for field in _FIELD_ORDER if field in match["fields"]]
-        table.add_row(escape(printable(match["word"])), f"{match['weight']:.2f}", ", ".join(fields))
-    return table
+def _row(match: Data) -> tuple[str, str, str]:
+    fields = [field for field in _FIELD_ORDER if field in match["fields"]]
+    return match["word"], f"{match['weight']:.2f}", ", ".join(fields)

@@ -4,19 +4,24 @@ import contextlib
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
 
 from registry.cli.backend import CommandFailed, Data
-from registry.cli.client import connect
 from registry.cli.credentials import server_name
+from registry.cli.remote.client import connect
 from registry.config.settings import Settings
+from registry.domain.api import API
 from registry.parsing.json_document import JsonUnreadable, read_json
 from registry.runtime.atomic_files import only_writer, replace_file
 
 _REMEMBERED_SECONDS = 3600.0
 """Who installs a skill later than this has probably found it elsewhere."""
+
+_REMEMBERED_RESULTS = 100
+"""The results of one search at most, as the command asks for them."""
 
 _PATIENCE_SECONDS = 2.0
 
@@ -31,7 +36,7 @@ def remember_search(settings: Settings, server: str, answer: Data) -> None:
     """Keep what a search on a server has shown, in place of the search before. A failing write is no fault."""
     if not settings.client.feedback or not answer.get("search_id"):
         return
-    shown = [hit["skill"]["id"] for hit in answer["skills"]]
+    shown = [hit["skill"]["id"] for hit in answer["skills"][:_REMEMBERED_RESULTS]]
     search = _Search(answer["search_id"], shown, time.time() + _REMEMBERED_SECONDS)
     with contextlib.suppress(OSError):
         file = _file()
@@ -53,7 +58,7 @@ def report_install(settings: Settings, servers: Sequence[str], skill_id: str) ->
         if search and skill_id in search.shown:
             body = {"search_id": search.search_id, "skill_id": skill_id, "outcome": "installed"}
             with contextlib.suppress(CommandFailed), connect(settings, server) as client:
-                client.call("POST", "/search/feedback", body, _PATIENCE_SECONDS)
+                client.call(Any, "POST", f"{API}/search/feedback", body, seconds=_PATIENCE_SECONDS)
             return
 
 

@@ -7,9 +7,8 @@ from typing import NamedTuple
 import click
 import msgspec
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console
-from rich.text import Text
 
+from registry.cli import console
 from registry.cli.console import Data, printable
 from registry.cli.risk import risk_remark
 from search.corrections import Correction, described
@@ -61,29 +60,29 @@ def show_results(answer: Data, *, weak: bool) -> None:
             click.echo(line, err=True)
         _print_lines(_SEARCH_LINE, hits)
         return
-    terminal = Console(highlight=False)
+    terminal = console.terminal()
     for line in heading(answer):
-        terminal.print(line, markup=False)
+        terminal.print(line)
     for hit in hits:
         for part in _lines_of(hit, terminal.width):
             terminal.print(part, no_wrap=True, overflow="ellipsis")
     if hits:
-        terminal.print(f"Results: {len(hits)} ({answer['mode']} search, {answer['took_ms']:.1f} ms)")
+        terminal.print(console.line(f"Results: {len(hits)} ({answer['mode']} search, {answer['took_ms']:.1f} ms)"))
     if hidden := len(answer["skills"]) - len(hits):
         terminal.print(f"Weaker matches: {hidden} (--weak shows them)")
 
 
-def _lines_of(hit: Data, width: int) -> Iterator[Text]:
+def _lines_of(hit: Data, width: int) -> Iterator[console.Part]:
     """Yield what a hit is and why it is there, its risk, and then its description, as far as it fits on a line."""
     skill = hit["skill"]
-    yield Text.assemble(
-        (_line(skill["id"]), "bold"),
-        f" {_line(skill['version'])}  {hit['score']:.2f} {hit['relevance']}  {', '.join(hit['matched_by'])}",
+    yield console.line(
+        (skill["id"], "bold"),
+        f" {skill['version']}  {hit['score']:.2f} {hit['relevance']}  {', '.join(hit['matched_by'])}",
         "" if skill["installed"] else "  not installed",
     )
-    if remark := risk_remark(skill):
-        yield Text("  ").append_text(remark)
-    yield Text(f"  {_fitted(_line(skill['description']), width - 2)}")
+    if remark := risk_remark(skill, "  "):
+        yield remark
+    yield console.line(f"  {_fitted(_line(skill['description']), width - 2)}")
 
 
 def heading(answer: Data) -> Iterator[str]:
@@ -112,12 +111,12 @@ def _print_columns(fields: Sequence[_Field], rows: Sequence[Data]) -> None:
     """Print a table in which each row is one line. The last column takes what the others leave."""
     cells = [[field.title for field in fields], *([_line(field.text(row)) for field in fields] for row in rows)]
     widths = [min(max(map(cell_len, column)), _WIDEST) for column in zip(*cells, strict=True)]
-    terminal = Console(highlight=False)
+    terminal = console.terminal()
     widths[-1] = max(terminal.width - sum(widths[:-1]) - _GAP * len(widths[:-1]), _NARROWEST)
     for number, row in enumerate(cells):
         fitted = (_fitted(text, width) for text, width in zip(row, widths, strict=True))
         padded = (" " * _GAP).join(set_cell_size(text, width) for text, width in zip(fitted, widths, strict=True))
-        terminal.print(Text(padded.rstrip(), style="" if number else "bold"), no_wrap=True, overflow="ellipsis")
+        terminal.print(console.line((padded.rstrip(), "" if number else "bold")), no_wrap=True, overflow="ellipsis")
 
 
 def _fitted(text: str, width: int) -> str:

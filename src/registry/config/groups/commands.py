@@ -31,6 +31,20 @@ class ClientSettings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = True
 
+    answer_seconds: Annotated[
+        float,
+        Meta(
+            gt=0,
+            le=86_400,
+            description="seconds for a whole answer of a server; 20 times as many where it waits for others",
+            extra={"flag": None},
+        ),
+    ] = 30.0
+    answer_bytes: Annotated[
+        int,
+        Meta(ge=1, le=1 << 40, description="size limit of an answer of a server", extra={"flag": None}),
+    ] = 64 << 20
+
 
 class ProjectSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The manifest of the project that uses the skills."""

@@ -2,27 +2,30 @@
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import msgspec
 
 from registry.cli.backend import CommandFailed, Data, Progress
-from registry.cli.client import RegistryClient, failure_of
+from registry.cli.remote import answers
+from registry.cli.remote.client import RegistryClient, failure_of
+from registry.cli.remote.relay import relayed
 from registry.cli.search.last_search import remember_search
 from registry.config.settings import Settings
+from registry.domain.api import API
 from registry.errors import skill_not_found
-from registry.protocols.mcp.messages import McpError, failure, http_headers, parse
 
 if TYPE_CHECKING:
     from registry.domain.source_entry import NewSource
     from registry.install.schemas import SkillRequest, UpgradeBody
     from registry.services.schemas import SearchBody
 
-_FETCH_SECONDS = 600.0
-"""The time limit for requests in which the server waits for other servers; it has its own limit for each of those."""
-
 _POLL_SECONDS = 0.3
+_STALLED_SECONDS = 600.0
+"""How long a job of the server may stay where it is."""
+
+_PAGE = 100
 
 
 class RemoteBackend:
@@ -32,7 +35,6 @@ class RemoteBackend:
         self._client = client
         self._is_of_data_dir = is_of_data_dir
         self._settings = settings
-        self._call = client.call
 
     @property
     def server(self) -> str | None:
@@ -41,89 +43,102 @@ class RemoteBackend:
 
     def search(self, body: "SearchBody") -> Data:
         """Search for skills, and remember what was shown, so that the server learns which of it is installed."""
-        answer: Data = self._call("POST", "/search", msgspec.to_builtins(body))
+        kind = answers.Explained if body.explain else answers.Found
+        answer: Data = self._call(kind, "POST", "/search", msgspec.to_builtins(body))
         remember_search(self._settings, self._client.base, answer)
         return answer
 
-    def list_skills(self, limit: int, offset: int) -> tuple[list[Data], int]:
-        """Return at most `limit` cards of the catalog's own skills behind the first `offset`, and their total."""
-        return self._client.page("/skills", limit, offset)
+    def list_skills(self, limit: int | None) -> tuple[list[Data], int]:
+        """Return the cards of the catalog's own skills, at most `limit`, and the number of all."""
+        return self._client.pages(answers.Card, f"{API}/skills", limit, _PAGE)
 
     def skill(self, skill_id: str) -> Data:
         """Return a skill in full."""
-        answer = self._call("GET", _path_of(skill_id))
-        if not isinstance(answer, dict) or "findings" not in answer:  # another route answered, as that of `ID/files`
+        answer: Data = self._call(Any, "GET", _path_of(skill_id))
+        if isinstance(answer, dict) and "findings" not in answer:  # another route answered, as that of `ID/files`
             raise _not_found(skill_id)
-        return answer
+        skill: Data = self._client.checked(answer, answers.Skill)
+        return skill
 
     def content(self, skill_id: str) -> str:
         """Return the SKILL.md of a skill."""
-        return str(self._call("GET", f"{_path_of(skill_id)}/content")["content"])
+        return str(self._call(answers.Content, "GET", f"{_path_of(skill_id)}/content")["content"])
 
     def reindex(self, skill_id: str | None, *, force: bool, progress: Progress) -> Data:
         """Update the search indexes for one skill or all."""
         path = _path_of(skill_id, below="/reindex") if skill_id else "/reindex"
-        job = self._call("POST", f"{path}?async=true", {"force": force})
-        while (state := self._call("GET", f"/reindex/{job['job_id']}"))["status"] == "running":
-            progress(state["done"], state["total"])
-            time.sleep(_POLL_SECONDS)
+        job = self._call(answers.Job, "POST", f"{path}?async=true", {"force": force})
+        state = self._ended(job["job_id"], progress)
         if state.get("result") is None:
             raise CommandFailed(f"reindexing failed: {state.get('error')}")
         result: Data = state["result"]
         return result
 
+    def _ended(self, job_id: str, progress: Progress) -> Data:
+        """Return the state of a reindexing that has ended. One that stays where it is for long is given up."""
+        most, given_up_at = -1, 0.0
+        while True:
+            state: Data = self._call(answers.Reindexing, "GET", f"/reindex/{_quoted(job_id)}")
+            if state["status"] != "running":
+                return state
+            progress(state["done"], state["total"])
+            if state["done"] > most:
+                most, given_up_at = state["done"], time.monotonic() + _STALLED_SECONDS
+            if time.monotonic() > given_up_at:
+                raise CommandFailed("reindexing does not proceed: the log of the server may say why")
+            time.sleep(_POLL_SECONDS)
+
     def status(self) -> Data:
         """Return the state of the service."""
-        answer: Data = self._call("GET", "/status")
+        answer: Data = self._call(answers.Status, "GET", "/status")
         return answer
 
     def sources(self) -> list[Data]:
         """Return the sources."""
-        answer: list[Data] = self._call("GET", "/registry/sources")
+        answer: list[Data] = self._call(list[answers.Source], "GET", "/registry/sources")
         return answer
 
     def add_source(self, source: "NewSource") -> Data:
         """Add a source and return it."""
-        answer: Data = self._call("POST", "/registry/sources", msgspec.to_builtins(source))
+        answer: Data = self._call(answers.Source, "POST", "/registry/sources", msgspec.to_builtins(source))
         return answer
 
     def remove_source(self, name: str) -> Data:
         """Remove a source."""
-        answer: Data = self._call("DELETE", f"/registry/sources/{quote(name, safe='')}")
+        answer: Data = self._call(dict, "DELETE", f"/registry/sources/{_quoted(name)}")
         return answer
 
     def refresh_sources(self) -> list[Data]:
         """Fetch every source again and return the sources."""
-        self._call("POST", "/registry/refresh")
+        self._call(Any, "POST", "/registry/refresh", long=True)
         return self.sources()
 
     def install(self, body: "SkillRequest") -> Data:
         """Install a skill and return it."""
-        answer: Data = self._call("POST", "/skills", msgspec.to_builtins(body), _FETCH_SECONDS)
+        answer: Data = self._call(answers.Skill, "POST", "/skills", msgspec.to_builtins(body), long=True)
         return answer
 
     def create_skills(self, lines: Sequence[bytes]) -> list[CommandFailed | None]:
         """Create a skill from each line of JSON, and return why not, or None, for each of them."""
-        answer: Data = self._client.send_lines("/skills:batch", lines, _FETCH_SECONDS)
-        return [None if one["success"] else failure_of(one["error"]) for one in answer["results"]]
+        answer: Data = self._client.send_lines(answers.Batch, f"{API}/skills:batch", lines)
+        results = answer["results"]
+        if len(results) != len(lines):
+            raise CommandFailed(f"{self._client.base} answers for {len(results)} of {len(lines)} lines of an import")
+        return [None if one["success"] else _failure(one.get("error")) for one in results]
 
     def uninstall(self, skill_id: str) -> Data:
         """Remove a skill."""
-        answer: Data = self._call("DELETE", _path_of(skill_id, safe=""))
+        answer: Data = self._call(dict, "DELETE", _path_of(skill_id, safe=""))
         return answer
 
     def upgrade(self, body: "UpgradeBody", progress: Progress) -> Data:
         """Upgrade one skill or all. A server does not report progress."""
-        answer: Data = self._call("POST", "/skills/upgrade", msgspec.to_builtins(body), _FETCH_SECONDS)
+        answer: Data = self._call(answers.Upgrades, "POST", "/skills/upgrade", msgspec.to_builtins(body), long=True)
         return answer
 
     def mcp(self, message: bytes) -> bytes | None:
         """Return the server's response to a message of the Model Context Protocol, None for a notification."""
-        try:
-            parsed = parse(message)
-            return self._client.relay("/mcp", message, http_headers(parsed), _FETCH_SECONDS) or None
-        except (McpError, CommandFailed) as error:
-            return failure(message, error)
+        return relayed(self._client, message)
 
     def may_close(self) -> bool:
         """Return whether another process may take the server's place on the data directory."""
@@ -131,8 +146,19 @@ class RemoteBackend:
 
     def generate_mdc(self) -> Data:
         """Write the rule file of the server's project."""
-        answer: Data = self._call("POST", "/manifest/generate-mdc", {})
+        answer: Data = self._call(answers.RuleFile, "POST", "/manifest/generate-mdc", {})
         return answer
+
+    def _call(self, kind: Any, method: str, path: str, body: object = None, *, long: bool = False) -> Any:
+        return self._client.call(kind, method, f"{API}{path}", body, long=long)
+
+
+def _quoted(part: str) -> str:
+    return quote(part, safe="")
+
+
+def _failure(error: Data | None) -> CommandFailed:
+    return failure_of(error) if error else CommandFailed("the server does not say why")
 
 
 def _path_of(skill_id: str, safe: str = "/", below: str = "/skills") -> str:
