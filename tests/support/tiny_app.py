@@ -9,6 +9,7 @@ import os
 import resource
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -151,6 +152,14 @@ def fail(how: FromPath[str]) -> Ok[None]:
     return Ok(None)
 
 
+@get("/thread", sync_to_thread=False)
+def thread() -> Ok[str]:
+    """Start a thread that does not end, and that the interpreter waits for."""
+    if STUCK["at"] == "thread":
+        threading.Thread(target=threading.Event().wait).start()
+    return Ok("begun")
+
+
 @get("/pid", sync_to_thread=False)
 def pid() -> Ok[int]:
     return Ok(os.getpid())
@@ -164,6 +173,15 @@ def die() -> Ok[None]:
 @get("/healthz", sync_to_thread=False)
 def healthz() -> dict[str, str]:
     return {"status": "ok"}
+
+
+STUCK = {"at": ""}
+
+
+async def close(_: Litestar) -> None:
+    """Close the application, or never where a test wants that."""
+    if STUCK["at"] == "closing":
+        await asyncio.to_thread(threading.Event().wait)
 
 
 class State:
@@ -183,7 +201,7 @@ def make_site(
     def on_drain() -> None:
         state.draining = True
 
-    api: list[Any] = [create, options, find, missing, held, abandoned, stuck, large, fail, pid, die]
+    api: list[Any] = [create, options, find, missing, held, abandoned, stuck, large, fail, thread, pid, die]
     return Site(RequestLog(HostGuard(make_app([*api, healthz, readyz], limits), bind, (), origins)), on_drain)
 
 
@@ -198,6 +216,7 @@ def make_app(handlers: list[Any], limits: LimitsSettings) -> Litestar:
         request_class=StrictRequest,
         before_request=StrictQueryParams(),
         request_max_body_size=limits.json_body_bytes,
+        on_shutdown=[close],
         logging_config=None,
         openapi_config=None,
     )
@@ -213,10 +232,13 @@ class Run(msgspec.Struct):
     limits: LimitsSettings = LimitsSettings()
     files: tuple[int, int] | None = None
     """The soft and the hard limit of open files."""
+    stuck_at: str = ""
+    """What never ends: a `thread` after a request for it, or the `closing` of the application."""
 
 
 def main() -> int:
     run = msgspec.json.decode(sys.argv[1], type=Run)
+    STUCK["at"] = run.stuck_at
     if run.files is not None:
         resource.setrlimit(resource.RLIMIT_NOFILE, run.files)
     configure_logging(run.log_format, "info")

@@ -9,6 +9,7 @@ import click
 from registry.cli import command
 from registry.cli.help.settings_options import settings_options
 from registry.config.settings import Settings
+from registry.runtime.stop_signals import exit_on_stop_signals
 
 _DEFAULT_FOLDER = Settings().skills_dir
 """The only skills directory that is created: nobody has named it, so nobody has mistyped it."""
@@ -23,6 +24,7 @@ def serve(**flags: Any) -> None:
     SKILL.md is a skill. The service picks up changes on disk while it runs. These are the options that people use;
     --help-all shows all of them.
     """
+    exit_on_stop_signals()
     names_folder = flags["skills_dir"] is not None
     settings = command.load(flags)
     if not os.path.lexists(settings.skills_dir) and (names_folder or settings.skills_dir != _DEFAULT_FOLDER.absolute()):

@@ -2,8 +2,6 @@
 
 import functools
 import logging
-import os
-import signal
 from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
@@ -38,8 +36,9 @@ from registry.runtime.data_dir import PATIENCE_SECONDS, DataDirLock
 from registry.runtime.event_loop import refuse_waiting
 from registry.runtime.logs import configure_logging
 from registry.runtime.private_files import PrivateFileExposed
+from registry.runtime.stop_signals import exit_on_stop_signals
 from registry.server.app import create_app
-from registry.server.http_server import STOP_SIGNALS, Site, serve
+from registry.server.http_server import Site, serve
 from registry.server.sockets import ListenError, listen
 from registry.server.start_report import report_start
 from registry.server.workers import serve_workers
@@ -67,13 +66,13 @@ def run(settings: Settings) -> int:
 
     Raises StartError, DataDirInUse, DatabaseUnusable, EmbeddingUnavailable.
     """
+    exit_on_stop_signals()
     check(settings)
     configure_logging(settings.log.format, settings.log.level)
     lock = DataDirLock.wait(settings.data_dir, on_wait=functools.partial(_say_that_it_waits, settings.data_dir))
     try:
         _check_secret(settings)
         _prepare_registry(settings)
-        _exit_on_stop_signals()
         listener = listen(settings.server.host, settings.server.port)
         lock.announce(listener.url)
         _warn(settings)
@@ -91,16 +90,6 @@ def run(settings: Settings) -> int:
         raise StartError(str(error)) from None
     finally:
         lock.release()
-
-
-def _exit_on_stop_signals() -> None:
-    """Exit with code 0 on a stop signal until the server handles it: nothing has been accepted yet.
-
-    Whatever the start has begun is left as after a power cut, and the next start repairs it. An exception instead could
-    get lost in a library.
-    """
-    for number in STOP_SIGNALS:
-        signal.signal(number, lambda *_: os._exit(0))
 
 
 def check(settings: Settings) -> None:

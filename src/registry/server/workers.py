@@ -13,12 +13,14 @@ from types import FrameType
 from typing import NamedTuple
 
 from registry.config.groups import LimitsSettings
-from registry.server.http_server import START_FAILED, STOP_SIGNALS, Site, serve
+from registry.runtime.stop_signals import STOP_SIGNALS
+from registry.server.http_server import START_FAILED, Site, serve
 from registry.server.sockets import Listener
 
 _log = logging.getLogger("registry.server")
 
 _RESTART_SECONDS = 1.0
+_SIGNALS_PASSED_ON = 2
 
 
 class _Worker(NamedTuple):
@@ -46,6 +48,7 @@ class _Supervisor:
         self._limits = limits
         self._workers: dict[int, _Worker] = {}
         self._stopping = False
+        self._signals = 0
         self._exit_code = 0
 
     def run(self, count: int) -> int:
@@ -58,6 +61,8 @@ class _Supervisor:
             for index, worker in list(self._workers.items()):
                 if not worker.process.is_alive():
                     self._ended(index, worker)
+        for number in STOP_SIGNALS:
+            signal.signal(number, signal.SIG_IGN)  # all is done; the exit code stands
         return self._exit_code
 
     def _start(self, index: int, *, announce: bool) -> None:
@@ -90,11 +95,13 @@ class _Supervisor:
             worker.process.terminate()
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        if self._stopping:
+        # A second signal goes to the workers too: each gives up its requests in flight, if it has any. A third kills.
+        self._signals += 1
+        if self._signals <= _SIGNALS_PASSED_ON:
+            self._stop()
+        else:
             for worker in self._workers.values():
                 worker.process.kill()
-        else:
-            self._stop()
 
 
 def _work(

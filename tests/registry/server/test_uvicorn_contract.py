@@ -54,7 +54,8 @@ def test_the_others_have_what_is_used() -> None:
     assert {"pause_reading", "resume_reading"} <= set(vars(FlowControl))
     assert {"connections", "default_headers", "tasks"} <= set(vars(ServerState()))
     assert STATUS_LINE[431].startswith(b"HTTP/1.1 431 ")
-    assert {"startup", "shutdown", "capture_signals", "handle_exit", "serve"} <= set(vars(uvicorn.Server))
+    used = {"startup", "shutdown", "capture_signals", "handle_exit", "serve", "_wait_tasks_to_complete"}
+    assert used <= set(vars(uvicorn.Server))
 
 
 def test_the_queue_of_a_connection_holds_requests_that_have_not_begun() -> None:
