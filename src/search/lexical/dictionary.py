@@ -17,6 +17,8 @@ _SHORTEST_PART = 3
 _FIRST_LETTER_FACTOR = 10  # how much rarer people miss the first letter than another one
 _SAME_LETTERS_FACTOR = 3  # how much likelier letters are swapped or doubled than others typed
 _MAX_BEGINNING_ALIKE = 4_000
+LEAST_FREQUENT = 5
+"""The number of documents of a word that may be meant in place of one that some document has."""
 
 
 class Dictionary:
@@ -25,6 +27,7 @@ class Dictionary:
     def __init__(self, searcher: tantivy.Searcher, memory: MemorySegment) -> None:
         self._searcher = searcher
         self._memory = memory
+        self._frequent_words: dict[str, dict[str, int]] = {}
 
     def meant(self, word: str) -> tuple[str, ...]:
         """Return the word that an unknown word in lower case may mean, the two that it joins, or nothing.
@@ -41,6 +44,24 @@ class Dictionary:
             return parts
         two_edits = self._two_edits_away(word) if len(word) >= _TWO_EDITS_FROM else {}
         return (_likeliest(word, two_edits),) if two_edits else ()
+
+    def more_frequent(self, word: str, least: int) -> str | None:
+        """Return the word that a known word in lower case may mean: one edit away, with the same first letter.
+
+        `least` documents contain it, and 5 at least. To look up all words one edit away would take longer.
+        """
+        alike = self._frequent(word[:2]) | self._frequent(word[0] + word[2])
+        near = {other: alike[other] for other in one_edit_away(word) & alike.keys() if alike[other] >= least}
+        return _likeliest(word, near) if near else None
+
+    def _frequent(self, prefix: str) -> dict[str, int]:
+        """Return the words with a prefix that are no rare ones. To read all words with it takes up to a millisecond."""
+        known = self._frequent_words.get(prefix)
+        if known is None:
+            words = self._beginning_with(prefix)
+            known = {word: count for word, count in words.items() if count >= LEAST_FREQUENT}
+            self._frequent_words[prefix] = known
+        return known
 
     def frequency(self, word: str) -> int:
         """Return the number of documents with a word."""

@@ -4,6 +4,9 @@ A word that some document contains is what the user means, and so is an English 
 with digits or with capitals inside, words of other scripts or with accents, and words of fewer than four letters stay
 too, and every word of a query with many unknown words: it is in another language, or a text of a machine.
 
+A word that hardly any document contains, one edit from a far more frequent one, is searched as both: otherwise one
+skill that lists misspellings would take the queries of everybody who makes them.
+
 Two words that are written as one in the dictionary, such as `power point`, are searched as one too.
 """
 
@@ -13,6 +16,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from search.corrections import Correction
+from search.lexical.dictionary import LEAST_FREQUENT
 from search.lexical.english import english_terms
 from search.lexical.reader import LexicalReader
 from search.lexical.schema import document_terms, query_terms
@@ -26,6 +30,18 @@ JOINED = 0.8
 """The weight of two words as one."""
 
 _MOST_UNKNOWN = 4
+_RARE = 3
+"""The most documents that may contain a word which may be a misspelling all the same."""
+
+_FAR_MORE = LEAST_FREQUENT
+"""How many times more documents must contain the word that is meant then."""
+
+_MOST_RARE = 2
+"""Such words of a query. One with more is in another language, or of a subject of few skills."""
+
+_SHORTEST_RARE = 5
+_LONGEST_WITH_RARE = 200
+"""The characters of a query of which a rare word may be a misspelling. In a longer one it hardly counts."""
 _LONGEST_WITH_PAIRS = 40
 """The characters of a query of which two words may be one. In a longer one they hardly count."""
 
@@ -68,7 +84,33 @@ def spell(reader: LexicalReader, query: str) -> Spelling:
     spelling = Spelling(query, query, terms, terms)
     if not all(map(reader.is_known, terms)):
         spelling = _corrected(reader, spelling)
-    return _joined(reader, spelling)
+    return _joined(reader, _with_more_frequent(reader, spelling))
+
+
+def _with_more_frequent(reader: LexicalReader, spelling: Spelling) -> Spelling:
+    """Search far more frequent words besides the rare ones that may be misspellings of them.
+
+    Both weigh as much as the frequent one: whoever has it in a name comes before a list of misspellings.
+    """
+    rare = (
+        [term for term in spelling.terms if _is_rare(reader, term)] if len(spelling.text) <= _LONGEST_WITH_RARE else []
+    )
+    if not 0 < len(rare) <= _MOST_RARE:
+        return spelling
+    terms, joined = dict(spelling.terms), list(spelling.joined)
+    text = composed(spelling.text)
+    words = {_term(word): word for word in _WORD.findall(text) if not _looks_like_a_name(word, text)}
+    for term in words.keys() & set(rare):
+        meant = reader.dictionary.more_frequent(words[term].lower(), _FAR_MORE * reader.frequency(term))
+        if meant is not None and (other := _term(meant)) not in terms:
+            terms[other] = terms[term]
+            terms[term] *= reader.ceiling({other: 1.0}) / reader.ceiling({term: 1.0})
+            joined.append(meant)
+    return spelling._replace(terms=terms, joined=sorted(joined)) if joined else spelling
+
+
+def _is_rare(reader: LexicalReader, term: str) -> bool:
+    return len(term) >= _SHORTEST_RARE and 0 < reader.frequency(term) <= _RARE and term not in english_terms()
 
 
 def _corrected(reader: LexicalReader, spelling: Spelling) -> Spelling:
@@ -90,8 +132,12 @@ def _corrected(reader: LexicalReader, spelling: Spelling) -> Spelling:
 
 def _may_be_wrong(reader: LexicalReader, word: str, text: str) -> bool:
     """Return whether a word of a text is neither known nor English, nor looks like a name or an abbreviation."""
-    looks_like_a_name = not word[1:].islower() and not text.isupper()
-    return not looks_like_a_name and not reader.is_known(term := _term(word)) and term not in english_terms()
+    is_name = _looks_like_a_name(word, text)
+    return not is_name and not reader.is_known(term := _term(word)) and term not in english_terms()
+
+
+def _looks_like_a_name(word: str, text: str) -> bool:
+    return not word[1:].islower() and not text.isupper()
 
 
 def _term(word: str) -> str:
@@ -111,7 +157,8 @@ def _joined(reader: LexicalReader, spelling: Spelling) -> Spelling:
     joined = [one for one in pairs.values() if _term(one) not in spelling.terms]
     if not joined:
         return spelling
-    return spelling._replace(terms={**spelling.terms, **dict.fromkeys(map(_term, joined), JOINED)}, joined=joined)
+    terms = {**spelling.terms, **dict.fromkeys(map(_term, joined), JOINED)}
+    return spelling._replace(terms=terms, joined=[*spelling.joined, *joined])
 
 
 def _pairs(reader: LexicalReader, text: str) -> dict[str, str]:

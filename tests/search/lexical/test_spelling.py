@@ -66,6 +66,26 @@ def test_a_word_that_no_skill_contains_is_searched_as_the_nearest_one(
     assert spell(index.reader, query).text == text
 
 
+def test_one_skill_that_lists_misspellings_takes_no_queries(tmp_path: Path) -> None:
+    """It would otherwise switch off the correction of everybody, and be the best for each of its misspellings."""
+    index = LexicalIndex(tmp_path / "index", "catalog")
+    names = [f"docker-{number}" for number in range(20)] + [f"python-{number}" for number in range(20)]
+    for key, name in enumerate(names, 1):
+        tool, _, number = name.partition("-")
+        description = f"Compose {tool} set{number} for testing of scripts."
+        index.apply([DocumentPut(key, Document(key=key, id=name, name=name, description=description))], key)
+    listed = Document(key=99, id="evil", name="spelling-aid", description="Helps with dokcer, pyhton and wrike.")
+    index.apply([DocumentPut(99, listed)], 99)
+    for query, meant in (("dokcer compose", "docker"), ("pyhton", "python")):
+        spelling = spell(index.reader, query)
+        assert (spelling.text, spelling.corrections, list(spelling.joined)) == (query, (), [meant])
+        best = index.reader.search(spelling.terms, 10, Filter()).keys.tolist()
+        assert best[0] != 99
+    for query in ("wrike", "DokceR", "pyhton" + " scripts" * 40):
+        assert not spell(index.reader, query).joined
+    index.close()
+
+
 @pytest.mark.parametrize(
     "query",
     [
