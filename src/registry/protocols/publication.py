@@ -3,8 +3,10 @@
 import asyncio
 import tempfile
 import time
-from collections.abc import Sequence
-from typing import Any, BinaryIO
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, BinaryIO, cast
 
 from litestar import Request
 
@@ -38,10 +40,21 @@ async def take_package(
     with every reason to refuse the files, FORBIDDEN, CONFLICT.
     """
     await ORDINARY_POOL.run(check_upload, services, skill_id)
-    with tempfile.TemporaryFile(dir=services.settings.data_dir) as source:
+    async with spool(services) as source:
         parts = await receive_parts(request, services, source)
         taken = await submit_parts(request, services, source, parts, Expected(skill_id))
     return await outcome(request, services, taken)
+
+
+@asynccontextmanager
+async def spool(services: Services) -> AsyncIterator[BinaryIO]:
+    """Return a file for the parts of a request, which has no name and ends with the block."""
+    open_file = partial(tempfile.TemporaryFile, dir=services.settings.data_dir)
+    file = cast(BinaryIO, await ORDINARY_POOL.run(open_file))
+    try:
+        yield file
+    finally:
+        await ORDINARY_POOL.run(file.close)
 
 
 async def receive_parts(

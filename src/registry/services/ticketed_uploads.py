@@ -66,6 +66,8 @@ class TicketedUploads:
         self._caller_bytes = 2 * package_bytes
         self._clock = clock
         self._lock = threading.Lock()
+        self._receiving: dict[UploadReceiver, tuple[str, int]] = {}
+        """The caller and the size of each file that is being received by this process."""
 
     def issue(self, file: UploadedFile, caller: str) -> str:
         """Return a ticket for a file. Raises VALIDATION_ERROR for a file that no package may have."""
@@ -83,7 +85,15 @@ class TicketedUploads:
         with self._lock:
             self._folder.mkdir(exist_ok=True)
             self._refuse_too_much(caller, file.size)
-        return UploadReceiver(self._folder)
+            receiver = UploadReceiver(self._folder)
+            self._receiving[receiver] = (caller, file.size)
+            return receiver
+
+    def end(self, receiver: UploadReceiver) -> None:
+        """Remove what was received, unless it is kept. Call it once for each receiver."""
+        with self._lock:
+            self._receiving.pop(receiver, None)
+        receiver.discard()
 
     def keep(self, receiver: UploadReceiver, ticket: str, file: UploadedFile, caller: str) -> str:
         """Keep a file that was received, and return its storage id.
@@ -95,6 +105,7 @@ class TicketedUploads:
         if (upload.size, upload.sha256) != (file.size, file.sha256):
             raise validation_error(FieldError("file", "must have the size and the SHA-256 that the ticket is for"))
         with self._lock:
+            self._receiving.pop(receiver, None)
             self._refuse_too_much(caller, file.size)  # others may have been kept meanwhile
             upload.path.replace(self._path(storage_id, caller))
         return storage_id
@@ -102,8 +113,10 @@ class TicketedUploads:
     def collect(self, files: Sequence[TicketedFile], caller: str, into: BinaryIO) -> list[FilePart]:
         """Write uploaded files into one, one after the other, and return where they are.
 
-        Raises VALIDATION_ERROR with every file that has another ticket or was not uploaded.
+        Raises VALIDATION_ERROR with every file that has another ticket, was not uploaded or is named again, and for
+        more than a package may have: nothing is copied then.
         """
+        _refuse_repeated(files)
         faults: list[FieldError] = []
         parts: list[FilePart] = []
         for number, one in enumerate(files):
@@ -154,7 +167,7 @@ class TicketedUploads:
 
     def _refuse_too_much(self, caller: str, more: int) -> None:
         """Remove expired files, and refuse a file that is too much. Raises CONFLICT, SERVICE_UNAVAILABLE."""
-        kept = self._kept()
+        kept = [*self._kept(), *((_prefix(one), size) for one, size in self._receiving.values())]
         own = [size for name, size in kept if name.startswith(_prefix(caller))]
         if len(own) >= DEFAULT_LIMITS.entries or sum(own) + more > self._caller_bytes:
             raise conflict(
@@ -183,6 +196,22 @@ class TicketedUploads:
 
     def _now(self) -> int:
         return int(self._clock().timestamp())
+
+
+def _refuse_repeated(files: Sequence[TicketedFile]) -> None:
+    """Refuse files of which one publication cannot be made. Raises VALIDATION_ERROR."""
+    if len(files) > DEFAULT_LIMITS.entries:
+        raise validation_error(FieldError("files", f"must be at most {DEFAULT_LIMITS.entries:,}"))
+    named: set[str] = set()
+    faults = []
+    for number, one in enumerate(files):
+        if not named.isdisjoint((one.file.path, one.storage_id)):
+            faults.append(FieldError(f"files.{number}", "is named before: each path and each upload may come once"))
+        named.update((one.file.path, one.storage_id))
+    if not faults and sum(one.file.size for one in files) > DEFAULT_LIMITS.total_bytes:
+        faults.append(FieldError("files", f"must be at most {DEFAULT_LIMITS.total_bytes:,} bytes together"))
+    if faults:
+        raise validation_error(*faults)
 
 
 def _prefix(caller: str) -> str:

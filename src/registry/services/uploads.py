@@ -49,7 +49,9 @@ def take_upload(
     publishes = services.settings.registry.enabled
     receiver = services.publishing.receive() if publishes else UploadReceiver(services.local.root)
     try:
-        _receive(source, parts, receiver, PackageLimits(archive_bytes=services.settings.limits.upload_bytes))
+        limits = PackageLimits(archive_bytes=services.settings.limits.upload_bytes)
+        with tempfile.TemporaryFile(dir=services.settings.data_dir) as package:
+            _receive(source, parts, package, receiver, limits)
         upload = receiver.finish()
         if publishes and caller is not None:
             return services.publishing.submit(upload, caller, None, expected)
@@ -58,21 +60,22 @@ def take_upload(
         receiver.discard()
 
 
-def _receive(source: BinaryIO, parts: Sequence[FilePart], receiver: UploadReceiver, limits: PackageLimits) -> None:
+def _receive(
+    source: BinaryIO, parts: Sequence[FilePart], package: BinaryIO, receiver: UploadReceiver, limits: PackageLimits
+) -> None:
     if not parts:
         raise validation_error(FieldError("files", "are required: the files of a skill, or one zip"))
     source.seek(0)
     if len(parts) == 1 and source.read(len(_ZIP)) == _ZIP:
         _copy(source, receiver)
         return
-    with tempfile.TemporaryFile() as package:
-        try:
-            pack_parts(source, parts, package, limits)
-        except PackageRefused as refused:
-            raise validation_error(
-                *(FieldError(finding.file or "files", finding.message) for finding in refused.findings)
-            ) from None
-        _copy(package, receiver)
+    try:
+        pack_parts(source, parts, package, limits)
+    except PackageRefused as refused:
+        raise validation_error(
+            *(FieldError(finding.file or "files", finding.message) for finding in refused.findings)
+        ) from None
+    _copy(package, receiver)
 
 
 def _copy(package: BinaryIO, receiver: UploadReceiver) -> None:

@@ -33,7 +33,7 @@ class World:
             receiver.write(data)
             return TicketedFile(file, ticket, self.uploads.keep(receiver, ticket, file, caller))
         finally:
-            receiver.discard()
+            self.uploads.end(receiver)
 
     def upload(self, data: bytes = DATA, path: str = "SKILL.md", caller: str = "ann") -> TicketedFile:
         file = self.file(data, path)
@@ -57,6 +57,51 @@ def test_uploaded_files_are_collected_in_order_and_removed(world: World) -> None
     ]  # fmt: skip
     assert source.getvalue() == DATA + b"two"
     world.uploads.discard(files, "ann")
+    assert world.stored() == []
+
+
+class NoFile(io.BytesIO):
+    """A file that nothing may be written to."""
+
+    def write(self, data: object) -> int:
+        raise AssertionError("something was copied")
+
+
+def test_one_upload_is_named_once_in_a_publication_and_nothing_is_copied_before(world: World) -> None:
+    """It would otherwise be copied as often as it is named: 10 MiB 700 times."""
+    one, other = world.upload(), world.upload(b"two", "b.txt")
+    same_path = world.upload(b"another", "SKILL.md")
+    for files, fields in (
+        ([one] * 700, [f"files.{number}" for number in range(1, 100)]),
+        ([one, other, one._replace(file=one.file._replace(path="c.txt"))], ["files.2"]),
+        ([one, same_path], ["files.1"]),
+        (
+            [one, *(other._replace(file=other.file._replace(path=str(n)), storage_id=str(n)) for n in range(2000))],
+            ["files"],
+        ),
+    ):
+        with pytest.raises(RegistryError) as refused:
+            world.uploads.collect(files, "ann", NoFile())
+        assert [fault.field for fault in refused.value.details][:99] == fields
+
+
+def test_files_that_are_larger_together_than_a_package_may_be_are_not_copied(world: World) -> None:
+    half = DEFAULT_LIMITS.total_bytes // 2 + 1
+    files = [TicketedFile(UploadedFile(name, half, "0" * 64), name, name) for name in ("a", "b")]
+    with pytest.raises(RegistryError, match="files"):
+        world.uploads.collect(files, "ann", NoFile())
+
+
+def test_files_that_are_being_received_count_for_the_limit_of_their_caller(world: World) -> None:
+    files = [world.file(bytes(600), f"{number}.bin") for number in range(4)]
+    tickets = [world.uploads.issue(file, "ann") for file in files]
+    receivers = [world.uploads.receive(tickets[at], files[at], "ann") for at in range(3)]
+    with pytest.raises(RegistryError, match="You have uploaded"):
+        world.uploads.receive(tickets[3], files[3], "ann")
+    world.uploads.end(receivers[0])
+    world.uploads.end(world.uploads.receive(tickets[3], files[3], "ann"))
+    for receiver in receivers[1:]:
+        world.uploads.end(receiver)
     assert world.stored() == []
 
 
@@ -116,7 +161,7 @@ def test_a_ticket_ends_after_ten_minutes_and_its_file_too(world: World) -> None:
     ):
         with pytest.raises(RegistryError, match="has expired"):
             use()
-    world.uploads.receive(world.uploads.issue(world.file(), "bob"), world.file(), "bob").discard()
+    world.uploads.end(world.uploads.receive(world.uploads.issue(world.file(), "bob"), world.file(), "bob"))
     assert world.stored() == []
 
 

@@ -1,6 +1,5 @@
 """Publishing by the ClawHub protocol: as a form (`clawhub` 0.20), or by upload tickets (0.23)."""
 
-import tempfile
 from dataclasses import dataclass
 from typing import Annotated, Any, BinaryIO, Literal, cast
 from urllib.parse import urlencode
@@ -27,7 +26,7 @@ from registry.parsing.strict_json import decode
 from registry.protocols.clawhub.errors import ERRORS, PREFIX
 from registry.protocols.clawhub.finding import TAGS
 from registry.protocols.clawhub.references import LOCAL_OWNER, owner_handle
-from registry.protocols.publication import outcome, receive_parts, submit_parts
+from registry.protocols.publication import outcome, receive_parts, spool, submit_parts
 from registry.publish.service import JobData
 from registry.services.container import Services
 from registry.services.ticketed_uploads import TicketedFile, TicketedUploads, UploadedFile
@@ -165,7 +164,7 @@ async def take_clawhub_upload(
             await ORDINARY_POOL.run(receiver.write, chunk)
         return StoredFile(storage_id=await ORDINARY_POOL.run(uploads.keep, receiver, ticket, file, caller))
     finally:
-        await ORDINARY_POOL.run(receiver.discard)
+        await ORDINARY_POOL.run(uploads.end, receiver)
 
 
 @post(
@@ -185,7 +184,7 @@ async def publish_clawhub_version(request: Request[Any, Any, Any], services: Rea
     The version must be that of SKILL.md. What else a client says about the skill is not kept.
     """
     await ORDINARY_POOL.run(check_upload, services, None)
-    with tempfile.TemporaryFile(dir=services.settings.data_dir) as source:
+    async with spool(services) as source:
         if is_upload(request, request.route_handler):
             return await _publish_form(cast(StrictRequest, request), services, source)
         return await _publish_ticketed(cast(StrictRequest, request), services, source)
