@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from embeddings.base import Matrix, Vector, unit_vector
 from search.fusion import Gains, Scores
+from search.identifiers import MARK
 from search.lexical.concurrent_query import LexicalQuery
 from search.lexical.schema import query_terms
 from search.types import Document, DocumentGone, DocumentPut, Example, Keys
@@ -261,6 +262,7 @@ def match_examples(index: ExampleIndex, query: LexicalQuery) -> Matched | None:
 
 def _shares(query: LexicalQuery, terms: Mapping[str, float]) -> dict[str, float]:
     """Return the share that each term has of the highest keyword score that all of them could reach."""
+    terms = {term: weight for term, weight in terms.items() if not term.startswith(MARK)}
     highest = query.reader.ceiling(terms)
     return {term: query.reader.ceiling({term: weight}) / highest for term, weight in terms.items()}
 

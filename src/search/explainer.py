@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 
 from search.explanation import Explanation, Field, MatchedWord, Part, Tier
 from search.fusion import Parts, Signals, evidence_parts
+from search.identifiers import MARK, first_identifiers
 from search.lexical.concurrent_query import LexicalQuery
 from search.lexical.schema import document_terms, query_terms
 from search.modes import RanMode
 from search.scripts import divided, divided_document
-from search.text import text_parts
+from search.text import text_parts, whole_parts
 from search.types import Document
 
 _DIGITS = 4
@@ -65,7 +66,7 @@ def _words_by_term(query: LexicalQuery) -> dict[str, str]:
     for word in _WORD.findall(divided(query.spelling.words)):
         for term in document_terms(word):
             words.setdefault(term, word)
-    return {term: words.get(term, term) for term in query.terms}
+    return {term: words.get(term, term.removeprefix(MARK)) for term in query.terms}
 
 
 def _matched_examples(document: Document, query: LexicalQuery) -> list[str]:
@@ -88,6 +89,11 @@ def _matched_words(
         for term in terms:
             if term in words:
                 counts[term] += repetitions
+                fields.setdefault(term, {})[field] = None
+    if any(term.startswith(MARK) for term in words):
+        for field, _, text in whole_parts(document):
+            for term in words.keys() & {MARK + identifier for identifier in first_identifiers([text])}:
+                counts[term] = 1
                 fields.setdefault(term, {})[field] = None
     scores = query.reader.term_scores(query.terms, counts, length)
     matched = [

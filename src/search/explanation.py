@@ -6,7 +6,7 @@ import msgspec
 
 Tier = Literal["exact_name", "name_prefix", "evidence"]
 Part = Literal["words", "examples", "vectors"]
-Field = Literal["name", "id", "description", "tags", "capabilities", "body"]
+Field = Literal["name", "id", "description", "tags", "capabilities", "body", "files"]
 
 
 class MatchedWord(msgspec.Struct, kw_only=True):

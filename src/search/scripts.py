@@ -4,6 +4,8 @@ import re
 import unicodedata
 from itertools import pairwise
 
+from search.technical_names import as_words
+
 # Chinese, Japanese, Korean, Thai, Lao, Burmese and Khmer. Without division, a sentence would be one term that matches
 # nothing else.
 _RUN = re.compile(
@@ -23,8 +25,8 @@ def composed(text: str) -> str:
 def divided(text: str) -> str:
     """Return a query in the form that the keyword index tokenizes.
 
-    The text is composed and has no combining marks. Each run of characters of a script without spaces is replaced by
-    its overlapping pairs.
+    The text is composed and has no combining marks, and `C++` is a word. Each run of characters of a script without
+    spaces is replaced by its overlapping pairs.
     """
     return _replaced_runs(text, characters=False)
 
@@ -37,6 +39,11 @@ def divided_document(text: str) -> str:
     return _replaced_runs(text, characters=True)
 
 
+def without_undivided(text: str) -> str:
+    """Return a text with a blank for each run of characters of a script without spaces."""
+    return text if text.isascii() else _RUN.sub(" ", text)
+
+
 def is_undivided(term: str) -> bool:
     """Return whether a term is a part of a run of characters, not a word between spaces."""
     return _RUN.match(term) is not None
@@ -44,7 +51,7 @@ def is_undivided(term: str) -> bool:
 
 def _replaced_runs(text: str, *, characters: bool) -> str:
     if text.isascii():
-        return text
+        return as_words(text)
 
     def terms(run: re.Match[str]) -> str:
         if len(run[0]) == 1:
@@ -52,7 +59,7 @@ def _replaced_runs(text: str, *, characters: bool) -> str:
         pairs = map("".join, pairwise(run[0]))
         return f" {' '.join((*run[0], *pairs) if characters else pairs)} "
 
-    return _RUN.sub(terms, _MAYBE_MARKS.sub(_without_marks, composed(text)))
+    return _RUN.sub(terms, _MAYBE_MARKS.sub(_without_marks, as_words(composed(text))))
 
 
 def _without_marks(characters: re.Match[str]) -> str:

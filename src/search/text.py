@@ -12,7 +12,7 @@ from search.scripts import composed, divided_document
 from search.stop_words import STOP_WORDS
 from search.types import Document
 
-INDEXING_RECIPE = 5
+INDEXING_RECIPE = 6
 """The version of `indexed_text` and the analyzers. Increase it with any change: keyword indexes are then rebuilt."""
 
 EMBEDDING_RECIPE = 3
@@ -28,6 +28,7 @@ _END_SENTENCES = 2
 _MIN_SENTENCE_WORDS = 3
 
 _CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_CAMEL_CASE_WORD = re.compile(r"[^\W_]*[a-z][A-Z][^\W_]*")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 _SEPARATORS = re.compile(r"[\s_\-]+")
 
@@ -57,6 +58,12 @@ def query_analyzer() -> tantivy.TextAnalyzer:
     return without_stop_words.filter(tantivy.Filter.stemmer("english")).build()
 
 
+def camel_case_parts(text: str) -> str:
+    """Return the parts of the camel-case words of a text that have three or more; `JavaScript` is a name."""
+    split = (_split_camel_case(word) for word in _CAMEL_CASE_WORD.findall(text))
+    return " ".join(parts for parts in split if parts.count(" ") >= 2)
+
+
 def _split_camel_case(name: str) -> str:
     """Return the words of a camel-case name, or an empty string for any other name."""
     split = _CAMEL_CASE_BOUNDARY.sub(" ", name)
@@ -82,6 +89,19 @@ def text_parts(document: Document) -> list[TextPart]:
         TextPart("tags", 2, " ".join(document.tags)),
         TextPart("capabilities", 2, " ".join(document.capabilities)),
         TextPart("body", 1, document.body[:BODY_CHARACTERS]),
+    ]
+
+
+def whole_parts(document: Document) -> list[TextPart]:
+    """Return the texts of a document, each once and to its end: those whose identifiers are indexed."""
+    return [
+        TextPart("name", 1, document.name),
+        TextPart("id", 1, document.id),
+        TextPart("description", 1, document.description),
+        TextPart("tags", 1, " ".join(document.tags)),
+        TextPart("capabilities", 1, " ".join(document.capabilities)),
+        TextPart("files", 1, document.files),
+        TextPart("body", 1, document.body),
     ]
 
 

@@ -19,7 +19,10 @@ class Example(NamedTuple):
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """The searchable data of one skill: `key` is its integer in the catalog, `labels` are the values filters match."""
+    """The searchable data of one skill: `key` is its integer in the catalog, `labels` are the values filters match.
+
+    `files` are the paths of its files, one a line.
+    """
 
     key: int
     id: str
@@ -28,6 +31,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     capabilities: tuple[str, ...] = ()
     body: str = ""
+    files: str = ""
     labels: tuple[str, ...] = ()
     examples: tuple[Example, ...] = ()
 

@@ -1,13 +1,14 @@
 """The rows of documents: read as `search.types.Document`, written within the transactions of the catalog."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from registry.database.counts import DOCUMENTS, DocumentState, count_document, vectors_in, vectors_of
 from registry.db import Row, Transaction
+from registry.domain.file_names import printable_name
 from registry.domain.models import Card
 from search.text import vector_hash
 from search.types import Document, Example
@@ -16,6 +17,9 @@ DOCUMENT_COLUMNS = "key, id, name, description, tags, capabilities, labels, exam
 
 LABEL_RECIPE = 2
 """The version of `labels`. Increase it with any new label: documents then get those that they lack."""
+
+_FILE_CHARACTERS = 100_000
+"""How much of the paths of a skill's files is stored for search: of real skills, all."""
 
 _REFRESHED_AT_ONCE = 5000
 
@@ -30,8 +34,8 @@ _PUT = (
 )
 
 
-def document_of(row: Row, body: str = "") -> Document:
-    """Return the document of a row with DOCUMENT_COLUMNS."""
+def document_of(row: Row, body: str = "", files: str = "") -> Document:
+    """Return the document of a row with DOCUMENT_COLUMNS. `files` are paths, one a line."""
     return Document(
         key=row[0],
         id=row[1],
@@ -40,6 +44,7 @@ def document_of(row: Row, body: str = "") -> Document:
         tags=tuple(json.loads(row[4])),
         capabilities=tuple(json.loads(row[5])),
         body=body,
+        files=files,
         labels=tuple(json.loads(row[6])),
         examples=decode_examples(row[7]) if row[7] != "[]" else (),
     )
@@ -121,9 +126,17 @@ def restore_document(transaction: Transaction, key: int, skill_id: str) -> None:
 
 
 def put_document(
-    transaction: Transaction, former: FormerDocument | None, card: Card, scope: str | None, body: str
+    transaction: Transaction,
+    former: FormerDocument | None,
+    card: Card,
+    scope: str | None,
+    body: str,
+    files: Iterable[str] | None,
 ) -> tuple[int, int]:
-    """Create or update the document of a skill from its card and body; return its key and the revision."""
+    """Create or update the document of a skill from its card and body; return its key and the revision.
+
+    `files` are the paths of its files, None if they stay the same.
+    """
     revision = transaction.next_revision()
     transaction.changes_documents = True
     examples = decode_examples(former.examples) if former else ()
@@ -147,8 +160,10 @@ def put_document(
         former.examples if former else "[]",
     )
     key = int(transaction.read(_PUT, values)[0][0])
-    sql = "insert into bodies (key, body) values (?, ?) on conflict (key) do update set body = excluded.body"
-    transaction.execute(sql, (key, body))
+    names = "" if files is None else "\n".join(map(printable_name, files))[:_FILE_CHARACTERS]
+    changed = "body = excluded.body" if files is None else "body = excluded.body, files = excluded.files"
+    sql = f"insert into bodies (key, body, files) values (?, ?, ?) on conflict (key) do update set {changed}"
+    transaction.execute(sql, (key, body, names))
     return key, revision
 
 

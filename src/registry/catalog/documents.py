@@ -74,11 +74,11 @@ class CatalogDocuments:
     def document_changes(self, since: int, limit: int) -> Sequence[DocumentPut | DocumentGone]:
         """Return at most `limit` document changes after the revision `since`, in order; only the latest of each key."""
         sql = (
-            f"select d.number, d.gone, b.body, {_prefixed(DOCUMENT_COLUMNS)} from documents d"
+            f"select d.number, d.gone, {_TEXTS}, {_prefixed(DOCUMENT_COLUMNS)} from documents d"
             " left join bodies b on b.key = d.key where d.number > ? order by d.number limit ?"
         )
         return [
-            DocumentGone(row[0], row[3]) if row[1] else DocumentPut(row[0], document_of(row[3:], row[2]))
+            DocumentGone(row[0], row[4]) if row[1] else DocumentPut(row[0], document_of(row[4:], row[2], row[3]))
             for row in self._database.read(sql, (since, limit))
         ]
 
@@ -184,9 +184,12 @@ class CatalogDocuments:
 
     def read(self, keys: Sequence[int]) -> dict[int, Document]:
         """Return each of these documents that exists."""
-        sql = f"select {DOCUMENT_COLUMNS} from documents where gone = 0 and key in ({_placeholders(keys)})"
-        bodies = self.bodies(keys)
-        return {row[0]: document_of(row, bodies.get(row[0], "")) for row in self._database.read(sql, keys)}
+        sql = (
+            f"select {_TEXTS}, {_prefixed(DOCUMENT_COLUMNS)} from documents d"
+            " left join bodies b on b.key = d.key"
+            f" where d.gone = 0 and d.key in ({_placeholders(keys)})"
+        )
+        return {row[2]: document_of(row[2:], *row[:2]) for row in self._database.read(sql, keys)}
 
     def cards(self, keys: Sequence[int]) -> dict[int, tuple[str, bytes]]:
         """Return id and encoded card of each of these documents that exists."""
@@ -203,6 +206,8 @@ class CatalogDocuments:
         sql = f"select key, substr(body, 1, ?) from bodies where key in ({_placeholders(keys)})"
         return dict(self._database.read(sql, (characters, *keys)))
 
+
+_TEXTS = "coalesce(b.body, ''), coalesce(b.files, '')"
 
 _STALE = (
     "from documents d left join vectors v on v.space = ? and v.key = d.key"

@@ -257,7 +257,11 @@ class LocalSkills:
         if install is not None and known is None and install.sha256 != skill.digest:
             delete_install(transaction, path)  # the record of an interrupted install
         self._catalog.save(
-            transaction, _installed(transaction, path, skill), read.body, FolderState(path, scanned.fingerprint)
+            transaction,
+            _installed(transaction, path, skill),
+            read.body,
+            FolderState(path, scanned.fingerprint),
+            files=read.files,
         )
 
     def _free_id(self, transaction: Transaction, folder: Path, read: SkillFolder) -> str:
@@ -284,7 +288,7 @@ class LocalSkills:
             skill, metadata=read.metadata, digest=read.digest, warnings=read.warnings, findings=findings
         )
         skill = _installed(transaction, path, skill)
-        return self._catalog.save(transaction, skill, read.body, FolderState(path, current))
+        return self._catalog.save(transaction, skill, read.body, FolderState(path, current), files=read.files)
 
 
 def _installed(transaction: Transaction, path: str, skill: Skill) -> Skill:

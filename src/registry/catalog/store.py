@@ -1,7 +1,7 @@
 """The catalog of skills and their versions. One transaction writes a skill and the document that search indexes."""
 
 import datetime
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -122,10 +122,12 @@ class Catalog:
         *,
         advertised: bool = False,
         dates: Dates | None = None,
+        files: Iterable[str] | None = None,
     ) -> Skill:
         """Create or replace a skill, its document and, if it is new, its version; return the skill as stored.
 
-        `dates` are those of a new skill and a new version, now by default.
+        `dates` are those of a new skill and a new version, now by default. `files` are the paths of the skill's files,
+        None if they are unknown or the same as before.
 
         An `advertised` skill belongs to a source. It can be searched and read, but is not listed and cannot be changed.
         """
@@ -144,7 +146,7 @@ class Catalog:
             latest_version=max([skill.version, *versions], key=version_parts),
         )
         document = put_author_examples(transaction, document, skill, now)
-        key, revision = put_document(transaction, document, skill.card(), skill.scope, body)
+        key, revision = put_document(transaction, document, skill.card(), skill.scope, body, files)
         skill = msgspec.structs.replace(skill, etag=_etag(revision))
         sequence = former.listed.sequence if former else revision
         listed = Listed(sequence, int(skill.enabled), int(advertised))

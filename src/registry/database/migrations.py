@@ -254,6 +254,13 @@ _ADD_COUNTS: Statements = (
     'create index skills_with_warnings on skills (id) where detail like \'%"warnings":["%\'',
 )
 
+# The names of a skill's files, one a line, which search reads. The changed fingerprints make the next scan read every
+# folder again.
+_ADD_FILE_NAMES: Statements = (
+    "alter table bodies add column files text not null default ''",
+    "update skills set fingerprint = replace(fingerprint, '-', '_') where folder is not null",
+)
+
 MIGRATIONS: tuple[Statements, ...] = (
     _CREATE_TABLES,
     _ADD_FOLDER_INDEX,
@@ -262,4 +269,5 @@ MIGRATIONS: tuple[Statements, ...] = (
     _ADD_PUBLISHED_VERSION,
     _ADD_EXAMPLES,
     _ADD_COUNTS,
+    _ADD_FILE_NAMES,
 )

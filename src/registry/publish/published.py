@@ -216,7 +216,9 @@ class PublishedVersions:
         skill = skill_of(newest, document.fields, enabled=self._is_enabled(transaction, skill_id, stored))
         first = transaction.read("select min(published_at) from published where skill_id = ?", (skill_id,))[0][0]
         dates = Dates(first, newest.published_at)
-        saved = self._catalog.save(transaction, skill, document.body, dates=dates)
+        saved = self._catalog.save(
+            transaction, skill, document.body, dates=dates, files=[path for path, _ in newest.record.files]
+        )
         key = stored.key if stored is not None else self._catalog.get_for_update(transaction, saved.id).key
         self._catalog.set_version_changes(transaction, key, newest.version, changes_of(newest.record))
         for version in active[1:]:

@@ -4,7 +4,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,6 +61,7 @@ class SkillFolder(msgspec.Struct, kw_only=True, frozen=True):
     characters, which a page must mark; `warnings` mentions them. `stated` are those of the fields version, author,
     license and description that the files of the skill have; the others have their default.
     `defects` are those of the SKILL.md, with what its author has to do before the skill can be published.
+    `files` are the paths of at most 2,000 files.
     """
 
     name: str
@@ -80,6 +81,7 @@ class SkillFolder(msgspec.Struct, kw_only=True, frozen=True):
     body: str
     digest: str | None
     warnings: list[str]
+    files: Sequence[str] = (SKILL_FILE,)
     stated: frozenset[str] = frozenset()
     defects: tuple[Defect, ...] = ()
 
@@ -108,11 +110,13 @@ def read_skill_folder(folder: Path, *, named: str | None = None, is_placed: bool
     except PermissionError:
         raise UnreadableSkill(folder, f"{SKILL_FILE} cannot be read: check its permissions") from None
     text = _text(folder, path.name, data)
-    warnings = _file_warnings(folder)
+    files = list_files(folder)
+    warnings = _file_warnings(folder, files)
     project = project_metadata(folder, warnings)
     digest = _digest(folder, warnings)
     skill = _skill_folder(path, named or folder.resolve().name, text, project, digest, is_placed=is_placed)
-    return msgspec.structs.replace(skill, warnings=[*warnings, *skill.warnings])
+    paths = [file.path for file in files]
+    return msgspec.structs.replace(skill, files=paths, warnings=[*warnings, *skill.warnings])
 
 
 def read_new_skill_folder(folder: Path, data: bytes, *, named: str | None = None) -> SkillFolder:
@@ -225,9 +229,8 @@ def _text(folder: Path, name: str, data: bytes) -> SkillText:
         raise UnreadableSkill(folder, str(error)) from None
 
 
-def _file_warnings(folder: Path) -> list[str]:
+def _file_warnings(folder: Path, files: Sequence[FileEntry]) -> list[str]:
     """Return the warnings about the files of a folder: names that are not UTF-8, and pointers instead of contents."""
-    files = list_files(folder)
     warnings = []
     invalid = [file.path for file in files if not is_text(file.path)]
     if invalid:

@@ -2,11 +2,12 @@
 
 import functools
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
+from search.identifiers import MARK
 from search.lexical.schema import document_terms, indexed_fields
 from search.text import indexed_text
 from search.types import Document, Filter, Match
@@ -17,18 +18,23 @@ _BLOCK = 8
 
 
 class MemoryDocument(NamedTuple):
-    """An indexed document: its term frequencies, its length in terms, and the values of its untokenized fields."""
+    """An indexed document: its term frequencies, its length in terms, and the values of its untokenized fields.
+
+    Its identifiers are terms too, without length.
+    """
 
     key: int
     term_counts: Mapping[str, int]
     length: int
-    fields: Mapping[str, Sequence[str]]
+    fields: Mapping[str, Collection[str]]
 
 
 def memory_document(document: Document) -> MemoryDocument:
     """Return the indexed form of a document."""
     terms = document_terms(indexed_text(document))
-    return MemoryDocument(document.key, Counter(terms), len(terms), indexed_fields(document))
+    fields = indexed_fields(document)
+    wholes = dict.fromkeys((MARK + identifier for identifier in fields["identifier"]), 1)
+    return MemoryDocument(document.key, Counter(terms) | wholes, len(terms), fields)
 
 
 def quantized_length(terms: int) -> int:
@@ -47,9 +53,16 @@ def quantized_length(terms: int) -> int:
 def term_scores(
     weights: Mapping[str, float], counts: Mapping[str, int], length: int, mean_length: float
 ) -> dict[str, float]:
-    """Return the BM25 score of each term that a document contains. `weights` has idf x (k1 + 1) of each term."""
+    """Return the BM25 score of each term that a document contains. `weights` has idf x (k1 + 1) of each term.
+
+    An identifier scores its whole weight.
+    """
     norm = _K1 * (1 - _B + _B * quantized_length(length) / mean_length)
-    return {term: weight * counts[term] / (counts[term] + norm) for term, weight in weights.items() if term in counts}
+    return {
+        term: weight if term.startswith(MARK) else weight * counts[term] / (counts[term] + norm)
+        for term, weight in weights.items()
+        if term in counts
+    }
 
 
 class MemorySegment:
@@ -103,7 +116,7 @@ class MemorySegment:
         return [document for document in self._documents if _passes(document.fields["labels"], allowed)]
 
 
-def _passes(labels: Sequence[str], allowed: Filter) -> bool:
+def _passes(labels: Collection[str], allowed: Filter) -> bool:
     return all(any(label in labels for label in group) for group in allowed.groups) and not any(
         label in labels for label in allowed.excluded
     )

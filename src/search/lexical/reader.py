@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import tantivy
 
+from search.identifiers import MARK, first_identifiers, identifier_weight
 from search.lexical.dictionary import Dictionary
 from search.lexical.memory_segment import EMPTY_SEGMENT, MemorySegment, term_scores
 from search.lexical.schema import NAME_FIELDS, SCHEMA, has_key, query_terms
@@ -18,6 +19,11 @@ _K1_PLUS_1 = 2.2
 _QUERY = tantivy.Query
 _MAX_LABELLED = 50
 """How many documents with an excluded label a search drops after it. With more, the deeper search would take longer."""
+
+_MAX_WITH_IDENTIFIER = 50
+"""An identifier that more documents have says no more than its words."""
+
+_MAX_QUERY_IDENTIFIERS = 32
 
 _MAX_FREQUENCIES = 20_000
 """How many terms of queries are remembered with their frequencies, some 200 bytes each."""
@@ -116,10 +122,21 @@ class LexicalReader:
         query, says more than one that merely comes first.
         """
         terms = query_terms(query)
-        if len(terms) <= QUERY_TERMS:
-            return terms
-        best = sorted(terms, key=lambda term: terms[term] * self._selectivity(term), reverse=True)[:QUERY_TERMS]
-        return {term: terms[term] for term in best}
+        if len(terms) > QUERY_TERMS:
+            best = sorted(terms, key=lambda term: terms[term] * self._selectivity(term), reverse=True)[:QUERY_TERMS]
+            terms = {term: terms[term] for term in best}
+        return terms | self.identifiers(query)
+
+    def identifiers(self, text: str) -> dict[str, float]:
+        """Return the identifiers of a text that few documents have, as terms with their weights.
+
+        The fewer documents have an identifier, the more it weighs beyond its idf. The only one that has it comes first.
+        """
+        weights = {}
+        for identifier in first_identifiers([text], _MAX_QUERY_IDENTIFIERS):
+            if 0 < (count := self.frequency(MARK + identifier)) <= _MAX_WITH_IDENTIFIER:
+                weights[MARK + identifier] = identifier_weight(identifier) / math.sqrt(count)
+        return weights
 
     def _selectivity(self, term: str) -> float:
         """Return the idf of a term; 0 if no document has it, because such a term must not take the place of others."""
@@ -131,7 +148,7 @@ class LexicalReader:
 
     def frequency(self, term: str) -> int:
         """Return the number of documents that contain a term."""
-        return self._document_frequency("text", term)
+        return self._documents_with(*_field_of(term))
 
     def search(self, terms: Mapping[str, float], limit: int, allowed: Filter, *, count: bool = False) -> Match:
         """Return the best documents for weighted `terms` by BM25, best first; none if there are no terms.
@@ -166,15 +183,17 @@ class LexicalReader:
 
     def _term_query(self, term: str, weight: float) -> tantivy.Query:
         """Return the query for a term, boosted on disk by its weight, and to the idf that it has in both segments."""
+        if term.startswith(MARK):
+            return _QUERY.const_score_query(_exact_query(*_field_of(term)), _K1_PLUS_1 * self._idf(term) * weight)
         query = _QUERY.term_query(SCHEMA, "text", term, "freq")
         if self._memory and (on_disk := self._disk.document_frequency("text", term)):
             weight *= self._idf(term) / _idf(self._disk.document_count, on_disk)
         return query if weight == 1 else _QUERY.boost_query(query, weight)
 
     def _idf(self, term: str) -> float:
-        return _idf(self._total, self._document_frequency("text", term))
+        return _idf(self._total, self.frequency(term))
 
-    def _document_frequency(self, field: str, value: str) -> int:
+    def _documents_with(self, field: str, value: str) -> int:
         """Return the number of documents with a value. Replaced documents still count."""
         on_disk = self._disk.document_frequency(field, value)
         return on_disk + self._memory.document_frequency(field, value) if self._memory else on_disk
@@ -194,7 +213,7 @@ class LexicalReader:
         return self._keys_with_value(joined_name, remove_spaces(folded), limit, allowed)
 
     def _keys_with_value(self, field: str, name: str, limit: int, allowed: Filter) -> list[int]:
-        if not self._document_frequency(field, name):
+        if not self._documents_with(field, name):
             return []
         on_disk = self._search_disk(_exact_query(field, name), limit, allowed).keys.tolist()
         return sorted(on_disk + self._memory.keys_with_value(field, name, allowed))[:limit]
@@ -295,6 +314,11 @@ def _concatenate(on_disk: Keys, in_memory: Sequence[int] | Keys) -> Keys:
 
 def _exact_query(field: str, value: str) -> tantivy.Query:
     return _QUERY.term_query(SCHEMA, field, value, "basic")
+
+
+def _field_of(term: str) -> tuple[str, str]:
+    """Return the field that contains a term, and its value there."""
+    return ("identifier", term[len(MARK) :]) if term.startswith(MARK) else ("text", term)
 
 
 def _idf(documents: int, document_frequency: int) -> float:

@@ -3,12 +3,14 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection
 
 import tantivy
 
+from search.identifiers import first_identifiers
 from search.scripts import divided
 from search.text import (
+    camel_case_parts,
     document_analyzer,
     fold,
     folded_names,
@@ -17,6 +19,7 @@ from search.text import (
     remove_spaces,
     surface_analyzer,
     text_parts,
+    whole_parts,
 )
 from search.types import Document
 
@@ -30,6 +33,7 @@ def _schema() -> tantivy.Schema:
     builder.add_text_field("text", tokenizer_name="skill", index_option="freq")
     for field in NAME_FIELDS:
         builder.add_text_field(field, tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("identifier", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("word", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("labels", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("state", tokenizer_name="raw", index_option="basic", stored=True)
@@ -51,13 +55,14 @@ def open_index(folder: str) -> tantivy.Index:
     return index
 
 
-def indexed_fields(document: Document) -> dict[str, Sequence[str]]:
+def indexed_fields(document: Document) -> dict[str, Collection[str]]:
     """Return the values of a document's untokenized fields, by field name."""
     names = folded_names(document)
     return {
         "id": (fold(document.id),),
         "name": names,
         "joined_name": [remove_spaces(name) for name in names],
+        "identifier": first_identifiers(part.text for part in whole_parts(document)),
         "word": _dictionary_words(document),
         "labels": document.labels,
     }
@@ -101,8 +106,10 @@ def document_terms(text: str) -> list[str]:
 def query_terms(query: str) -> dict[str, float]:
     """Return the terms of a query with their weights: the square root of how often the query has the term.
 
-    Stop words count only if the query has no other words.
+    Stop words count only if the query has no other words. A camel-case word of three parts or more also has its parts.
     """
     text = divided(query)
     terms = _QUERY_ANALYZER.analyze(text) or _DOCUMENT_ANALYZER.analyze(text)
-    return {term: math.sqrt(count) for term, count in Counter(terms).items()}
+    parts = _QUERY_ANALYZER.analyze(camel_case_parts(text))
+    counts = Counter(terms) + Counter(part for part in dict.fromkeys(parts) if part not in terms)
+    return {term: math.sqrt(count) for term, count in counts.items()}

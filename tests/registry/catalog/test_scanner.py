@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from registry.catalog.documents import CatalogDocuments
 from registry.catalog.local_skills import LocalSkills
 from registry.catalog.scanner import Scanner
 from registry.catalog.store import Catalog
@@ -218,3 +219,16 @@ def test_a_skill_that_comes_to_lie_below_another_is_its_material(
     report = scan.reconcile()
     assert (report.added, report.removed) == (1, 1)
     assert places(database) == {"first", "second", "third", "team"}
+
+
+def test_search_reads_the_names_of_files_as_they_change(skills: Path, database: Database, inspector: Inspector) -> None:
+    (skills / "first" / "scripts").mkdir()
+    script = skills / "first" / "scripts" / "count_otters.py"
+    script.write_text("print(3)\n")
+    local, documents = scanner(skills, database, inspector), CatalogDocuments(database)
+    local.reconcile()
+    files = {put.document.id: put.document.files for put in documents.document_changes(0, 10)}
+    assert files == {"first": "SKILL.md\nscripts/count_otters.py", "second": "SKILL.md", "third": "SKILL.md"}
+    script.rename(script.with_name("weigh_otters.py"))
+    local.reconcile()
+    assert documents.document_changes(0, 10)[-1].document.files == "SKILL.md\nscripts/weigh_otters.py"

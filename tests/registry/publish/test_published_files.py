@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -44,6 +45,12 @@ def test_every_file_is_what_was_published(registry: Registry) -> None:
     for path, data in FILES.items():
         answer = file(registry, path)
         assert (answer.status_code, answer.content) == (200, data), path
+
+
+def test_a_search_finds_a_skill_by_the_name_of_one_of_its_files(registry: Registry) -> None:
+    for query in ("scripts/run.py", "run.py", "which skill brings run.py?"):
+        hits = registry.get(f"/api/v1/search?q={quote(query)}&mode=keyword").json()["data"]["skills"]
+        assert [hit["skill"]["id"] for hit in hits] == ["acme/lathe"]
 
 
 def test_the_headers_are_those_of_any_file(registry: Registry) -> None:

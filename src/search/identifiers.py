@@ -1,0 +1,107 @@
+"""Identifiers: names of code that consist of parts, such as `--set-env-vars`, `ERR_MODULE_NOT_FOUND` or `lib/run.py`.
+
+The keyword index has their parts as words. A skill whose text has the same common words outranks the only one that has
+the identifier, so the index has identifiers as a whole too.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from search.scripts import composed, without_undivided
+from search.stop_words import STOP_WORDS
+
+MARK = "="
+"""The first character of a term that is an identifier. No word of a text begins with it."""
+
+MAX_IDENTIFIERS = 1_000
+"""How many different identifiers of a document are indexed: of real skills, 1 in 1,000 has more."""
+
+SCANNED_CHARACTERS = 200_000
+"""How much of a text is looked through. One real skill in 4,000 has more."""
+
+_WEIGHT = 3.0
+_CODE_WEIGHT = 2.0
+_COMPOUND_WEIGHT = 1.0
+
+_SHORTEST, _LONGEST = 3, 80
+_LONGEST_TOKEN = 300
+_PATH_ENDS = 3
+
+_TOKEN = re.compile(r"(?:(?<![\w-])--(?=[^\W\d_]))?(?:(?<![\w.])\.(?=[^\W\d_]))?\w+(?:(?:::|[-./\\])\w+)*")
+_PART_JOINT = re.compile(r"\.|::")
+_COMPOUND_JOINT = re.compile("[-/]")
+_COMPOUND = re.compile(r"[^\W\d_]+(?:[-/][^\W\d_]+)+")
+_LETTER = re.compile(r"[^\W\d_]")
+_CODE = re.compile(r"\w[-_./:]+\w|^[-_.]|[a-z][A-Z]|[^\W\d_]\d")
+"""A first look at a token: it is no plain word."""
+
+_COMPOUND_OF_PARTS = re.compile(r"\w[-./:]+\w|_|^[-.]")
+_CAMEL_CASE = re.compile(r"[a-z]{2,}(?:[A-Z][a-z0-9]+)+|(?:[A-Z]+[a-z0-9]+){3,}")
+_ERROR_CODE = re.compile(r"[A-Za-z]{1,6}[0-9]{3,6}")
+_DOMAIN = re.compile(r"(?:[\w-]+\.)+(?:ai|app|biz|cloud|co|com|dev|edu|gov|info|io|me|net|org)(?:/.*)?", re.IGNORECASE)
+"""A domain or the address of a page: a value. `.net` and `asp.net` are words of their own."""
+
+_COMPOUND_JOINT = re.compile("[-/]")
+_COMPOUND = re.compile(r"[^\W\d_]+(?:[-/][^\W\d_]+)+")
+_LETTER = re.compile(r"[^\W\d_]")
+_CODE = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]|[^\W\d_]\d|.[-_./\\:]\w|^_|^\.")
+
+
+def identifiers(text: str) -> Iterator[str]:
+    """Yield the identifiers of a text in lower case, as they come: a whole, then its parts that are identifiers.
+
+    A path also yields its last two and three parts. Tokens of more than 300 characters are skipped, and identifiers of
+    less than 3 or more than 80. The time is linear in the text.
+    """
+    for match in _TOKEN.finditer(without_undivided(composed(text[:SCANNED_CHARACTERS]))):
+        if len(token := match[0]) <= _LONGEST_TOKEN and _CODE.search(token):
+            for whole in filter(_is_identifier, dict.fromkeys(_wholes(token.replace("\\", "/")))):
+                yield whole.casefold()
+
+
+def first_identifiers(texts: Iterable[str], limit: int = MAX_IDENTIFIERS) -> dict[str, None]:
+    """Return the first different identifiers of texts, in order."""
+    found: dict[str, None] = {}
+    each = (identifier for text in texts for identifier in identifiers(text))
+    for identifier in islice(each, 20 * limit):
+        found[identifier] = None
+        if len(found) == limit:
+            break
+    return found
+
+
+def identifier_weight(identifier: str) -> float:
+    """Return what an identifier of one document weighs, in words that are as rare.
+
+    Compounds of prose such as `event-driven`, and words with digits such as `ABC123`, say less: both are also values.
+    """
+    if _COMPOUND.fullmatch(identifier):
+        words = _COMPOUND_JOINT.split(identifier)
+        if "/" in identifier or len(words) == 2 or not STOP_WORDS.isdisjoint(words):
+            return _COMPOUND_WEIGHT
+    return _CODE_WEIGHT if _ERROR_CODE.fullmatch(identifier) else _WEIGHT
+
+
+def _wholes(token: str) -> Iterator[str]:
+    """Yield the forms of a token that somebody may look for."""
+    yield token
+    if token.startswith("--"):
+        yield token[2:]
+        return
+    segments = token.split("/")
+    for count in range(min(_PATH_ENDS, len(segments) - 1), 0, -1):
+        yield "/".join(segments[-count:])
+    for segment in segments:
+        parts = _PART_JOINT.split(segment)
+        yield segment
+        if len(parts) > 1:
+            yield from parts
+
+
+def _is_identifier(token: str) -> bool:
+    """Return whether a token is the name of code. Names such as `PayPal`, `EC2`, `IDs` and `mp3` are words."""
+    if not _SHORTEST <= len(token) <= _LONGEST or not _LETTER.search(token) or _DOMAIN.fullmatch(token):
+        return False
+    single = _CAMEL_CASE.fullmatch(token) or _ERROR_CODE.fullmatch(token)
+    return bool(single or _COMPOUND_OF_PARTS.search(token))
