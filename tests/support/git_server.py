@@ -26,6 +26,13 @@ class Repository:
         folder.mkdir(parents=True)
         self.git("init", "--quiet", "--initial-branch=main")
 
+    @classmethod
+    def at(cls, folder: Path) -> "Repository":
+        """Return the repository that is in a folder already."""
+        repository = cls.__new__(cls)
+        repository.folder = folder
+        return repository
+
     def git(self, *arguments: str, **env: str) -> str:
         """Run git in the working tree and return what it prints."""
         done = subprocess.run(

@@ -129,7 +129,7 @@ def open_backend(
     """
     is_of_data_dir = not server
     if not server:
-        if not needs.creates:
+        if not needs.creates and not settings.sources:  # a catalog of configured sources is made when it is needed
             check_catalog(settings)
         try:
             lock = DataDirLock.wait(settings.data_dir)

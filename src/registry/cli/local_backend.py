@@ -13,6 +13,7 @@ from registry.catalog.listing import Position, list_cards
 from registry.catalog.store import Catalog
 from registry.cli.backend import CommandFailed, Data, Needs, Progress, failed
 from registry.cli.credentials import find_credential, login_servers, server_name
+from registry.cli.server_choice import has_catalog
 from registry.config.settings import Settings
 from registry.database import open_database
 from registry.db import DatabaseUnusable
@@ -187,13 +188,17 @@ def open_local(settings: Settings, lock: DataDirLock, named: Sequence[str], need
     user's logins.
     """
     access = RegistryAccess([*named, *login_servers()], partial(_credential, settings, set(map(server_name, named))))
+    is_new = not has_catalog(settings)
     with open_services(settings, lock, access) as services:
         watches = needs.watches and settings.profile == "local"
         if needs.creates:
             remove_leftovers(settings.skills_dir, settings.staging_dir)
             remove_fetched(settings.data_dir)
-        if needs.creates and not watches:
+        is_first = is_new and bool(settings.sources)
+        if (needs.creates or is_first) and not watches:
             services.scan()
+        if is_first and not watches:
+            services.sources.read_new()
         if watches:
             services.begin()  # which scans first
             services.ready.wait(_READY_SECONDS)

@@ -23,8 +23,9 @@ from registry.outbound.git_links import CheckoutNote
 from registry.packages.package import Package
 from registry.packages.refusal import PackageRefused
 from registry.runtime.atomic_files import sync_tree, temporary_path
-from registry.sources.fetching import Fetched, Fetcher, WithCredentials, without_credentials
+from registry.sources.fetching import Fetched, Fetcher
 from registry.sources.tree import offered_in
+from registry.sources.urls import WithCredentials, without_credentials
 
 _SHOWN_FOLDERS = 5
 _SHOWN_LINES = 50

@@ -1,7 +1,7 @@
 """Upgrades installed skills: fetches them again from the same origin, and replaces their folders."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from functools import partial
 
@@ -37,10 +37,11 @@ class _Immutable(Exception):
 class Upgrader:
     """Upgrades installed skills independently. A failure is part of the result of its skill.
 
-    `fetcher` returns the current commit of a branch.
+    `fetcher` returns the current commit of a branch, and `refresh` reads the sources with these names.
     """
 
-    def __init__(self, parts: InstallParts, fetcher: Fetcher) -> None:
+    def __init__(self, parts: InstallParts, fetcher: Fetcher, refresh: Callable[[Collection[str]], None]) -> None:
+        self._refresh = refresh
         self._parts = parts
         self._fetcher = fetcher
         self._packages = parts.packages
@@ -57,6 +58,7 @@ class Upgrader:
             raise validation_error(FieldError(single[0], "applies to a single skill only: send skill_id too"))
         self._project.check()
         selected = self._selected(body.skill_id)
+        self._refresh_sources(selected)
         latest: dict[Origin, str] = {}
         results = []
         for done, stored in enumerate(selected):
@@ -73,6 +75,11 @@ class Upgrader:
         if not self._catalog.is_folder(skill_id):
             raise conflict(f"Skill '{skill_id}' is not installed")
         return [stored for stored in installed if stored.skill.id == skill_id]
+
+    def _refresh_sources(self, selected: Sequence[StoredSkill]) -> None:
+        """Have the sources of the skills read as they are now. One that cannot be read keeps its last list."""
+        installs = [find_install(self._catalog.database, str(stored.folder)) for stored in selected]
+        self._refresh({install.source for install in installs if install is not None and install.source is not None})
 
     def _result(self, stored: StoredSkill, body: UpgradeBody, latest: dict[Origin, str]) -> UpgradeResult:
         result = UpgradeResult(id=stored.skill.id, outcome="error", resolved_version=stored.skill.version)

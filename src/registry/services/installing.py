@@ -31,4 +31,4 @@ def build_installing(services: "Services", inspector: Inspector) -> tuple[Instal
     installer = Installer(parts)
     seconds = services.settings.limits.install_seconds
     jobs = InstallJobs(services.database, installer, services.clock, seconds=seconds)
-    return installer, Upgrader(parts, sources.fetcher), jobs
+    return installer, Upgrader(parts, sources.fetcher, sources.refresh), jobs

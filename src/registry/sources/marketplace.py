@@ -5,7 +5,7 @@ Documents are untrusted. Each entry is read separately; an invalid one is skippe
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -13,7 +13,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from registry.domain.models import split_labels
-from registry.domain.origins import GitOrigin, Origin, parse_origin
+from registry.domain.origins import GitOrigin, Origin, ZipOrigin, parse_origin
+from registry.domain.repository_addresses import RepositoryAddress, is_url
 from registry.domain.source_entry import Listed, Listing
 from registry.domain.version_text import DEFAULT_VERSION, version_number
 from registry.errors import RegistryError
@@ -30,6 +31,7 @@ MAX_PATH = 1_000
 """Characters of a folder's path; a longer one names nothing. Each part of a path costs a look at the disk."""
 
 _MAX_LABELS_READ = 100
+_MAX_SLUG = 64
 _TEXT_READ = 20  # times the characters that are kept: white space is left out
 
 _NOT_TEXT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
@@ -110,6 +112,17 @@ class _Document(msgspec.Struct):
     data: "_Document | UnsetType" = UNSET
 
 
+class RemotePlugin(NamedTuple):
+    """A plugin that a document names in another repository or zip, and the place that its source means."""
+
+    plugin: Plugin
+    place: RepositoryAddress | ZipOrigin
+
+
+Elsewhere = Callable[[Sequence[RemotePlugin], Collection[str]], Listing]
+"""Reads plugins in other places, beside skills with these ids."""
+
+
 class MarketplaceDocument(NamedTuple):
     """The valid entries of a document, and warnings about the others."""
 
@@ -146,22 +159,60 @@ def _entries(raws: Sequence[msgspec.Raw], kind: type[_Entry], warnings: list[str
             warnings.append(f"entry {number} was skipped: {str(error)[:200]}")
 
 
-def remote_listing(document: MarketplaceDocument, absolute: Callable[[str], str]) -> Listing:
+def remote_listing(
+    document: MarketplaceDocument, absolute: Callable[[str], str], elsewhere: Elsewhere | None = None
+) -> Listing:
     """Return the skills of a document that do not depend on the folder of the document.
 
-    `absolute` resolves a URL relative to the document.
+    `absolute` resolves a URL relative to the document. Without `elsewhere`, a plugin is listed as its entry has it.
     """
     listing = Listing(warnings=list(document.warnings))
+    remotes: list[RemotePlugin] | None = None if elsewhere is None else []
     count = 0
     for plugin in document.plugins:
         count += max(1, len(plugin.folders()))
         if count > MAX_ENTRIES:
             listing.warnings.insert(0, f"only the first {MAX_ENTRIES:,} skills are read")
             break
-        add_or_warn(listing, plugin.name, partial(remote_skills, plugin))
+        add_or_warn(listing, plugin.name, partial(skills_elsewhere, plugin, remotes))
     for skill in document.skills:
         add_or_warn(listing, skill.id, partial(_flat_skills, skill, absolute))
-    return deduplicated(listing)
+    return deduplicated(with_elsewhere(listing, remotes, elsewhere))
+
+
+def with_elsewhere(listing: Listing, remotes: Sequence[RemotePlugin] | None, elsewhere: Elsewhere | None) -> Listing:
+    """Return a listing with the skills of plugins in other places."""
+    if not remotes or elsewhere is None:
+        return listing
+    found = elsewhere(remotes, {skill.id for skill in listing.skills})
+    return Listing(skills=[*listing.skills, *found.skills], warnings=[*found.warnings, *listing.warnings])
+
+
+def skills_elsewhere(plugin: Plugin, remotes: list[RemotePlugin] | None) -> list[Listed]:
+    """Return the skills of a plugin in another place, or add it to those that must be read.
+
+    An entry that is one skill itself need not be read. Raises RegistryError, ValueError.
+    """
+    is_skill = not plugin.strict and plugin.folders() == ["./"]
+    if remotes is None or is_skill:
+        return remote_skills(plugin)
+    origin = _plugin_origin(_source_of(plugin))
+    remotes.append(RemotePlugin(plugin, origin if isinstance(origin, ZipOrigin) else _address_of(origin)))
+    return []
+
+
+def _address_of(origin: Origin) -> RepositoryAddress:
+    assert isinstance(origin, GitOrigin)
+    ref = (origin.ref.branch or origin.ref.commit or "") if origin.ref else ""
+    return RepositoryAddress(origin.url, ref, folder=origin.subdir or "")
+
+
+def _source_of(plugin: Plugin) -> Mapping[str, Any]:
+    if isinstance(plugin.source, dict):
+        return plugin.source
+    if is_url(plugin.source):
+        return {"source": "url", "url": plugin.source}
+    raise ValueError("its source is a path, which is valid only within a repository")
 
 
 def add_or_warn(listing: Listing, name: str, read: Callable[[], list[Listed]]) -> None:
@@ -191,9 +242,7 @@ def deduplicated(listing: Listing) -> Listing:
 
 def remote_skills(plugin: Plugin) -> list[Listed]:
     """Return the skills of a plugin with a remote source. Raises RegistryError, ValueError."""
-    if isinstance(plugin.source, str):
-        raise ValueError("its source is a path, which is valid only within a repository")
-    origin = _plugin_origin(plugin.source)
+    origin = _plugin_origin(_source_of(plugin))
     if not plugin.folders() or not isinstance(origin, GitOrigin):
         return [plugin.listed_as(plugin.name, origin)]
     return [_skill_in(plugin, origin, posixpath.normpath(folder)) for folder in plugin.folders()]
@@ -215,8 +264,8 @@ def _plugin_origin(source: Mapping[str, Any]) -> Origin:
     kind, url = source.get("source"), source.get("repo", source.get("url"))
     if kind == "archive":
         return parse_origin({"type": "zip", "url": url})
-    if kind not in ("github", "url", "git-subdir") or not isinstance(url, str):
-        raise ValueError(f"the source type {str(kind)[:40]!r} is not supported")
+    if kind not in ("github", "url", "git", "git-subdir") or not isinstance(url, str):
+        raise ValueError(f"the source type {str(kind)[:40]!r} is not supported; git repositories and zips are")
     if _REPOSITORY.fullmatch(url):
         url = f"https://github.com/{url}"
     fields: dict[str, Any] = {"type": "git", "url": url}
@@ -254,6 +303,11 @@ def validated(fields: Mapping[str, Any]) -> Listed:
     values["license"] = plain(fields.get("license"), 100) or None
     values["version"] = version_number(version) or DEFAULT_VERSION
     return msgspec.convert(values, Listed)
+
+
+def slug(name: str) -> str:
+    """Return a name as a part of an id."""
+    return re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-_")[:_MAX_SLUG].strip("-_") or "plugin"
 
 
 def plain(value: object, most: int) -> str:

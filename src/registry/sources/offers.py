@@ -10,7 +10,7 @@ from registry.domain.origins import GitOrigin, HttpOrigin, Origin, ZipOrigin
 from registry.domain.repository_addresses import place_of
 from registry.domain.source_entry import Listed, SourceEntry
 from registry.errors import conflict, not_found, skill_not_found
-from registry.sources.fetching import with_user_of, without_credentials
+from registry.sources.urls import with_user_of, without_credentials
 
 _Origin = TypeVar("_Origin", bound=Origin)
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from registry.domain.source_entry import SourceEntry
 from registry.outbound import OutboundError
 from registry.runtime.periodic_worker import PeriodicWorker
-from registry.sources.fetching import SourceContents
 from registry.sources.log_monitor import LogRefused
 from registry.sources.marketplace import UnreadableDocument
+from registry.sources.source_reader import SourceContents
 
 _log = logging.getLogger("registry.sources")
 

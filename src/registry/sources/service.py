@@ -2,7 +2,7 @@
 
 import datetime
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
@@ -19,7 +19,7 @@ from registry.outbound.git_run import GitLimits
 from registry.runtime.periodic_worker import PeriodicWorker
 from registry.sources.access import NO_ACCESS, RegistryAccess
 from registry.sources.detection import detected
-from registry.sources.fetching import FOLDER, Fetcher, SourceContents
+from registry.sources.fetching import FOLDER, Fetcher
 from registry.sources.followers import Followers
 from registry.sources.log_monitor import LogMonitor
 from registry.sources.marketplace_documents import built_in_listed
@@ -34,6 +34,7 @@ from registry.sources.schemas import (
     SourceFault,
     SourceSkills,
 )
+from registry.sources.source_reader import SourceContents
 from registry.sources.store import SourceStore
 
 _log = logging.getLogger("registry.sources")
@@ -41,6 +42,8 @@ _log = logging.getLogger("registry.sources")
 MAX_SOURCES = 100
 
 _POLL_SECONDS = 30.0
+_RECIPE = "2:"
+"""The version of the rules for what a source lists, before its mark. With another one, each source is read again."""
 
 
 class Sources:
@@ -213,9 +216,10 @@ class Sources:
     def _open(self, source: SourceEntry, interruption: Interruption | None = None) -> RemoteRegistry:
         return self._clients.open(str(source.url), source.api_key, interruption)
 
-    def refresh(self) -> None:
-        """Refresh every source. Slow ones continue in the background."""
-        self._refresh(self.entries(), self._settings.limits.source_wait_seconds)
+    def refresh(self, names: Collection[str] | None = None) -> None:
+        """Refresh every source, or those with these names. Slow ones continue in the background."""
+        chosen = [source for source in self.entries() if names is None or source.name in names]
+        self._refresh(chosen, self._settings.limits.source_wait_seconds)
 
     def read_new(self) -> None:
         """Read the sources that were never read."""
@@ -230,8 +234,11 @@ class Sources:
         return self._refresher.start(source, self._store.state(source).mark)
 
     def _read(self, source: SourceEntry, mark: str) -> SourceContents | Stored | None:
-        reader = self._registry_reader if source.type == "registry" else self.fetcher
-        return reader.read(source, mark)
+        if source.type == "registry":
+            return self._registry_reader.read(source, mark)
+        known = mark.removeprefix(_RECIPE) if mark.startswith(_RECIPE) else ""
+        contents = self.fetcher.read(source, known)
+        return contents._replace(mark=_RECIPE + contents.mark) if contents is not None else None
 
     def _is_known(self, source: SourceEntry) -> bool:
         return source in self.entries()
@@ -246,7 +253,7 @@ class Sources:
         elif outcome is None:
             self._store.unchanged(source, mark)
         else:
-            self._store.replace(source, outcome.mark, outcome.listing)
+            self._store.replace(source, outcome.mark, outcome.listing, is_complete=outcome.is_complete)
 
     def start(self) -> None:
         """Remove the skills of removed sources, and start to refresh sources periodically."""

@@ -122,8 +122,8 @@ class SourceStore:
             warnings=msgspec.json.decode(warnings, type=list[str]),
         )
 
-    def replace(self, source: SourceEntry, mark: str, listing: Listing) -> None:
-        """Replace the skills of a source in the catalog by its current listing."""
+    def replace(self, source: SourceEntry, mark: str, listing: Listing, *, is_complete: bool = True) -> None:
+        """Replace the skills of a source in the catalog by its current listing. One with a rest is soon read again."""
         with self._database.write() as transaction:
             before = self.skills.digests(transaction, source.name)
             for skill in listing.skills:
@@ -133,6 +133,8 @@ class SourceStore:
             for key, _ in before.values():
                 self._catalog.delete(transaction, key)
             self._save_state(transaction, source, mark, listing.warnings)
+            if not is_complete:
+                transaction.execute("update source_states set last_tried = '' where name = ?", (source.name,))
 
     def apply_page(self, source: SourceEntry, mark: str, cursor: Cursor, page: ChangePage) -> TakenOver:
         """Take over a page of the change feed of a registry, which was read at `cursor`.

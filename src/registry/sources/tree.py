@@ -10,6 +10,7 @@ from pathlib import Path, PurePath, PurePosixPath
 
 from registry.domain.file_names import printable_name
 from registry.domain.origins import LocalOrigin, Origin
+from registry.domain.repository_addresses import is_url
 from registry.domain.source_entry import Listed, Listing
 from registry.errors import FieldError, RegistryError, validation_error
 from registry.skill_folder import SkillFolder, UnreadableSkill, candidate_ids, read_skill_folder
@@ -18,18 +19,22 @@ from registry.sources.marketplace import (
     DEFAULT_PATHS,
     MAX_DOCUMENT_BYTES,
     MAX_ENTRIES,
+    MAX_FOLDERS,
     MAX_PATH,
     MAX_WARNINGS,
+    Elsewhere,
     MarketplaceDocument,
     Plugin,
+    RemotePlugin,
     UnreadableDocument,
     add_or_warn,
     deduplicated,
     flat_skill,
     parse_document,
-    remote_skills,
+    skills_elsewhere,
     validated,
     warn_skipped,
+    with_elsewhere,
 )
 from registry.sources.offered import Offered, OfferedFolders
 
@@ -46,23 +51,32 @@ _TRUE = frozenset({"true", "yes", "on", "1"})
 _INHERITED = ("version", "author", "license", "description")
 
 
-def read_tree(root: Path, origin_of: OriginOf) -> Listing:
+def read_tree(root: Path, origin_of: OriginOf, elsewhere: Elsewhere | None = None) -> Listing:
     """Return the skills that a tree offers: those of its marketplace document, else those of its plugins and folders.
 
-    The front matter of a SKILL.md overrides the manifest of its plugin, which overrides the document. Raises OSError if
-    `root` cannot be read.
+    The front matter of a SKILL.md overrides the manifest of its plugin, which overrides the document. Without
+    `elsewhere`, a plugin in another place is listed as its entry has it. Raises OSError if `root` cannot be read.
     """
     next(root.iterdir(), None)  # raises if the folder is missing, which differs from an empty folder
     listing = Listing()
     folders = OfferedFolders(Path(os.path.realpath(root)))
-    offered = _offered(folders, listing)
+    remotes: list[RemotePlugin] | None = None if elsewhere is None else []
+    offered = _offered(folders, listing, remotes)
     folders.count_others(offered)
-    return _Reading(folders, origin_of, listing).of(offered)
+    listing = _Reading(folders, origin_of, listing).of(offered)
+    return deduplicated(with_elsewhere(listing, remotes, elsewhere))
+
+
+def read_plugin(root: Path, plugin: Plugin, origin_of: OriginOf) -> list[Listed]:
+    """Return the skills that a plugin offers, whose folder is `root`."""
+    folders = OfferedFolders(Path(os.path.realpath(root)))
+    offered = list(itertools.islice(folders.of_plugin(folders.root, plugin), MAX_FOLDERS))
+    return _Reading(folders, origin_of, Listing()).of(offered).skills
 
 
 def offered_in(root: Path) -> list[Offered]:
     """Return the folders of a tree that it offers as skills."""
-    return _offered(OfferedFolders(Path(os.path.realpath(root))), Listing())
+    return _offered(OfferedFolders(Path(os.path.realpath(root))), Listing(), [])
 
 
 def skill_in(root: Path, name: str) -> str:
@@ -78,13 +92,13 @@ def skill_in(root: Path, name: str) -> str:
     raise validation_error(FieldError("origin", f"the repository has no skill '{name}'; it has: {names}{more}"))
 
 
-def _offered(folders: OfferedFolders, listing: Listing) -> list[Offered]:
-    """Return the folders that a tree offers. What its document names elsewhere is added to the listing."""
+def _offered(folders: OfferedFolders, listing: Listing, remotes: list[RemotePlugin] | None) -> list[Offered]:
+    """Return the folders that a tree offers. What its document names in other places is added to `remotes`."""
     document = _document(folders.root, listing)
     if document is None:
         return list(itertools.islice(folders.of_tree(), MAX_ENTRIES))
     listing.warnings += document.warnings
-    offered = list(itertools.islice(_of_document(folders, document, listing), MAX_ENTRIES))
+    offered = list(itertools.islice(_of_document(folders, document, listing, remotes), MAX_ENTRIES))
     for skill in document.skills:
         if skill.download_url and _WHOLE_URL.match(skill.download_url):
             add_or_warn(listing, skill.id, partial(lambda entry: [flat_skill(entry, str)], skill))
@@ -107,11 +121,13 @@ def _document(root: Path, listing: Listing) -> MarketplaceDocument | None:
     return None
 
 
-def _of_document(folders: OfferedFolders, document: MarketplaceDocument, listing: Listing) -> Iterator[Offered]:
-    """Yield the folders that a document offers. Remote plugins are added to the listing directly."""
+def _of_document(
+    folders: OfferedFolders, document: MarketplaceDocument, listing: Listing, remotes: list[RemotePlugin] | None
+) -> Iterator[Offered]:
+    """Yield the folders that a document offers. Plugins in other places are added to `remotes`, else to the listing."""
     for plugin in document.plugins:
-        if not isinstance(plugin.source, str):
-            add_or_warn(listing, plugin.name, partial(remote_skills, plugin))
+        if not isinstance(plugin.source, str) or is_url(plugin.source):
+            add_or_warn(listing, plugin.name, partial(skills_elsewhere, plugin, remotes))
             continue
         path = posixpath.join(document.plugin_root, plugin.source)[: MAX_PATH + 1]
         home = folders.below(folders.root, path)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from support.commands import Done
-from support.git_server import GitServer
+from support.git_server import GitServer, Repository
 from support.publishing import Registry
 from support.servers import RunningServer, write_skill
 
@@ -148,3 +148,33 @@ def test_an_address_that_is_no_source_is_refused(folder: Path, location: str, sa
 def test_a_ref_that_is_not_there_is_an_error_of_the_source(folder: Path, hub: GitServer) -> None:
     source = Done(folder, "sources", "add", "hub", f"{hub.url('skills')}#absent", "--json").json["sources"][0]
     assert "no branch, tag or commit 'absent'; it has main" in source["error"]
+
+
+@pytest.mark.parametrize(
+    "command", [["sources", "list"], ["sources", "refresh"], ["search", "pdf"], ["install", "hub/pdf"], ["upgrade"]]
+)
+def test_configured_sources_work_before_the_first_start(tmp_path: Path, hub: GitServer, command: list[str]) -> None:
+    config = f'[outbound]\nallowed_hosts = ["{hub.host}"]\n[[sources]]\nname = "hub"\ntype = "git"\n'
+    (tmp_path / "registry.toml").write_text(f'{config}url = "{hub.url("skills")}"\n')
+    done = Done(tmp_path, *command)
+    assert (done.code, "catalog" in done.error) == (0, False), done.error
+    assert [one["skills"] for one in Done(tmp_path, "sources", "list", "--json").json["sources"]][1] == 1
+
+
+def test_without_sources_a_command_says_that_there_is_no_catalog(tmp_path: Path) -> None:
+    done = Done(tmp_path, "search", "pdf")
+    assert done.code != 0
+    assert "holds no catalog yet" in done.error
+
+
+def test_an_upgrade_looks_at_the_source_as_it_is_now(folder: Path, hub: GitServer) -> None:
+    Done(folder, "sources", "add", "hub", hub.url("skills"))
+    assert Done(folder, "install", "hub/pdf").code == 0
+    repository = Repository.at(hub.folder / "skills")
+    repository.git("mv", "pdf", "documents")
+    repository.commit({"documents/SKILL.md": SKILL + "\nNew.\n"})
+    (row,) = Done(folder, "upgrade", "pdf", "--json").json["results"]
+    assert "does not list it any more" in row["reason"]
+    repository.git("mv", "documents", "pdf")
+    repository.commit()
+    assert Done(folder, "upgrade", "pdf", "--json").json["results"][0]["outcome"] == "updated"
