@@ -49,6 +49,7 @@ COMMANDS = {
                 ("new_skill", "init", "Make a new skill to begin with, or a project."),
                 ("login", "login", "Get a token from a registry and store it."),
                 ("login", "logout", "Revoke the stored token of a registry and delete it."),
+                ("checking.check", "check", "Check the skills at PATH, offline."),
                 ("publish", "publish", "Publish PATH, a skill folder or a zip of it."),
                 ("publish", "yank", "Hide a published version from lists and search."),
                 ("publish", "unyank", "Undo a yank."),

@@ -43,6 +43,9 @@ _SCOPE = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _MAX_DESCRIPTION = 1_024
 _GOOD_DESCRIPTION = range(10, 501)
 _MAX_LABELS = 20
+_UNREAD = frozenset({"front-matter", "skill-file", "project-file"})
+"""Faults after which other faults may only follow from them."""
+
 _DEFAULT_VERSION = "1.0.0"
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -82,7 +85,8 @@ def parse_metadata(skill_file: bytes, project_file: bytes | None) -> ParsedMetad
     """Parse the metadata of a package to be published. Raises PackageRefused with all faults."""
     examined = examine(skill_file, project_file)
     if examined.metadata is None:
-        raise PackageRefused(examined.faults)
+        unread = [fault for fault in examined.faults if fault.rule in _UNREAD]
+        raise PackageRefused(unread or examined.faults)
     return examined.metadata
 
 
@@ -98,7 +102,7 @@ def examine(
         project = _project(project_file)
     except PackageRefused as refused:
         faults, project = [*faults, *refused.findings], {}
-    if faults or document is None:
+    if document is None or (faults and not document.fields):
         return Examined(None, faults, [])
     fields, metadata = document.fields, document.fields.get("metadata", {})
     if not isinstance(metadata, dict):

@@ -1,0 +1,1 @@
+"""`skill-registry check` and the forms of its report."""

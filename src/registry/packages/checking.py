@@ -1,0 +1,189 @@
+"""Checks skills on disk as a scan, an installation and a registry would, without any of them."""
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from registry.domain.findings import Finding, Kind, Severity
+from registry.outbound.git_run import GitError
+from registry.packages.authoring import AuthorFolder
+from registry.packages.ignored_files import ignored_by_git
+from registry.packages.limits import DEFAULT_LIMITS
+from registry.packages.metadata import examine
+from registry.packages.package import Package, read_folder, unpack
+from registry.packages.refusal import PackageRefused, structure_error
+from registry.skill_folder import find_skill_file, find_skill_folders, has_skill_file
+from registry.skill_folder.reading import PROJECT_FILE
+
+Level = Literal["error", "warning"]
+
+_COPIED = ("rule", "message", "file", "line", "kind", "severity")
+
+
+class CheckedFinding(msgspec.Struct, kw_only=True):
+    """One finding: an error prevents publishing or installing.
+
+    `line` counts from 1, `file` is a path in the skill's folder.
+    """
+
+    level: Level
+    rule: str
+    message: str
+    file: str | None
+    line: int | None
+    kind: Kind
+    severity: Severity
+
+
+class CheckedSkill(msgspec.Struct, kw_only=True):
+    """One skill: what it is, whether it can be published and installed, and what was found in it.
+
+    `path` is as it was given, or below that. `not_installable` is the reason, null if it can be installed.
+    """
+
+    path: str
+    name: str | None
+    version: str | None
+    publishable: bool
+    installable: bool
+    not_installable: str | None
+    findings: list[CheckedFinding]
+
+
+class CheckReport(msgspec.Struct, kw_only=True):
+    """What was found in all skills."""
+
+    skills: list[CheckedSkill]
+    errors: int
+    warnings: int
+
+
+def skills_at(paths: Sequence[Path]) -> Iterator[Path]:
+    """Yield the skill folders and zips at some paths, each once.
+
+    A folder stands for itself if it is a skill, else for the skills in it. A file stands for the skill that it is in.
+    A path without a skill is yielded itself, unless it is a file within no skill.
+    """
+    seen: set[Path] = set()
+    for path in paths:
+        for found in _skills_at(path):
+            if (real := found.resolve()) not in seen:
+                seen.add(real)
+                yield found
+
+
+def _skills_at(path: Path) -> Iterator[Path]:
+    if path.is_file():
+        if path.suffix in (".zip", ".skill"):
+            yield path
+            return
+        folder = next((parent for parent in path.absolute().parents if has_skill_file(parent)), None)
+        if folder is not None:
+            yield _relative(folder)
+        return
+    below = [path] if has_skill_file(path) else list(find_skill_folders(path))
+    yield from below or [path]
+
+
+def _relative(folder: Path) -> Path:
+    """Return a folder as seen from the current one, if it is below it."""
+    current = Path.cwd()
+    return folder.relative_to(current) if folder.is_relative_to(current) else folder
+
+
+def check(paths: Sequence[Path], environment: Mapping[str, str]) -> CheckReport:
+    """Check the skills at some paths. `environment` is that of the user, for git. Raises OSError."""
+    skills = [check_skill(path, environment) for path in skills_at(paths)]
+    levels = [finding.level for skill in skills for finding in skill.findings]
+    return CheckReport(skills=skills, errors=levels.count("error"), warnings=levels.count("warning"))
+
+
+def check_skill(path: Path, environment: Mapping[str, str]) -> CheckedSkill:
+    """Check a skill folder or a zip of one. Raises OSError."""
+    with tempfile.TemporaryDirectory(prefix="skill-registry-check-") as place:
+        if path.is_dir():
+            return _checked_folder(path, path, path.resolve().name, Path(place), environment)
+        try:
+            unpack(path, Path(place) / "unpacked", DEFAULT_LIMITS)
+        except PackageRefused as refused:
+            return _checked(path, None, list(refused.findings), [], list(refused.findings))
+        folder = _root(Path(place) / "unpacked")
+        return _checked_folder(path, folder, None if folder.name == "unpacked" else folder.name, Path(place), {})
+
+
+def _root(folder: Path) -> Path:
+    """Return the folder of the skill in what a zip contains: the top, or the only folder there with a SKILL.md."""
+    inner = [child for child in sorted(folder.iterdir()) if child.is_dir() and has_skill_file(child)]
+    return inner[0] if len(inner) == 1 and not has_skill_file(folder) else folder
+
+
+def _checked_folder(
+    path: Path, folder: Path, named: str | None, place: Path, environment: Mapping[str, str]
+) -> CheckedSkill:
+    """Check the skill in `folder`, which is shown as `path`, by the rules for publishing and those for installing."""
+    package, refusal = None, list[Finding]()
+    try:
+        package = read_folder(folder, place / "installed", named=named or path.stem)
+    except PackageRefused as refused:
+        refusal = list(refused.findings)
+    faults, warnings = _author_findings(folder, named)
+    errors = [*faults, *refusal, *_pack_faults(folder, place / "package.zip", environment)]
+    findings = package.findings.findings if package else []
+    warnings += [
+        finding for finding in findings if finding.rule != "reading"
+    ]  # those of the SKILL.md are there already
+    return _checked(path, package, errors, warnings, refusal)
+
+
+def _author_findings(folder: Path, named: str | None) -> tuple[list[Finding], list[Finding]]:
+    """Return the faults and warnings of the metadata; none without a SKILL.md, which an installation misses."""
+    file, project = find_skill_file(folder), folder / PROJECT_FILE
+    if file is None or not file.is_file():
+        return [], []
+    data = project.read_bytes() if project.is_file() else None
+    examined = examine(file.read_bytes(), data, file_name=file.name, folder=named)
+    return list(examined.faults), list(examined.warnings)
+
+
+def _pack_faults(folder: Path, package: Path, environment: Mapping[str, str]) -> list[Finding]:
+    """Return the reasons why `publish` would not even send the folder."""
+    try:
+        ignored = ignored_by_git(folder, environment) if environment else frozenset[str]()
+        with package.open("w+b") as file:
+            AuthorFolder(folder, ignored).pack(file)
+    except PackageRefused as refused:
+        return list(refused.findings)
+    except GitError as error:
+        return [structure_error("git", str(error))]
+    return []
+
+
+def _checked(
+    path: Path, package: Package | None, errors: list[Finding], warnings: list[Finding], refusal: list[Finding]
+) -> CheckedSkill:
+    errors = _distinct(errors)
+    return CheckedSkill(
+        path=path.as_posix(),
+        name=package.title if package else None,
+        version=package.version if package else None,
+        publishable=not errors,
+        installable=package is not None,
+        not_installable="; ".join(dict.fromkeys(finding.message for finding in refusal)) or None,
+        findings=[
+            *(_leveled(finding, "error") for finding in errors),
+            *(_leveled(finding, "warning") for finding in _distinct(warnings)),
+        ],
+    )
+
+
+def _distinct(findings: list[Finding]) -> list[Finding]:
+    """Return the findings without those that another rule says in the same words, in order of file and line."""
+    first = {(finding.file, finding.message): finding for finding in reversed(findings)}
+    return sorted(first.values(), key=lambda finding: (finding.file or "", finding.line or 0, finding.message))
+
+
+def _leveled(finding: Finding, level: Level) -> CheckedFinding:
+    return CheckedFinding(level=level, **{name: getattr(finding, name) for name in _COPIED})
