@@ -1,6 +1,7 @@
 """Strangers' texts stay texts, strangers' pages stay outside, and reading changes nothing."""
 
 import hashlib
+import shutil
 import sqlite3
 from collections.abc import Callable
 from urllib.parse import urlsplit
@@ -8,7 +9,10 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from support.html_elements import TAGS
 from support.pages import HIDDEN, HOSTILE, STRANGER, ListedServer
+from support.servers import write_skill
+from support.waiting import wait_until
 
 Show = Callable[..., Page]
 
@@ -43,6 +47,18 @@ def test_a_skill_md_keeps_its_text_and_nothing_that_runs_or_loads(show: Show) ->
     expect(page.locator(".file .markdown")).to_have_text("More of it.")
     page.get_by_role("button", name="Source").click()
     expect(page.locator(".file pre")).to_have_text("More <b>of</b> it.")
+
+
+def test_no_tag_hides_text_that_agents_read(show: Show, server: ListedServer) -> None:
+    body = "".join(f"Text before {number}.\n\n<{tag}>\n\n" for number, tag in enumerate(TAGS)) + "The end.\n"
+    write_skill(server.skills_dir, "all-tags", "Has every tag there is.", body=body)
+    wait_until(lambda: server.api("GET", "/skills/all-tags").status_code == 200)
+    text = show("/skills/all-tags").locator(".markdown")
+    expect(text).to_contain_text("The end.")
+    shown = text.text_content() or ""
+    assert [number for number in range(len(TAGS)) if f"Text before {number}." not in shown] == []
+    shutil.rmtree(server.skills_dir / "all-tags")
+    wait_until(lambda: server.api("GET", "/skills/all-tags").status_code == 404)
 
 
 def test_a_name_pointed_at_this_machine_reads_and_installs_nothing(browser: Browser, server: ListedServer) -> None:

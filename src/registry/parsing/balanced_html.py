@@ -13,12 +13,13 @@ from html import escape, unescape
 MAX_OPEN = 60
 """The maximum nesting of elements. A tag beyond it is dropped; its content stays."""
 
-_MARKUP = re.compile(r"<(?:(/?)([A-Za-z][A-Za-z0-9]*+)([^<>]*+)>|[!?][^<>]*+>)|<")
+_MARKUP = re.compile(r"<(?:(/?)([A-Za-z][A-Za-z0-9]*+)([^<>]*+)>)?")
+_SENTENCE = re.compile(r"(?:[^\W\d_]{2,}+[\s,;:'-]++){4}[^\W\d_]{2}")
+"""Five words in a tag: a text for agents, where people see none."""
+
 _ATTRIBUTE = re.compile(
     r"""\s(href|title|start|alt|src|class)\s*+=\s*+(?:"([^"]*)"|'([^']*)'|([^\s"'=`]++))""", re.IGNORECASE
 )
-_END_OF_SCRIPT = re.compile(r"</script(?=[\s/>])", re.IGNORECASE)
-_END_OF_STYLE = re.compile(r"</style(?=[\s/>])", re.IGNORECASE)
 _VOID = frozenset({"br", "hr"})
 _NOT_COPIED = frozenset({"alt", "src", "class"})
 _LANGUAGE = re.compile(r"language-[A-Za-z0-9_+#.-]{1,30}")
@@ -43,16 +44,12 @@ def no_image(target: str) -> str | None:
 def balanced_html(text: str, tags: Collection[str], images: ImageAddress = no_image) -> str:
     """Return the HTML with only these elements, all closed in order, at most `MAX_OPEN` deep.
 
-    Attributes other than `href`, `title`, `start` and the language of code (`class`) go, as do comments, and scripts
-    and styles with their content. An image without an address of ours becomes its alternative text: loading it would
-    tell a stranger who reads the page.
+    Attributes other than `href`, `title`, `start` and the language of code (`class`) go. People see all text that
+    agents read: comments, declarations, a sentence within a tag, and the content of every element, scripts and styles
+    too, are shown as text. An image without an address of ours becomes its alternative text: loading it would tell
+    others who reads the page.
     """
-    return "".join(_Balancer(tags, images).pieces(_without_comments(text)))
-
-
-def _without_comments(text: str) -> str:
-    first, *rest = text.split("<!--")
-    return first + "".join(piece.partition("-->")[2] for piece in rest)
+    return "".join(_Balancer(tags, images).pieces(text))
 
 
 class _Balancer:
@@ -69,14 +66,14 @@ class _Balancer:
             closing, name, attributes = found.groups()
             place = found.end()
             if name is None:
-                yield "&lt;" if found[0] == "<" else ""
-            elif (name := name.lower()) in {"script", "style"} and not closing:
-                end = _END_OF_SCRIPT.search(text, place) if name == "script" else _END_OF_STYLE.search(text, place)
-                place = end.start() if end else len(text)
-            elif closing:
-                yield from self._closed(name)
+                yield "&lt;"
+                continue
+            if _SENTENCE.search(attributes):
+                yield escape(unescape(found[0]))
+            if closing:
+                yield from self._closed(name.lower())
             else:
-                yield from self._opened(name, attributes)
+                yield from self._opened(name.lower(), attributes)
         yield text[place:]
         yield from (f"</{name}>" for name in reversed(self._open))
 
