@@ -7,12 +7,14 @@ ever. asyncio can cancel a call at any point, so calls run in an event loop in a
 
 import asyncio
 import math
+import ssl
 import threading
 import time
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx2
@@ -41,7 +43,8 @@ class Endpoint:
     """Where requests go, and their limits.
 
     `api_version` is that of Azure OpenAI, whose `base_url` is the endpoint of a resource; it is None for any other
-    provider. Timeouts are in seconds, `max_size` is the largest body of a response in bytes.
+    provider. Timeouts are in seconds, `max_size` is the largest body of a response in bytes. `proxy` is the URL of a
+    proxy. `ca_file` and `ca_dir` have the authorities that https trusts, by default those of the SDK.
     """
 
     base_url: str
@@ -50,6 +53,9 @@ class Endpoint:
     connect_timeout: float
     total_timeout: float
     max_size: int
+    proxy: str | None = field(default=None, repr=False)
+    ca_file: Path | None = None
+    ca_dir: Path | None = None
 
 
 class EmbeddingsClient:
@@ -132,7 +138,7 @@ def _client_of(endpoint: Endpoint) -> openai.AsyncOpenAI:
         # A compressed body would have no limit of its size before it is unpacked.
         "default_headers": {"Accept-Encoding": "identity"},
         "http_client": httpx2.AsyncClient(
-            transport=_BoundedTransport(endpoint.max_size),
+            transport=_BoundedTransport(endpoint),
             timeout=httpx2.Timeout(endpoint.total_timeout, connect=endpoint.connect_timeout),
             follow_redirects=False,
         ),
@@ -149,9 +155,12 @@ class _TooLarge(Exception):
 class _BoundedTransport(httpx2.AsyncHTTPTransport):
     """Passes on raw bodies up to a limit of their size. The body of a refusal is not read, whatever its size."""
 
-    def __init__(self, max_size: int) -> None:
-        super().__init__()
-        self._max_size = max_size
+    def __init__(self, endpoint: Endpoint) -> None:
+        authorities: ssl.SSLContext | bool = True
+        if endpoint.ca_file or endpoint.ca_dir:
+            authorities = ssl.create_default_context(cafile=endpoint.ca_file, capath=endpoint.ca_dir)
+        super().__init__(verify=authorities, proxy=endpoint.proxy)
+        self._max_size = endpoint.max_size
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Return the response, without an encoding: a body that is compressed all the same is not unpacked."""

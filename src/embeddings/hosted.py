@@ -10,10 +10,9 @@ from embeddings import response
 from embeddings.base import EmbeddingError, Matrix
 from embeddings.breaker import CircuitBreaker
 from embeddings.embeddings_client import EmbeddingsClient, Endpoint
-from embeddings.settings import EmbeddingSettings, EmbeddingUnavailable
+from embeddings.settings import DEFAULT_BASE_URL, EmbeddingSettings, EmbeddingUnavailable
 
 DEFAULT_MODEL = "text-embedding-3-small"
-_DEFAULT_BASE_URL = "https://api.openai.com/v1"
 _NATIVE_DIMENSIONS = {
     "text-embedding-3-small": 1536,
     "text-embedding-3-large": 3072,
@@ -51,6 +50,9 @@ class HostedEmbedder:
                 connect_timeout=settings.connect_timeout,
                 total_timeout=settings.total_timeout,
                 max_size=response.max_size(_BATCH_TEXTS, self.dim),
+                proxy=settings.proxy,
+                ca_file=settings.ca_file,
+                ca_dir=settings.ca_dir,
             )
         )
 
@@ -114,7 +116,7 @@ def _dimension(model: str, configured: int | None) -> int:
 
 def _base_url(configured: str | None) -> str:
     if configured is None:
-        return _DEFAULT_BASE_URL
+        return DEFAULT_BASE_URL
     try:
         url = urlsplit(configured)
         usable = url.scheme in ("http", "https") and url.hostname and (url.port or 1)

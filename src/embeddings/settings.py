@@ -4,6 +4,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+"""The base URL of the hosted provider, unless the settings name another."""
+
 Provider = Literal["auto", "hosted", "local", "none"]
 
 
@@ -19,7 +22,9 @@ class EmbeddingSettings:
     models (about 25 MB each). `threads` is the number of threads of the local model. Timeouts are in seconds:
     `connect_timeout` to open a connection; `total_timeout` for one call with its retry, or to wait for the local model
     to load. After `breaker_failures` consecutive failures, a hosted provider is not called for `breaker_seconds`.
-    `api_version` selects Azure OpenAI. `api_key` and `base_url` may contain secrets, so they are not in the repr.
+    `proxy` is the URL of the proxy to the provider, and `ca_file` and `ca_dir` have the authorities that https trusts,
+    by default those of the system. `api_version` selects Azure OpenAI. `api_key`, `base_url` and `proxy` may contain
+    secrets, so they are not in the repr.
     """
 
     provider: Provider = "auto"
@@ -35,3 +40,6 @@ class EmbeddingSettings:
     total_timeout: float = 5.0
     breaker_failures: int = 5
     breaker_seconds: float = 30.0
+    proxy: str | None = field(default=None, repr=False)
+    ca_file: Path | None = None
+    ca_dir: Path | None = None

@@ -65,7 +65,7 @@ class GitServer:
         self.stopping = threading.Event()
         handler = type("Handler", (_Handler,), {"owner": self})
         server = type("Server", (ThreadingHTTPServer,), {"address_family": socket.getaddrinfo(address, None)[0][0]})
-        self._server = server((address, 0), handler)
+        self.server = self._server = server((address, 0), handler)
         self._server.daemon_threads = True
         self._server.block_on_close = False
         self.host = f"{f'[{address}]' if ':' in address else address}:{self._server.server_address[1]}"
@@ -78,6 +78,10 @@ class GitServer:
 
     def url(self, name: str, user: str = "") -> str:
         return f"http://{user}{self.host}/{name}/.git"
+
+    @property
+    def port(self) -> int:
+        return int(self._server.server_address[1])
 
     def __enter__(self) -> "GitServer":
         return self

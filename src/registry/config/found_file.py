@@ -63,6 +63,13 @@ def _of_settings(settings: "Settings") -> Iterator[_Receiver]:
 
 
 def _of_libraries(settings: "Settings", environ: Mapping[str, str]) -> Iterator[_Receiver]:
+    for name in ("proxy", "https_proxy", "http_proxy", "ca_file", "ca_dir"):  # they read what is sent to any server
+        if getattr(settings.outbound, name) is not None:
+            variable = f"SKILL_REGISTRY_OUTBOUND_{name.upper()}"
+            yield _Receiver(f"outbound.{name}", variable, "a credential of the user")
+    if any(entry.askpass for entry in settings.outbound.git_credentials):  # it would run a program of the folder
+        variable = "SKILL_REGISTRY_OUTBOUND_GIT_CREDENTIALS"
+        yield _Receiver("outbound.git_credentials", variable, "a credential of the user")
     if settings.embedding.provider in {"auto", "hosted"} and environ.get(_SDK_HEADERS):
         yield _Receiver("embedding.base_url", "SKILL_REGISTRY_EMBEDDING_BASE_URL", _SDK_HEADERS)
     if settings.s3.bucket is not None:  # boto3 looks in variables, files and the metadata of a machine

@@ -52,10 +52,18 @@ ENVIRONMENT_PREFIX = "SKILL_REGISTRY_"
 CONFIG_VARIABLE = "SKILL_REGISTRY_CONFIG"
 CONFIG_FILE = "registry.toml"
 DATABASE_FILE = "skill-registry.db"
-FALLBACKS: Mapping[str, str] = MappingProxyType(
-    {"embedding.api_key": "OPENAI_API_KEY", "embedding.base_url": "OPENAI_BASE_URL"}
+FALLBACKS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "embedding.api_key": ("OPENAI_API_KEY",),
+        "embedding.base_url": ("OPENAI_BASE_URL",),
+        "outbound.https_proxy": ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"),
+        "outbound.http_proxy": ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"),
+        "outbound.no_proxy": ("NO_PROXY", "no_proxy"),
+        "outbound.ca_file": ("SSL_CERT_FILE",),
+        "outbound.ca_dir": ("SSL_CERT_DIR",),
+    }
 )
-"""Variables of other tools. They fill settings that nothing else sets."""
+"""Variables of other tools. They fill settings that nothing else sets; the first one that is set counts."""
 
 SHORT_NAMES: Mapping[str, str] = MappingProxyType({"SKILL_REGISTRY_SERVER": "client.server"})
 """Second names of variables. The full name wins."""
@@ -241,7 +249,8 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, _Given]:
 
 
 def _from_fallbacks(environ: Mapping[str, str]) -> dict[str, _Given]:
-    return {key: _Given(environ[name], name) for key, name in FALLBACKS.items() if environ.get(name)}
+    named = {key: next(filter(environ.get, names), None) for key, names in FALLBACKS.items()}
+    return {key: _Given(environ[name], name) for key, name in named.items() if name}
 
 
 def _from_file(path: Path, *, required: bool) -> dict[str, _Given]:

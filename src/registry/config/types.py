@@ -153,7 +153,7 @@ def convert(raw: object, type_: Any) -> Any:
     if not isinstance(raw, str):
         return msgspec.convert(raw, type_, dec_hook=_from_text)
     if kind(type_) is tuple and raw.lstrip().startswith("[{"):
-        return msgspec.json.decode(raw, type=type_)
+        return msgspec.json.decode(raw, type=type_, dec_hook=_from_text)
     if kind(type_) is tuple:
         return msgspec.convert([part.strip() for part in raw.split(",") if part.strip()], type_)
     return msgspec.convert(raw, type_, strict=False, dec_hook=_from_text)

@@ -89,6 +89,13 @@ class Endpoint(NamedTuple):
         """The scheme, host and port, as in RFC 6454."""
         return self.url.scheme, self.host, self.port
 
+    @property
+    def full_url(self) -> str:
+        """The URL with its credentials, for a program that needs them there; no text may show it."""
+        if self.credentials is None:
+            return str(self.url)
+        return str(self.url.copy_with(username=self.credentials[0], password=self.credentials[1]))
+
 
 def redact_text(text: str) -> str:
     """Return a text without the user and password of any URL in it, also of one that cannot be parsed."""
@@ -115,6 +122,12 @@ def parse_url(text: str) -> Endpoint:
     _check_spelling(host)
     credentials = (url.username, url.password) if url.userinfo else None
     return Endpoint(url.copy_with(username=None, password=None, fragment=None), host, port, credentials)
+
+
+def origin_host(endpoint: Endpoint) -> str:
+    """Return `host:port`, `[address]:port` for IPv6."""
+    name = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
+    return f"{name}:{endpoint.port}"
 
 
 def _check_spelling(host: str) -> None:
@@ -158,6 +171,11 @@ class AddressPolicy:
         if not self._is_named(host, port) and not all(self._is_allowed(address) for address in addresses):
             raise OutboundError(f"{host} is not on the public network; the setting outbound.allowed_hosts can allow it")
         return addresses
+
+    def check_literal(self, host: str, port: int) -> None:
+        """Raise OutboundError for an address that is not allowed. A name is not resolved, and never refused."""
+        if _literal(host) is not None:
+            self.addresses(host, port)
 
     def _is_named(self, host: str, port: int) -> bool:
         bare = f"[{host}]" if ":" in host else host

@@ -1,12 +1,13 @@
 """Outgoing requests: the guarded HTTP client, and git under the same rules."""
 
 from registry.domain.addresses import AddressPolicy, Endpoint, OutboundError, StatusError, parse_url, redact_url
-from registry.outbound.client import FetchedResponse, OutboundClient, Validators, basic_authorization
+from registry.outbound.client import Authorities, FetchedResponse, OutboundClient, Validators, basic_authorization
 from registry.outbound.credential import Credential
 from registry.outbound.interruption import Interruption, interruptible
 
 __all__ = [
     "AddressPolicy",
+    "Authorities",
     "Credential",
     "Endpoint",
     "FetchedResponse",

@@ -12,10 +12,19 @@ import httpcore
 import httpx
 
 from registry import __version__
-from registry.domain.addresses import AddressPolicy, Endpoint, OutboundError, StatusError, parse_url, redact_url
+from registry.domain.addresses import (
+    AddressPolicy,
+    Endpoint,
+    OutboundError,
+    StatusError,
+    origin_host,
+    parse_url,
+    redact_url,
+)
 from registry.outbound.connection import CheckedBackend, Deadline
 from registry.outbound.credential import Credential
 from registry.outbound.interruption import Interruption
+from registry.outbound.proxies import Proxies
 
 MAX_REDIRECTS = 5
 _ERROR_BYTES = 16 << 10
@@ -23,6 +32,14 @@ _ERROR_BYTES = 16 << 10
 _Headers = dict[bytes | str, bytes | str]
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_PROXY_AUTHENTICATION_REQUIRED = 407
+
+
+class Authorities(NamedTuple):
+    """The authorities that are trusted, in PEM: a file and a folder of them; without both, those of the system."""
+
+    file: Path | None = None
+    folder: Path | None = None
 
 
 class Validators(NamedTuple):
@@ -56,16 +73,20 @@ class _Opened(NamedTuple):
 
 
 class OutboundClient:
-    """Fetches URLs. It uses no proxies, cookies, environment variables or compression.
+    """Fetches URLs. It uses no cookies, environment variables or compression.
 
     Args:
-        policy: The addresses that may be reached.
-        certificates: The trusted certificates for https; by default those of the system.
+        policy: The addresses that may be reached directly. Behind a proxy, it decides for addresses in URLs only.
+        authorities: The authorities that https trusts; by default those of the system.
+        proxies: The proxies; by default none.
     """
 
-    def __init__(self, policy: AddressPolicy, certificates: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, policy: AddressPolicy, authorities: Authorities | None = None, proxies: Proxies | None = None
+    ) -> None:
         self.policy = policy
-        self._certificates = certificates
+        self._authorities = authorities or Authorities()
+        self._proxies = proxies or Proxies()
 
     def get(
         self,
@@ -132,6 +153,19 @@ class OutboundClient:
                     raise OutboundError(f"{redact_url(url)} answers with more than {limit:,} bytes")
             return response.status, received
 
+    def location(self, url: str, headers: Mapping[str, str], *, seconds: float) -> str | None:
+        """Return where `url` is redirected to; None if it is not redirected. It follows no redirect.
+
+        Raises OutboundError.
+        """
+        target = parse_url(url)
+        all_headers = _headers(None, Validators()) | dict(headers)
+        with self._request("GET", target, all_headers, _Conditions(Deadline(seconds))) as response:
+            header = {name.lower(): value.decode("latin-1") for name, value in response.headers}
+            if response.status not in _REDIRECTS:
+                return None
+        return str(_redirect_target(target, header.get(b"location", "")).url)
+
     @contextmanager
     def _open(self, url: str, conditions: _Conditions) -> Iterator[_Opened]:
         """Yield the response after all redirects."""
@@ -157,25 +191,53 @@ class OutboundClient:
         self, method: str, target: Endpoint, headers: _Headers, conditions: _Conditions, body: bytes | None = None
     ) -> Iterator[httpcore.Response]:
         name = redact_url(str(target.url))
-        backend = CheckedBackend(self.policy, conditions.deadline, conditions.interruption)
-        certificates = self._certificates or _system_certificates()
+        proxy = self._proxies.of(target)
+        if proxy is not None:
+            self.policy.check_literal(target.host, target.port)
+            name += f" (through the proxy {proxy.host}:{proxy.port})"
         try:
             with (
-                httpcore.ConnectionPool(ssl_context=certificates, network_backend=backend) as pool,
+                self._pool(proxy, conditions) as pool,
                 pool.stream(method, str(target.url), headers=headers, content=body) as response,
             ):
+                if proxy is not None and response.status == _PROXY_AUTHENTICATION_REQUIRED:
+                    raise OutboundError(f"{name} cannot be read: the proxy refuses it (407)")
                 yield response
         except (httpcore.TimeoutException, TimeoutError):
             raise OutboundError(f"{name} did not answer in time") from None
+        except httpcore.ProxyError as error:
+            raise OutboundError(f"{name} cannot be read: the proxy refuses it ({_reason(error)})") from None
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol) as error:
-            reason = " ".join(str(error).split())[:200] or type(error).__name__
-            raise OutboundError(f"{name} cannot be read: {reason}") from None
+            raise OutboundError(f"{name} cannot be read: {_reason(error)}") from None
+
+    def _pool(self, proxy: Endpoint | None, conditions: _Conditions) -> httpcore.ConnectionPool:
+        certificates = _trusting(self._authorities)
+        policy = self.policy if proxy is None else AddressPolicy([origin_host(proxy)])
+        backend = CheckedBackend(policy, conditions.deadline, conditions.interruption)
+        if proxy is None:
+            return httpcore.ConnectionPool(ssl_context=certificates, network_backend=backend)
+        return httpcore.HTTPProxy(
+            str(proxy.url),
+            proxy.credentials,
+            ssl_context=certificates,
+            proxy_ssl_context=certificates if proxy.url.scheme == "https" else None,
+            network_backend=backend,
+        )
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__
 
 
 @functools.cache
-def _system_certificates() -> ssl.SSLContext:
-    """Return the context of all clients. It takes 30 ms, so no start waits for it."""
-    return ssl.create_default_context()
+def _trusting(authorities: Authorities) -> ssl.SSLContext:
+    """Return the context of all clients. It takes 30 ms, so no start waits for it. Raises OutboundError."""
+    try:
+        return ssl.create_default_context(cafile=authorities.file, capath=authorities.folder)
+    except (OSError, ssl.SSLError) as error:
+        raise OutboundError(
+            f"outbound.ca_file {authorities.file} cannot be read: {error.strerror or 'it has no certificates in PEM'}"
+        ) from None
 
 
 def _headers(credentials: tuple[str, str] | None, known: Validators) -> _Headers:

@@ -1,28 +1,44 @@
-"""Reads untrusted repositories over http and https: shallow fetches, as `git_run` runs them."""
+"""Reads untrusted repositories over http and https: shallow fetches, as `git_run` runs them.
 
+Of one folder of a repository, only the files there are fetched, if the server can do that (partial clones, git 2.20).
+"""
+
+import logging
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+import msgspec
+
+from registry.domain.addresses import AddressPolicy, Endpoint, origin_host, parse_url, redact_url
 from registry.domain.origins import GitOrigin, GitRef
-from registry.outbound import AddressPolicy, parse_url, redact_url
-from registry.outbound.git_links import CheckoutNote, Links, TreeEntry, tree_entries
+from registry.outbound.client import OutboundClient, basic_authorization
+from registry.outbound.git_access import GitAccess
+from registry.outbound.git_links import LINK, CheckoutNote, Links, TreeEntry, tree_entries
 from registry.outbound.git_run import (
     SAFE_CONFIG,
     GitError,
+    GitLimitReached,
     GitLimits,
+    GitRedirected,
     GitRun,
-    authorization_config,
     git_program,
 )
+
+_T = TypeVar("_T")
+_log = logging.getLogger("registry.outbound")
 
 _MIN_VERSION = (2, 37)
 """The first release with `http.curloptResolve`, which pins the address."""
 
 _MAX_FILES = 50_000
+_MAX_REDIRECTS = 5
+_REFS = "/info/refs"
+_FETCH = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules")
+_REMOTE = "origin"
 
 
 class Checkout(NamedTuple):
@@ -37,18 +53,31 @@ class Git:
     """Reads repositories over http and https.
 
     Args:
-        policy: The addresses that may be reached.
+        policy: The addresses that may be reached directly. Behind a proxy, it decides for addresses in URLs only.
         limits: The limits of one operation.
+        access: The proxies, certificates and credentials.
+        outbound: The HTTP client that looks for the new address of a repository that has moved.
     """
 
-    def __init__(self, policy: AddressPolicy, limits: GitLimits | None = None) -> None:
+    def __init__(
+        self,
+        policy: AddressPolicy,
+        limits: GitLimits | None = None,
+        access: GitAccess | None = None,
+        outbound: OutboundClient | None = None,
+    ) -> None:
         self._policy = policy
         self._limits = limits or GitLimits()
+        self._access = access or GitAccess()
+        self._http = outbound or OutboundClient(policy)
 
     def latest(self, origin: GitOrigin) -> str:
-        """Return the current commit of an origin. Raises GitError."""
+        """Return the current commit of an origin. Raises OutboundError."""
         if origin.ref is not None and origin.ref.commit is not None:
             return origin.ref.commit
+        return self._following(origin, self._latest)
+
+    def _latest(self, origin: GitOrigin) -> str:
         refspec = _refspec(origin.ref)
         with tempfile.TemporaryDirectory(prefix="skill-registry-git-") as folder:
             run = self._run(origin, Path(folder))
@@ -63,8 +92,11 @@ class Git:
     def refs(self, origin: GitOrigin) -> Mapping[str, str]:
         """Return the commit of each branch and tag of a repository, by `refs/heads/…` and `refs/tags/…`.
 
-        Raises GitError.
+        Raises OutboundError.
         """
+        return self._following(origin, self._refs)
+
+    def _refs(self, origin: GitOrigin) -> Mapping[str, str]:
         with tempfile.TemporaryDirectory(prefix="skill-registry-git-") as folder:
             run = self._run(origin, Path(folder))
             lines = run("ls-remote", "--heads", "--tags", "--", run.url).splitlines()
@@ -76,21 +108,45 @@ class Git:
         """Write the files of an origin below `into`, a folder that must not exist yet.
 
         Links become copies of what they lead to in the repository. The notes of the checkout say what is left out.
-        Raises GitError; `into` does not exist afterwards.
+        Raises OutboundError; `into` does not exist afterwards.
         """
-        into.mkdir(parents=True)
         try:
-            return self._fetch(origin, into)
+            return self._following(origin, lambda current: self._fetch(current, into))
         except BaseException:
             shutil.rmtree(into, ignore_errors=True)
             raise
 
+    def _following(self, origin: GitOrigin, read: Callable[[GitOrigin], _T]) -> _T:
+        """Read an origin at the address that it has now, if it has moved within its host."""
+        for _ in range(_MAX_REDIRECTS):
+            try:
+                return read(origin)
+            except GitRedirected as error:
+                origin = self._moved(origin, error)
+        raise GitError(f"{redact_url(origin.url)} is redirected more than {_MAX_REDIRECTS} times")
+
+    def _moved(self, origin: GitOrigin, error: GitRedirected) -> GitOrigin:
+        """Return an origin at its new address. Raises OutboundError if that is on another host."""
+        target = parse_url(origin.url)
+        asked = f"{str(target.url).rstrip('/')}{_REFS}?service=git-upload-pack"
+        credentials = self._access.credentials_for(target)
+        headers = {"Authorization": basic_authorization(credentials)} if credentials else {}
+        location = self._http.location(asked, headers, seconds=self._limits.seconds)
+        if location is None:
+            raise error
+        moved = parse_url(location.partition("?")[0].removesuffix(_REFS))
+        if moved.origin != target.origin and not _is_upgrade(target, moved):
+            raise GitError(f"{redact_url(origin.url)} has moved to {redact_url(str(moved.url))}: use that address")
+        return msgspec.structs.replace(origin, url=moved._replace(credentials=target.credentials).full_url)
+
     def _fetch(self, origin: GitOrigin, into: Path) -> Checkout:
+        shutil.rmtree(into, ignore_errors=True)  # of a former address
+        into.mkdir(parents=True)
         run = self._run(origin, into)
         run("init", "--quiet", "--template=", ".")
-        refspec = _refspec(origin.ref)
-        run("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--", run.url, refspec)
-        commit = run("rev-parse", "--verify", "--end-of-options", "FETCH_HEAD^{commit}").strip()
+        if origin.subdir is None or not self._fetch_folder(run, origin):
+            run(*_FETCH, "--depth=1", "--", run.url, _refspec(origin.ref))
+        commit = _fetched_commit(run)
         subdir = origin.subdir
         entries = tree_entries(run, commit, subdir or ".")
         if [(entry.is_link, entry.path) for entry in entries] == [(True, subdir)]:
@@ -102,35 +158,82 @@ class Git:
         shutil.rmtree(into / ".git")
         return Checkout(commit, into / subdir if subdir else into, tuple(notes))
 
+    def _fetch_folder(self, run: GitRun, origin: GitOrigin) -> bool:
+        """Fetch the commit, its trees, and then the files of one folder. Return whether that is enough.
+
+        It is not if links lead elsewhere, or if the server sends no single files. A server that knows no filters sends
+        everything at once, and the second request finds nothing missing.
+        """
+        run(*_FETCH, "--depth=1", "--filter=blob:none", "--", _REMOTE, _refspec(origin.ref))
+        listing = run("ls-tree", "-r", "-z", "--full-tree", _fetched_commit(run), "--", str(origin.subdir))
+        entries = [entry.split("\t", 1)[0].split() for entry in listing.split("\0") if entry]
+        self._check_number(len(entries), origin)
+        blobs = {name for _, kind, name in entries if kind == "blob"}
+        fetched = (*_FETCH, "--no-write-fetch-head", "--filter=blob:none", "--stdin", "--", _REMOTE)
+        if not any(mode == LINK for mode, _, _ in entries):
+            try:
+                run(*fetched, stdin="".join(f"{name}\n" for name in sorted(blobs)).encode())
+                return True
+            except (GitLimitReached, GitRedirected):
+                raise
+            except GitError as error:
+                _log.info("%s; the whole repository is fetched", error)
+        shutil.rmtree(run.folder / ".git")
+        run("init", "--quiet", "--template=", ".")
+        return False
+
+    def _check_number(self, count: int, origin: GitOrigin) -> None:
+        if not count:
+            raise GitError(f"{redact_url(origin.url)} has no folder {origin.subdir or '.'}")
+        if count > _MAX_FILES:
+            raise GitError(f"{redact_url(origin.url)} has more than {_MAX_FILES:,} files")
+
     def _check_size(self, entries: list[TreeEntry], origin: GitOrigin) -> tuple[int, int]:
         """Refuse too many or too large files before any is written, since packed they may be small.
 
         Return how many bytes and files are left.
         """
-        if not entries:
-            raise GitError(f"{redact_url(origin.url)} has no folder {origin.subdir or '.'}")
-        if len(entries) > _MAX_FILES:
-            raise GitError(f"{redact_url(origin.url)} has more than {_MAX_FILES:,} files")
+        self._check_number(len(entries), origin)
         left = self._limits.size - sum(entry.size for entry in entries)
         if left < 0:
-            raise GitError(f"the files of {redact_url(origin.url)} are larger than {self._limits.size:,} bytes")
+            limit = f"{self._limits.size:,} bytes ({self._limits.size_setting})"
+            raise GitError(f"the files of {redact_url(origin.url)} are larger than {limit}")
         return left, _MAX_FILES - len(entries)
 
-    def _run(self, origin: GitOrigin, folder: Path) -> "GitRun":
+    def _run(self, origin: GitOrigin, folder: Path) -> GitRun:
         target = parse_url(origin.url)
         self._check_version()
-        addresses = self._policy.addresses(target.host, target.port)
-        settings = {**SAFE_CONFIG, **authorization_config(target)}
-        if ":" not in target.host:  # an IPv6 address needs no pin
-            pinned = ",".join(f"[{address}]" if ":" in address else address for address in addresses)
-            settings["http.curloptResolve"] = f"{target.host}:{target.port}:{pinned}"
-        return GitRun(str(target.url), settings, folder, self._limits)
+        settings = {**SAFE_CONFIG, **self._access.configuration(target)}
+        if (proxy := self._access.proxies.of(target)) is not None:
+            self._policy.check_literal(target.host, target.port)
+        else:
+            addresses = self._policy.addresses(target.host, target.port)
+            if ":" not in target.host:  # an IPv6 address needs no pin
+                pinned = ",".join(f"[{address}]" if ":" in address else address for address in addresses)
+                settings["http.curloptResolve"] = f"{target.host}:{target.port}:{pinned}"
+        if origin.subdir is not None:
+            settings |= {
+                f"remote.{_REMOTE}.url": str(target.url),
+                f"remote.{_REMOTE}.promisor": "true",
+                f"remote.{_REMOTE}.partialCloneFilter": "blob:none",
+                "fetch.negotiationAlgorithm": "noop",
+            }
+        return GitRun(str(target.url), settings, folder, self._limits, origin_host(proxy) if proxy else None)
 
     def _check_version(self) -> None:
         result = subprocess.run([git_program(), "version"], capture_output=True, text=True, timeout=10, check=False)  # noqa: S603
         numbers = [int(part) for part in result.stdout.split()[2].split(".")[:2]]
         if tuple(numbers) < _MIN_VERSION:
             raise GitError("reading repositories needs git 2.37 or newer: upgrade git")
+
+
+def _fetched_commit(run: GitRun) -> str:
+    return run("rev-parse", "--verify", "--end-of-options", "FETCH_HEAD^{commit}").strip()
+
+
+def _is_upgrade(old: Endpoint, new: Endpoint) -> bool:
+    """Return whether only the transport became https, on the default ports."""
+    return (old.origin, new.origin) == (("http", old.host, 80), ("https", old.host, 443))
 
 
 def _refspec(ref: GitRef | None) -> str:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from registry.domain.skill_file import is_skill_file
 from registry.outbound.git_run import GitError, GitRun
 
-_LINK, _SUBMODULE = "120000", "160000"
+LINK, _SUBMODULE = "120000", "160000"
 _MAX_LINKS = 1_000
 _MAX_CHAIN = 8
 _MAX_TARGET = 4_096
@@ -34,7 +34,7 @@ class TreeEntry(NamedTuple):
     @property
     def is_link(self) -> bool:
         """Whether the entry is a symbolic link."""
-        return self.mode == _LINK
+        return self.mode == LINK
 
 
 class CheckoutNote(NamedTuple):
@@ -157,7 +157,7 @@ class Links:
             yield path, self._every()[target]
             return
         for entry in self._below(target):
-            if entry.mode not in (_LINK, _SUBMODULE):
+            if entry.mode not in (LINK, _SUBMODULE):
                 yield path + entry.path.removeprefix(target), entry
 
     def _copy(self, copies: list[tuple[str, TreeEntry]]) -> str:

@@ -11,6 +11,7 @@ Refused or disabled, and why:
 import contextlib
 import math
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -20,8 +21,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from registry.domain.addresses import Endpoint, OutboundError, redact_url
-from registry.outbound.client import basic_authorization
+from registry.domain.addresses import OutboundError, redact_url
 from registry.outbound.interruption import current_interruption
 from registry.outbound.process_limits import ProcessLimits
 
@@ -32,6 +32,10 @@ _SPARE_BYTES = 16 << 20
 
 _OUT_OF_MEMORY = (b"out of memory", b"cannot allocate memory")
 _TOO_LARGE = b"File too large"
+_REFUSED_BY_PROXY = re.compile(
+    rb"error: (407)\b|CONNECT tunnel failed, response (\d{3})|HTTP code (\d{3}) from proxy after CONNECT"
+)
+_REDIRECTED = re.compile(rb"The requested URL returned error: 30[12378]\b")
 
 SAFE_CONFIG: Mapping[str, str] = {
     "protocol.allow": "never",
@@ -73,6 +77,14 @@ class GitError(OutboundError):
     """A repository cannot be read; the message says which one and why, without credentials."""
 
 
+class GitLimitReached(GitError):
+    """A repository takes more time, space or memory than it may, or somebody has cancelled the operation."""
+
+
+class GitRedirected(GitError):
+    """A repository is at another address now."""
+
+
 class GitLimits(NamedTuple):
     """The limits of one operation.
 
@@ -80,18 +92,13 @@ class GitLimits(NamedTuple):
         seconds: The time, after which its processes are killed.
         size: The size in bytes, both of the fetched data and of the checked-out files.
         memory_bytes: The address space of each process.
+        size_setting: The setting of the size, for messages.
     """
 
     seconds: float = 60.0
     size: int = 100 << 20
     memory_bytes: int = 1 << 30
-
-
-def authorization_config(target: Endpoint) -> Mapping[str, str]:
-    """Return the git configuration with the credentials of a URL, so that no command line shows them."""
-    if not target.credentials:
-        return {}
-    return {"http.extraHeader": f"Authorization: {basic_authorization(target.credentials)}"}
+    size_setting: str = "limits.git_bytes"
 
 
 def git_program() -> str:
@@ -110,19 +117,23 @@ class GitRun:
         settings: The complete git configuration, such as `SAFE_CONFIG`.
         folder: The working directory.
         limits: The time for all commands, and the size of the `.git` folder and the output.
+        proxy: The host of the proxy that the URL is reached through, for messages.
     """
 
-    def __init__(self, url: str, settings: Mapping[str, str], folder: Path, limits: GitLimits) -> None:
+    def __init__(
+        self, url: str, settings: Mapping[str, str], folder: Path, limits: GitLimits, proxy: str | None = None
+    ) -> None:
         self.url = url
         self._program = git_program()
         self._settings = settings
-        self._folder = folder
+        self.folder = folder
         self._deadline = time.monotonic() + limits.seconds
         self._limits = limits
         self._of_process = ProcessLimits(
             limits.memory_bytes, math.ceil(limits.seconds) + _SPARE_SECONDS, limits.size + _SPARE_BYTES
         )
-        self._name = redact_url(url)
+        self._has_proxy = proxy is not None
+        self._name = redact_url(url) + (f" (through the proxy {proxy})" if proxy else "")
 
     def __call__(self, *arguments: str, stdin: bytes = b"") -> str:
         """Run a command with this standard input and return its output. Raises GitError."""
@@ -131,7 +142,7 @@ class GitRun:
             source.seek(0)
             process = subprocess.Popen(  # noqa: S603 - the arguments are constants, or checked by their types
                 self._of_process.command([self._program, *arguments]),
-                cwd=self._folder,
+                cwd=self.folder,
                 env=self._environment(),
                 stdin=source,
                 stdout=output,
@@ -154,24 +165,29 @@ class GitRun:
                 process.wait(_POLL_SECONDS)
                 return
             if (interruption := current_interruption()) is not None and interruption.is_set:
-                raise GitError(f"reading {self._name} was cancelled")
+                raise GitLimitReached(f"reading {self._name} was cancelled")
             if time.monotonic() > self._deadline:
-                raise GitError(f"{self._name} did not answer in time")
-            if _size(self._folder / ".git") + os.fstat(output).st_size > self._limits.size:
+                raise GitLimitReached(f"{self._name} did not answer in time")
+            if _size(self.folder / ".git") + os.fstat(output).st_size > self._limits.size:
                 raise self._too_large()
 
     def _too_large(self) -> GitError:
-        return GitError(f"{self._name} is larger than {self._limits.size:,} bytes")
+        limit = f"{self._limits.size:,} bytes ({self._limits.size_setting})"
+        return GitLimitReached(f"{self._name} is larger than {limit}")
 
     def _failure(self, code: int, errors: bytes) -> GitError:
         if any(sign in errors.lower() for sign in _OUT_OF_MEMORY):
-            return GitError(
+            return GitLimitReached(
                 f"{self._name} needs more memory than git may use, {self._limits.memory_bytes:,} bytes "
                 "(limits.git_memory_bytes)"
             )
         if code == -signal.SIGXFSZ or _TOO_LARGE in errors:
             return self._too_large()
-        return GitError(f"{self._name} cannot be read: {_reason(errors, self._folder)}")
+        if self._has_proxy and (refused := _REFUSED_BY_PROXY.search(errors)):
+            status = next(filter(None, refused.groups())).decode()
+            return GitError(f"{self._name} cannot be read: the proxy refuses it ({status})")
+        failure = GitRedirected if _REDIRECTED.search(errors) else GitError
+        return failure(f"{self._name} cannot be read: {_reason(errors, self.folder)}")
 
     def _environment(self) -> Mapping[str, str]:
         """Return the complete environment of git. Other users cannot read settings and credentials there."""
@@ -184,7 +200,7 @@ class GitRun:
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_LFS_SKIP_SMUDGE": "1",
-            "GIT_CEILING_DIRECTORIES": str(self._folder.parent),
+            "GIT_CEILING_DIRECTORIES": str(self.folder.parent),
             "GIT_CONFIG_COUNT": str(len(self._settings)),
         }
         for number, (key, value) in enumerate(self._settings.items()):

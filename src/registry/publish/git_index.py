@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from registry.outbound import parse_url
-from registry.outbound.git_run import SAFE_CONFIG, GitError, GitLimits, GitRun, authorization_config
+from registry.outbound.git_access import GitAccess
+from registry.outbound.git_run import SAFE_CONFIG, GitError, GitLimits, GitRun
 from registry.publish.index_lines import SkippedLine, merged
 from registry.publish.index_log import Attachment
 from registry.runtime.atomic_files import TEMPORARY_PREFIX, temporary_path
@@ -49,9 +50,10 @@ class GitIndex:
         branch: The branch that is read and pushed.
         folder: The folder of the clone. `prepare` fills an empty or missing folder.
         limits: The limits of a git operation and of the clone.
+        access: The proxies, certificates and credentials.
     """
 
-    def __init__(self, url: str, branch: str, folder: Path, limits: GitLimits) -> None:
+    def __init__(self, url: str, branch: str, folder: Path, limits: GitLimits, access: GitAccess | None = None) -> None:
         self._branch = branch
         self._folder = folder
         self._limits = limits
@@ -62,7 +64,7 @@ class GitIndex:
         elif url.startswith(("http://", "https://")):
             target = parse_url(url)
             self._url = str(target.url)
-            self._settings |= authorization_config(target)
+            self._settings |= (access or GitAccess()).configuration(target)
 
     def prepare(self) -> None:
         """Clone the index if the folder is empty or missing. Otherwise the folder must be a clone.

@@ -17,6 +17,7 @@ from registry.errors import conflict, skill_not_found
 from registry.events.webhooks import Checked
 from registry.findings.engine import skill_findings
 from registry.inspection.inspector import Inspector, NotScanned
+from registry.outbound.configured import git_access
 from registry.outbound.git_run import GitLimits
 from registry.packages.expected import ANY_PACKAGE, Expected
 from registry.packages.limits import PackageLimits
@@ -254,6 +255,5 @@ def git_index(settings: Settings, folder: Path | None = None) -> GitIndex:
     index, limits = settings.registry_index, settings.limits
     url = index.url.reveal() if index.url else ""
     folder = folder or index.path or settings.data_dir / "registry-index"
-    return GitIndex(
-        url, index.branch, folder, GitLimits(limits.git_seconds, limits.index_bytes, limits.git_memory_bytes)
-    )
+    of_git = GitLimits(limits.git_seconds, limits.index_bytes, limits.git_memory_bytes, "limits.index_bytes")
+    return GitIndex(url, index.branch, folder, of_git, git_access(settings.outbound))

@@ -29,6 +29,7 @@ from registry.http.request_log import RequestLog
 from registry.http.response_cache import ResponseCache
 from registry.http.settled_revision import settled_revision
 from registry.outbound import OutboundError
+from registry.outbound.configured import proxies_of
 from registry.publish.leftovers import remove_unfinished
 from registry.publish.service import git_index
 from registry.publish.stored_packages import FOLDER
@@ -140,6 +141,13 @@ def _warn(settings: Settings) -> None:
             "listening on %s with no authentication: whoever reaches the port can change the skills; put a proxy with "
             "authentication before it, or use --profile registry or --read-only",
             settings.server.host,
+        )
+
+    if proxies := proxies_of(settings.outbound).names():
+        _log.info(
+            "outgoing requests go through %s, which decides what they reach; outbound.allowed_hosts holds for direct "
+            "requests and for addresses in URLs",
+            ", ".join(proxies),
         )
 
 

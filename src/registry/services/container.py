@@ -22,7 +22,7 @@ from registry.indexing.engine_factory import create_engine, index_folder
 from registry.indexing.reindex import Reindexing
 from registry.indexing.snapshots import SnapshotPublisher, fetch_snapshots
 from registry.inspection.inspector import Inspector
-from registry.outbound import AddressPolicy, OutboundClient
+from registry.outbound.configured import outbound_client
 from registry.project.manifest_file import ManifestFile
 from registry.project.project_files import ProjectFiles
 from registry.publish.published import PublishedVersions
@@ -107,7 +107,7 @@ class Services:
         self._registry = self._make_registry(clock, worker) if settings.profile == "registry" else None
         self.scanner = Scanner(self.local, self.catalog, self._background_inspector)
         self.sources = Sources(settings, self.database, self.catalog, clock, access)
-        outbound = OutboundClient(AddressPolicy(settings.outbound.allowed_hosts))
+        outbound = outbound_client(settings.outbound)
         self.webhooks = WebhookSender(self.database, settings.webhooks, outbound, clock)
         self._publishing = self._make_publishing(self._packages) if self._packages else None
         self.skill_files = SkillFiles(self.catalog, self.local, self.published, self._packages)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
-from registry.domain.addresses import parse_url
+from registry.domain.addresses import origin_host, parse_url
 
 
 class RegistryAccess(NamedTuple):
@@ -19,14 +19,8 @@ class RegistryAccess(NamedTuple):
 
     def hosts(self) -> list[str]:
         """Return the hosts of the named registries as `host:port`, `[address]:port` for IPv6."""
-        return [_host(url) for url in self.named]
+        return [origin_host(parse_url(url)) for url in self.named]
 
 
 NO_ACCESS = RegistryAccess((), lambda url: None)
 """A service has the credentials of its sources only."""
-
-
-def _host(url: str) -> str:
-    endpoint = parse_url(url)
-    name = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
-    return f"{name}:{endpoint.port}"

@@ -13,9 +13,8 @@ from registry.domain.models import timestamp
 from registry.domain.repository_addresses import RepositoryAddress, parse_address
 from registry.domain.source_entry import LOCAL, REGISTRY, Listed, NewSource, SourceEntry
 from registry.errors import conflict, not_found
-from registry.outbound import AddressPolicy, Interruption, OutboundClient, redact_url
-from registry.outbound.git import Git
-from registry.outbound.git_run import GitLimits
+from registry.outbound import Interruption, redact_url
+from registry.outbound.configured import git_client, outbound_client
 from registry.runtime.periodic_worker import PeriodicWorker
 from registry.sources.access import NO_ACCESS, RegistryAccess
 from registry.sources.detection import detected
@@ -60,15 +59,14 @@ class Sources:
         self, settings: Settings, database: Database, catalog: Catalog, clock: Clock, access: RegistryAccess = NO_ACCESS
     ) -> None:
         limits = settings.limits
-        policy = AddressPolicy((*settings.outbound.allowed_hosts, *access.hosts()))
         self._settings = settings
         self._clock = clock
         self._store = SourceStore(database, catalog, clock)
-        outbound = OutboundClient(policy)
+        outbound = outbound_client(settings.outbound, access.hosts())
         self._clients = RegistryClients(settings, access, outbound)
         self.fetcher = Fetcher(
             outbound,
-            Git(policy, GitLimits(limits.git_seconds, limits.git_bytes, limits.git_memory_bytes)),
+            git_client(settings.outbound, limits, outbound),
             settings.data_dir / FOLDER,
             download_bytes=limits.download_bytes,
             unpacked_bytes=limits.git_bytes,

@@ -16,7 +16,8 @@ import msgspec
 
 from registry.config.settings import Settings
 from registry.db import Database, DatabaseError, read_fact
-from registry.outbound import AddressPolicy, OutboundClient, OutboundError
+from registry.outbound import OutboundError
+from registry.outbound.configured import outbound_client
 from registry.runtime.periodic_worker import STOP_SECONDS, PeriodicWorker
 from registry.transparency.checkpoint import CheckpointInvalid, KeyUnusable, LogCheckpoint
 from registry.transparency.cosignature import WitnessKey
@@ -109,7 +110,7 @@ class WitnessWorker:
     def start(self) -> None:
         """Start, if there are witnesses or copies."""
         if self._settings.transparency.checkpoints or self._cosignatures.witnesses:
-            self._outbound = OutboundClient(AddressPolicy(self._settings.outbound.allowed_hosts))
+            self._outbound = outbound_client(self._settings.outbound)
             self._copies_at = 0.0
             self._asked.clear()
             self._worker.start()

@@ -69,6 +69,23 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             )
             for name in ("failed", "passed")
         ],
+        *[
+            (
+                f'outbound.{name} = "http://evil.example/x"',
+                {},
+                f"outbound.{name}",
+                "a credential of the user",
+                f"SKILL_REGISTRY_OUTBOUND_{name.upper()}",
+            )
+            for name in ("proxy", "https_proxy", "http_proxy", "ca_file", "ca_dir")
+        ],
+        (
+            '[[outbound.git_credentials]]\norigin = "https://git.example"\naskpass = "./run"',
+            {},
+            "outbound.git_credentials",
+            "a credential of the user",
+            "SKILL_REGISTRY_OUTBOUND_GIT_CREDENTIALS",
+        ),
         (
             'auth.issuer = "open"',
             {"SKILL_REGISTRY_AUTH_SECRET": "canary" * 8},

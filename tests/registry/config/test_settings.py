@@ -301,3 +301,37 @@ def test_trusted_proxies_are_addresses_and_networks(network: str) -> None:
     assert "server.trusted_proxies" in refusal({"server.trusted_proxies": (network,)}, {})
     trusted = ("10.0.0.1", "10.0.0.0/8", "fd00::1", "fd00::/8")
     assert load_settings({"server.trusted_proxies": trusted}, {}).server.trusted_proxies == trusted
+
+
+def test_the_variables_of_other_programs_name_proxies_and_authorities(folder: Path) -> None:
+    environ = {
+        "https_proxy": "http://low.example",
+        "ALL_PROXY": "http://all.example",
+        "no_proxy": "a.example, .b.example",
+    }
+    settings = load_settings({}, environ | {"SSL_CERT_FILE": "/ca.pem", "SSL_CERT_DIR": "/ca"}).outbound
+    assert settings.https_proxy.reveal() == "http://low.example"
+    assert settings.http_proxy.reveal() == "http://all.example"
+    assert (settings.no_proxy, settings.ca_file, settings.ca_dir) == (
+        ("a.example", ".b.example"),
+        Path("/ca.pem"),
+        Path("/ca"),
+    )
+    settings = load_settings({}, environ | {"HTTPS_PROXY": "http://ann:canary@high.example"}).outbound
+    assert settings.https_proxy.reveal() == "http://ann:canary@high.example"
+    assert "canary" not in repr(settings)
+
+
+def test_credentials_of_git_are_tables_or_json(folder: Path) -> None:
+    (folder / "named.toml").write_text(
+        '[[outbound.git_credentials]]\norigin = "https://git.example"\nuser = "ada"\npassword = "canary"\n'
+    )
+    from_file = load_settings({}, {}, folder / "named.toml").outbound.git_credentials
+    variable = "SKILL_REGISTRY_OUTBOUND_GIT_CREDENTIALS"
+    text = '[{"origin": "https://git.example", "user": "ada", "password": "canary"}]'
+    from_variable = load_settings({}, {variable: text}).outbound.git_credentials
+    for entry in (*from_file, *from_variable):
+        assert (entry.origin, entry.user, entry.password.reveal()) == ("https://git.example", "ada", "canary")
+        assert "canary" not in repr(entry)
+    for wrong in ('[{"origin": "git.example", "password": "canary"}]', '[{"origin": "https://git.example"}]'):
+        assert "canary" not in refusal({}, {variable: wrong})

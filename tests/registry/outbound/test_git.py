@@ -218,14 +218,15 @@ def test_a_pack_that_takes_more_memory_than_the_limit_is_refused(tmp_path: Path)
 
 
 def test_a_large_repository_needs_little_memory(hub: GitServer, skills: Repository, tmp_path: Path) -> None:
-    for name, content in {"noise": os.urandom(48 << 20), "zeros": bytes(48 << 20)}.items():
+    skills.git("config", "core.compression", "0")  # so that a busy machine answers in time
+    for name, content in {"noise": os.urandom(40 << 20), "zeros": bytes(20 << 20)}.items():
         (skills.folder / name).write_bytes(content)
-    commit = skills.commit({f"many/{number}.md": f"{number}\n" * 9 for number in range(2000)})
+    commit = skills.commit({f"many/{number}.md": f"{number}\n" * 9 for number in range(500)})
     (skills.folder / ".git/packed-refs").write_text("".join(f"{commit} refs/tags/v{n}\n" for n in range(5000)))
-    limited = git(hub, memory_bytes=160 << 20, size=200 << 20)
+    limited = git(hub, memory_bytes=128 << 20, size=200 << 20)
     assert limited.latest(GitOrigin(url=hub.url("skills"), ref=GitRef(tag="v77"))) == commit
     limited.fetch(GitOrigin(url=hub.url("skills")), tmp_path / "out")
-    assert len(files(tmp_path / "out")) == 2004
+    assert len(files(tmp_path / "out")) == 504
 
 
 def test_the_limits_hold_for_what_git_starts_and_where_a_system_refuses_one(tmp_path: Path) -> None:

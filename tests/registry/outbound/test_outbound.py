@@ -12,6 +12,7 @@ import pytest
 
 from registry.outbound import (
     AddressPolicy,
+    Authorities,
     Credential,
     Interruption,
     OutboundClient,
@@ -247,7 +248,7 @@ def test_the_certificate_must_match_the_name(web: WebServer, tmp_path: Path) -> 
     web.server.socket = server_side.wrap_socket(web.server.socket, server_side=True)
     web.answers["/"] = reply(b"safe")
     policy = AddressPolicy(["127.0.0.1/32"], lambda host, port: ["127.0.0.1"])
-    outbound = OutboundClient(policy, ssl.create_default_context(cafile=str(certificate)))
+    outbound = OutboundClient(policy, Authorities(certificate))
     assert outbound.get(f"https://named.example:{web.port}/", limit=10, seconds=10).body == b"safe"
     assert "certificate" in refusal(outbound, f"https://other.example:{web.port}/")
     assert "certificate" in refusal(OutboundClient(policy), f"https://named.example:{web.port}/")

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from registry.config.types import CopyUrl, ReachableHost, Secret, Witness
+from registry.config.types import CopyUrl, ReachableHost, Secret, Url, Witness
 
 
 class AuthSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,8 +61,21 @@ class TransparencySettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()
 
 
+class GitCredentialSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The credential for the repositories at one origin. Raises ValueError without a password or a program."""
+
+    origin: Annotated[str, Meta(pattern=r"\Ahttps?://[^/\s,@?#*]+\Z")]
+    user: str = "git"
+    password: Secret | None = None
+    askpass: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.password is None) == (self.askpass is None):
+            raise ValueError("must have exactly one of password and askpass")
+
+
 class OutboundSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The hosts that may be fetched from."""
+    """The hosts that may be fetched from, and how they are reached."""
 
     allowed_hosts: Annotated[
         tuple[ReachableHost, ...],
@@ -71,6 +84,39 @@ class OutboundSettings(msgspec.Struct, frozen=True, kw_only=True):
             extra={"flag": "--outbound-allowed-host"},
         ),
     ] = ()
+    proxy: Annotated[
+        Url | None,
+        Meta(description="proxy of all outgoing requests over https and http, instead of the next two"),
+    ] = None
+    https_proxy: Annotated[Url | None, Meta(description="proxy of requests over https (or HTTPS_PROXY, ALL_PROXY)")] = (
+        None
+    )
+    http_proxy: Annotated[Url | None, Meta(description="proxy of requests over http (or HTTP_PROXY, ALL_PROXY)")] = None
+    no_proxy: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="hosts, domains, addresses and networks that are reached without a proxy; * for all (or "
+            "NO_PROXY)",
+        ),
+    ] = ()
+    ca_file: Annotated[
+        Path | None,
+        Meta(description="authorities that https trusts, in PEM, instead of those of the system (or SSL_CERT_FILE)"),
+    ] = None
+    ca_dir: Annotated[Path | None, Meta(description="folder of such authorities (or SSL_CERT_DIR)")] = None
+    git_credentials: Annotated[
+        tuple[GitCredentialSettings, ...],
+        Meta(
+            description="credentials for private repositories: [[outbound.git_credentials]] tables with origin, such "
+            "as https://git.example.org, user, and password (a secret) or askpass (a program that prints it)",
+            title="tables with origin, user, and either password or askpass",
+            extra={"flag": None},
+        ),
+    ] = ()
+    netrc_file: Annotated[
+        Path | None,
+        Meta(description="netrc file with more of these credentials, used for https", extra={"flag": None}),
+    ] = None
 
 
 class InstallSettings(msgspec.Struct, frozen=True, kw_only=True):
