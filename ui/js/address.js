@@ -1,6 +1,7 @@
 /** What the page shows stands in its URL, so that it can be shared, reloaded and gone back to. */
 
 import { pathOf } from "./api.js";
+import { BASE } from "./base.js";
 import { store } from "./store.js";
 
 const SINGLE = ["q", "source", "status", "risk", "author", "license", "sort", "view", "tab"];
@@ -20,6 +21,9 @@ function plain(text) {
   }
 }
 
+/** Return the path of the page below that of the service. */
+export const here = () => (location.pathname.startsWith(`${BASE}/`) ? location.pathname.slice(BASE.length) : location.pathname);
+
 /** Return the skill of a path such as `/skills/acme/pdf@1.4.0`. Encoded ids hold no `@`. */
 function skillOf(path) {
   if (!path.startsWith(SKILLS)) return { skill: "", version: "" };
@@ -31,9 +35,9 @@ function read() {
   const given = new URLSearchParams(location.search);
   const single = SINGLE.map((name) => [name, given.get(name) ?? ""]);
   const several = SEVERAL.map((name) => [name, [...new Set(given.getAll(name))].filter(Boolean)]);
-  const place = skillOf(location.pathname);
+  const place = skillOf(here());
   place.skill ||= given.get("skill") ?? ""; // as skills were addressed before they had paths
-  const isUnknown = !ROOTS.includes(location.pathname) && !location.pathname.startsWith(SKILLS);
+  const isUnknown = !ROOTS.includes(here()) && !here().startsWith(SKILLS);
   const line = /^#L(\d+)$/.exec(location.hash)?.[1] ?? "";
   return { ...Object.fromEntries([...single, ...several]), ...place, file: given.get("file") ?? "", from: given.get("from") ?? "", line, isUnknown };
 }
@@ -50,7 +54,7 @@ const isList = ({ skill, view }) => !skill && (!view || view === "skills");
 
 function skillLink({ skill, version, from, file, line }) {
   const parts = new URLSearchParams({ ...(file && { file }), ...(from && version && { from }) }).toString();
-  const path = SKILLS + pathOf(skill) + (version ? `@${encodeURIComponent(version)}` : "");
+  const path = BASE + SKILLS + pathOf(skill) + (version ? `@${encodeURIComponent(version)}` : "");
   return path + (parts ? `?${parts}` : "") + (line ? `#L${line}` : "");
 }
 
@@ -65,7 +69,7 @@ export function link(changes, from = address.get()) {
   for (const name of SINGLE) if (next[name]) parts.set(name, next[name]);
   for (const name of SEVERAL) for (const value of next[name]) parts.append(name, value);
   const text = parts.toString();
-  const root = ROOTS.includes(location.pathname) ? location.pathname : "/";
+  const root = BASE + (ROOTS.includes(here()) ? here() : "/");
   return text ? `${root}?${text}` : root;
 }
 

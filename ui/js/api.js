@@ -1,5 +1,6 @@
 /** The service's HTTP interface: envelopes in, data or an `ApiError` out. */
 
+import { BASE } from "./base.js";
 import { keep, session } from "./session.js";
 
 export class ApiError extends Error {
@@ -19,9 +20,9 @@ export function credentials() {
   return session.get()?.headers ?? {};
 }
 
-async function answerOf(url, options) {
+async function answerOf(path, options) {
   try {
-    return await fetch(url, options);
+    return await fetch(BASE + path, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new ApiError(0, "OFFLINE", "The service does not answer");

@@ -1,8 +1,9 @@
 /** The page: a search box, what it finds, one skill in full, and how the service is. */
 
 import { html, render, useEffect, useLayoutEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
-import { address as place, CLEARED, follow, go, isStart, leave, link } from "./address.js";
+import { address as place, CLEARED, follow, go, here, isStart, leave, link } from "./address.js";
 import { get } from "./api.js";
+import { BASE } from "./base.js";
 import { Detail } from "./detail.js";
 import { chosenFilters, Filters, Sort } from "./filters.js";
 import { listen } from "./keyboard.js";
@@ -63,11 +64,11 @@ function Header({ address, onSignIn, isPublishing }) {
   return html`<header class="top">
     <a class="skip" href="#found" onClick=${skip}>Skip to the content</a>
     <a class="home" href=${link(to(""))} onClick=${(event) => follow(event, to(""))}>
-      <img src="/ui/icon.svg" alt="" width="28" height="28" /> Skill Registry</a>
+      <img src=${`${BASE}/ui/icon.svg`} alt="" width="28" height="28" /> Skill Registry</a>
     <nav aria-label="Pages">
       ${tab("skills", "Skills")} ${tab("admin", "Service")}
       ${isPublishing && may("manager", status, visitor) && tab("publish", "Publish")}
-      <a href="/schema">API</a>
+      <a href=${`${BASE}/schema`}>API</a>
       <${ThemeSwitch} />
       ${isRegistry(status) && (visitor
         ? html`<span class="who" title=${visitor.role}><${Text}>${visitor.name}<//> <span class="badge">${visitor.role}</span></span>
@@ -180,8 +181,8 @@ function close() {
 }
 
 function NoPage() {
-  return html`<${Missing} title="There is no such page" action="To the start page" onAction=${() => location.assign("/")}>
-    Nothing is at <code><${Text}>${location.pathname}<//></code>.<//>`;
+  return html`<${Missing} title="There is no such page" action="To the start page" onAction=${() => location.assign(`${BASE}/`)}>
+    Nothing is at <code><${Text}>${here()}<//></code>.<//>`;
 }
 
 function App() {

@@ -1,5 +1,6 @@
 /** The whole catalog, beside the page: thousands of cards are read, filtered and sorted where nobody waits for it. */
 
+import { BASE } from "./base.js";
 import { facets, ORDERS, overview, passing } from "./facets.js";
 
 /** Cards of each source, in the order of the sources, sorted by name within. */
@@ -12,7 +13,7 @@ let last = { key: null };
 async function read(path, headers) {
   let response;
   try {
-    response = await fetch(path, { headers: { Accept: "application/json", ...headers } });
+    response = await fetch(BASE + path, { headers: { Accept: "application/json", ...headers } });
   } catch {
     throw { status: 0, code: "OFFLINE", message: "The service does not answer" };
   }

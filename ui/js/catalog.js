@@ -17,7 +17,7 @@ function answered({ data: { number, page, error } }) {
 
 function started() {
   if (!worker) {
-    worker = new Worker("/ui/js/catalog-worker.js", { type: "module" });
+    worker = new Worker(new URL("./catalog-worker.js", import.meta.url), { type: "module" });
     worker.onmessage = answered;
     worker.onerror = () => {
       for (const { reject } of waiting.values()) reject(new ApiError(0, "OFFLINE", "The list could not be made"));

@@ -2,6 +2,7 @@
 
 import { html, useState } from "../vendor/htm-3.1.1/standalone.module.js";
 import { blobOf } from "./api.js";
+import { BASE } from "./base.js";
 import { isRegistry } from "./service.js";
 import { session } from "./session.js";
 import { problem } from "./states.js";
@@ -13,7 +14,7 @@ export const isPublished = ({ source, id }, status) => source === "registry" && 
 export const isRecord = (skill, status) => skill.source === "registry" && !isPublished(skill, status);
 
 /** Return the address of this service, as other machines reach it. */
-export const addressOf = (status) => status?.public_url ?? location.origin;
+export const addressOf = (status) => status?.public_url ?? location.origin + BASE;
 
 /** Return the command that installs a skill, or a `version` of it; null where it cannot be installed. */
 export function installCommand(skill, status, version = "") {
@@ -32,7 +33,8 @@ function folderCommand({ id }, status, version) {
 function placeOf(url, status) {
   const own = `${addressOf(status)}/packages/`;
   try {
-    const place = new URL(url.startsWith(own) ? `/packages/${url.slice(own.length)}` : url, location.origin);
+    const path = url.startsWith(own) ? `/packages/${url.slice(own.length)}` : url;
+    const place = new URL(path.startsWith("/") ? BASE + path : path, location.origin);
     return /^https?:$/.test(place.protocol) ? place : null;
   } catch {
     return null;
@@ -57,7 +59,7 @@ export function Download({ url, name, status, children }) {
     event.preventDefault();
     setState({ isWorking: true });
     try {
-      save(await blobOf(place.pathname), name);
+      save(await blobOf(place.pathname.slice(BASE.length)), name);
       setState({});
     } catch (error) {
       setState({ error: problem(error) });

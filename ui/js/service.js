@@ -1,6 +1,7 @@
 /** What the page knows of the service: its status, and what the visitor may do there. */
 
 import { get } from "./api.js";
+import { BASE } from "./base.js";
 import { session } from "./session.js";
 import { store } from "./store.js";
 
@@ -28,7 +29,7 @@ export const PUBLISH_ROUTE = "/api/v1/registry/publish";
 /** Return whether the service publishes packages: its own description of itself says so. */
 export async function canPublish() {
   try {
-    const { paths } = await (await fetch("/schema/openapi.json")).json();
+    const { paths } = await (await fetch(`${BASE}/schema/openapi.json`)).json();
     return PUBLISH_ROUTE in paths;
   } catch {
     return false;

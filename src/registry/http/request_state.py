@@ -21,11 +21,13 @@ class RequestState:
         response_headers: Headers that the response carries besides its own, whatever part of the service makes it.
         valid_at: The catalog revision at which the response may be cached, None where it may not.
         is_head: Whether only the head of the response is wanted (`HEAD`); handlers see such a request as a `GET`.
+        base_path: The path below which the caller reaches the service, such as `/hub`; empty for none.
         is_gone: Returns whether the caller has disconnected. Safe to call from any thread.
     """
 
     __slots__ = (
         "_resources",
+        "base_path",
         "ignored_query",
         "is_gone",
         "is_head",
@@ -42,6 +44,7 @@ class RequestState:
         self.response_headers: _Headers = ()
         self.valid_at: int | None = None
         self.is_head = False
+        self.base_path = ""
         self.is_gone: Callable[[], bool] = _is_here
         self._resources: ExitStack | None = None
 

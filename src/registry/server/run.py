@@ -21,6 +21,7 @@ from registry.config.settings import Settings
 from registry.database import open_database
 from registry.domain.hosts import is_loopback_host
 from registry.http.admission import admits_reading
+from registry.http.base_path import BasePath
 from registry.http.fast_search import SEARCH, FastSearch
 from registry.http.host_guard import HostGuard
 from registry.http.implied_methods import ImpliedMethods
@@ -190,9 +191,9 @@ def wrapped(application: Litestar, services: Services) -> ASGIApp:
     guarded = HostGuard(app, *hosts, any_host=any_host, on_proxied=on_proxied)
     on_answer = services.registry.metrics.answered if is_registry else None
     outermost: ASGIApp = RequestLog(guarded, on_answer)
-    if server.trusted_proxies:
-        outermost = cast(Any, ProxyHeadersMiddleware)(outermost, list(server.trusted_proxies))
-    return outermost
+    proxies = cast(Any, ProxyHeadersMiddleware)(outermost, list(server.trusted_proxies))
+    public_url = server.public_url.reveal() if server.public_url else None
+    return BasePath(proxies if server.trusted_proxies else outermost, public_url, proxies.trusted_hosts)
 
 
 def _share_counts(settings: Settings) -> None:

@@ -18,7 +18,7 @@ function end() {
 
 function started() {
   if (worker) return worker;
-  worker = new Worker("/ui/js/later/colour-worker.js", { type: "module" });
+  worker = new Worker(new URL("./colour-worker.js", import.meta.url), { type: "module" });
   worker.onmessage = ({ data: { number, pieces } }) => {
     waiting.get(number)?.(pieces);
     waiting.delete(number);

@@ -15,7 +15,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     port: Annotated[int, Meta(ge=0, le=65_535, description="port to listen on; 0 chooses a free port")] = 8080
     public_url: Annotated[
         ServerUrl | None,
-        Meta(description="URL at which others reach the service; documents name packages below it"),
+        Meta(description="URL at which others reach the service, also below a path of a host"),
     ] = None
     workers: Annotated[int, Meta(ge=1, le=64, description="number of worker processes")] = 1
     allowed_hosts: Annotated[
@@ -31,7 +31,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()
     trusted_proxies: Annotated[
         tuple[Network, ...],
-        Meta(description="proxies whose X-Forwarded-For header is trusted", extra={"flag": "--trusted-proxy"}),
+        Meta(description="proxies whose X-Forwarded-… headers are trusted", extra={"flag": "--trusted-proxy"}),
     ] = ()
     read_only: Annotated[bool, Meta(description="reject every request that changes data")] = False
     debug: Annotated[

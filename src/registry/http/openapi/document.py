@@ -18,10 +18,13 @@ from litestar.routes import HTTPRoute
 
 from registry.http.openapi.examples import Examples
 from registry.http.openapi.operations import errors, security, summary
+from registry.http.request_state import request_state
+from search.lru_cache import LruCache
 
 _METHODS = ("get", "post", "put", "delete", "patch")
 _REFERENCE = "#/components/schemas/"
 _ENVELOPE = frozenset({"data", "pagination", "success"})
+_BASE_PATHS = 4  # of which the document is kept
 _BINARY = frozenset({"application/zip", "*/*"})
 
 
@@ -30,13 +33,19 @@ class DocumentPlugin(JsonRenderPlugin):
 
     def __init__(self) -> None:
         super().__init__()
-        self._encoded: bytes | None = None
+        self._document: dict[str, Any] | None = None
+        self._encoded: LruCache[str, bytes] = LruCache(_BASE_PATHS)
 
     def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
-        """Return the document as JSON."""
-        if self._encoded is None:
-            self._encoded = msgspec.json.encode(completed(request.app, openapi_schema))
-        return self._encoded
+        """Return the document as JSON. Its server is the path below which the caller reaches this one."""
+        base_path = request_state(request.scope).base_path
+        encoded = self._encoded.get(base_path)
+        if encoded is None:
+            if self._document is None:
+                self._document = completed(request.app, openapi_schema)
+            encoded = msgspec.json.encode({**self._document, "servers": [{"url": base_path or "/"}]})
+            self._encoded.put(base_path, encoded)
+        return encoded
 
 
 @cache

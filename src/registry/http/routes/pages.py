@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from registry import __version__
 from registry.errors import not_found
 from registry.http.openapi.document import DocumentPlugin
 from registry.http.openapi.operations import operation_id
+from registry.http.request_state import request_state
 
 SECURITY_HEADERS: Mapping[str, str] = MappingProxyType(
     {
@@ -64,20 +65,32 @@ def _assets() -> Mapping[str, Asset]:
     """Return every file by its path. Nothing else is served, however its path is written."""
     folder = ui_folder()
     files = (path for path in folder.rglob("*") if path.is_file())
-    return MappingProxyType({path.relative_to(folder).as_posix(): _asset(path) for path in files})
+    return MappingProxyType({path.relative_to(folder).as_posix(): _asset_of(path) for path in files})
 
 
-def _asset(path: Path) -> Asset:
-    content = path.read_bytes()
-    media_type = _MEDIA_TYPES.get(path.suffix, "text/plain")
+def _asset_of(path: Path) -> Asset:
+    return _asset(path.read_bytes(), _MEDIA_TYPES.get(path.suffix, "text/plain"))
+
+
+def _asset(content: bytes, media_type: str) -> Asset:
     # Weak, because the answer may be compressed on its way.
     return Asset(content, media_type, f'W/"{hashlib.sha256(content).hexdigest()[:32]}"')
+
+
+@lru_cache(maxsize=16)
+def _page(path: str, base_path: str) -> Asset:
+    """Return a page whose links lead below a base path. All links of our pages are absolute paths."""
+    asset = _assets()[path]
+    content = asset.content.replace(b'="/', f'="{base_path}/'.encode())
+    return _asset(content, asset.media_type) if base_path else asset
 
 
 def _answer(request: Request[Any, Any, Any], path: str) -> Response[bytes]:
     asset = _assets().get(path)
     if asset is None:
         raise not_found("File")
+    if path.endswith(".html"):
+        asset = _page(path, request_state(request.scope).base_path)
     # Vendored files stand in a folder of their version, so what is at their path never changes.
     is_versioned = "/" in path.removeprefix("vendor/") and path.startswith("vendor/")
     known = [tag.strip() for tag in request.headers.get("If-None-Match", "").split(",")]
@@ -112,7 +125,8 @@ def page_not_found(request: Request[Any, Any, Any], exception: Exception) -> Res
     if not is_page or request.url.path.startswith(_API_PATHS) or not isinstance(exception, NotFoundException):
         return None
     headers = {"Cache-Control": "no-cache", **SECURITY_HEADERS}
-    return Response(_assets()["index.html"].content, status_code=404, media_type="text/html", headers=headers)
+    content = _page("index.html", request_state(request.scope).base_path).content
+    return Response(content, status_code=404, media_type="text/html", headers=headers)
 
 
 @get("/registry", sync_to_thread=False, include_in_schema=False)
@@ -135,7 +149,7 @@ class _SchemaPage(OpenAPIRenderPlugin):
 
     def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
         """Return the page. Its script loads the OpenAPI document."""
-        return _assets()["schema/index.html"].content
+        return _page("schema/index.html", request_state(request.scope).base_path).content
 
 
 def _refuse_unknown(response: Response[Any]) -> Response[Any]:
