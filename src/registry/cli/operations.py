@@ -12,7 +12,8 @@ from registry.cli.help.settings_options import settings_options
 from registry.db import DatabaseError
 from registry.ops.backup import BackupFailed
 from registry.ops.backup import backup as write_backup
-from registry.ops.backup_manifest import NoBackup, verify, verify_restored
+from registry.ops.backup_files import NoBackup
+from registry.ops.backup_manifest import verify, verify_restored
 from registry.outbound import OutboundError
 from registry.publish.service import git_index
 

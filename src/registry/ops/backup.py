@@ -6,7 +6,7 @@ and never changes or removes it; the next start scans the folders of local skill
 """
 
 import contextlib
-import hashlib
+import fcntl
 import os
 import shutil
 import stat
@@ -21,7 +21,7 @@ from registry.database.digests import TableDigest
 from registry.database.integrity import damage_message
 from registry.db import DatabaseUnusable, read_fact
 from registry.domain.models import now, timestamp
-from registry.ops.backup_manifest import SUMS, BackupManifest, remove_older, verify, write_manifest
+from registry.ops.backup_manifest import BackupManifest, remove_older, verify, write_manifest, write_sums
 from registry.project.lock_file import LOCK_FILE
 from registry.publish.stored_packages import FOLDER as UPLOADS
 from registry.runtime.atomic_files import TEMPORARY_PREFIX, sync_folder, temporary_path
@@ -31,6 +31,7 @@ from registry.transparency.checkpoint import KEY_FILE
 DUMP = "catalog.dump"
 """The dump of a PostgreSQL catalog, for `pg_restore`."""
 
+_KIND = "backup-"
 _MAX_TRIES = 5
 
 
@@ -63,8 +64,10 @@ def backup(settings: Settings, target: Path, *, dump: bool = False, keep: int | 
     """
     if os.path.lexists(target):
         raise BackupFailed(f"{target} already exists: choose a new folder for the backup")
-    temporary = temporary_path(target.parent, "backup-")
+    _remove_killed(target.parent)
+    temporary = temporary_path(target.parent, _KIND)
     temporary.mkdir(mode=0o700)
+    held = _held(temporary)
     try:
         summary = _Backup(settings, temporary, dump=dump).write()
         if keep and (problems := verify(temporary)):
@@ -75,7 +78,30 @@ def backup(settings: Settings, target: Path, *, dump: bool = False, keep: int | 
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
+    finally:
+        if held is not None:
+            os.close(held)
     return summary._replace(removed=remove_older(target, keep)) if keep else summary
+
+
+def _held(folder: Path) -> int | None:
+    """Lock a folder for this process and return its descriptor, None if another process has it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _remove_killed(parent: Path) -> None:
+    """Remove the unfinished backups of killed commands, which hold secrets. Those of running commands are locked."""
+    for folder in parent.glob(f"{TEMPORARY_PREFIX}{_KIND}*"):
+        with contextlib.suppress(OSError):
+            if (held := _held(folder)) is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+                os.close(held)
 
 
 class _Backup:
@@ -95,7 +121,7 @@ class _Backup:
         skills = self._copy_skills()
         self._refuse_lost(skills)
         self._copy_project()
-        files, size = _write_sums(self._target)
+        files, size = write_sums(self._target)
         return BackedUp(has_database, packages, skills, files, size, [])
 
     def _copy_database(self) -> bool:
@@ -228,20 +254,3 @@ def _excluded(folder: str, names: list[str]) -> set[str]:
 
 def _is_copied(mode: int) -> bool:
     return stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)
-
-
-def _write_sums(target: Path) -> tuple[int, int]:
-    """Write the checksums of all files; return the number of files and their total size in bytes."""
-    files = sorted(path for path in target.rglob("*") if path.is_file() and not path.is_symlink())
-    with (target / SUMS).open("w", encoding="utf-8", errors="surrogateescape") as sums:
-        for path in files:
-            with path.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-            sums.write(_sum_line(digest, str(path.relative_to(target))))
-    return len(files), sum(path.stat().st_size for path in files)
-
-
-def _sum_line(digest: str, name: str) -> str:
-    """Return a line in the format of `sha256sum`, where a leading backslash marks an escaped name."""
-    escaped = name.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
-    return f"{'' if escaped == name else chr(92)}{digest}  {escaped}\n"

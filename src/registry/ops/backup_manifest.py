@@ -1,6 +1,5 @@
 """The manifest of a backup: which catalog it holds, and the digest of every table. Backups are verified against it."""
 
-import hashlib
 import shutil
 from collections.abc import Iterator
 from contextlib import closing
@@ -14,27 +13,33 @@ from registry.database import open_url
 from registry.database.digests import TableDigest, differences, table_digests
 from registry.database.integrity import damaged_tables
 from registry.database.sqlite import file_digests
+from registry.ops.backup_files import (
+    MANIFEST,
+    SUMS,
+    NoBackup,
+    digest_of,
+    file_names,
+    read_file,
+    sum_line,
+    wrong_files,
+)
 from registry.parsing.json_document import JsonUnreadable, read_json
-
-MANIFEST = "backup.json"
-SUMS = "SHA256SUMS"
-"""The file with the checksums of a backup, for `sha256sum --check`."""
-
-_SHOWN = 5
 
 
 class BackupManifest(msgspec.Struct, kw_only=True):
-    """What a backup holds. `catalog` is the id of the catalog, `tables` the state of the database that was copied."""
+    """What a backup holds. `catalog` is the id of the catalog, `tables` the state of the database that was copied.
+
+    `files` is the number of files that SHA256SUMS lists besides the manifest, and `sums` the SHA-256 of those lines.
+    Backups of earlier releases have neither.
+    """
 
     created_at: str
     release: str
     database: Literal["sqlite", "postgresql"]
     catalog: str
     tables: list[TableDigest]
-
-
-class NoBackup(Exception):
-    """The folder is not a backup with a manifest; the message says why."""
+    files: int | None = None
+    sums: str | None = None
 
 
 def write_manifest(folder: Path, manifest: BackupManifest) -> None:
@@ -42,10 +47,24 @@ def write_manifest(folder: Path, manifest: BackupManifest) -> None:
     (folder / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
 
 
+def write_sums(folder: Path) -> tuple[int, int]:
+    """Write the checksums of all files, and complete the manifest; return the number of files and their total size.
+
+    The manifest has the digest of the other lines, and the checksums have that of the manifest.
+    """
+    names = file_names(folder)
+    lines = [sum_line(folder, name) for name in names if name != MANIFEST]
+    manifest = read_manifest(folder)
+    write_manifest(folder, msgspec.structs.replace(manifest, files=len(lines), sums=digest_of(lines)))
+    text = "".join((*lines, sum_line(folder, MANIFEST)))
+    (folder / SUMS).write_text(text, encoding="utf-8", errors="surrogateescape")
+    return len(names), sum((folder / name).stat().st_size for name in names)
+
+
 def read_manifest(folder: Path) -> BackupManifest:
     """Return the manifest of a backup. Raises NoBackup."""
     try:
-        return read_json((folder / MANIFEST).read_bytes(), BackupManifest)
+        return read_json(read_file(folder, MANIFEST), BackupManifest)
     except FileNotFoundError:
         raise NoBackup(f"{folder} has no {MANIFEST}: it is not a backup, or an earlier release wrote it") from None
     except (JsonUnreadable, NotADirectoryError) as error:
@@ -53,14 +72,16 @@ def read_manifest(folder: Path) -> BackupManifest:
 
 
 def verify(folder: Path) -> list[str]:
-    """Return what is wrong with a backup: files that differ, damaged tables, tables with other rows.
+    """Return what is wrong with a backup: files that differ, are missing or not listed, damaged tables, other rows.
 
-    Raises NoBackup, OSError.
+    Raises NoBackup, also for a list of files that leads out of the backup, and OSError.
     """
     manifest = read_manifest(folder)
-    problems = list(_changed_files(folder))
+    problems = list(wrong_files(folder, manifest.files, manifest.sums))
     database = folder / "data" / DATABASE_FILE
-    if manifest.database == "sqlite" and database.is_file():
+    if manifest.database == "sqlite" and not database.is_file():
+        problems.append(f"file {database.relative_to(folder)}: it is missing")
+    elif manifest.database == "sqlite":
         problems += [f"table {found.table}: it is damaged: {found.problem}" for found in damaged_tables(database)]
         problems += [] if problems else differences(manifest.tables, file_digests(database))
     return problems
@@ -98,26 +119,3 @@ def _backups_of(catalog: str, target: Path) -> Iterator[tuple[str, Path]]:
             continue
         if manifest.catalog == catalog:
             yield manifest.created_at, folder
-
-
-def _changed_files(folder: Path) -> Iterator[str]:
-    lines = (folder / SUMS).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    faults = (fault for line in lines if (fault := _fault(folder, line)) is not None)
-    for number, fault in enumerate(faults):
-        if number == _SHOWN:
-            yield "more files differ"
-            return
-        yield fault
-
-
-def _fault(folder: Path, line: str) -> str | None:
-    """Return what is wrong with the file of a line of `sha256sum`, where a leading backslash marks an escaped name."""
-    digest, _, name = line.removeprefix("\\").partition("  ")
-    if line.startswith("\\"):
-        name = name.replace("\\\\", "\0").replace("\\n", "\n").replace("\\r", "\r").replace("\0", "\\")
-    try:
-        with (folder / name).open("rb") as file:
-            actual = hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        return f"file {name}: {error.strerror}"
-    return None if actual == digest else f"file {name}: its bytes have changed"

@@ -6,6 +6,7 @@ checked. Nothing in the repository is executed: hooks, filters, links and submod
 
 import copy
 import logging
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import NamedTuple
 from registry.outbound import parse_url
 from registry.outbound.git_access import GitAccess
 from registry.outbound.git_run import SAFE_CONFIG, GitError, GitLimits, GitRun
+from registry.publish.clone_check import check_clone
 from registry.publish.index_lines import SkippedLine, merged
 from registry.publish.index_log import Attachment
 from registry.runtime.atomic_files import TEMPORARY_PREFIX, temporary_path
@@ -58,6 +60,7 @@ class GitIndex:
         self._folder = folder
         self._limits = limits
         self._pushed: str | None = None
+        self._checked: tuple[int, ...] | None = None
         self._url, self._settings = url, dict(_WRITE_CONFIG)
         if ":" not in url:  # a local folder; git runs in a different working directory
             self._url = str(Path(url).absolute())
@@ -72,6 +75,7 @@ class GitIndex:
         Raises GitError, and then leaves no partial clone.
         """
         if (self._folder / ".git").is_dir():
+            self._run(self._folder)
             return
         self._folder.mkdir(parents=True, exist_ok=True)
         for left in self._folder.glob(f"{TEMPORARY_PREFIX}*"):
@@ -92,7 +96,13 @@ class GitIndex:
             self._run(self._folder)("reset", "--quiet", "--hard")
 
     def _run(self, folder: Path) -> GitRun:
-        return GitRun(self._url, self._settings, folder, self._limits)
+        """Return git in a folder. Raises GitError for a clone whose configuration may run programs."""
+        run = GitRun(self._url, self._settings, folder, self._limits)
+        state = _config_state(folder)
+        if state != self._checked:
+            check_clone(folder, run)
+            self._checked = state
+        return run
 
     def _fetch(self, run: GitRun, folder: Path) -> str | None:
         """Reset the clone to the remote branch and return its commit, None if the branch does not exist."""
@@ -265,6 +275,15 @@ class GitIndex:
             for path, content in commit.files.items():
                 parts.append(f"M 100644 inline {path}\n".encode() + _data(content))
         return b"".join((*parts, b"done\n"))
+
+
+def _config_state(folder: Path) -> tuple[int, ...] | None:
+    """Return what changes with the configuration of a clone, None if there is no clone."""
+    try:
+        found = (folder / ".git" / "config").stat()
+    except OSError:
+        return None if not os.path.lexists(folder / ".git") else ()
+    return found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size
 
 
 def _clean(run: GitRun) -> None:

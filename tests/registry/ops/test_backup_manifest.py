@@ -1,5 +1,6 @@
 """The digests of a backup: what differs from them is named, before and after restoring it, and old backups go last."""
 
+import fcntl
 import importlib.util
 import os
 import shutil
@@ -8,11 +9,13 @@ import subprocess
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from registry.db import DatabaseUnusable
 from registry.ops.backup import backup
-from registry.ops.backup_manifest import NoBackup, read_manifest, verify, verify_restored
+from registry.ops.backup_files import NoBackup
+from registry.ops.backup_manifest import read_manifest, verify, verify_restored
 from support.commands import Done
 from support.kept_registry import KeptRegistry
 from support.postgres_server import PostgresServer
@@ -110,3 +113,84 @@ def test_a_restored_dump_agrees_with_the_digests(kept: KeptRegistry, tmp_path: P
         changed.run("delete from published where version = '1.9.0'")
     found = Done(tmp_path, *compared, **other)
     assert (found.code, "table published: it has 3 rows instead of 4" in found.out) == (1, True)
+
+
+@ON_SQLITE
+def test_what_is_missing_from_a_backup_or_its_list_is_named(kept: KeptRegistry, tmp_path: Path) -> None:
+    whole = tmp_path / "whole"
+    backup(kept.settings(), whole)
+    assert verify(whole) == []
+    sums = (whole / "SHA256SUMS").read_text().splitlines(keepends=True)
+    wrong_list = "file SHA256SUMS: it is not the one that the backup was written with"
+
+    def copy() -> Path:
+        folder = tmp_path / f"copy{len(list(tmp_path.iterdir()))}"
+        return Path(shutil.copytree(whole, folder))
+
+    cut = copy()
+    (cut / "SHA256SUMS").write_text("")
+    shutil.rmtree(cut / "packages")
+    assert wrong_list in verify(cut)
+    half = copy()
+    (half / "SHA256SUMS").write_text("".join(sums[: len(sums) // 2]))
+    assert wrong_list in verify(half)
+    bare = copy()
+    (bare / "data" / "skill-registry.db").unlink()
+    (bare / "SHA256SUMS").write_text("".join(line for line in sums if "skill-registry.db" not in line))
+    assert "file data/skill-registry.db: it is missing" in verify(bare)
+    more = copy()
+    (more / "skills" / "other").mkdir(parents=True)
+    (more / "skills" / "other" / "SKILL.md").write_text("x")
+    assert verify(more) == ["file skills/other/SKILL.md: SHA256SUMS does not list it"]
+    old = copy()  # of a release whose manifest says nothing of the list
+    manifest = msgspec.json.decode((old / "backup.json").read_bytes())
+    del manifest["files"], manifest["sums"]
+    (old / "backup.json").write_bytes(msgspec.json.encode(manifest))
+    assert verify(old) == ["file backup.json: its bytes have changed"]
+    own = subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=whole, capture_output=True, check=False)
+    assert own.returncode == 0, own.stderr
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("name", ["/dev/zero", "../outside", "a\\0b", "", "data/../../outside", "away/outside", "pipe"])
+def test_a_backup_that_names_what_is_no_file_of_it_is_refused_at_once(
+    kept: KeptRegistry, tmp_path: Path, name: str
+) -> None:
+    copy = tmp_path / "copy"
+    backup(kept.settings(), copy)
+    (tmp_path / "outside").write_text("x")
+    if name == "pipe":
+        os.mkfifo(copy / "pipe")
+    if name.startswith("away"):
+        (copy / "away").symlink_to(tmp_path)
+    with (copy / "SHA256SUMS").open("a") as sums:
+        sums.write(f"{'0' * 64}  {name}\n".replace("\\0", "\0"))
+    done = Done(tmp_path, "verify-backup", str(copy))
+    assert (done.code, done.out, done.error.count("\n")) == (1, "", 1), done.error
+    assert "no file of the backup" in done.error or "no backup" in done.error
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("name", ["backup.json", "SHA256SUMS"])
+def test_a_pipe_in_place_of_a_list_is_refused_at_once(kept: KeptRegistry, tmp_path: Path, name: str) -> None:
+    copy = tmp_path / "copy"
+    backup(kept.settings(), copy)
+    (copy / name).unlink()
+    os.mkfifo(copy / name)
+    Done(tmp_path, "verify-backup", str(copy)).complains(1, "is no file")
+
+
+@ON_SQLITE
+def test_a_killed_backup_is_removed_by_the_next_one(kept: KeptRegistry, tmp_path: Path) -> None:
+    killed, running = tmp_path / ".skill-registry-backup-killed", tmp_path / ".skill-registry-backup-running"
+    for folder in (killed, running):
+        (folder / "data").mkdir(parents=True)
+        (folder / "data" / "auth.secret").write_text("secret")
+    (tmp_path / ".skill-registry-backup-link").symlink_to(kept.data_dir)
+    descriptor = os.open(running, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    backup(kept.settings(), tmp_path / "copy")
+    assert (killed.exists(), running.exists(), kept.data_dir.exists()) == (False, True, True)
+    os.close(descriptor)
+    backup(kept.settings(), tmp_path / "other")
+    assert not running.exists()
