@@ -30,7 +30,7 @@ from search.vectors.cosines import candidate_cosines
 from search.vectors.filtered import FilteredNeighbours
 from search.vectors.query_vectors import QueryVectors
 
-CANDIDATES = 50
+CANDIDATES = 100
 """The minimum number of documents that the vectors contribute to the fusion."""
 
 KEYWORD_CANDIDATES = 200

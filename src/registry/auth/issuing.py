@@ -28,7 +28,7 @@ _CLOSED = (
 )
 
 
-class TokenRequest(msgspec.Struct, kw_only=True):
+class TokenRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The body of a token request: a role and a username, or a username and a password."""
 
     role: Role | None = None

@@ -49,7 +49,7 @@ class ApiKey(msgspec.Struct, kw_only=True):
     revoked_at: str | None
 
 
-class NewKey(msgspec.Struct, kw_only=True):
+class NewKey(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The body that creates a key. Without a scope it cannot publish."""
 
     name: KeyName

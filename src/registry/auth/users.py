@@ -36,7 +36,7 @@ class User(msgspec.Struct, kw_only=True):
     updated_at: str
 
 
-class NewUser(msgspec.Struct, kw_only=True):
+class NewUser(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The body that adds a user. Without a scope, the scope of the name applies."""
 
     name: Username
@@ -45,7 +45,7 @@ class NewUser(msgspec.Struct, kw_only=True):
     scope: Segment | None = None
 
 
-class UserChanges(msgspec.Struct, kw_only=True):
+class UserChanges(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The body that changes a user. Fields that are not sent stay as they are."""
 
     password: Password | None = None

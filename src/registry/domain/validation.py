@@ -69,6 +69,18 @@ def find_errors(value: Any, kind: Any, field: str = ROOT) -> Iterator[FieldError
         yield error
 
 
+def unknown_names(value: Any, kind: Any, field: str = ROOT) -> Iterator[str]:
+    """Yield the dotted names of the members of decoded JSON that its type does not have, also within structs."""
+    member, _ = _open(kind, value)
+    if isinstance(value, dict) and _is_struct(member):
+        known = {one.encode_name: one.type for one in _fields(member)}
+        for name, item in value.items():
+            if name in known:
+                yield from unknown_names(item, known[name], dotted(field, name))
+            else:
+                yield dotted(field, name)
+
+
 @functools.cache
 def fields_of_lines(kind: Any) -> frozenset[str]:
     """Return the names of a struct's texts that may have line breaks; none for any other type."""
@@ -104,6 +116,10 @@ def _struct_errors(value: dict[str, Any], kind: type[msgspec.Struct], field: str
             yield from find_errors(value[known.encode_name], known.type, name)
         elif known.required:
             yield FieldError(name, "is required")
+    if kind.__struct_config__.forbid_unknown_fields:
+        names = {known.encode_name for known in _fields(kind)}
+        for name in value.keys() - names:
+            yield FieldError(dotted(field, name), f"is unknown: the fields are {', '.join(sorted(names))}")
 
 
 @functools.cache

@@ -5,6 +5,7 @@ RFC 8259 leaves duplicate keys, lone surrogates and huge numbers to the reader, 
 """
 
 import contextlib
+import itertools
 import json
 import math
 import re
@@ -14,7 +15,7 @@ from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
-from registry.domain.validation import MAX_NAME, dotted, fields_of_lines, find_errors
+from registry.domain.validation import MAX_NAME, dotted, fields_of_lines, find_errors, unknown_names
 from registry.errors import ROOT, FieldError, RegistryError, validation_error
 
 _T = TypeVar("_T")
@@ -24,6 +25,8 @@ MAX_INTEGER = 2**53
 
 MAX_VALUES = 5_000
 """The maximum number of values in one text, including nested ones. Each costs microseconds."""
+
+_MOST_IGNORED = 10
 
 _SEPARATORS = (b",", b"[", b"{")
 _FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
@@ -37,7 +40,7 @@ def decode(body: bytes, kind: type[_T]) -> _T:
     Refused are duplicate keys, invalid UTF-8 and Unicode, control characters (tab and line breaks only where
     the type allows several lines), integers outside 0..2^53, numbers that are not finite, and nesting deeper
     than `MAX_DEPTH`, and more than `MAX_VALUES` values. If the type has a function `prepared`, its rules apply to what
-    that returns for the decoded JSON.
+    that returns for the decoded JSON. A method `ignoring` of the type is called with the names that it does not have.
 
     Raises:
         RegistryError: VALIDATION_ERROR with every fault there is.
@@ -55,13 +58,20 @@ def decode(body: bytes, kind: type[_T]) -> _T:
         with contextlib.suppress(msgspec.ValidationError):
             for one in kinds[:-1]:
                 msgspec.convert(value, one)
-            return msgspec.convert(value, kind)
+            return _made(value, kind)
     for one in kinds:
         named = {fault.field for fault in faults}
         faults.extend(fault for fault in find_errors(value, one) if fault.field not in named)
     if faults:
         raise validation_error(*faults)
-    return msgspec.convert(value, kind)
+    return _made(value, kind)
+
+
+def _made(value: Any, kind: type[_T]) -> _T:
+    made = msgspec.convert(value, kind)
+    if (note := getattr(made, "ignoring", None)) is not None:
+        note(list(itertools.islice(unknown_names(value, kind), _MOST_IGNORED)))
+    return made
 
 
 def _are_lines(value: Any, kinds: Iterable[Any]) -> bool:

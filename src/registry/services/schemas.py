@@ -1,5 +1,6 @@
 """Request and response bodies of search, resolve and status. Servers and clients share them, so imports stay light."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -35,17 +36,18 @@ ContentDetail = Literal["none", "preview", "full"]
 class SearchFilters(msgspec.Struct, kw_only=True):
     """Which skills a search admits: those with all tags and capabilities and every other value given.
 
-    `author` and `license` are compared without differences of case and white space.
+    Of a list of sources, scopes, authors or licences, a skill has any; an empty list admits every skill. `author` and
+    `license` are compared without differences of case and white space.
 
     `max_risk` admits skills with findings up to this risk. It does not admit skills that have not been scanned.
     """
 
     tags: list[Label] = msgspec.field(default_factory=list)
     capabilities: list[Label] = msgspec.field(default_factory=list)
-    source: Label | None = None
-    scope: Label | None = None
-    author: Attribute | None = None
-    license: Attribute | None = None
+    source: Label | list[Label] | None = None
+    scope: Label | list[Label] | None = None
+    author: Attribute | list[Attribute] | None = None
+    license: Attribute | list[Attribute] | None = None
     installed: bool | None = None
     enabled: bool | None = None
     max_risk: Risk | None = None
@@ -57,11 +59,25 @@ def _trimmed(value: Any, name: str) -> Any:
     return value
 
 
+class _Lenient(msgspec.Struct, dict=True):
+    """A body whose unknown names are no errors, because a newer client may send them: `ignored` tells them."""
+
+    @property
+    def ignored(self) -> Sequence[str]:
+        """The names that the service does not know."""
+        names: Sequence[str] = self.__dict__.get("ignored_names", ())
+        return names
+
+    def ignoring(self, names: Sequence[str]) -> None:
+        """Note the names."""
+        self.__dict__["ignored_names"] = names
+
+
 SEARCH_LIMIT = 10
 """How many hits a search returns if it does not say how many."""
 
 
-class SearchBody(msgspec.Struct, kw_only=True):
+class SearchBody(_Lenient, kw_only=True):
     """The body of a search."""
 
     query: Query
@@ -130,7 +146,7 @@ class SearchData(msgspec.Struct, kw_only=True):
     corrections: list[Correction] | UnsetType = UNSET
 
 
-class ResolveBody(msgspec.Struct, kw_only=True):
+class ResolveBody(_Lenient, kw_only=True):
     """The body of an agent's search: its prompt."""
 
     prompt: Query

@@ -1,10 +1,10 @@
 """Use cases of search: find skills for people, and resolve them for agents."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -70,12 +70,17 @@ def _allowed(filters: SearchFilters) -> Filter:
     groups += [(f"capability:{capability.casefold()}",) for capability in filters.capabilities]
     for name in ("source", "scope", "installed", "enabled"):
         value = getattr(filters, name)
-        if value is not None:
-            groups.append((f"{name}:{str(value).lower() if isinstance(value, bool) else value}",))
-    groups += [(label,) for label in attribute_labels(filters.author, filters.license)]
+        groups.append(tuple(f"{name}:{str(one).lower() if isinstance(one, bool) else one}" for one in _each(value)))
+    groups.append(tuple(label for one in _each(filters.author) for label in attribute_labels(one, None)))
+    groups.append(tuple(label for one in _each(filters.license) for label in attribute_labels(None, one)))
     if filters.max_risk is not None:
         groups.append(tuple(f"risk:{risk}" for risk in RISKS[: RISKS.index(filters.max_risk) + 1]))
-    return Filter(tuple(groups), (SHADOWED,) if filters.enabled is False else (DISABLED, SHADOWED))
+    return Filter(tuple(filter(None, groups)), (SHADOWED,) if filters.enabled is False else (DISABLED, SHADOWED))
+
+
+def _each(value: Any) -> Sequence[Any]:
+    """Return the values of a filter: one, a list, or none."""
+    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 _Found = TypeVar("_Found")
@@ -171,6 +176,7 @@ def _outcome(services: Services, body: SearchBody, results: Results, started: fl
         took_ms=round((time.perf_counter() - started) * 1000, 3),
         warnings=[
             *_warnings(services, results),
+            *_ignored(body.ignored),
             *left_out(results.hits, texts, body.content),
         ],
         skills=skills,
@@ -187,6 +193,10 @@ def _corrections(results: Results) -> list[Correction] | UnsetType:
 
 def _warnings(services: Services, results: Results) -> list[str]:
     return [*results.warnings, *_progress(services, results), *left_out_notes(results.prompt.prompt)]
+
+
+def _ignored(names: Iterable[str]) -> list[str]:
+    return [f"ignored: a search has no field '{name}'" for name in names]
 
 
 def _progress(services: Services, results: Results) -> list[str]:
@@ -249,7 +259,10 @@ def _resolved(services: Services, body: ResolveBody, results: Results) -> Resolv
         _locate(services, skill, places[hit.key])
         found.append(skill)
     data = ResolveData(
-        query=body.prompt, warnings=_warnings(services, results), results=found, corrections=_corrections(results)
+        query=body.prompt,
+        warnings=[*_warnings(services, results), *_ignored(body.ignored)],
+        results=found,
+        corrections=_corrections(results),
     )
     return Outcome(data, _holds_at(services, results))
 

@@ -62,3 +62,22 @@ def test_pages_take_any_parameter(server: RunningServer) -> None:
     answer = server.http.get("/?skill=pdf-forms&utm_source=news")
     assert answer.status_code == 200
     assert "X-Ignored-Query" not in answer.headers
+
+
+def test_unknown_names_of_a_body_are_named_in_the_warnings(server: RunningServer) -> None:
+    sent = {"query": "forms", "filters": {"maxRisk": "none", "tags": ["pdf"]}, "page": 2}
+    for _ in range(2):  # the second answer comes from the cache
+        warnings = server.api("POST", "/search", json=sent).json()["data"]["warnings"]
+        for name in ("filters.maxRisk", "page"):
+            assert f"ignored: a search has no field '{name}'" in warnings
+    resolved = server.api("POST", "/resolve", json={"prompt": "forms", "topK": 3}).json()["data"]
+    assert "ignored: a search has no field 'topK'" in resolved["warnings"]
+    assert "ignored" not in str(server.api("POST", "/search", json={"query": "forms"}).json()["data"]["warnings"])
+
+
+def test_filters_take_lists_of_which_a_skill_has_any(server: RunningServer) -> None:
+    def count(**filters: object) -> int:
+        return int(server.api("POST", "/search", json={"query": "forms", "filters": filters}).json()["data"]["total"])
+
+    assert count(source=["local", "other"]) == count(source="local") == count(author=[]) == 1
+    assert count(license=["MIT", "Apache-2.0"]) == count(source=["other"]) == 0
