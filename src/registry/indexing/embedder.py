@@ -4,7 +4,7 @@ from embeddings import Embedder, EmbeddingSettings, EmbeddingUnavailable, choose
 from embeddings.settings import DEFAULT_BASE_URL
 from registry.config.settings import Settings
 from registry.domain.addresses import OutboundError, parse_url
-from registry.outbound.configured import proxies_of
+from registry.outbound.proxies import proxies_of
 
 
 def choose_embedder(settings: Settings) -> Embedder | None:

@@ -8,13 +8,7 @@ from registry.outbound.client import Authorities, OutboundClient
 from registry.outbound.git import Git
 from registry.outbound.git_access import GitAccess, GitCredential
 from registry.outbound.git_run import GitLimits
-from registry.outbound.proxies import Proxies
-
-
-def proxies_of(settings: OutboundSettings) -> Proxies:
-    """Return the proxies: `outbound.proxy` for both schemes, else one for each."""
-    http, https = settings.proxy or settings.http_proxy, settings.proxy or settings.https_proxy
-    return Proxies(http.reveal() if http else None, https.reveal() if https else None, settings.no_proxy)
+from registry.outbound.proxies import proxies_of
 
 
 def outbound_client(settings: OutboundSettings, hosts: Sequence[str] = ()) -> OutboundClient:

@@ -7,6 +7,7 @@ reached through one.
 import ipaddress
 from collections.abc import Sequence
 
+from registry.config.groups import OutboundSettings
 from registry.domain.addresses import Endpoint, OutboundError, parse_url, redact_url
 
 _LOCAL_NAMES = ("localhost", ".localhost")
@@ -54,6 +55,12 @@ class Proxies:
         except ValueError:
             return any(_covers_name(entry, host, port) for entry in self._direct)
         return address.is_loopback or any(_covers_address(entry, address, port) for entry in self._direct)
+
+
+def proxies_of(settings: OutboundSettings) -> Proxies:
+    """Return the proxies: `outbound.proxy` for both schemes, else one for each."""
+    http, https = settings.proxy or settings.http_proxy, settings.proxy or settings.https_proxy
+    return Proxies(http.reveal() if http else None, https.reveal() if https else None, settings.no_proxy)
 
 
 def _covers_name(entry: str, host: str, port: int) -> bool:

@@ -30,7 +30,7 @@ from registry.http.request_log import RequestLog
 from registry.http.response_cache import ResponseCache
 from registry.http.settled_revision import settled_revision
 from registry.outbound import OutboundError
-from registry.outbound.configured import proxies_of
+from registry.outbound.proxies import proxies_of
 from registry.publish.leftovers import remove_unfinished
 from registry.publish.service import git_index
 from registry.publish.stored_packages import FOLDER

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from support.authority import Authority
 from support.commands import Done
 from support.embedding_server import EmbeddingServer
 from support.forward_proxy import ForwardProxy
@@ -69,3 +70,20 @@ def test_the_command_uses_the_proxy_too(company: ForwardProxy, tmp_path: Path) -
     refused = Done(tmp_path, "install", "hub/pot", **proxy)
     said = refused.out + refused.error
     assert (refused.code, "canary" in said, "the proxy refuses it (407)" in said) == (1, False, True)
+
+
+def test_the_command_reaches_a_server_through_the_proxy_and_trusts_the_authority(tmp_path: Path) -> None:
+    authority = Authority(tmp_path / "authority")
+    with (
+        WebServer({"/api/v1/status": reply(b"{}", 418)}) as web,
+        ForwardProxy({"registry.corp:443": web.port}) as proxy,
+    ):
+        authority.secure(web.server, "registry.corp")
+        named = {"SKILL_REGISTRY_OUTBOUND_PROXY": proxy.url(LOGIN)}
+        server = ("--server", "https://registry.corp")
+        assert "certificate" in Done(tmp_path, "status", *server, **named).error
+        trusting = named | {"SKILL_REGISTRY_OUTBOUND_CA_FILE": str(authority.certificate)}
+        assert "418" in Done(tmp_path, "status", *server, **trusting).error
+        from_environment = {"HTTPS_PROXY": proxy.url(LOGIN), "SSL_CERT_FILE": str(authority.certificate)}
+        assert "418" in Done(tmp_path, "status", *server, **from_environment).error
+    assert proxy.targets == [("CONNECT", "registry.corp:443")] * 3

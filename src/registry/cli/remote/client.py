@@ -18,9 +18,11 @@ from registry.cli.credentials import find_credential, login_hint
 from registry.cli.remote.answers import Error, Page, WrongShape, checked, read_answer
 from registry.cli.remote.transport import ANSWER_BYTES, AnswerRefused, LimitedTransport
 from registry.config.settings import Settings
-from registry.domain.addresses import redact_text
+from registry.domain.addresses import OutboundError, redact_text
 from registry.domain.api import API, credential_header
 from registry.errors import FieldError
+from registry.outbound import Authorities
+from registry.outbound.proxies import Proxies, proxies_of
 
 _MAX_REDIRECTS = 10
 _LONG = 20
@@ -40,15 +42,23 @@ class ConnectionFailed(CommandFailed):
 
 
 class Limits(NamedTuple):
-    """What a server may take: the seconds for a whole answer, from the end of the request, and its bytes."""
+    """What a server may take: the seconds for a whole answer, from the end of the request, and its bytes.
+
+    `proxies` are used instead of those in the environment, and `authorities` are trusted besides those of the system.
+    """
 
     seconds: float = 30.0
     bytes: int = ANSWER_BYTES
+    proxies: Proxies | None = None
+    authorities: Authorities = Authorities()
 
     @classmethod
     def of(cls, settings: Settings) -> "Limits":
         """Return the limits of the settings."""
-        return cls(settings.client.answer_seconds, settings.client.answer_bytes)
+        outbound, client = settings.outbound, settings.client
+        proxies = proxies_of(outbound) if outbound.proxy else None
+        authorities = Authorities(outbound.ca_file, outbound.ca_dir)
+        return cls(client.answer_seconds, client.answer_bytes, proxies, authorities)
 
 
 class RegistryClient:
@@ -238,18 +248,28 @@ def open_http(url: str, headers: Mapping[str, str], limits: Limits, **options: A
     sent = {"User-Agent": f"skill-registry/{__version__}", "Accept-Encoding": "identity", **headers}
     target = check_url(url)
     try:
-        transport = LimitedTransport(target, _tls_context(target.scheme), limits.bytes)
+        transport = LimitedTransport(target, _tls_context(target.scheme, limits), limits.bytes, limits.proxies)
+    except OutboundError as error:
+        raise CommandFailed(str(error)) from None
     except (ImportError, RuntimeError, ValueError, httpx.InvalidURL) as error:  # SOCKS needs a package that is missing
         raise CommandFailed(f"the proxy in the environment cannot be used: {error}") from None
     return httpx.Client(headers=sent, transport=transport, timeout=limits.seconds, **options)
 
 
-def _tls_context(scheme: str) -> ssl.SSLContext:
-    """Return the trust settings for TLS: the authorities of the system, and those that httpx brings along."""
+def _tls_context(scheme: str, limits: Limits) -> ssl.SSLContext:
+    """Return the trust settings for TLS: the authorities of the system, of httpx and of the settings.
+
+    Raises CommandFailed.
+    """
     if scheme == "http" and not any(proxy.startswith("https:") for proxy in getproxies().values()):
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # without TLS, loading authorities only takes time
     context = httpx.create_ssl_context()
     context.load_default_certs()
+    if any(limits.authorities):
+        try:
+            context.load_verify_locations(*limits.authorities)
+        except (OSError, ssl.SSLError):
+            raise CommandFailed(f"outbound.ca_file {limits.authorities.file} has no certificates in PEM") from None
     return context
 
 

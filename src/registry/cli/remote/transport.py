@@ -13,6 +13,9 @@ from urllib.request import getproxies, proxy_bypass
 import httpcore
 import httpx
 
+from registry.domain.addresses import parse_url
+from registry.outbound.proxies import Proxies
+
 ANSWER_BYTES = 64 << 20
 """The default limit for the size of an answer: a SKILL.md of `limits.upload_bytes`, with every character escaped."""
 
@@ -40,15 +43,22 @@ class LimitedTransport(httpx.BaseTransport):
         url: The address of the server.
         certificates: The trust settings for TLS.
         limit: The maximum size of an answer, in bytes, and of what it decompresses to.
+        proxies: The proxies; by default those in the environment.
 
-    Raises ImportError, ValueError for a proxy in the environment that cannot be used.
+    Raises ImportError, ValueError, OutboundError for a proxy that cannot be used.
     """
 
-    def __init__(self, url: httpx.URL, certificates: ssl.SSLContext, limit: int = ANSWER_BYTES) -> None:
+    def __init__(
+        self,
+        url: httpx.URL,
+        certificates: ssl.SSLContext,
+        limit: int = ANSWER_BYTES,
+        proxies: Proxies | None = None,
+    ) -> None:
         self._limit = limit
         self._clock = _Clock()
         backend = _TimedBackend(self._clock)
-        self._pool = _pool(_proxy_of(url), {"ssl_context": certificates, "network_backend": backend})
+        self._pool = _pool(_proxy_of(url, proxies), {"ssl_context": certificates, "network_backend": backend})
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Return a whole answer. Raises httpx.TransportError."""
@@ -187,10 +197,13 @@ class _TimedStream(httpcore.NetworkStream):
         return self._inner.get_extra_info(info)
 
 
-def _proxy_of(url: httpx.URL) -> httpx.Proxy | None:
-    """Return the proxy that the environment names for a URL. Raises ValueError."""
-    proxies = getproxies()
-    named = proxies.get(url.scheme) or proxies.get("all")
+def _proxy_of(url: httpx.URL, proxies: Proxies | None) -> httpx.Proxy | None:
+    """Return the proxy for a URL, by default the one that the environment names. Raises ValueError, OutboundError."""
+    if proxies is not None:
+        chosen = proxies.of(parse_url(str(url)))
+        return httpx.Proxy(chosen.full_url) if chosen else None
+    environment = getproxies()
+    named = environment.get(url.scheme) or environment.get("all")
     if not named or proxy_bypass(url.host):
         return None
     return httpx.Proxy(named if "://" in named else f"http://{named}")
