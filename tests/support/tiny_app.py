@@ -135,7 +135,7 @@ def large() -> Response[bytes]:
     return Response(bytes(8 << 20), media_type="application/octet-stream")
 
 
-@get("/fail/{how:str}", sync_to_thread=False)
+@get("/fail/{how:str}", sync_to_thread=True)
 def fail(how: FromPath[str]) -> Ok[None]:
     if how == "full":
         raise OSError(28, "No space left on device: /srv/secret/catalog.db")

@@ -77,8 +77,13 @@ class LingeringTransport:
         self._gate.resume("application")
 
     def write(self, data: bytes) -> None:
-        """Send data; a head waits for its body until the end of this step of the event loop."""
-        if self._head:
+        """Send data; a head waits for its body until the end of this step of the event loop.
+
+        What is written to a closed connection is dropped: the responses to requests that came before it closed.
+        """
+        if self._transport.is_closing():
+            self._head = b""
+        elif self._head:
             head, self._head = self._head, b""
             self._transport.writelines((head, data))
             self._watch.wrote(len(head) + len(data))
@@ -90,7 +95,7 @@ class LingeringTransport:
             self._watch.wrote(len(data))
 
     def _send_head(self) -> None:
-        if self._head:
+        if self._head and not self._transport.is_closing():
             head, self._head = self._head, b""
             self._transport.write(head)
             self._watch.wrote(len(head))

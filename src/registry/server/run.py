@@ -5,6 +5,7 @@ import logging
 from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 from litestar import Litestar
 from litestar.types import ASGIApp
@@ -137,6 +138,11 @@ def _warn(settings: Settings) -> None:
     elsewhere = not is_loopback_host(settings.server.host)
     if settings.profile == "registry":
         _warn_of_issuer(settings, elsewhere=elsewhere)
+        if elsewhere and not _answers_any_host(settings) and not _named_hosts(settings):
+            _log.warning(
+                "requests are answered for IP addresses and localhost only, because some need no credential "
+                "(auth.issuer, auth.anonymous_read): set server.public_url or server.allowed_hosts to the names in use"
+            )
     elif elsewhere:
         _log.warning(
             "listening on %s with no authentication: whoever reaches the port can change the skills; put a proxy with "
@@ -184,16 +190,34 @@ def wrapped(application: Litestar, services: Services) -> ASGIApp:
     cached = ResponseCache(searching, searching.routes, functools.partial(settled_revision, services), admits)
     app = ImpliedMethods(cached)
     is_registry = services.settings.profile == "registry"
-    any_host = is_registry and not is_loopback_host(server.host) and not server.allowed_hosts
     trusts_loopback = is_registry and services.registry.issuer.mode == "loopback"
     on_proxied = services.registry.proxies.noticed if trusts_loopback else None
-    hosts = (server.host, server.allowed_hosts, server.allowed_origins)
-    guarded = HostGuard(app, *hosts, any_host=any_host, on_proxied=on_proxied)
+    hosts = (server.host, _named_hosts(services.settings), server.allowed_origins)
+    guarded = HostGuard(app, *hosts, any_host=_answers_any_host(services.settings), on_proxied=on_proxied)
     on_answer = services.registry.metrics.answered if is_registry else None
     outermost: ASGIApp = RequestLog(guarded, on_answer)
     proxies = cast(Any, ProxyHeadersMiddleware)(outermost, list(server.trusted_proxies))
     public_url = server.public_url.reveal() if server.public_url else None
     return BasePath(proxies if server.trusted_proxies else outermost, public_url, proxies.trusted_hosts)
+
+
+def _named_hosts(settings: Settings) -> list[str]:
+    """Return the host names that an operator has given the service."""
+    public_url = settings.server.public_url
+    host = urlsplit(public_url.reveal()).hostname if public_url else None
+    return [*settings.server.allowed_hosts, *([host] if host else [])]
+
+
+def _answers_any_host(settings: Settings) -> bool:
+    """Return whether requests may name any host, because each of them needs a credential.
+
+    Otherwise a web page could reach the service through a name of its own that resolves to the service's address (DNS
+    rebinding), and read what needs no credential or get a token.
+    """
+    server, auth = settings.server, settings.auth
+    if settings.profile != "registry" or is_loopback_host(server.host) or server.allowed_hosts:
+        return False
+    return issuer_mode(settings) == "closed" and not auth.anonymous_read
 
 
 def _share_counts(settings: Settings) -> None:

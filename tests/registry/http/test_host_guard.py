@@ -1,10 +1,12 @@
 """Who may speak to the service: the hosts it answers for, and the origins whose pages may change something."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from support.raw_http import TinyServer, request, tiny_server
+from support.servers import RunningServer
 
 OURS = ["localhost", "LOCALHOST", "localhost:{port}", "127.0.0.1:{port}", "127.0.0.2", "[::1]:{port}", "[::1]"]
 FOREIGN = [
@@ -138,3 +140,38 @@ def test_any_origin_may_read_where_all_are_allowed_and_none_may_write() -> None:
 @pytest.mark.parametrize(("host", "status"), [("10.0.0.7:8080", 200), ("localhost", 200), ("evil.example", 403)])
 def test_on_every_address_an_address_is_a_host_of_ours(shared: TinyServer, host: str, status: int) -> None:
     assert shared.ask(request("GET", "/api/v1/pid", host=host)).status == status
+
+
+def asked(server: RunningServer, method: str, path: str, host: str) -> int:
+    headers = {"Host": host, "Origin": f"http://{host}"}
+    url = f"http://127.0.0.1:{server.http.base_url.port}{path}"
+    body = {"role": "admin"} if method == "POST" else None
+    return server.http.request(method, url, headers=headers, json=body).status_code
+
+
+OPEN = {
+    "open issuer": (("--auth-issuer", "open"), ("POST", "/auth/token")),
+    "anonymous reading": (("--auth-anonymous-read",), ("GET", "/api/v1/skills")),
+}
+
+
+@pytest.mark.parametrize(("setting", "call"), OPEN.values(), ids=OPEN)
+def test_no_page_of_another_name_reaches_what_needs_no_credential(
+    tmp_path: Path, setting: tuple[str, ...], call: tuple[str, str]
+) -> None:
+    reachable = ("--profile", "registry", "--host", "0.0.0.0", *setting)
+    with RunningServer(tmp_path, *reachable) as server:
+        assert asked(server, *call, "evil.example") == 403
+        assert asked(server, *call, "127.0.0.1") == 200
+        assert "set server.public_url or server.allowed_hosts to the names in use" in server.log.read_text()
+    server.log.write_text("")
+    with RunningServer(tmp_path, *reachable, "--public-url", "https://skills.example") as server:
+        assert asked(server, *call, "evil.example") == 403
+        assert asked(server, *call, "skills.example") == 200
+        assert "to the names in use" not in server.log.read_text()
+
+
+def test_a_registry_whose_requests_all_need_a_credential_answers_any_name(tmp_path: Path) -> None:
+    with RunningServer(tmp_path, "--profile", "registry", "--host", "0.0.0.0") as server:
+        assert asked(server, "GET", "/api/v1/skills", "skills.example") == 401
+        assert "to the names in use" not in server.log.read_text()
