@@ -5,6 +5,7 @@ import time
 from typing import Literal, Protocol
 
 from registry.server.intake import READ_BYTES
+from registry.server.turns import Turns
 
 _log = logging.getLogger("registry.server")
 
@@ -30,6 +31,9 @@ class Connections:
     def __init__(self, most: int) -> None:
         self.buffer = bytearray(READ_BYTES)
         """Where each read of the event loop goes."""
+
+        self.turns = Turns()
+        """The order in which connections with many requests go on."""
 
         self._most = most
         # Dictionaries keep the order in which connections came.

@@ -57,7 +57,7 @@ _IDLE = _Phase(0, "head")
 def accept(*args: Any, limits: LimitsSettings, connections: Connections, **kwargs: Any) -> Intake:
     """Return what the event loop calls for a new connection. The other arguments are those of uvicorn."""
     protocol = LimitedProtocol(*args, limits=limits, connections=connections, **kwargs)
-    protocol.intake = Intake(protocol, connections.buffer, protocol.loop)
+    protocol.intake = Intake(protocol, connections.buffer, connections.turns, protocol.loop)
     return protocol.intake
 
 
@@ -85,6 +85,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._framing_bytes = 0
         self._unexplained_bytes = 0
         self._bytes_ahead = 0
+        self._calls = 0
         self._phase: _Phase | None = None
         self._clock: asyncio.TimerHandle | None = None
 
@@ -128,20 +129,22 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._body_bytes > self._limits.largest_body_bytes:
             self.transport.abort()
 
-    def parse(self, piece: memoryview) -> None:
+    def parse(self, piece: memoryview) -> int:
         """Parse a piece, and set the time-out of what is still missing."""
+        self._calls = 0
         self._unset_keepalive_if_required()
         self._unexplained_bytes = len(piece)
         if self.pipeline:
             self._bytes_ahead += len(piece)
         self._feed(piece)
         if self._refused:
-            return
+            return self._calls
         self._framing_bytes += self._unexplained_bytes
         if self._framing_bytes > self._most_framing():
             self._refuse(self._headers_too_large())
         else:
             self._watch()
+        return self._calls
 
     def _feed(self, piece: memoryview) -> None:
         try:
@@ -172,6 +175,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Begin a request."""
         super().on_message_begin()
+        self._calls += 1
         self._messages += 1
         self._in_head, self._head_bytes, self._body_bytes = True, 0, 0
 
@@ -208,6 +212,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         """Pass a part of the body to the application."""
+        self._calls += 1
         self._unexplained_bytes -= len(body)
         self._body_bytes += len(body)
         if self._body_bytes > self._limits.largest_body_bytes:
@@ -223,11 +228,13 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Go on with the requests that wait."""
+        """Go on with the requests that wait, when it is this connection's turn."""
+        if self.pipeline:
+            self.server_state.total_requests += 1
+            self._connections.turns.take(self.loop, self._begin_next)
+            return
         super().on_response_complete()
         if self.is_over():
-            return
-        if self.pipeline:
             return
         if self._in_head or self._in_body:
             self._watch()
@@ -235,6 +242,14 @@ class LimitedProtocol(HttpToolsProtocol):
             self._phase = _IDLE
             self._connections.now_awaits(self, "head")
         self.intake.go_on()
+
+    def _begin_next(self) -> None:
+        if self.transport.is_closing():
+            return
+        self._start_asgi_task(*self.pipeline.pop())
+        if not self.pipeline and not self._refused:
+            self._watch()
+            self.intake.go_on()
 
     def send_400_response(self, msg: str) -> None:
         """Never called: `parse` answers what the parser refuses."""

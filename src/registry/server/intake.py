@@ -3,16 +3,23 @@
 The parser cannot pause. It calls back for every request in the bytes that it is given, and 8,000 small requests fit
 into one read of the event loop. So the event loop reads at most 16 KiB of a connection in one step, and the parser gets
 these bytes in pieces that end where a head can end. Between two pieces the protocol may say that it wants no more for
-now. Then the rest waits here, and nothing is read.
+now, or the parser may have called back too often for one step. Then the rest waits here, and nothing is read.
 """
 
 import asyncio
 from typing import Protocol, cast
 
 from registry.server.lingering_transport import ReadingGate
+from registry.server.turns import Turns
 
 READ_BYTES = 16 << 10
 """The bytes that one step of the event loop reads of one connection."""
+
+_PIECE_BYTES = 2 << 10
+"""The longest piece. With chunks of one byte, it makes the parser call back 340 times."""
+
+_WORK_OF_A_TURN = 128
+"""Pieces and calls back of the parser, after which other connections come first."""
 
 _END_OF_HEAD = b"\r\n\r\n"
 
@@ -38,8 +45,8 @@ class Consumer(Protocol):
     def is_over(self) -> bool:
         """Return whether whatever still comes is discarded."""
 
-    def parse(self, piece: memoryview) -> None:
-        """Parse some bytes. They are valid during the call only."""
+    def parse(self, piece: memoryview) -> int:
+        """Parse some bytes, and return how often the parser has called back. They are valid during the call only."""
 
     def discard(self, count: int) -> None:
         """Count bytes that are discarded."""
@@ -51,9 +58,10 @@ class Intake(asyncio.BufferedProtocol):
     What `buffer_updated` does not parse at once is copied, so the buffer is free again when it returns.
     """
 
-    def __init__(self, consumer: Consumer, buffer: bytearray, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, consumer: Consumer, buffer: bytearray, turns: Turns, loop: asyncio.AbstractEventLoop) -> None:
         self._consumer = consumer
         self._buffer = buffer
+        self._turns = turns
         self._loop = loop
         self._waiting = b""
         self.gate: ReadingGate
@@ -95,9 +103,9 @@ class Intake(asyncio.BufferedProtocol):
             self.gate.pause("waiting")
 
     def go_on(self) -> None:
-        """Parse what waits, in the next step of the event loop. The consumer calls this when it may want more."""
+        """Parse what waits, when it is this connection's turn. The consumer calls this when it may want more."""
         if self._waiting:
-            self._loop.call_soon(self._parse_waiting)
+            self._turns.take(self._loop, self._parse_waiting)
 
     def _parse_waiting(self) -> None:
         waiting, self._waiting = self._waiting, b""
@@ -110,15 +118,18 @@ class Intake(asyncio.BufferedProtocol):
     def _parse(self, data: bytes | bytearray, end: int) -> int:
         """Pass pieces to the parser while they are wanted, and return where the rest begins."""
         view = memoryview(data)
-        start = 0
+        start = work = 0
         while start < end:
             if self._consumer.is_over():
                 self._consumer.discard(end - start)
                 return end
             if not self._consumer.wants_more():
                 break
+            if work > _WORK_OF_A_TURN:
+                self._turns.take(self._loop, self._parse_waiting)
+                break
             found = data.find(_END_OF_HEAD, start, end)
-            cut = end if found < 0 else found + len(_END_OF_HEAD)
-            self._consumer.parse(view[start:cut])
+            cut = min(end if found < 0 else found + len(_END_OF_HEAD), start + _PIECE_BYTES)
+            work += 1 + self._consumer.parse(view[start:cut])
             start = cut
         return start

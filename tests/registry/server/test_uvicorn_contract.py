@@ -33,7 +33,7 @@ def protocol() -> HttpToolsProtocol:
     "name",
     [
         *("client", "cycle", "expect_100_continue", "flow", "headers", "loop", "parser", "pipeline", "scope"),
-        *("server_state", "transport", "_unset_keepalive_if_required"),
+        *("server_state", "transport", "_start_asgi_task", "_unset_keepalive_if_required"),
         *("connection_made", "connection_lost", "pause_writing", "resume_writing", "shutdown"),
         *("on_message_begin", "on_url", "on_header", "on_headers_complete", "on_body", "on_message_complete"),
         "on_response_complete",
