@@ -1,7 +1,6 @@
 """Skills that are folders in the skills directory. The folder is authoritative, and the catalog reflects it."""
 
 import functools
-import itertools
 from collections.abc import Container, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -49,7 +48,7 @@ from registry.skill_folder import (
     list_files,
     open_file,
     placing_skill_folder,
-    qualified_id,
+    qualified_ids,
     read_skill_folder,
     remove_staged,
     removing_skill_folder,
@@ -234,8 +233,10 @@ class LocalSkills:
             raise not_found(f"Folder of skill '{skill_id}'")
         return folder
 
-    def record_folder(self, transaction: Transaction, folder: Path, scanned: ScannedFolder | None = None) -> None:
-        """Update the catalog from a folder. Raises UnreadableSkill, OSError.
+    def record_folder(
+        self, transaction: Transaction, folder: Path, scanned: ScannedFolder | None = None, skill_id: str = ""
+    ) -> None:
+        """Update the catalog from a folder. A new one gets `skill_id` if it is free. Raises UnreadableSkill, OSError.
 
         `scanned` has findings from before the transaction, because a slow scan would block other writers. Its
         fingerprint is stored, so that the next scan reads the folder again if it has changed since.
@@ -248,7 +249,10 @@ class LocalSkills:
         if scanned is not None and not is_where_it_was(folder, scanned.fingerprint):
             raise FileNotFoundError(path)  # a link has replaced the folder since it was listed
         read = read_skill_folder(folder)
-        skill_id = known.skill.id if known else self._free_id(transaction, folder, read)
+        if known is not None:
+            skill_id = known.skill.id
+        elif not skill_id or self._catalog.find(transaction, skill_id):
+            skill_id = self._free_id(transaction, folder, read)
         enabled = known.skill.enabled if known else True
         if scanned is None:
             scanned = ScannedFolder(current, self._inspector.scan_folder(folder))
@@ -265,14 +269,9 @@ class LocalSkills:
         )
 
     def _free_id(self, transaction: Transaction, folder: Path, read: SkillFolder) -> str:
-        """Return a free id for the folder: the plain id, else one with the name of a parent, else with a number."""
+        """Return a free id for the folder. The next scan gives it the one that it has for good."""
         plain = suggest_id(folder, self.root, read)
-        if plain in RESERVED_IDS:
-            plain = f"{plain}-skill"
-        if not self._catalog.find(transaction, plain):
-            return plain
-        qualified = qualified_id(folder, self.root, plain)
-        candidates = itertools.chain((qualified,), (f"{qualified}-{number}" for number in itertools.count(2)))
+        candidates = qualified_ids(folder, self.root, f"{plain}-skill" if plain in RESERVED_IDS else plain)
         return next(candidate for candidate in candidates if not self._catalog.find(transaction, candidate))
 
     def _save(self, transaction: Transaction, folder: Path, skill: Skill, known: str | None = None) -> Skill:

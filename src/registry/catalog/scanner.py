@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from itertools import islice
 from pathlib import Path, PurePath
@@ -11,6 +11,7 @@ from pathlib import Path, PurePath
 import msgspec
 import watchfiles
 
+from registry.catalog.folder_ids import IdChanges, id_changes, move_folders, rename_skills
 from registry.catalog.folder_state import scan_fingerprint
 from registry.catalog.local_skills import LocalSkills, ScannedFolder
 from registry.catalog.recorded_changes import all_recorded
@@ -34,6 +35,9 @@ _POLLS_PER_WATCH_ATTEMPT = 12
 _NOT_TEXT = "its path is not UTF-8 text: rename it"
 _UNEXPECTED = "an unexpected error; see the server's log"
 
+
+OnRenamed = Callable[[Mapping[str, str]], None]
+"""Called with the new id of each skill that has another one, by its former id."""
 
 _Scans = Mapping[str, tuple[str, SkillFindings | OSError]]
 """The fingerprints and the scan results of folders, by path."""
@@ -61,7 +65,11 @@ class ScanReport(msgspec.Struct, kw_only=True):
 class Scanner:
     """Compares the skills directory with the catalog and updates the catalog."""
 
-    def __init__(self, local: LocalSkills, catalog: Catalog, inspector: Inspector) -> None:
+    def __init__(
+        self, local: LocalSkills, catalog: Catalog, inspector: Inspector, on_renamed: OnRenamed = lambda ids: None
+    ) -> None:
+        self._on_renamed = on_renamed
+        self._ids: dict[str, str] = {}
         self._local = local
         self._catalog = catalog
         self._inspector = inspector
@@ -83,18 +91,40 @@ class Scanner:
 
     def _reconcile(self) -> ScanReport:
         report = ScanReport()
-        known, before = self._catalog.folder_fingerprints(), self._catalog.problems()
         current = self._fingerprints(report)
+        changes = id_changes(self._catalog, self._local.root, current)
+        self._move(changes)
+        known, before = self._catalog.folder_fingerprints(), self._catalog.problems()
+        # What is gone is removed first, since another folder may have its id now.
+        self._remove([path for path in known if path not in current], set(), report)
+        self._rename(changes)
         differing = [path for path, fingerprint in current.items() if known.get(path) != fingerprint]
         failed: set[str] = set()
         scans = self._inspector.scan_folders([self._local.root / path for path in differing])
         pairs = zip(scans, differing, strict=True)
         while batch := list(islice(pairs, _FOLDERS_PER_TRANSACTION)):
             failed |= self._record({path: (current[path], result) for result, path in batch}, known, before, report)
-        self._remove([path for path in known if path not in current], failed, report)
+        self._remove([], failed, report)
         self._save_problems(before, report)
         report.folders, report.unchanged = len(current), len(current) - len(differing)
         return report
+
+    def _move(self, changes: IdChanges) -> None:
+        self._ids = changes.ids
+        if changes.moved:
+            with self._catalog.database.write() as transaction:
+                move_folders(transaction, changes.moved)
+
+    def _rename(self, changes: IdChanges) -> None:
+        """Give known folders the ids that they have in a new catalog of the same folders."""
+        if not changes.renamed:
+            return
+        with self._catalog.database.write() as transaction:
+            renamed = rename_skills(self._catalog, transaction, changes.renamed)
+        for former, now in renamed.items():
+            _log.warning("the skill %s has the id %s now, because of the folders beside it", former, now)
+        if renamed:
+            self._on_renamed(renamed)
 
     def _fingerprints(self, report: ScanReport) -> dict[str, str]:
         fingerprints = {}
@@ -147,7 +177,10 @@ class Scanner:
                     if isinstance(findings, OSError):
                         raise findings
                     self._local.record_folder(
-                        transaction, self._local.root / path, ScannedFolder(fingerprint, findings)
+                        transaction,
+                        self._local.root / path,
+                        ScannedFolder(fingerprint, findings),
+                        self._ids.get(path, ""),
                     )
                 except UnreadableSkill as problem:
                     failed[path] = problem.reason

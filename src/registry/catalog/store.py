@@ -86,6 +86,14 @@ class Catalog:
         sql = "select folder, fingerprint from skills where folder >= ''"
         return dict(self.database.read(sql))
 
+    def folder_ids(self) -> dict[str, str]:
+        """Return the ids of all skill folders, by path."""
+        return dict(self.database.read("select folder, id from skills where folder >= ''"))
+
+    def has_without_folder(self, skill_id: str) -> bool:
+        """Return whether a skill that has no folder has this id: a record, or one that a source advertises."""
+        return bool(self.database.read("select 1 from skills where id = ? and folder is null", (skill_id,)))
+
     def has(self, skill_id: str) -> bool:
         """Return whether a skill with this id exists."""
         return bool(self.database.read("select 1 from skills where id = ?", (skill_id,)))

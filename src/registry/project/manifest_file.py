@@ -4,7 +4,7 @@ import errno
 import logging
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -118,6 +118,23 @@ class ManifestFile:
             return remove_dependency(text, skill_id, self.path.name)
 
         self._edit(edit)
+
+    def follow(self, ids: Mapping[str, str]) -> None:
+        """Give the dependencies the new ids of their skills, by the former ones. A failure is logged."""
+
+        def edit(text: str, manifest: Manifest) -> str:
+            for former, now in ids.items():
+                if former in manifest.dependencies and now not in manifest.dependencies:
+                    without = remove_dependency(text, former, self.path.name)
+                    text = put_dependency(without, now, manifest.dependencies[former], self.path.name)
+            return text
+
+        try:
+            manifest = self.read()
+            if manifest is not None and ids.keys() & manifest.dependencies.keys():
+                self._edit(edit)
+        except (RegistryError, OSError) as error:
+            _log.warning("the manifest keeps former ids of skills: %s", error)
 
     def discard(self, names: Sequence[str]) -> None:
         """Remove the dependency with the first of these ids that exists, if any. A failure is logged."""

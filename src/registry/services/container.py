@@ -105,7 +105,7 @@ class Services:
         self.database.hooks.after_change(self.engine.changed)
         self.reindexing = Reindexing(self.catalog, self.engine, clock)
         self._registry = self._make_registry(clock, worker) if settings.profile == "registry" else None
-        self.scanner = Scanner(self.local, self.catalog, self._background_inspector)
+        self.scanner = Scanner(self.local, self.catalog, self._background_inspector, self.manifest.follow)
         self.sources = Sources(settings, self.database, self.catalog, clock, access)
         outbound = outbound_client(settings.outbound)
         self.webhooks = WebhookSender(self.database, settings.webhooks, outbound, clock)

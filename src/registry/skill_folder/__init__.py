@@ -1,6 +1,6 @@
 """Skill folders on disk: discovery, reading, ids and atomic writes."""
 
-from registry.skill_folder.ids import candidate_ids, qualified_id, suggest_id
+from registry.skill_folder.ids import candidate_ids, id_of_name, qualified_id, qualified_ids, suggest_id
 from registry.skill_folder.placing import placing_skill_folder, replacing_skill_folder
 from registry.skill_folder.reading import (
     SkillFolder,
@@ -43,11 +43,13 @@ __all__ = [
     "fingerprint",
     "has_digest",
     "has_skill_file",
+    "id_of_name",
     "list_files",
     "open_file",
     "placing_skill_folder",
     "project_metadata",
     "qualified_id",
+    "qualified_ids",
     "read_new_skill_folder",
     "read_skill_folder",
     "remove_leftovers",

@@ -1,6 +1,7 @@
 """Ids for skill folders: the folder's name, qualified by the name of a parent folder if two are equal."""
 
 import hashlib
+import itertools
 import os
 import re
 import unicodedata
@@ -23,18 +24,28 @@ def suggest_id(folder: Path, root: Path, skill: SkillFolder) -> str:
     and eight hexadecimal digits of a hash of the path below `root`. The name of `root` itself says nothing of the skill
     in it: its id is a slug of the skill's name.
     """
-    name = folder.name.lower() if folder != root else ""
-    if _ID.fullmatch(name):
-        return name
-    return slug(name) or slug(skill.name.lower()) or f"skill-{_path_hash(folder, root)}"
+    name = folder.name if folder != root else ""
+    return id_of_name(name) or slug(skill.name.lower()) or f"skill-{_path_hash(folder, root)}"
+
+
+def id_of_name(name: str) -> str:
+    """Return the id that a folder's name gives, empty if it has no letters and digits of ASCII."""
+    name = name.lower()
+    return name if _ID.fullmatch(name) else slug(name)
 
 
 def candidate_ids(folder: Path, root: Path, skill: SkillFolder) -> Iterator[str]:
-    """Yield ids for a folder, in order of preference: that of `suggest_id`, `qualified_id`, and one with a hash."""
-    skill_id = suggest_id(folder, root, skill)
+    """Return ids for a folder, in order of preference: that of `suggest_id`, `qualified_id`, and some with a hash."""
+    return qualified_ids(folder, root, suggest_id(folder, root, skill))
+
+
+def qualified_ids(folder: Path, root: Path, skill_id: str) -> Iterator[str]:
+    """Yield an id, then forms of it that other folders of the same name do not have."""
     yield skill_id
     yield qualified_id(folder, root, skill_id)
-    yield _hashed(folder, root, skill_id)
+    hashed = _hashed(folder, root, skill_id)
+    yield hashed
+    yield from (f"{hashed}-{number}" for number in itertools.count(2))
 
 
 def qualified_id(folder: Path, root: Path, skill_id: str) -> str:
