@@ -36,6 +36,14 @@ class InstalledRelease(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=
     proof: PinnedProof | None = None
 
 
+class Inherited(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """What the source of a skill says of it that the files of the skill do not: that of its plugin."""
+
+    version: str | None = None
+    author: str | None = None
+    license: str | None = None
+
+
 class InstallRecord(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     """One installation.
 
@@ -49,6 +57,7 @@ class InstallRecord(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=Tru
         version_range: The range of versions that the install named. Automatic upgrades stay in it.
         release: The installed release, if the files are from a registry.
         name: The name of the skill, if its folder has another one because another skill had the name.
+        inherited: What the source says of the skill that its files do not.
         notes: Findings about the last update.
         following: The record of the new version while an upgrade runs.
         installed_at: The time of the install, as `YYYY-MM-DDTHH:MM:SS.sssZ`.
@@ -63,6 +72,7 @@ class InstallRecord(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=Tru
     version_range: str | None = None
     release: InstalledRelease | None = None
     name: str | None = None
+    inherited: Inherited | None = None
     notes: list[Finding] = msgspec.field(default_factory=list)
     following: "InstallRecord | None" = None
     installed_at: str
@@ -178,7 +188,13 @@ def set_shadowed(transaction: Transaction, source: str, listed: str, *, hidden: 
 
 
 def with_install(skill: Skill, install: InstallRecord) -> Skill:
-    """Return the skill with the origin and notes of its install record, which override its files."""
+    """Return the skill with the origin and notes of its install record, which override its files.
+
+    While its files are those that were installed, it has what it inherits too.
+    """
+    if install.inherited is not None and skill.digest == install.sha256:
+        fields = {name: value for name, value in msgspec.structs.asdict(install.inherited).items() if value}
+        skill = msgspec.structs.replace(skill, **fields)
     origin = install.origin
     ref = origin.ref if isinstance(origin, GitOrigin) else None
     report = skill.findings

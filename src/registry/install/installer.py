@@ -10,11 +10,12 @@ from typing import Literal
 
 import msgspec
 
-from registry.catalog.installs import InstalledRelease, InstallRecord, put_install
+from registry.catalog.installs import Inherited, InstalledRelease, InstallRecord, put_install
 from registry.db import Transaction
 from registry.domain.models import RESERVED_IDS, Skill, timestamp
 from registry.domain.origins import GitOrigin, GitRef, LocalOrigin, Origin, RegistryOrigin, SourceOrigin
 from registry.domain.release_proofs import PinnedProof
+from registry.domain.source_entry import Listed
 from registry.domain.version_requirement import admits, is_exact
 from registry.errors import FieldError, conflict, skill_not_found, validation_error
 from registry.install.locating import Locator, PackageLocation, refusing_unreachable
@@ -24,7 +25,7 @@ from registry.install.registries import ChosenRelease
 from registry.install.staged_packages import Staged
 from registry.packages.expected import ANY_PACKAGE, Expected
 from registry.packages.package import Package
-from registry.skill_folder import placing_skill_folder
+from registry.skill_folder import placing_skill_folder, read_skill_folder
 from registry.skill_folder.ids import slug
 from registry.skill_folder.tree import find_skill_file
 
@@ -60,13 +61,14 @@ class Installer:
         progress("fetching")
         checking = partial(progress, "checking")
         with self._packages.staged(wanted, on_refused=on_refused, on_fetched=checking) as staged:
-            _check_package(staged.package, located, order)
+            inherited = inherited_by(staged.package, located.listing)
+            _check_package(staged.package, located, order, inherited)
             order.check_names((staged.package.name, staged.package.title), located.listed)
             proof = _proof(staged.package, located.chosen, order)
             progress("placing")
             # Of a locked skill, the manifest decides about later upgrades.
             kept = located._replace(requirement=None) if order.is_locked else located
-            skill_id = self._place(staged, kept, proof)
+            skill_id = self._place(staged, kept, proof, inherited)
             lacking = staged.warnings
         problems = self._project.record_install(skill_id, _saved(order, located))
         skill = self._catalog.get(skill_id)
@@ -88,10 +90,12 @@ class Installer:
                 self._local.record_folder(transaction, folder)
         return self._catalog.get(folder.name)
 
-    def _place(self, staged: Staged, located: PackageLocation, proof: PinnedProof | None) -> str:
+    def _place(
+        self, staged: Staged, located: PackageLocation, proof: PinnedProof | None, inherited: Inherited | None
+    ) -> str:
         """Move a staged package into place and record it; return its id."""
         package = staged.package
-        install = self._install(staged, located, proof)
+        install = msgspec.structs.replace(self._install(staged, located, proof), inherited=inherited)
         staged_folder = self._linked(package.folder, located.origin) if install.editable else package.folder
         with self._placing:
             with self._catalog.database.write() as transaction:
@@ -195,8 +199,24 @@ def _refuse_reserved(package: Package) -> None:
         raise validation_error(FieldError("package.SKILL.md", f"name: '{package.name}' is reserved"))
 
 
-def _check_package(package: Package, located: PackageLocation, order: InstallOrder) -> None:
-    if not admits(located.requirement, package.version):
+def inherited_by(package: Package, listing: Listed | None) -> Inherited | None:
+    """Return what the source says of a package that its files do not say, None if that is nothing."""
+    if listing is None:
+        return None
+    stated = read_skill_folder(package.folder).stated
+    given = {name: getattr(listing, name) or None for name in Inherited.__struct_fields__ if name not in stated}
+    return Inherited(**given) if any(given.values()) else None
+
+
+def version_of(package: Package, inherited: Inherited | None) -> str:
+    """Return the version of a package, or the one that it inherits."""
+    return (inherited.version if inherited else None) or package.version
+
+
+def _check_package(
+    package: Package, located: PackageLocation, order: InstallOrder, inherited: Inherited | None
+) -> None:
+    if not admits(located.requirement, version_of(package, inherited)):
         name = f"{located.source}/{located.listed}" if located.source else package.name
         raise skill_not_found(name, located.requirement)
     zipped = located.chosen.release.checksum.removeprefix("sha256:") if located.chosen else None

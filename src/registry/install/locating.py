@@ -10,7 +10,7 @@ import msgspec
 from registry.catalog.installs import installed_from
 from registry.domain.origins import LocalOrigin, Origin, RegistryOrigin, SourceOrigin
 from registry.domain.repository_addresses import RepositoryAddress
-from registry.domain.source_entry import REGISTRY
+from registry.domain.source_entry import REGISTRY, Listed
 from registry.errors import FieldError, conflict, forbidden, validation_error
 from registry.install.order import InstallOrder
 from registry.install.parts import InstallParts
@@ -29,6 +29,7 @@ class PackageLocation(NamedTuple):
         listed: Its id in the source or in the registry.
         requirement: The version or range that the order names.
         chosen: The release of a registry to install.
+        listing: The skill as the source lists it.
     """
 
     origin: Origin
@@ -36,6 +37,7 @@ class PackageLocation(NamedTuple):
     listed: str | None = None
     requirement: str | None = None
     chosen: ChosenRelease | None = None
+    listing: Listed | None = None
 
 
 class Locator:
@@ -94,7 +96,8 @@ class Locator:
             raise conflict(f"Source '{offer.source}' lists '{offer.listed.id}' without an origin to install it from")
         if isinstance(offer.listed.origin, RegistryOrigin):
             return self._release(order, offer.listed.origin, offer)
-        return PackageLocation(offer.listed.origin, offer.source, offer.listed.id, order.requirement)
+        named = PackageLocation(offer.listed.origin, offer.source, offer.listed.id, order.requirement)
+        return named._replace(listing=offer.listed)
 
     def _own(self, order: InstallOrder, origin: SourceOrigin, own: OwnRegistry) -> PackageLocation:
         if origin.source is None and self._offers.is_listed(origin.skill):

@@ -11,10 +11,10 @@ from registry.catalog.installs import InstallRecord, find_install, installed_as,
 from registry.catalog.store import StoredSkill
 from registry.domain.models import timestamp, version_parts
 from registry.domain.origins import GitOrigin, LocalOrigin, Origin, RegistryOrigin, SourceOrigin
-from registry.domain.source_entry import REGISTRY
+from registry.domain.source_entry import REGISTRY, Listed
 from registry.domain.version_requirement import admits, is_exact
 from registry.errors import FieldError, RegistryError, conflict, validation_error
-from registry.install.installer import installed_release, pinned
+from registry.install.installer import inherited_by, installed_release, pinned, version_of
 from registry.install.parts import InstallParts
 from registry.install.registries import ChosenRelease
 from registry.install.schemas import NOT_INSTALLED, Outcome, UpgradeBody, UpgradeData, UpgradeResult
@@ -115,7 +115,9 @@ class Upgrader:
     ) -> tuple[Outcome, str]:
         install = self._changeable(stored, install, body.version)
         requirement = body.version or self._project.required_version(stored.skill.id) or install.version_range
-        following = msgspec.structs.replace(install, origin=self._origin_now(install), following=None)
+        listing = self._listing_now(install)
+        origin = listing.origin if listing is not None and listing.origin is not None else install.origin
+        following = msgspec.structs.replace(install, origin=origin, following=None)
         wanted = self._wanted(following.origin, requirement, body.commit)
         is_same = following.origin == install.origin and body.sha256 is None
         if is_same and self._is_installed(stored, install, wanted, requirement, latest):
@@ -123,21 +125,24 @@ class Upgrader:
         on_refused = None if body.check else partial(self._parts.notify_refused, stored.skill.id)
         with self._packages.staged(wanted, on_refused=on_refused) as staged:
             package = staged.package
-            if package.has_digest(install.sha256) and admits(requirement, package.version):
+            following = msgspec.structs.replace(following, inherited=inherited_by(package, listing))
+            version = version_of(package, following.inherited)
+            is_same = package.has_digest(install.sha256) and following.inherited == install.inherited
+            if is_same and admits(requirement, version):
                 return "up_to_date", stored.skill.version
             if package.name != (install.name or stored.folder):
                 raise conflict(f"the package at its origin now has the name '{package.name}'")
-            _check_successor(package, stored, requirement, body.sha256)
+            _check_successor(package, version, stored, requirement, body.sha256)
             if body.check:
                 result.changes = FileChanges.between(self._local.root / str(stored.folder), package.folder)
-                return "would_update", package.version
+                return "would_update", version
             if isinstance(wanted, ChosenRelease):
                 known = install.release.proof if install.release else None
                 proof = wanted.registry.proof(wanted.release, package, known)
                 following = msgspec.structs.replace(following, release=installed_release(wanted, proof))
             self._replace(stored, install, following, staged)
-        self._project.record_upgrade(stored.skill.id, package.version)
-        return "updated", package.version
+        self._project.record_upgrade(stored.skill.id, version)
+        return "updated", version
 
     def _wanted(self, origin: Origin, requirement: str | None, commit: str | None) -> Origin | ChosenRelease:
         """Return the release that an origin in a registry means now; other origins with their credentials.
@@ -192,10 +197,10 @@ class Upgrader:
             raise _Immutable("its files were changed locally since the installation")
         return install
 
-    def _origin_now(self, install: InstallRecord) -> Origin:
-        """Return the current origin of a skill in its source. Raises CONFLICT if the source has moved it."""
+    def _listing_now(self, install: InstallRecord) -> Listed | None:
+        """Return a skill as its source lists it now, None if it is from none. Raises CONFLICT if it has moved."""
         if install.source in (None, REGISTRY) or install.listed is None:
-            return install.origin
+            return None
         offer = self._offers.current(install.source, install.listed)
         if offer is None or offer.listed.origin is None:
             raise conflict(f"source '{install.source}' does not list it any more")
@@ -203,7 +208,7 @@ class Upgrader:
             raise conflict(
                 f"source '{install.source}' lists it at another place now: uninstall it, then install it again"
             )
-        return offer.listed.origin
+        return offer.listed
 
     def _replace(self, stored: StoredSkill, install: InstallRecord, following: InstallRecord, staged: Staged) -> None:
         """Replace a skill by a package. Raises _Immutable if the folder or its record was changed meanwhile."""
@@ -219,19 +224,18 @@ class Upgrader:
         )
         announced = msgspec.structs.replace(install, following=following)
         with self._catalog.database.write() as transaction:
-            if find_install(transaction, folder.name) != install:
+            if find_install(transaction, str(stored.folder)) != install:
                 raise _Immutable(_CHANGED_MEANWHILE)
-            put_install(transaction, folder.name, announced)
+            put_install(transaction, str(stored.folder), announced)
         with ExitStack() as undo, self._catalog.database.write() as transaction:
             current = self._catalog.get_for_update(transaction, stored.skill.id)
-            if find_install(transaction, folder.name) != announced or not has_digest(folder, install.sha256):
+            if find_install(transaction, str(stored.folder)) != announced or not has_digest(folder, install.sha256):
                 raise _Immutable(_CHANGED_MEANWHILE)
-            put_install(transaction, folder.name, following)
+            put_install(transaction, str(stored.folder), following)
             undo.enter_context(replacing_skill_folder(package.folder, folder))
             self._local.record_folder(transaction, folder)
-            self._catalog.set_version_changes(
-                transaction, current.key, package.version, [note.message for note in notes]
-            )
+            version = version_of(package, following.inherited)
+            self._catalog.set_version_changes(transaction, current.key, version, [note.message for note in notes])
             self._parts.notify_accepted(transaction, stored.skill.id, package)
 
 
@@ -242,14 +246,17 @@ def _place(origin: Origin) -> tuple[str, str | None, str | None]:
     return kind, location, getattr(origin, "skill", None)
 
 
-def _check_successor(package: Package, stored: StoredSkill, requirement: str | None, sha256: str | None) -> None:
-    """Raise CONFLICT if a package cannot replace the skill. `sha256` is the digest that its files must have, if any."""
-    if not admits(requirement, package.version):
-        raise conflict(f"its origin has version {package.version}, which {requirement} does not admit")
+def _check_successor(
+    package: Package, version: str, stored: StoredSkill, requirement: str | None, sha256: str | None
+) -> None:
+    """Raise CONFLICT if a package in this version cannot replace the skill.
+
+    `sha256` is the digest that its files must have, if any.
+    """
+    if not admits(requirement, version):
+        raise conflict(f"its origin has version {version}, which {requirement} does not admit")
     if sha256 is not None and not package.has_digest(sha256):
         raise conflict("its origin has other files than those that are wanted")
     is_named = requirement is not None and is_exact(requirement)
-    if not is_named and version_parts(package.version) < version_parts(stored.skill.version):
-        raise conflict(
-            f"its origin has version {package.version}, older than {stored.skill.version}: request it by version"
-        )
+    if not is_named and version_parts(version) < version_parts(stored.skill.version):
+        raise conflict(f"its origin has version {version}, older than {stored.skill.version}: request it by version")

@@ -178,3 +178,29 @@ def test_an_upgrade_looks_at_the_source_as_it_is_now(folder: Path, hub: GitServe
     repository.git("mv", "documents", "pdf")
     repository.commit()
     assert Done(folder, "upgrade", "pdf", "--json").json["results"][0]["outcome"] == "updated"
+
+
+def test_an_installed_skill_has_what_its_plugin_says(folder: Path, hub: GitServer) -> None:
+    manifest = '{"name": "office", "version": "2.4.0", "license": "MIT", "author": {"name": "Ada"}}'
+    repository = hub.repository("office")
+    own = SKILL.replace("pdf", "own", 1).replace("---\n", "---\nlicense: Apache-2.0\n", 1)
+    files = {".claude-plugin/plugin.json": manifest, "skills/pdf/SKILL.md": SKILL, "skills/own/SKILL.md": own}
+    repository.commit(files)
+    Done(folder, "sources", "add", "office", hub.url("office"))
+    assert Done(folder, "install", "office/pdf@3.0.0").code != 0
+    installed = Done(folder, "install", "office/pdf@^2.4", "office/own", "--json").json["results"]
+    assert [row["resolved_version"] for row in installed] == ["2.4.0", "2.4.0"]
+
+    def facts(skill_id: str) -> tuple[str, str, str]:
+        (skill,) = [hit["skill"] for hit in Done(folder, "search", skill_id, "--json").json["skills"][:1]]
+        return skill["version"], skill["author"], skill["license"]
+
+    assert facts("pdf") == ("2.4.0", "Ada", "MIT")
+    assert facts("own") == ("2.4.0", "Ada", "Apache-2.0")
+    assert Done(folder, "upgrade", "pdf", "--json").json["results"][0]["outcome"] == "up_to_date"
+    repository.commit({".claude-plugin/plugin.json": manifest.replace("2.4.0", "2.5.0")})
+    row = Done(folder, "upgrade", "pdf", "--json").json["results"][0]
+    assert (row["outcome"], row["resolved_version"]) == ("updated", "2.5.0")
+    assert facts("pdf") == ("2.5.0", "Ada", "MIT")
+    Done(folder, "scan")
+    assert facts("pdf") == ("2.5.0", "Ada", "MIT")
