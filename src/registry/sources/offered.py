@@ -44,6 +44,7 @@ class OfferedFolders:
         self.root = root
         self.left_out = LeftOut()
         self.manifests = Manifests()
+        self.has_document = False
         self._by_home: dict[Path, list[Path]] = {}
 
     def of_tree(self) -> Iterator[Offered]:
@@ -71,6 +72,8 @@ class OfferedFolders:
 
     def count_others(self, offered: Sequence[Offered]) -> None:
         """Count the skill folders of the tree that no document and no manifest offers."""
+        if not self.has_document and not self.manifests.are_there:
+            return  # all that is not offered was counted when it was left out
         known = {place.folder for place in offered}
         for folder in self.all_below(self.root):
             if folder not in known and reason_to_leave_out(folder.relative_to(self.root)) is None:

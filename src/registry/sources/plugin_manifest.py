@@ -41,6 +41,7 @@ class Manifests:
 
     def __init__(self) -> None:
         self._known: dict[Path, PluginManifest | None] = {}
+        self._homes: dict[tuple[Path, Path], Path | None] = {}
 
     def at(self, folder: Path) -> PluginManifest | None:
         """Return the manifest of the plugin in a folder, None without a readable one."""
@@ -48,14 +49,25 @@ class Manifests:
             self._known[folder] = next(filter(None, (_read(folder / path) for path in MANIFEST_PATHS)), None)
         return self._known[folder]
 
+    @property
+    def are_there(self) -> bool:
+        """Whether any folder that was looked at has a manifest."""
+        return any(manifest is not None for manifest in self._known.values())
+
     def home_of(self, skill: Path, root: Path) -> Path | None:
         """Return the nearest folder with a manifest, from that of the skill up to `root`; None if there is none."""
-        folders = [skill, *(parent for parent in skill.parents if parent.is_relative_to(root))]
-        return next((folder for folder in folders if self.at(folder) is not None), None)
+        if self.at(skill) is not None:
+            return skill
+        if skill in (root, skill.parent):
+            return None
+        key = (skill.parent, root)
+        if key not in self._homes:
+            self._homes[key] = self.home_of(*key)
+        return self._homes[key]
 
 
 def _read(path: Path) -> PluginManifest | None:
-    if path.is_symlink() or path.parent.is_symlink() or not path.is_file():
+    if not path.is_file() or path.is_symlink() or path.parent.is_symlink():
         return None
     try:
         with path.open("rb") as file:

@@ -95,6 +95,7 @@ def skill_in(root: Path, name: str) -> str:
 def _offered(folders: OfferedFolders, listing: Listing, remotes: list[RemotePlugin] | None) -> list[Offered]:
     """Return the folders that a tree offers. What its document names in other places is added to `remotes`."""
     document = _document(folders.root, listing)
+    folders.has_document = document is not None
     if document is None:
         return list(itertools.islice(folders.of_tree(), MAX_ENTRIES))
     listing.warnings += document.warnings

@@ -79,7 +79,7 @@ def test_an_unchanged_tree_is_verified_without_a_catalog(project: Project) -> No
         (lambda skills: (skills / "acme/sql-review/link").symlink_to("/etc"), "changed", "acme/sql-review"),
         (lambda skills: (skills / "pdf-forms").rename(skills.parent / "away"), "missing", "pdf-forms"),
         (lambda skills: write_skill(skills, "stray", "Nobody asked for this one."), "added", "stray"),
-        (lambda skills: write_skill(skills, "pdf-forms/inner", "Nobody asked for it."), "added", "pdf-forms/inner"),
+        (lambda skills: write_skill(skills, "team/inner", "Nobody asked for it."), "added", "team/inner"),
     ],
 )
 def test_every_difference_is_reported(project: Project, change: Callable[[Path], object], kind: str, path: str) -> None:
