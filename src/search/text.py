@@ -12,7 +12,7 @@ from search.scripts import composed, divided_document
 from search.stop_words import STOP_WORDS
 from search.types import Document
 
-INDEXING_RECIPE = 6
+INDEXING_RECIPE = 7
 """The version of `indexed_text` and the analyzers. Increase it with any change: keyword indexes are then rebuilt."""
 
 EMBEDDING_RECIPE = 3
@@ -88,6 +88,7 @@ def text_parts(document: Document) -> list[TextPart]:
         TextPart("description", 2, document.description),
         TextPart("tags", 2, " ".join(document.tags)),
         TextPart("capabilities", 2, " ".join(document.capabilities)),
+        TextPart("description", 1, document.compatibility),
         TextPart("body", 1, document.body[:BODY_CHARACTERS]),
     ]
 

@@ -30,6 +30,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
     tags: tuple[str, ...] = ()
     capabilities: tuple[str, ...] = ()
+    compatibility: str = ""
     body: str = ""
     files: str = ""
     labels: tuple[str, ...] = ()

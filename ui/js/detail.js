@@ -157,6 +157,12 @@ function Findings({ findings, files, of }) {
   </section>`;
 }
 
+/** Return what a skill requires as one text: programs, variables and systems. */
+function required(needs) {
+  const { bins = [], any_bins: either = [], env = [], os = [] } = needs || {};
+  return [bins.join(", "), either.join(" or "), env.join(", "), os.length ? `on ${os.join(", ")}` : ""].filter(Boolean).join("; ");
+}
+
 /** Show a source as a link where it is an address of the web, else as text. */
 function Where({ url }) {
   if (!/^https?:\/\//i.test(url)) return html`<${Text}>${url}<//>`;
@@ -168,6 +174,11 @@ function Facts({ skill }) {
     ["Source", skill.source],
     ["Author", skill.author],
     ["License", skill.license],
+    ["Compatibility", skill.compatibility],
+    ["Requires", required(skill.requires)],
+    ["Agents", (skill.agents || []).join(", ")],
+    ["Allowed tools", (skill.allowed_tools || []).join(" ")],
+    ["Chosen by", skill.model_invocation === false ? "persons only" : ""],
     ["Updated", day(skill.updated_at)],
     ["Needs", skill.dependencies.join(", ")],
     ["Runs in", skill.execution_environment],

@@ -9,6 +9,7 @@ from registry.catalog.store import Catalog
 from registry.db import Transaction
 from registry.domain.models import RESERVED_IDS, Skill
 from registry.domain.origins import source_type
+from registry.domain.runtime_needs import NEEDS
 from registry.domain.source_entry import LOCAL, REGISTRY, Listed, SourceEntry
 
 _INSTALLED = (
@@ -160,6 +161,9 @@ def _record(source: SourceEntry, skill: Listed, catalog_id: str) -> Skill:
         installed=False,
         license=skill.license,
         warnings=skill.warnings,
+        installable=skill.installable,
+        not_installable=skill.not_installable,
+        **{name: getattr(skill, name) for name in NEEDS},
         source_url=getattr(skill.origin, "url", None),
         source_type=source_type(skill.origin) if skill.origin else "zip" if source.type == "registry" else source.type,
         source_branch=source.branch,

@@ -10,12 +10,19 @@ from registry.database.counts import DOCUMENTS, DocumentState, count_document, v
 from registry.db import Row, Transaction
 from registry.domain.file_names import printable_name
 from registry.domain.models import Card
+from registry.domain.runtime_needs import RuntimeNeeds
 from search.text import vector_hash
 from search.types import Document, Example
 
-DOCUMENT_COLUMNS = "key, id, name, description, tags, capabilities, labels, examples"
+DOCUMENT_COLUMNS = "key, id, name, description, tags, capabilities, labels, examples, card"
 
-LABEL_RECIPE = 2
+ONLY_BY_PERSONS = "invocation:user"
+"""The label of skills that agents do not choose by themselves."""
+
+ANY = "any"
+"""The value of labels of skills that do not say which systems or agents they are for."""
+
+LABEL_RECIPE = 3
 """The version of `labels`. Increase it with any new label: documents then get those that they lack."""
 
 _FILE_CHARACTERS = 100_000
@@ -47,7 +54,12 @@ def document_of(row: Row, body: str = "", files: str = "") -> Document:
         files=files,
         labels=tuple(json.loads(row[6])),
         examples=decode_examples(row[7]) if row[7] != "[]" else (),
+        compatibility=msgspec.json.decode(row[8], type=_Compatibility).compatibility or "",
     )
+
+
+class _Compatibility(msgspec.Struct):
+    compatibility: str | None = None
 
 
 def labels(card: Card, scope: str | None) -> tuple[str, ...]:
@@ -61,7 +73,16 @@ def labels(card: Card, scope: str | None) -> tuple[str, ...]:
         f"enabled:{str(card.enabled).lower()}",
         *((f"risk:{card.findings}",) if card.findings else ()),
         *attribute_labels(card.author, card.license),
+        *_needs_labels(card),
     )
+
+
+def _needs_labels(needs: RuntimeNeeds) -> Iterator[str]:
+    systems = needs.requires.os if needs.requires else []
+    yield from (f"os:{system}" for system in systems or [ANY])
+    yield from (f"agent:{agent}" for agent in needs.agents or [ANY])
+    if not needs.model_invocation:
+        yield ONLY_BY_PERSONS
 
 
 def attribute_labels(author: str | None, licence: str | None) -> Iterator[str]:
@@ -76,20 +97,21 @@ def comparable(value: str) -> str:
     return " ".join(value.split()).casefold()
 
 
-class _Attributes(msgspec.Struct):
+class _Attributes(RuntimeNeeds, kw_only=True):
     author: str
     license: str | None
 
 
 def add_missing_labels(transaction: Transaction) -> None:
-    """Add the labels of author and licence to documents that were written before there were any."""
+    """Add the labels of author, licence and needs to documents that were written before there were any."""
     sql = "select key, labels, card from documents where gone = 0 and key > ? order by key limit ?"
     last = 0
     while rows := transaction.read(sql, (last, _REFRESHED_AT_ONCE)):
         last = rows[-1][0]
         for key, encoded, card in rows:
             of_card, present = msgspec.json.decode(card, type=_Attributes), json.loads(encoded)
-            missing = [one for one in attribute_labels(of_card.author, of_card.license) if one not in present]
+            wanted = (*attribute_labels(of_card.author, of_card.license), *_needs_labels(of_card))
+            missing = [label for label in wanted if label not in present]
             if missing:
                 transaction.changes_documents = True
                 transaction.execute(

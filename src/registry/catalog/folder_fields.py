@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from registry.domain.models import NewSkill, Skill, SourceType, split_labels
+from registry.domain.runtime_needs import NEEDS
 from registry.errors import FieldError, validation_error
 from registry.skill_folder import SkillFolder, project_metadata
 
@@ -80,6 +81,7 @@ def skill_of_folder(read: SkillFolder, skill_id: str, enabled: bool, path: str) 
         execution_timeout=_number(read.metadata.get("execution_timeout")),
         memory_limit_mb=_number(read.metadata.get("memory_limit_mb")),
         **{name: getattr(read, name) for name in _SAME_FIELDS},
+        **{name: getattr(read.needs, name) for name in NEEDS},
     )
 
 

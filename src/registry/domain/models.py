@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from registry.domain.findings import Risk, SkillFindings
+from registry.domain.runtime_needs import RuntimeNeeds
 
 _ONE_LINE = r"^[^\x00-\x1f\x7f]*$(?!\n)"
 
@@ -169,7 +170,17 @@ class SkillChanges(_Labelled, kw_only=True):
     content: Content | UnsetType = UNSET
 
 
-class Card(msgspec.Struct, kw_only=True):
+class Usability(RuntimeNeeds, kw_only=True):
+    """Whether a skill can be used here: what it needs, and whether it can be installed.
+
+    `not_installable` says why it cannot be installed, and is null if it can.
+    """
+
+    installable: bool = True
+    not_installable: str | None = None
+
+
+class Card(Usability, kw_only=True):
     """A skill in lists and search results. `findings` is its risk, or null if the skill was not scanned."""
 
     id: str
@@ -188,7 +199,7 @@ class Card(msgspec.Struct, kw_only=True):
     findings: Risk | None = None
 
 
-class Skill(msgspec.Struct, kw_only=True):
+class Skill(Usability, kw_only=True):
     """All fields of a skill: the specification's table *Skill (detail)* and the contract's additions (section 4).
 
     `download_url` is where the package of a published skill is. It is set in responses and not stored.

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from registry.domain.addresses import OutboundError, parse_url
-from registry.domain.models import SkillId, SourceName, Version
+from registry.domain.models import SkillId, SourceName, Usability, Version
 from registry.domain.origins import BranchName, HttpUrl, LocalPath, Origin
 from registry.domain.repository_addresses import RepositoryAddress, as_url, parse_address
 from registry.errors import FieldError, validation_error
@@ -112,7 +112,7 @@ class ConfiguredSource(SourceEntry, kw_only=True, frozen=True, forbid_unknown_fi
     """A source in the configuration file, where an unknown key is an error."""
 
 
-class Listed(msgspec.Struct, kw_only=True):
+class Listed(Usability, kw_only=True):
     """One skill in the list of a source. `id` is unique in the source; `body` is the text below the front matter.
 
     `internal` skills are for the work on their repository: only who names one gets it.

@@ -16,6 +16,7 @@ import msgspec
 
 from registry.domain.findings import Finding
 from registry.domain.models import RESERVED_IDS, Author, Capability, Tag, Version, split_labels
+from registry.domain.runtime_needs import RuntimeNeeds
 from registry.domain.validation import find_errors
 from registry.domain.version_text import version_number
 from registry.packages.refusal import PackageRefused, quality_warning, structure_error
@@ -32,6 +33,7 @@ from registry.skill_folder.reading import (
     project_metadata,
     read_skill_folder,
     read_skill_text,
+    runtime_needs,
 )
 from registry.skill_folder.tree import SKILL_FILE
 
@@ -62,6 +64,7 @@ class PackageMetadata(msgspec.Struct, kw_only=True, frozen=True):
     license: str | None
     tags: list[str]
     capabilities: list[str]
+    needs: RuntimeNeeds = msgspec.field(default_factory=RuntimeNeeds)
 
 
 class ParsedMetadata(PackageMetadata, kw_only=True, frozen=True):
@@ -121,7 +124,8 @@ def examine(
     warnings = [_with_line(warning, document) for warning in _warnings(document, description, folder)]
     if faults:
         return Examined(None, faults, warnings)
-    return Examined(_parsed(sources, name, scope, version, description, warnings), [], warnings)
+    parsed = _parsed(sources, name, scope, version, description, warnings)
+    return Examined(msgspec.structs.replace(parsed, needs=runtime_needs(fields, project)), [], warnings)
 
 
 def _parsed(
@@ -173,6 +177,7 @@ def installed_metadata(folder: Path, named: str) -> ParsedMetadata:
         license=skill.license,
         tags=skill.tags,
         capabilities=skill.capabilities,
+        needs=skill.needs,
         warnings=[quality_warning("reading", warning, SKILL_FILE) for warning in skill.warnings],
     )
 

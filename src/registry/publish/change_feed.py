@@ -9,6 +9,7 @@ import msgspec
 from registry.catalog.changed_documents import ChangedDocument, beginnings, changed_documents, latest_documents
 from registry.db import Database, read_fact
 from registry.domain.package_urls import PackageUrls
+from registry.domain.runtime_needs import NEEDS, RuntimeNeeds
 from registry.errors import FieldError, validation_error
 from registry.runtime.change_signal import ChangeSignal
 
@@ -27,7 +28,7 @@ _MAX_WAITING = 1_000
 _ABOVE_ALL = 2**63 - 1
 
 
-class FeedSkill(msgspec.Struct, kw_only=True):
+class FeedSkill(RuntimeNeeds, kw_only=True, omit_defaults=True):
     """The highest active version of a published skill. `checksum` and `size`, in bytes, are those of the zip.
 
     `body` is the text of SKILL.md below the front matter, at most 100,000 characters of it.
@@ -188,6 +189,7 @@ class ChangeFeed:
             published_at=package.published_at,
             download_url=self._urls.of(document.id, card.version),
             body=body,
+            **{name: getattr(card, name) for name in NEEDS},
         )
 
 

@@ -6,6 +6,7 @@ import msgspec
 
 from registry.catalog.store import Catalog
 from registry.domain.models import Skill, SkillVersion, Version, version_parts
+from registry.domain.runtime_needs import NEEDS, RuntimeNeeds
 from registry.errors import FieldError, RegistryError, validation_error
 from registry.parsing.strict_json import decode
 from registry.publish.published_version import PublishedVersion
@@ -17,8 +18,8 @@ MAX_LINES = 10_000
 """The maximum number of lines that are read from one file of a shared index."""
 
 
-class IndexMetadata(msgspec.Struct, kw_only=True):
-    """The metadata of a version."""
+class IndexMetadata(RuntimeNeeds, kw_only=True, omit_defaults=True):
+    """The metadata of a version. What it does not say about running is left out."""
 
     description: str
     author: str
@@ -61,6 +62,7 @@ def published_line(version: PublishedVersion, download_url: str) -> IndexLine:
             license=record.license,
             tags=record.tags,
             capabilities=record.capabilities,
+            **{name: getattr(record.needs, name) for name in NEEDS},
         ),
     )
 
@@ -93,6 +95,7 @@ def _line(skill: Skill, version: SkillVersion) -> IndexLine:
             license=skill.license,
             tags=skill.tags,
             capabilities=skill.capabilities,
+            **{name: getattr(skill, name) for name in NEEDS},
         ),
     )
 

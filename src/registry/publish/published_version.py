@@ -8,6 +8,7 @@ import msgspec
 from registry.catalog.record_skills import SOURCE
 from registry.domain.findings import Finding, SkillFindings, risk
 from registry.domain.models import Skill
+from registry.domain.runtime_needs import NEEDS, RuntimeNeeds
 from registry.inspection.inspector import InspectedPackage
 from registry.packages.update_diff import Footprint
 from registry.parsing.yaml_text import Value
@@ -32,12 +33,13 @@ class PublishedRecord(msgspec.Struct, kw_only=True):
     files: list[tuple[str, int]]
     footprint: Footprint = msgspec.field(name="reach")
     notes: list[Finding] = msgspec.field(default_factory=list)
+    needs: RuntimeNeeds = msgspec.field(default_factory=RuntimeNeeds)
 
     @classmethod
     def of(cls, inspected: InspectedPackage) -> "PublishedRecord":
         """Return the stored data of an inspected package."""
         package, footprint = inspected
-        copied = ("title", "description", "author", "license", "tags", "capabilities", "findings")
+        copied = ("title", "description", "author", "license", "tags", "capabilities", "findings", "needs")
         files = [(file.path, file.size) for file in package.files]
         fields = {name: getattr(package, name) for name in copied}
         return cls(**fields, tree=package.digest, files=files, footprint=footprint)
@@ -109,4 +111,5 @@ def skill_of(version: PublishedVersion, fields: Mapping[str, Value], *, enabled:
         digest=version.checksum,
         findings=record.all_findings(),
         metadata=metadata if isinstance(metadata, dict) else {},
+        **{name: getattr(record.needs, name) for name in NEEDS},
     )

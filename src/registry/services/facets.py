@@ -7,6 +7,7 @@ import msgspec
 
 from registry.catalog.document_rows import comparable
 from registry.catalog.documents import CatalogDocuments
+from registry.domain.runtime_needs import Requirements
 from registry.services.schemas import Facets
 
 _KEPT = 40
@@ -20,6 +21,8 @@ class _Values(msgspec.Struct):
     author: str
     license: str | None
     findings: str | None = None
+    requires: Requirements | None = None
+    agents: list[str] = msgspec.field(default_factory=list)
 
 
 def count_facets(documents: CatalogDocuments, keys: Sequence[int]) -> Facets:
@@ -32,6 +35,8 @@ def count_facets(documents: CatalogDocuments, keys: Sequence[int]) -> Facets:
         authors=_most(_as_usual(card.author for card in cards)),
         licenses=_most(_as_usual(card.license or "" for card in cards)),
         risks=_most(card.findings for card in cards if card.findings),
+        systems=_most(system for card in cards if card.requires for system in card.requires.os),
+        agents=_most(agent for card in cards for agent in card.agents),
         installed=sum(card.installed for card in cards),
     )
 

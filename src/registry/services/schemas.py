@@ -40,6 +40,9 @@ class SearchFilters(msgspec.Struct, kw_only=True):
     `license` are compared without differences of case and white space.
 
     `max_risk` admits skills with findings up to this risk. It does not admit skills that have not been scanned.
+
+    `os` and `agent` admit skills that are for this operating system or agent, and those that do not say.
+    `model_invocation` admits only skills that agents may choose by themselves, or only those that persons choose.
     """
 
     tags: list[Label] = msgspec.field(default_factory=list)
@@ -51,6 +54,9 @@ class SearchFilters(msgspec.Struct, kw_only=True):
     installed: bool | None = None
     enabled: bool | None = None
     max_risk: Risk | None = None
+    os: Label | None = None
+    agent: Label | None = None
+    model_invocation: bool | None = None
 
 
 def _trimmed(value: Any, name: str) -> Any:
@@ -121,6 +127,8 @@ class Facets(msgspec.Struct, kw_only=True):
     authors: list[tuple[str, int]]
     licenses: list[tuple[str, int]]
     risks: list[tuple[str, int]]
+    systems: list[tuple[str, int]]
+    agents: list[tuple[str, int]]
     installed: int
 
 

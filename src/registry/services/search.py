@@ -9,7 +9,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from registry.catalog.document_rows import attribute_labels
+from registry.catalog.document_rows import ANY, ONLY_BY_PERSONS, attribute_labels
 from registry.catalog.installs import SHADOWED
 from registry.catalog.locations import Location, locations
 from registry.domain.api import API
@@ -30,6 +30,7 @@ from registry.services.schemas import (
     SearchFilters,
 )
 from registry.services.snippets import find_snippets
+from registry.skill_folder.runtime_needs import agent_name, system_name
 from search.corrections import Correction
 from search.explanation import Explanation
 from search.prompt.reading import left_out_notes
@@ -75,7 +76,14 @@ def _allowed(filters: SearchFilters) -> Filter:
     groups.append(tuple(label for one in _each(filters.license) for label in attribute_labels(None, one)))
     if filters.max_risk is not None:
         groups.append(tuple(f"risk:{risk}" for risk in RISKS[: RISKS.index(filters.max_risk) + 1]))
-    return Filter(tuple(filter(None, groups)), (SHADOWED,) if filters.enabled is False else (DISABLED, SHADOWED))
+    if filters.os is not None:
+        groups.append((f"os:{system_name(filters.os)}", f"os:{ANY}"))
+    if filters.agent is not None:
+        groups.append((f"agent:{agent_name(filters.agent)}", f"agent:{ANY}"))
+    if filters.model_invocation is False:
+        groups.append((ONLY_BY_PERSONS,))
+    left_out = (SHADOWED,) if filters.enabled is False else (DISABLED, SHADOWED)
+    return Filter(tuple(filter(None, groups)), (*left_out, ONLY_BY_PERSONS) if filters.model_invocation else left_out)
 
 
 def _each(value: Any) -> Sequence[Any]:
@@ -283,7 +291,10 @@ def _locate(services: Services, skill: ResolvedSkill, place: Location) -> None:
 
 def _resolve_request(body: ResolveBody) -> SearchRequest:
     """Return the engine's form of an agent's request."""
-    return _search_request(SearchBody(query=body.prompt, limit=body.limit, explain=body.explain))
+    chosen_by_agents = SearchFilters(model_invocation=True)
+    return _search_request(
+        SearchBody(query=body.prompt, limit=body.limit, explain=body.explain, filters=chosen_by_agents)
+    )
 
 
 @contextmanager

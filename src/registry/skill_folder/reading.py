@@ -12,6 +12,7 @@ import msgspec
 
 from registry.domain.file_names import is_text, printable_name
 from registry.domain.models import split_labels
+from registry.domain.runtime_needs import RuntimeNeeds
 from registry.domain.version_text import DEFAULT_VERSION, is_shortened, version_number
 from registry.parsing.frontmatter import Defect, read
 from registry.parsing.text_encoding import decode, encoding_of, with_line_feeds
@@ -19,6 +20,7 @@ from registry.parsing.toml_text import load_toml
 from registry.parsing.yaml_text import Value, YamlError, parse
 from registry.skill_folder.format_rules import MAX_DESCRIPTION, format_warnings
 from registry.skill_folder.prose import first_paragraph
+from registry.skill_folder.runtime_needs import agents_of, requirements_of
 from registry.skill_folder.tree import (
     SKILL_FILE,
     FileEntry,
@@ -28,7 +30,7 @@ from registry.skill_folder.tree import (
     tree_digest,
 )
 
-READER = 2
+READER = 3
 """The version of what is read. It increases with every change, so that the next scan reads all folders again."""
 
 PROJECT_FILE = "skill-project.toml"
@@ -36,6 +38,7 @@ PROJECT_FILE = "skill-project.toml"
 _MAX_SKILL_FILE = 1024 * 1024
 _MAX_PROJECT_FILE = 64 * 1024
 _INHERITABLE = ("version", "author", "license", "description")
+_TRUE = frozenset({"true", "yes", "on", "1"})
 _MAX_SHOWN = 5
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 _LFS_SIZES = range(100, 300)
@@ -69,8 +72,7 @@ class SkillFolder(msgspec.Struct, kw_only=True, frozen=True):
     version: str
     author: str
     license: str | None
-    compatibility: str | None
-    allowed_tools: list[str]
+    needs: RuntimeNeeds
     tags: list[str]
     capabilities: list[str]
     metadata: dict[str, Any]
@@ -150,8 +152,7 @@ def _skill_folder(
         version=version,
         author=sources.text("author"),
         license=sources.text("license") or None,
-        compatibility=sources.text("compatibility") or None,
-        allowed_tools=_TOOL.findall(sources.text("allowed-tools")),
+        needs=runtime_needs(fields, project),
         tags=split_labels(sources.text("tags")),
         capabilities=sources.labels("capabilities"),
         metadata=metadata,
@@ -164,6 +165,20 @@ def _skill_folder(
         warnings=warnings,
         stated=frozenset(name for name in _INHERITABLE if sources.text(name)),
         defects=(*skill_text.defects, *document.defects),
+    )
+
+
+def runtime_needs(fields: Mapping[str, Value], project: Mapping[str, Value]) -> RuntimeNeeds:
+    """Return what the fields of front matter, and those of skill-project.toml, say about running the skill."""
+    metadata = _metadata(fields, [])
+    sources = FieldSources((project, metadata, fields))
+    compatibility = sources.text("compatibility")
+    return RuntimeNeeds(
+        compatibility=compatibility or None,
+        allowed_tools=_TOOL.findall(sources.text("allowed-tools")),
+        requires=requirements_of(fields, metadata),
+        agents=agents_of(fields, metadata, compatibility),
+        model_invocation=sources.text("disable-model-invocation").lower() not in _TRUE,
     )
 
 

@@ -16,6 +16,7 @@ from msgspec import Meta
 from registry.domain.models import SkillId, Version
 from registry.domain.origins import RegistryOrigin, WebUrl
 from registry.domain.release_proofs import ReleaseProof
+from registry.domain.runtime_needs import RuntimeNeeds
 from registry.domain.source_entry import Listed
 from registry.errors import FieldError, RegistryError, validation_error
 from registry.outbound import OutboundError, Validators, parse_url, redact_url
@@ -95,7 +96,7 @@ class Release(msgspec.Struct, kw_only=True, frozen=True):
     size: int
 
 
-class _Skill(msgspec.Struct, kw_only=True):
+class _Skill(RuntimeNeeds, kw_only=True):
     name: str
     description: str
     version: Version

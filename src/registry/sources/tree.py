@@ -8,9 +8,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
 
+import msgspec
+
 from registry.domain.file_names import printable_name
 from registry.domain.origins import LocalOrigin, Origin
 from registry.domain.repository_addresses import is_url
+from registry.domain.runtime_needs import NEEDS
 from registry.domain.source_entry import Listed, Listing
 from registry.errors import FieldError, RegistryError, validation_error
 from registry.skill_folder import SkillFolder, UnreadableSkill, candidate_ids, read_skill_folder
@@ -204,6 +207,7 @@ class _Reading:
                 "tags": read.tags or (entry.labels() if offered.is_whole else []),
                 "capabilities": read.capabilities,
                 "license": given.get("license"),
+                **{name: msgspec.to_builtins(getattr(read.needs, name)) for name in NEEDS},
             }
         )
         skill.body, skill.warnings, skill.internal = read.body, list(read.warnings), _is_internal(read)

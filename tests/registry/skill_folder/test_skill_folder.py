@@ -78,8 +78,8 @@ def test_links_in_the_root_are_followed_once_a_target(tmp_path: Path) -> None:
 def test_every_field_is_read(tmp_path: Path) -> None:
     skill = read_skill_folder(make(tmp_path / "pdf-forms", FULL))
     assert (skill.name, skill.description, skill.version) == ("PDF forms", "Fill PDF forms.", "2.1.0")
-    assert (skill.author, skill.license, skill.compatibility) == ("Ada", "MIT", "Needs Python")
-    assert skill.allowed_tools == ["Bash(git add:*)", "Read", "Write"]
+    assert (skill.author, skill.license, skill.needs.compatibility) == ("Ada", "MIT", "Needs Python")
+    assert skill.needs.allowed_tools == ["Bash(git add:*)", "Read", "Write"]
     assert (skill.tags, skill.capabilities) == (["pdf", "forms"], ["fill forms", "read fields"])
     assert (skill.source_url, skill.source_type, skill.source_branch) == ("https://example.com/x.git", "git", "main")
     assert skill.metadata["author"] == "Ada"

@@ -42,22 +42,30 @@ def search_page(limit: Limit = SEARCH_LIMIT, offset: Offset = 0) -> Page:
 
 Labels = Annotated[str, QueryParameter(max_length=2000, description="All of these, with commas between them")]
 _ONLY = "Only skills with this value"
+_OR_ANY = "Only skills for this one, and those that do not say"
 Choice = Annotated[bool | None, QueryParameter(description="Only skills that are, or are not")]
 
 
 class Attributes(NamedTuple):
-    """What filters by the free text that says who wrote a skill, and under which licence."""
+    """What filters by who wrote a skill, under which licence, and where it runs."""
 
     author: str | None
     license: str | None
+    os: str | None
+    agent: str | None
+    model_invocation: bool | None
 
 
 def attributes(
     author: Annotated[str, QueryParameter(max_length=200, description=_ONLY)] = "",
     licence: Annotated[str, QueryParameter(name="license", max_length=200, description=_ONLY)] = "",
+    system: Annotated[str, QueryParameter(name="os", max_length=100, description=_OR_ANY)] = "",
+    agent: Annotated[str, QueryParameter(max_length=100, description=_OR_ANY)] = "",
+    model_invocation: Choice = None,
 ) -> Attributes:
-    """Return the filters by author and licence of a query string, as a dependency."""
-    return Attributes(author.strip() or None, licence.strip() or None)
+    """Return the filters by these attributes in a query string, as a dependency."""
+    author, licence, system, agent = (text.strip() for text in (author, licence, system, agent))
+    return Attributes(author or None, licence or None, system or None, agent or None, model_invocation)
 
 
 def filters(
@@ -81,6 +89,9 @@ def filters(
         installed=installed,
         enabled=enabled,
         max_risk=max_risk,
+        os=attributes.os,
+        agent=attributes.agent,
+        model_invocation=attributes.model_invocation,
     )
 
 
@@ -107,7 +118,9 @@ _FILTER_PARAMETERS = MappingProxyType(
 )
 """The parameter of `filters` for each name in a query string."""
 
-_ATTRIBUTE_PARAMETERS = MappingProxyType({"author": "author", "license": "licence"})
+_ATTRIBUTE_PARAMETERS = MappingProxyType(
+    {name: name for name in ("author", "agent", "model_invocation")} | {"license": "licence", "os": "system"}
+)
 """The same for `attributes`."""
 
 

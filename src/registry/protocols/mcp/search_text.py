@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from registry.domain.findings import RISKS, RISKY, Risk
+from registry.domain.runtime_needs import Requirements
 from registry.services.schemas import FoundSkill, SearchData
 from search.corrections import described
 from search.modes import MatchedBy
@@ -24,6 +25,11 @@ class _Card(msgspec.Struct):
     installed: bool
     source: str
     risk: Risk | None = msgspec.field(name="findings", default=None)
+
+
+class _Needs(msgspec.Struct):
+    requires: Requirements | None = None
+    compatibility: str | None = None
 
 
 _SKILL: dict[str, Any] = {
@@ -89,7 +95,17 @@ def _line(number: int, card: _Card, skill: FoundSkill) -> str:
     why = " and ".join(_REASONS[reason] for reason in skill.matched_by)
     place = "" if card.installed else f", from {card.source}"
     risk = f", {card.risk} risk" if card.risk in RISKY else ""
-    return f"{number}. {card.id} ({card.version}{place}{risk}): {description} Matched by {why}."
+    needs = _needed(msgspec.json.decode(skill.skill, type=_Needs))
+    return f"{number}. {card.id} ({card.version}{place}{risk}): {description} {needs}Matched by {why}."
+
+
+def _needed(needs: _Needs) -> str:
+    """Return what a skill needs as a sentence and a space; empty if it says nothing."""
+    requires = needs.requires or Requirements()
+    system = f"on {' or '.join(requires.os)}" if requires.os else ""
+    parts = (*requires.bins, " or ".join(requires.any_bins), *requires.env, system, needs.compatibility or "")
+    text = " ".join(", ".join(part for part in parts if part).split()).rstrip(".")
+    return f"Needs {text[:_MAX_LINE]}. " if text else ""
 
 
 def _structured(card: _Card, skill: FoundSkill) -> dict[str, Any]:

@@ -32,6 +32,7 @@ class SearchArguments(msgspec.Struct, kw_only=True):
     tags: list[Label] = msgspec.field(default_factory=list)
     source: Label | None = None
     max_risk: Risk | None = None
+    os: Label | None = None
     max_tokens: Annotated[int, Meta(ge=100, le=20_000, extra={"rule": "must be a number from 100 to 20,000"})] = 2000
 
 
@@ -77,6 +78,7 @@ _SEARCH = _tool(
             "enum": ["none", "low", "medium", "high"],
             "description": "only skills whose scan found at most this risk",
         },
+        "os": _text("only skills that run on this system, such as linux, macos or windows, or do not say"),
         "max_tokens": {
             "type": "integer",
             "minimum": 100,
@@ -172,7 +174,9 @@ def _search(services: Services, asked: SearchArguments) -> dict[str, Any]:
 
 
 def _search_body(asked: SearchArguments) -> SearchBody:
-    filters = SearchFilters(tags=asked.tags, source=asked.source, max_risk=asked.max_risk)
+    filters = SearchFilters(
+        tags=asked.tags, source=asked.source, max_risk=asked.max_risk, os=asked.os, model_invocation=True
+    )
     return SearchBody(query=asked.query, limit=asked.limit, filters=filters)
 
 
