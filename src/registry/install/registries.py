@@ -13,6 +13,7 @@ from registry.errors import FieldError, conflict, skill_not_found, validation_er
 from registry.packages.package import Package
 from registry.publish.service import Publishing
 from registry.sources.log_monitor import LogMonitor, LogRefused, SeenLog
+from registry.sources.log_states import LogStates, Withdrawal
 from registry.sources.remote_registry import Release, RemoteRegistry
 from registry.sources.service import Sources
 from registry.transparency.release_proof import ProofInvalid, check_release
@@ -86,8 +87,9 @@ class OwnRegistry:
 class LoggedRegistry:
     """The packages of a registry at a URL, checked against its transparency log."""
 
-    def __init__(self, remote: RemoteRegistry, monitor: LogMonitor) -> None:
+    def __init__(self, remote: RemoteRegistry, monitor: LogMonitor, states: LogStates) -> None:
         self._remote = remote
+        self._states = states
         self._monitor = monitor
 
     def releases(self, skill_id: str) -> Sequence[Release]:
@@ -99,17 +101,33 @@ class LoggedRegistry:
         self._remote.download(release, into)
 
     def proof(self, release: Release, package: Package, known: PinnedProof | None) -> PinnedProof | None:
-        """Return the verified proof of a release. Raises CONFLICT, OutboundError."""
+        """Return the verified proof of a release, which the log does not say is withdrawn.
+
+        Raises CONFLICT, OutboundError.
+        """
         logged = LoggedRelease(release.skill_id, release.version, release.checksum, package.packed_digest)
         try:
             answer = self._remote.log_proof(release.skill_id, release.version)
             earlier = None if known is None else SeenLog(key=known.key, checkpoint=known.checkpoint)
             verifier = self._monitor.verify(self._remote, answer.checkpoint, earlier=earlier)
             proof = PinnedProof(**msgspec.structs.asdict(answer), key=verifier.text)
-            check_release(proof, verifier, logged)
+            state = check_release(proof, verifier, logged)
+            withdrawal = self._states.withdrawal(self._remote, verifier, state, release.skill_id, release.version)
+            _check_state(release, withdrawal)
         except (LogRefused, ProofInvalid) as refused:
             raise conflict(f"'{release.skill_id}' {release.version} is refused: {refused}") from None
         return proof
+
+
+def _check_state(release: Release, withdrawal: Withdrawal | None) -> None:
+    """Raise ProofInvalid if the log says that a release is revoked, or yanked although its index lists it as active.
+
+    Yanked versions are installed by their exact version, so that the index decides where it says so too.
+    """
+    if withdrawal == "revoke":
+        raise ProofInvalid("its log says that it was revoked")
+    if withdrawal == "yank" and not release.yanked:
+        raise ProofInvalid("its log says that it is yanked, and its index lists it as active: try again")
 
 
 class Registries:
@@ -126,7 +144,7 @@ class Registries:
 
     def at(self, url: str) -> PackageRegistry:
         """Return the registry at a URL. Raises OutboundError for an invalid URL."""
-        return LoggedRegistry(self._sources.registry_at(url), self._sources.log_monitor)
+        return LoggedRegistry(self._sources.registry_at(url), self._sources.log_monitor, self._sources.log_states)
 
     def choose(self, registry: PackageRegistry, skill_id: str, requirement: str | None) -> ChosenRelease:
         """Return the highest active release that a requirement admits; a yanked one only by its exact version.

@@ -145,6 +145,14 @@ class _ConsistencyAnswer(msgspec.Struct, kw_only=True):
     data: _ConsistencyProof
 
 
+class _LogEntries(msgspec.Struct, kw_only=True):
+    entries: Annotated[list[Annotated[str, Meta(max_length=10_000)]], Meta(max_length=1_000)]
+
+
+class _LogEntriesAnswer(msgspec.Struct, kw_only=True):
+    data: _LogEntries
+
+
 class _LogProofAnswer(msgspec.Struct, kw_only=True):
     data: ReleaseProof
 
@@ -249,6 +257,11 @@ def _release(base: str, skill_id: str, raw: bytes) -> Release:
 def read_log_proof(base: str, body: bytes) -> ReleaseProof:
     """Return the proof of a version. Raises OutboundError."""
     return _strict(base, body, _LogProofAnswer).data
+
+
+def read_log_entries(base: str, body: bytes) -> list[str]:
+    """Return a page of entries of a log. Raises OutboundError."""
+    return _strict(base, body, _LogEntriesAnswer).data.entries
 
 
 def read_consistency(base: str, body: bytes) -> list[Hash]:

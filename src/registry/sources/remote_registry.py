@@ -32,6 +32,7 @@ from registry.sources.registry_documents import (
     Release,
     read_consistency,
     read_description,
+    read_log_entries,
     read_log_proof,
     read_page,
     read_reason,
@@ -160,6 +161,10 @@ class RemoteRegistry:
         """Return the consistency proof between two sizes of the log, which is not verified here."""
         path = f"{API}/log/consistency?before={before}&size={size}"
         return read_consistency(self.url, self._get(path, PROOF_BYTES).body or b"")
+
+    def log_entries(self, start: int) -> list[str]:
+        """Return the entries of the log from number `start` on, at most 1,000 of them, not verified."""
+        return read_log_entries(self.url, self._get(f"{API}/log/entries?start={start}", PAGE_BYTES).body or b"")
 
     def log_proof(self, skill_id: str, version: str) -> ReleaseProof:
         """Return the log entry of a version with its proof, not verified. Raises SKILL_NOT_FOUND."""

@@ -21,6 +21,7 @@ from registry.sources.detection import detected
 from registry.sources.fetching import FOLDER, Fetcher
 from registry.sources.followers import Followers
 from registry.sources.log_monitor import LogMonitor
+from registry.sources.log_states import LogStates
 from registry.sources.marketplace_documents import built_in_listed
 from registry.sources.offers import Offers
 from registry.sources.refresher import Outcome, Refresh, Refresher, Stored
@@ -74,6 +75,7 @@ class Sources:
         )
         self.offers = Offers(self._store.skills, self.entries)
         self.log_monitor = LogMonitor(database)
+        self.log_states = LogStates(database)
         self._registry_reader = RegistryReader(self._store, self.log_monitor, self._open, self._is_known)
         self._refresher = Refresher(self._read, self._store_outcome)
         self._followers = Followers(self._store, self._open, self._start_refresh)
@@ -171,6 +173,7 @@ class Sources:
         self.fetcher.remove(source.name)
         if source.type == "registry" and not self._of_registry(str(source.url)):
             self.log_monitor.forget(str(source.url))
+            self.log_states.forget(str(source.url))
 
     def _of_registry(self, url: str) -> Sequence[SourceEntry]:
         return [source for source in self.entries() if source.type == "registry" and source.url == url]
