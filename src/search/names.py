@@ -11,9 +11,17 @@ def best_named(
     """Return those of the documents with the folded name that have the best claim to it.
 
     Verified documents come before others, a full id before an id without its scope, and that before a displayed
-    name, which anybody may choose.
+    name, which anybody may choose. A document without a scope whose id is the name, and that was there before all
+    verified ones of the name, is the original: it keeps its name.
     """
-    ranks = {key: _claim(cards[key][0], name, verified=key in verified) for key in keys if key in cards}
+    taken = [key for key in keys if key in cards and key in verified and "/" in cards[key][0]]
+    ranks = {
+        key: (False, 0)
+        if taken and key < min(taken) and fold(cards[key][0]) == name
+        else _claim(cards[key][0], name, verified=key in verified)
+        for key in keys
+        if key in cards
+    }
     best = min(ranks.values(), default=None)
     return [key for key in keys if ranks.get(key) == best]
 

@@ -1,11 +1,14 @@
 """Detects look-alike names: `pdf-too1s` and `pdftools` of one scope look like `pdf-tools` of another."""
 
+import string
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from registry.catalog.originals import ids_before
 from registry.db import Database, Reader
 from registry.domain.findings import Finding
 from registry.errors import conflict
+from search.lexical.edits import one_edit_away
 
 _CONFUSABLE = str.maketrans({"l": "1", "i": "1", "|": "1", "o": "0"})
 _LIKE_LATIN = str.maketrans(
@@ -13,6 +16,13 @@ _LIKE_LATIN = str.maketrans(
     "aeopcyxijshldqwrkmhtbraeopiuvtkxybnviga0",
 )
 """Letters of other scripts that look like a Latin letter: the common ones of UTS 39, in lower case."""
+
+_LETTERS = string.ascii_lowercase + string.digits
+_SHORTEST_NEAR = 6
+"""The letters of a name to which another one can be near: of shorter ones, too many are."""
+
+_CLAIMS = frozenset({"official", "original", "real", "true", "verified", "genuine", "pro", "plus", "new", "latest"})
+"""Words that make a name look like a better one."""
 
 
 def skeleton(name: str) -> str:
@@ -43,24 +53,63 @@ def refuse_lookalikes(database: Database, names: Iterable[str], scope: str | Non
 
 
 def lookalike(reader: Reader, skill_id: str) -> Finding | None:
-    """Return a finding if the name looks like a name that another scope published before.
+    """Return a finding if the name looks like, or nearly like, a name that was there before in another scope.
 
-    Equal names are not reported: the scope distinguishes them.
+    A name of equal skeleton is a security issue, because people cannot tell the two apart. A warning is for the same
+    name, one with another letter, and one with a word before or behind it: the scope of the other, or `official`.
     """
     scope, _, name = skill_id.partition("/")
+    likes = [other for other in _published_before(reader, skill_id, [skeleton(skill_id)]) if not _is_of(other, scope)]
+    alike = next((other for other in likes if other.partition("/")[2] != name), None)
+    if alike is not None:
+        message = f"the name looks like '{alike}', which another scope published before"
+        return Finding(kind="security_issue", severity="medium", rule="lookalike-name", message=message)
+    near = likes or _near_names(reader, skill_id)
+    if not near:
+        return None
+    message = f"the name is like that of '{near[0]}', which was here before: say in the description how they differ"
+    return Finding(kind="quality_warning", severity="none", rule="near-name", message=message)
+
+
+def _is_of(skill_id: str, scope: str) -> bool:
+    return skill_id.partition("/")[0] == scope
+
+
+def _published_before(reader: Reader, skill_id: str, skeletons: Sequence[str]) -> list[str]:
+    """Return the skills of these skeletons that were published before a skill, the first one first."""
     rows = reader.read(
-        "select skill_id, min(published_at) from published where skeleton = ? group by skill_id order by 2, 1",
-        (skeleton(skill_id),),
+        f"select skill_id, min(published_at) from published where skeleton in ({', '.join('?' * len(skeletons))})"
+        " group by skill_id order by 2, 1",
+        skeletons,
     )
-    for earlier, _ in rows:
-        if earlier == skill_id:
-            return None
-        other_scope, _, other_name = earlier.partition("/")
-        if other_scope != scope and other_name != name:
-            return Finding(
-                kind="security_issue",
-                severity="medium",
-                rule="lookalike-name",
-                message=f"the name looks like '{earlier}', which another scope published before",
-            )
-    return None
+    own = reader.read("select min(published_at) from published where skill_id = ?", (skill_id,))[0][0]
+    return [str(other) for other, at in rows if other != skill_id and (own is None or at < own)]
+
+
+def _near_names(reader: Reader, skill_id: str) -> list[str]:
+    """Return published skills of other scopes, folders and records whose names are near that of a skill."""
+    scope, _, name = skill_id.partition("/")
+    bare = _without_words(name)
+    variants = [name, *bare, *(_one_letter_away(name) if len(name) >= _SHORTEST_NEAR else ())]
+    published = _published_before(reader, skill_id, sorted({skeleton(variant) for variant in variants}))
+    near = [other for other in published if not _is_of(other, scope) and _is_near(name, other)]
+    others = ids_before(reader, skill_id, variants, scope)
+    return [*near, *(other for other in others if _is_near(name, f"/{other}"))]
+
+
+def _is_near(name: str, other: str) -> bool:
+    """Return whether a name is another one with a letter changed, or with a word that says whose or how good it is."""
+    other_scope, _, other_name = other.partition("/")
+    words = {word for bare, word in _without_words(name).items() if skeleton(bare) == skeleton(other_name)}
+    return not words or not words.isdisjoint({other_scope, *_CLAIMS})
+
+
+def _without_words(name: str) -> dict[str, str]:
+    """Return a name without its first and without its last word, each with that word; not of a single word."""
+    first, _, rest = name.partition("-")
+    start, _, last = name.rpartition("-")
+    return {bare: word for bare, word in ((rest, first), (start, last)) if len(bare) >= _SHORTEST_NEAR}
+
+
+def _one_letter_away(name: str) -> set[str]:
+    return one_edit_away(name, _LETTERS)

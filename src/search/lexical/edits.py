@@ -5,13 +5,13 @@ from string import ascii_lowercase
 MAX_EDITS = 2
 
 
-def one_edit_away(word: str) -> set[str]:
-    """Return all words of the letters a to z that are one edit from `word`: about 54 for each of its letters."""
+def one_edit_away(word: str, letters: str = ascii_lowercase) -> set[str]:
+    """Return all words of some letters that are one edit from `word`: about 54 of a to z for each of its letters."""
     splits = [(word[:at], word[at:]) for at in range(len(word) + 1)]
     shorter = {start + end[1:] for start, end in splits if end}
     swapped = {start + end[1] + end[0] + end[2:] for start, end in splits if len(end) > 1}
-    replaced = {start + letter + end[1:] for start, end in splits if end for letter in ascii_lowercase}
-    longer = {start + letter + end for start, end in splits for letter in ascii_lowercase}
+    replaced = {start + letter + end[1:] for start, end in splits if end for letter in letters}
+    longer = {start + letter + end for start, end in splits for letter in letters}
     return (shorter | swapped | replaced | longer) - {word}
 
 

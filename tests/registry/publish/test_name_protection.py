@@ -121,6 +121,19 @@ def test_nothing_with_its_name_comes_before_a_published_skill(registry: Registry
             send(registry, "DELETE", f"/api/v1/skills/{skill_id}", "root", "admin")
 
 
+def test_an_original_keeps_its_exact_name(registry: Registry) -> None:
+    """A folder or a record that was there before is not replaced by whoever publishes its name."""
+    write_skill(registry.skills_dir, "merge-ledgers", "Merges the ledgers of two shops.")
+    created(registry, "split-ledgers", "acme/bob", description="Splits a ledger.")
+    registry.wait_for(lambda: registry.get("/api/v1/skills/merge-ledgers").status_code == 200)
+    for name in ("merge-ledgers", "split-ledgers"):
+        package = skill_package(name, description="Anything at all.")
+        job = registry.finished(registry.publish(package, registry.caller(EVE)))
+        assert job["status"] == "accepted"
+        for query in (name, f"/{name}", f"use the {name} skill"):
+            assert found(registry, query)[:2] == [name, f"umbrella/{name}"], query
+
+
 def test_an_id_comes_before_a_title_of_another_package(registry: Registry) -> None:
     titled = skill_package("ledger-tool", **{"skill-project.toml": b'[metadata]\nname = "Ledger Close"\n'})
     registry.finished(registry.publish(titled, registry.caller(EVE)))

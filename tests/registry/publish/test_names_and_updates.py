@@ -1,5 +1,6 @@
 """Findings from a comparison with earlier publications: look-alike names, and additions of an update."""
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -7,8 +8,11 @@ import pytest
 
 from registry.publish.lookalikes import skeleton
 from support.publishing import Registry, skill_package
+from support.servers import new_skill, write_skill
+from support.waiting import wait_until
 
 OTHER = "other/eve"
+_MINORS = itertools.count(1)
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +28,7 @@ def publish(registry: Registry, name: str, version: str = "1.0.0", by: str = "ac
 
 
 def kinds(job: dict[str, Any]) -> list[str]:
-    return [warning["kind"] for warning in job["warnings"]]
+    return [warning["kind"] for warning in job["warnings"] if "agentskills.io" not in warning["message"]]
 
 
 def risk(registry: Registry, skill_id: str) -> str:
@@ -53,11 +57,44 @@ def test_the_first_of_two_that_look_alike_is_not_flagged_later(registry: Registr
     assert kinds(publish(registry, "wordlist", "1.1.0")) == []
 
 
-def test_an_equal_name_or_one_of_the_same_scope_is_no_lookalike(registry: Registry) -> None:
-    publish(registry, "same-name")
-    assert kinds(publish(registry, "same-name", by=OTHER)) == []
+def test_a_name_of_the_same_scope_is_no_lookalike(registry: Registry) -> None:
     publish(registry, "own-name")
-    assert kinds(publish(registry, "ownname")) == []
+    for name in ("ownname", "own-names", "own-name-official"):
+        assert kinds(publish(registry, name)) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["brew-tea", "br3w-tea", "brew-tee", "acme-brew-tea", "brew-tea-acme", "brew-tea-official", "real-brew-tea"]
+)
+def test_a_name_near_that_of_another_scope_is_warned_of(registry: Registry, name: str) -> None:
+    if registry.get("/api/v1/skills/acme/brew-tea").status_code == 404:
+        publish(registry, "brew-tea")
+    job = publish(registry, name, by=OTHER)
+    assert kinds(job) == ["quality_warning"]
+    assert "'acme/brew-tea'" in job["warnings"][0]["message"]
+    assert risk(registry, f"other/{name}") == "none"
+    assert kinds(publish(registry, "brew-tea", f"1.{next(_MINORS)}.0")) == []
+
+
+def test_a_name_near_that_of_a_folder_or_a_record_is_warned_of(registry: Registry) -> None:
+    write_skill(registry.skills_dir, "fold-maps", "Folds maps.")
+    body = new_skill("read-maps", description="Reads maps.")
+    made = registry.http.post("/api/v1/skills", json=body, headers=registry.caller("acme/ann"))
+    assert made.status_code == 201, made.text
+    wait_until(lambda: registry.get("/api/v1/skills/fold-maps").status_code == 200)
+    for name, other in (("fold-maps", "fold-maps"), ("fo1d-maps", "fold-maps"), ("read-map", "read-maps")):
+        job = publish(registry, name, by=OTHER)
+        assert kinds(job) == ["quality_warning"], name
+        assert f"'{other}'" in job["warnings"][0]["message"]
+    body = new_skill("tidy-shed", description="Tidies a shed.")
+    assert registry.http.post("/api/v1/skills", json=body, headers=registry.caller("acme/ann")).is_success
+    assert kinds(publish(registry, "tidy-sheds")) == [], "the record is of the same scope"
+
+
+def test_names_that_only_share_a_word_are_not_warned_of(registry: Registry) -> None:
+    publish(registry, "sort-wool")
+    for name in ("sort-wool-fast", "dye-wool", "sort-silk"):
+        assert kinds(publish(registry, name, by=OTHER)) == [], name
 
 
 def test_a_low_risk_filter_excludes_a_lookalike(registry: Registry) -> None:
@@ -80,8 +117,9 @@ def test_an_update_that_adds_scripts_or_urls_reports_them(registry: Registry) ->
     both = "See https://example.org/a and https://example.org/b\n"
     job = publish(registry, "growing", "1.1.0", body=both, **{"scripts/run.sh": b"ls\n"})
     assert kinds(job) == ["quality_warning", "quality_warning"]
-    assert [warning["field"] for warning in job["warnings"]] == ["scripts/run.sh", "SKILL.md"]
-    assert changes(registry, "acme/growing", "1.1.0") == [warning["message"] for warning in job["warnings"]]
+    notes = [warning for warning in job["warnings"] if "agentskills.io" not in warning["message"]]
+    assert [warning["field"] for warning in notes] == ["scripts/run.sh", "SKILL.md"]
+    assert changes(registry, "acme/growing", "1.1.0") == [warning["message"] for warning in notes]
     assert changes(registry, "acme/growing", "1.0.0") == []
 
 
