@@ -12,12 +12,12 @@ until the time is over. To add one, write the function and name it there.
 
 import argparse
 import contextlib
+import multiprocessing
 import os
 import socket
 import statistics
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -114,12 +114,14 @@ def _probe(port: int) -> float:
 
 def measure(server: Served, attack: Attack | None, clients: int, seconds: float) -> dict[str, Any]:
     """Return what probes feel while hostile clients attack, and the memory of the service."""
+    before, memory, times = _memory(server), 0, []
     until = time.monotonic() + seconds
     arguments = (server.port, attack, until)
-    hostile = [threading.Thread(target=_hostile_client, args=arguments, daemon=True) for _ in range(clients)]
-    for thread in hostile if attack else ():
-        thread.start()
-    before, memory, times = _memory(server), 0, []
+    # Processes, so that they and the probes do not wait for one another.
+    processes = multiprocessing.get_context("fork")
+    hostile = [processes.Process(target=_hostile_client, args=arguments) for _ in range(clients if attack else 0)]
+    for process in hostile:
+        process.start()
     failed = 0
     while time.monotonic() < until:
         try:
@@ -128,8 +130,8 @@ def measure(server: Served, attack: Attack | None, clients: int, seconds: float)
             failed += 1
         memory = max(memory, _memory(server))
         time.sleep(1 / _PROBES_A_SECOND)
-    for thread in hostile if attack else ():
-        thread.join()
+    for process in hostile:
+        process.join()
     times.sort()
     return {
         "healthz p50 ms": round(statistics.median(times), 2) if times else None,

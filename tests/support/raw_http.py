@@ -71,6 +71,10 @@ class Connection:
         self._socket.settimeout(PATIENCE_SECONDS)
         return sent
 
+    def no_more(self) -> None:
+        """Close the sending half."""
+        self._socket.shutdown(socket.SHUT_WR)
+
     def line(self) -> bytes:
         """Return the next line, with its end."""
         return self._file.readline()
