@@ -178,6 +178,7 @@ function Facts({ skill }) {
     ["Requires", required(skill.requires)],
     ["Agents", (skill.agents || []).join(", ")],
     ["Allowed tools", (skill.allowed_tools || []).join(" ")],
+    ["Cannot be installed", skill.installable === false ? skill.not_installable : ""],
     ["Chosen by", skill.model_invocation === false ? "persons only" : ""],
     ["Updated", day(skill.updated_at)],
     ["Needs", skill.dependencies.join(", ")],

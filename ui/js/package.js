@@ -18,7 +18,7 @@ export const addressOf = (status) => status?.public_url ?? location.origin + BAS
 
 /** Return the command that installs a skill, or a `version` of it; null where it cannot be installed. */
 export function installCommand(skill, status, version = "") {
-  if (isRecord(skill, status)) return null;
+  if (isRecord(skill, status) || skill.installable === false) return null;
   if (skill.source === "local") return folderCommand(skill, status, version);
   const from = isPublished(skill, status) ? ` --from ${addressOf(status)}` : "";
   return `skill-registry install ${skill.id}${version && `@${version}`}${from}`;

@@ -12,6 +12,8 @@ from registry.domain.origins import source_type
 from registry.domain.runtime_needs import NEEDS
 from registry.domain.source_entry import LOCAL, REGISTRY, Listed, SourceEntry
 
+_NOWHERE = "its source names no place to fetch it from"
+
 _INSTALLED = (
     "from installs i join skills s on s.folder = i.folder join documents d on d.key = s.key"
     " where i.source = a.source and i.listed = a.id"
@@ -161,8 +163,8 @@ def _record(source: SourceEntry, skill: Listed, catalog_id: str) -> Skill:
         installed=False,
         license=skill.license,
         warnings=skill.warnings,
-        installable=skill.installable,
-        not_installable=skill.not_installable,
+        installable=skill.installable and skill.origin is not None,
+        not_installable=skill.not_installable or (None if skill.origin else _NOWHERE),
         **{name: getattr(skill, name) for name in NEEDS},
         source_url=getattr(skill.origin, "url", None),
         source_type=source_type(skill.origin) if skill.origin else "zip" if source.type == "registry" else source.type,

@@ -77,5 +77,7 @@ def _skill_tables(skill: console.Data) -> Iterator[console.Part]:
     if findings and findings["findings"]:
         rows = ((one["severity"], one["rule"], place(one), one["message"]) for one in findings["findings"])
         yield console.table(("Severity", "Rule", "Place", "Finding"), rows)
-    if not skill["installed"]:
+    if not skill["installed"] and not skill.get("installable", True):
+        yield f"It cannot be installed: {skill['not_installable']}"
+    elif not skill["installed"]:
         yield f"Install it: skill-registry install {skill['id']}"

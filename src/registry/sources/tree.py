@@ -16,6 +16,7 @@ from registry.domain.repository_addresses import is_url
 from registry.domain.runtime_needs import NEEDS
 from registry.domain.source_entry import Listed, Listing
 from registry.errors import FieldError, RegistryError, validation_error
+from registry.packages.installability import reason_not_to_install
 from registry.skill_folder import SkillFolder, UnreadableSkill, candidate_ids, read_skill_folder
 from registry.skill_folder.tree import SKILL_FILE
 from registry.sources.marketplace import (
@@ -211,6 +212,8 @@ class _Reading:
             }
         )
         skill.body, skill.warnings, skill.internal = read.body, list(read.warnings), _is_internal(read)
+        skill.not_installable = reason_not_to_install(offered.folder)
+        skill.installable = skill.not_installable is None
         return skill
 
     def _free_id(self, folder: Path, read: SkillFolder) -> str:

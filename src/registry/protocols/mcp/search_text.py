@@ -30,6 +30,7 @@ class _Card(msgspec.Struct):
 class _Needs(msgspec.Struct):
     requires: Requirements | None = None
     compatibility: str | None = None
+    installable: bool = True
 
 
 _SKILL: dict[str, Any] = {
@@ -95,8 +96,9 @@ def _line(number: int, card: _Card, skill: FoundSkill) -> str:
     why = " and ".join(_REASONS[reason] for reason in skill.matched_by)
     place = "" if card.installed else f", from {card.source}"
     risk = f", {card.risk} risk" if card.risk in RISKY else ""
-    needs = _needed(msgspec.json.decode(skill.skill, type=_Needs))
-    return f"{number}. {card.id} ({card.version}{place}{risk}): {description} {needs}Matched by {why}."
+    stated = msgspec.json.decode(skill.skill, type=_Needs)
+    place += "" if stated.installable else ", cannot be installed"
+    return f"{number}. {card.id} ({card.version}{place}{risk}): {description} {_needed(stated)}Matched by {why}."
 
 
 def _needed(needs: _Needs) -> str:
