@@ -203,20 +203,25 @@ def learned_queries(database: Database) -> dict[str, list[str]]:
 def examples_of(rows: Iterable[Row]) -> list[Example]:
     """Return the examples that follow from the choices of a skill, given newest first.
 
-    A query counts as often as callers chose the skill for it, less those who found it wrong. Older examples weigh
-    less than the newest one: half after 180 days. Examples of the author come last.
+    A query counts as often as callers chose the skill for it, less those who found it wrong but one: a single caller
+    cancels nobody's choice. Older examples weigh less than the newest one: half after 180 days. Examples of the author
+    come last.
     """
     votes: dict[str, int] = defaultdict(int)
+    wrong: dict[str, int] = defaultdict(int)
     found: dict[str, tuple[str, str]] = {}
     authors: list[Example] = []
     for hashed, caller, query, outcome, at in rows:
         if caller == AUTHOR:
             authors.append(Example(query, _AUTHOR_WEIGHT))
             continue
-        votes[hashed] += -1 if outcome == "wrong" else 1
-        if outcome != "wrong":
+        if outcome == "wrong":
+            wrong[hashed] += 1
+        else:
+            votes[hashed] += 1
             found.setdefault(hashed, (query, at))
-    kept = [(*found[hashed], votes[hashed]) for hashed in found if votes[hashed] > 0]
+    left = {hashed: votes[hashed] - max(0, wrong[hashed] - 1) for hashed in found}
+    kept = [(*found[hashed], count) for hashed, count in left.items() if count > 0]
     newest = max((at for _, at, _ in kept), default="")
     learned = [Example(query, _weight(count, at, newest)) for query, at, count in kept]
     return [*learned, *authors][:MAX_EXAMPLES]

@@ -63,6 +63,10 @@ def learns(settings: Settings) -> bool:
     return settings.search.learning == "on" or settings.profile == "local" or not is_anonymous
 
 
+def _not_learned(body: FeedbackBody, reason: str) -> FeedbackData:
+    return FeedbackData(skill_id=body.skill_id, outcome=body.outcome, learned=False, reason=reason)
+
+
 class Feedback:
     """Learns from what people choose. Safe to use from several threads."""
 
@@ -93,12 +97,20 @@ class Feedback:
             raise skill_not_found(body.skill_id)
         if key not in shown.keys:
             raise validation_error(FieldError("skill_id", "is not one of the skills that this search has shown"))
+        if self._is_own(body.skill_id, principal):
+            return _not_learned(body, "a skill does not learn from the scope that publishes it")
         if any(rule.id in _SECRETS for rule, _ in matches(shown.query, prose=True)):
-            reason = "the query looks as if it contains a secret"
-            return FeedbackData(skill_id=body.skill_id, outcome=body.outcome, learned=False, reason=reason)
+            return _not_learned(body, "the query looks as if it contains a secret")
         limit = LIMIT_OF_CALLER if self._has_callers else MAX_CHOICES
         self.examples.add(NewChoice(key, shown.query, self._caller(principal), body.outcome, limit))
         return FeedbackData(skill_id=body.skill_id, outcome=body.outcome, learned=True)
+
+    def _is_own(self, skill_id: str, principal: Principal | None) -> bool:
+        """Return whether the caller could buy the rank of a skill of its own. Administrators do not need to."""
+        if principal is None or includes(principal.role, "admin"):
+            return False
+        scope = skill_id.partition("/")[0] if "/" in skill_id else self._catalog.record_scope(skill_id)
+        return scope is not None and scope == principal.scope
 
     def list(
         self, skill_id: str | None, limit: int, offset: int, principal: Principal | None

@@ -171,6 +171,41 @@ def test_one_caller_has_three_choices_of_a_skill(tmp_path: Path) -> None:
         assert running.api("DELETE", "/search/feedback").json()["data"] == {"deleted": 3}
 
 
+def test_a_skill_does_not_learn_from_the_scope_that_publishes_it(tmp_path: Path) -> None:
+    with RunningServer(tmp_path, "--profile", "registry", "--embedding-provider", "none") as running:
+        running.sign_in("admin")
+        own = bearer(running.token("manager", "acme/ann"))
+        made = running.api("POST", "/skills", json=new_skill("pdf", description="Read pdf files."), headers=own)
+        assert made.status_code == 201, made.text
+        body = {"search_id": running.search("read pdf")["search_id"], "skill_id": "pdf", "outcome": "chosen"}
+        for caller, learned in (("acme/ann", False), ("acme/bob", False), ("other/eve", True)):
+            headers = bearer(running.token("user", caller))
+            answer = running.api("POST", "/search/feedback", json=body, headers=headers).json()["data"]
+            assert answer["learned"] is learned, caller
+            assert ("the scope that publishes it" in answer.get("reason", "")) is not learned
+        assert len(stored(running, "pdf")) == 1
+
+
+def test_one_caller_who_finds_a_skill_wrong_cancels_no_choice_of_another(tmp_path: Path) -> None:
+    with RunningServer(tmp_path, "--profile", "registry", "--embedding-provider", "none") as running:
+        running.sign_in("admin")
+        made = running.api("POST", "/skills", json=new_skill("origami", description="A swan of paper."))
+        assert made.status_code == 201, made.text
+        shown = running.search("fold a napkin into a swan")["search_id"]
+
+        def tell(caller: str, outcome: str) -> None:
+            body = {"search_id": shown, "skill_id": "origami", "outcome": outcome}
+            headers = bearer(running.token("user", caller))
+            assert running.api("POST", "/search/feedback", json=body, headers=headers).status_code == 200
+
+        tell("one/ann", "helped")
+        assert running.found("napkin") == ["origami"]
+        tell("two/eve", "wrong")
+        assert running.found("napkin") == ["origami"]
+        tell("three/joe", "wrong")
+        assert running.found("napkin") == []
+
+
 def test_managers_list_and_delete_choices_of_their_scope_only(tmp_path: Path) -> None:
     with RunningServer(tmp_path, "--profile", "registry", "--embedding-provider", "none") as running:
         running.sign_in("admin")
