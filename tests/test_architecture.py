@@ -71,6 +71,7 @@ SEARCH_LAYERS = (
     {"vectors"},
     {"explainer", "snippets", "totals"},
     {"index_sync", "indexer", "inspection", "requests"},
+    {"relevance"},
     {"service", "index_takeover"},
     {"engine"},
 )

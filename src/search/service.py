@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from embeddings.base import Embedder, EmbeddingError, Matrix
@@ -21,6 +22,7 @@ from search.modes import Mode, RanMode
 from search.names import best_named
 from search.prompt.pastes import READ_WHOLE
 from search.prompt.reading import Prompt
+from search.relevance import lifted
 from search.requests import Hit, Results, SearchRequest, SemanticUnavailable
 from search.text import fold
 from search.totals import count_hits
@@ -49,6 +51,10 @@ class Semantic(NamedTuple):
     embedder: Embedder
     space: str
     vectors: VectorIndex
+
+
+class _Named(msgspec.Struct):
+    name: str
 
 
 class SearchService:
@@ -158,6 +164,8 @@ class SearchService:
             mode, index, signals = "keyword", None, self._signals(lexical_query, keyword_match, None, None, 0, revision)
         ranking = fuse(signals, mode)
         hits = self._page(ranking, request, revision)
+        if any(hit.relevance == "low" for hit in hits):
+            hits = lifted(hits, lexical_query, self._names([hit.key for hit in hits]))
         if request.explain:
             hits = self._explained(hits, lexical_query, signals, mode)
         total = count_hits(ranking, request.min_score, lexical_query, signals, index, depth)
@@ -172,9 +180,14 @@ class SearchService:
         """Return the query as it is searched. The last one is kept, because one search asks several times."""
         revision, spelled = self._last_query
         if revision != reader.revision or spelled.query != request.query:
-            spelled = spell_prompt(reader, request.query)
+            spelled = spell_prompt(reader, request.query, self._names)
             self._last_query = reader.revision, spelled
         return spelled
+
+    def _names(self, keys: Sequence[int]) -> dict[int, str]:
+        """Return the names of documents by key."""
+        cards = self._documents.cards(keys)
+        return {key: msgspec.json.decode(payload, type=_Named).name for key, (_, payload) in cards.items()}
 
     def _lexical_query(self, request: SearchRequest, *, only_words: bool) -> LexicalQuery:
         reader = self._index_sync.lexical.reader
@@ -227,6 +240,7 @@ class SearchService:
             with_words=matched.total,
             examples=None if used is None else used.gains(keys),
             meant=_flags(keys, meant) if meant else None,
+            unwanted=_flags(keys, sorted(query.prompt.unwanted)) if query.prompt.unwanted else None,
         )
 
     def _best_named(self, query: LexicalQuery, name: str, keys: Sequence[int], revision: int) -> list[int]:

@@ -109,17 +109,18 @@ def test_examples_move_coverage_and_z_in_the_modes_that_use_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bm25", "cosine", "relevance"),
+    ("rows", "relevance"),
     [
-        (25, 0.65, "high"),
-        (15, 0.45, "medium"),
-        (25, 0.20, "medium"),
-        (15, 0.10, "low"),
-        (0, 0.30, "low"),
+        ([(25, 0.65), (10, 0.2)], "high"),
+        ([(25, 0.65)], "high"),
+        ([(25, 0.65), (24, 0.65)], "medium"),
+        ([(15, 0.45), (12, 0.3)], "medium"),
+        ([(15, 0.10), (9, 0.0)], "low"),
+        ([(0, 0.30), (0, 0.1)], "low"),
     ],
 )
-def test_high_relevance_needs_words_and_cosine(bm25: float, cosine: float, relevance: str) -> None:
-    hit = fuse(of_scores((bm25, cosine)), "hybrid")[0]
+def test_high_relevance_needs_evidence_and_a_lead(rows: list[tuple[float, float]], relevance: str) -> None:
+    hit = fuse(of_scores(*rows), "hybrid")[0]
     assert hit.relevance == relevance
     assert fuse(of_scores((15, 0.45)), "keyword")[0].relevance == "keyword"
 

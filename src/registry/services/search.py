@@ -17,6 +17,7 @@ from registry.domain.file_names import printable_name
 from registry.domain.findings import RISKS, Risk
 from registry.domain.source_entry import REGISTRY
 from registry.errors import service_unavailable
+from registry.services.completeness import EMPTY, STARTING
 from registry.services.container import Services
 from registry.services.facets import count_facets
 from registry.services.hit_texts import find_texts, left_out
@@ -44,7 +45,6 @@ _HIGHLIGHTED_AT_ONCE = 20
 """Passages that are found without a thread: a long query over hostile texts takes up to half a millisecond each."""
 
 DISABLED = "enabled:false"
-STARTING = "the skills directory is still being read: results may be incomplete"
 
 
 class _CardStart(msgspec.Struct):
@@ -211,6 +211,8 @@ def _progress(services: Services, results: Results) -> list[str]:
     """Return what is still to be read or embedded. The latter holds at one revision, so such results may be cached."""
     if not services.ready.is_set():
         return [STARTING]
+    if not results.documents:
+        return [EMPTY[services.settings.profile]]
     if results.embedded is None:
         return []
     indexer, documents = services.engine.indexer, results.documents

@@ -95,6 +95,11 @@ class MemorySegment:
         """Return the keys of the documents with a value in a field that pass a filter."""
         return [document.key for document in self._allowed(allowed) if value in document.fields[field]]
 
+    def keys_with_terms(self, terms: Iterable[str], allowed: Filter) -> list[int]:
+        """Return the keys of the documents with all terms that pass a filter."""
+        wanted = set(terms)
+        return [document.key for document in self._allowed(allowed) if wanted <= document.term_counts.keys()]
+
     def names_with_prefix(self, prefix: str) -> set[str]:
         """Return all names that begin with `prefix`."""
         return {name for document in self._documents for name in document.fields["name"] if name.startswith(prefix)}

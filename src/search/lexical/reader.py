@@ -227,6 +227,12 @@ class LexicalReader:
             keys.update(dict.fromkeys(self._keys_with_value("name", name, limit, allowed)))
         return list(keys)[:limit]
 
+    def keys_with_terms(self, terms: Iterable[str], limit: int, allowed: Filter) -> list[int]:
+        """Return the keys of at most `limit` documents that contain all terms, unordered."""
+        clauses = [(_MUST, _QUERY.term_query(SCHEMA, "text", term, "freq")) for term in terms]
+        on_disk: list[int] = self._search_disk(_QUERY.boolean_query(clauses), limit, allowed).keys.tolist()
+        return (on_disk + self._memory.keys_with_terms(terms, allowed))[:limit]
+
     def keys(self, allowed: Filter) -> Keys:
         """Return the keys of all documents that pass a filter, unordered."""
         on_disk = self._search_disk(_ALL_DOCUMENTS, self._disk.document_count, allowed).keys

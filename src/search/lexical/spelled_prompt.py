@@ -6,6 +6,8 @@ from typing import NamedTuple
 from search.lexical.reader import LexicalReader
 from search.lexical.schema import query_terms
 from search.lexical.spelling import Spelling, spell
+from search.lexical.unwanted import NamesOf, unwanted_keys
+from search.prompt.exclusions import exclusions, without_exclusions
 from search.prompt.reading import Prompt, read_prompt
 
 _WEIGHT = 0.2
@@ -21,6 +23,7 @@ class SpelledPrompt(NamedTuple):
     prompt: Prompt
     spelling: Spelling
     weak: Mapping[str, float]
+    unwanted: frozenset[int] = frozenset()
 
     @property
     def terms(self) -> Mapping[str, float]:
@@ -28,10 +31,16 @@ class SpelledPrompt(NamedTuple):
         return {**self.weak, **self.spelling.terms} if self.weak else self.spelling.terms
 
 
-def spell_prompt(reader: LexicalReader, query: str) -> SpelledPrompt:
+def spell_prompt(reader: LexicalReader, query: str, names_of: NamesOf = lambda keys: {}) -> SpelledPrompt:
     """Return a query as it is searched."""
     prompt = read_prompt(query)
-    return SpelledPrompt(query, prompt, spell(reader, prompt.text), _rare_terms(reader, prompt.identifiers))
+    excluded = exclusions(prompt.text)
+    found = [(each, keys) for each in excluded if (keys := unwanted_keys(reader, each.thing, names_of))]
+    if found:
+        text = without_exclusions(prompt.text, [each for each, _ in found])
+        prompt = prompt._replace(text=text or prompt.text, written=text or prompt.text)
+    unwanted = frozenset(key for _, keys in found for key in keys)
+    return SpelledPrompt(query, prompt, spell(reader, prompt.text), _rare_terms(reader, prompt.identifiers), unwanted)
 
 
 def _rare_terms(reader: LexicalReader, words: str) -> dict[str, float]:

@@ -3,6 +3,7 @@
 import re
 from typing import NamedTuple
 
+from search.prompt.frames import without_frame
 from search.prompt.pastes import without_paste
 from search.stop_words import STOP_WORDS
 from search.text import normalized
@@ -47,12 +48,12 @@ def read_prompt(query: str) -> Prompt:
     request, cut = _ends(query if paste is None else paste.request)
     text = normalized(request)
     if paste is None:
-        return Prompt(text, text, cut=cut)
+        return Prompt(text, without_frame(text), cut=cut)
     told = "" if _says_something(text) else _telling_lines(paste.pasted)
     words = dict.fromkeys(_IDENTIFIER.findall(paste.pasted))
     identifiers = " ".join(list(words)[:_MOST_IDENTIFIERS])
     left_out = len(query) - len(paste.request) - len(told)
-    return Prompt(text, normalized(f"{text}\n{told}"), identifiers, left_out, cut)
+    return Prompt(text, normalized(f"{without_frame(text)}\n{told}"), identifiers, left_out, cut)
 
 
 def _says_something(request: str) -> bool:

@@ -171,6 +171,15 @@ def test_a_search_stays_within_its_budget_and_says_what_it_left_out(tmp_path: Pa
         assert host.text("search_skills", query="quantum chromodynamics").startswith("No skill fits")
 
 
+def test_an_empty_catalog_says_how_to_fill_it(tmp_path: Path) -> None:
+    (tmp_path / "skills").mkdir()
+    with RunningServer(tmp_path) as server:
+        text = Host(server, "plane", {}).text("search_skills", query="zebrawood boards")
+        assert "No skill fits" not in text
+        assert "the catalog has no skills: put folders with a SKILL.md" in text
+        assert "the catalog has no skills" in server.search("zebrawood boards")["warnings"][0]
+
+
 def test_a_search_says_what_was_searched_instead_of_a_misspelled_word(tmp_path: Path) -> None:
     write_skill(tmp_path / "skills", "plane", "Planes zebrawood boards.")
     with RunningServer(tmp_path) as server:

@@ -11,6 +11,7 @@ from rich.cells import cell_len, set_cell_size
 from registry.cli import console
 from registry.cli.console import Data, printable
 from registry.cli.risk import risk_remark
+from registry.services.completeness import is_complete
 from search.corrections import Correction, described
 
 _WEAK = "low"
@@ -92,7 +93,8 @@ def heading(answer: Data) -> Iterator[str]:
     if corrections := msgspec.convert(answer.get("corrections", []), list[Correction]):
         yield f"Showing results for {printable(described(corrections))}."
     if not any(map(is_relevant, answer["skills"])):
-        yield "No skill is a close match." if answer["skills"] else "No skills match."
+        nothing = "No skills match." if is_complete(answer["warnings"]) else "No skills were found yet."
+        yield "No skill is a close match." if answer["skills"] else nothing
 
 
 def show_list(answer: Data) -> None:

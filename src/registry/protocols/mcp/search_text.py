@@ -6,6 +6,7 @@ import msgspec
 
 from registry.domain.findings import RISKS, RISKY, Risk
 from registry.domain.runtime_needs import Requirements
+from registry.services.completeness import is_complete
 from registry.services.schemas import FoundSkill, SearchData
 from search.corrections import described
 from search.modes import MatchedBy
@@ -13,6 +14,8 @@ from search.modes import MatchedBy
 _CHARACTERS_PER_TOKEN = 4
 _MAX_LINE = 400
 _NOTHING = "No skill fits. Do the task without a skill, or search again with other words."
+
+_NOTHING_YET = "Nothing was found, but the search is not complete."
 
 _REASONS: dict[MatchedBy, str] = {"name": "its name", "keyword": "its words", "semantic": "its meaning"}
 
@@ -69,7 +72,8 @@ def found_text(found: SearchData, max_tokens: int) -> tuple[str, list[dict[str, 
     """Return the text, best skill first, and the skills in it. Skills of low relevance do not fit."""
     fitting = [skill for skill in found.skills if skill.relevance != "low"]
     if not fitting:
-        return _NOTHING, []
+        complete = is_complete(found.warnings)
+        return " ".join([_NOTHING if complete else _NOTHING_YET, *_notes(found)]), []
     budget = max_tokens * _CHARACTERS_PER_TOKEN
     lines: list[str] = []
     shown: list[dict[str, Any]] = []
@@ -81,8 +85,11 @@ def found_text(found: SearchData, max_tokens: int) -> tuple[str, list[dict[str, 
         lines.append(line[:budget])
         shown.append(_structured(card, skill))
     has_risk = any(skill["risk"] in RISKY for skill in shown)
-    notes = [*found.warnings, *_spelled(found)]
-    return "\n".join([*lines, _ending(len(fitting) - len(shown), notes, has_risk=has_risk)]), shown
+    return "\n".join([*lines, _ending(len(fitting) - len(shown), _notes(found), has_risk=has_risk)]), shown
+
+
+def _notes(found: SearchData) -> list[str]:
+    return [f"Note: {note}." for note in (*found.warnings, *_spelled(found))]
 
 
 def _spelled(found: SearchData) -> list[str]:
@@ -98,7 +105,9 @@ def _line(number: int, card: _Card, skill: FoundSkill) -> str:
     risk = f", {card.risk} risk" if card.risk in RISKY else ""
     stated = msgspec.json.decode(skill.skill, type=_Needs)
     place += "" if stated.installable else ", cannot be installed"
-    return f"{number}. {card.id} ({card.version}{place}{risk}): {description} {_needed(stated)}Matched by {why}."
+    doubt = " (it may not fit)" if skill.relevance == "medium" else ""
+    about = f"{number}. {card.id} ({card.version}{place}{risk}): {description}"
+    return f"{about} {_needed(stated)}Matched by {why}{doubt}."
 
 
 def _needed(needs: _Needs) -> str:
@@ -117,6 +126,6 @@ def _structured(card: _Card, skill: FoundSkill) -> dict[str, Any]:
 
 def _ending(left_out: int, notes: list[str], *, has_risk: bool) -> str:
     more = f"{left_out} more did not fit into max_tokens. " if left_out else ""
-    noted = "".join(f"Note: {note}. " for note in notes)
+    noted = "".join(f"{note} " for note in notes)
     risk = "Risk: the scan of the registry found something dangerous or hidden. " if has_risk else ""
     return f"{more}{noted}{risk}Read one with get_skill(id)."

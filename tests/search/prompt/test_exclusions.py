@@ -1,0 +1,68 @@
+"""What a request excludes is not first, and what only sounds like an exclusion is."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from search.engine import Engine
+from search.prompt.exclusions import exclusions, without_exclusions
+from support.engines import engine_over, page
+
+SKILLS = [
+    ("playwright-browser", "Automate the browser with Playwright", "playwright browser tests"),
+    ("selenium-browser", "Automate the browser through drivers", "browser tests"),
+    ("zero-downtime-deploy", "Deploy without downtime", "deploy a service without downtime"),
+    ("deploy-helper", "Deploy a service", "deploy steps"),
+    *((f"other-{n}", f"Something about topic{n} and subject{n}", "text") for n in range(60)),
+]
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    with engine_over(SKILLS, tmp_path_factory.mktemp("excluded")) as filled:
+        yield filled
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "automate the browser, not with {}",
+        "automate the browser without {}",
+        "automate the browser without using {}",
+        "automate the browser, no {} please",
+        "automate the browser instead of {}",
+        "anything but {} to automate the browser",
+        "Automate the browser. Don't use {}.",
+        'automate the browser (not "{}")',
+        "automate the browser except {}",
+    ],
+)
+def test_what_is_excluded_is_not_first(engine: Engine, form: str) -> None:
+    for name in ("playwright", "Playwright"):
+        assert page(engine, form.format(name))[0].id == "selenium-browser"
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "playwright is not working",
+        "why is playwright not starting the browser",
+        "not only playwright for the browser",
+        "I cannot get playwright to run",
+        "playwright browser tests, not sure how",
+        "playwright does not find the browser",
+    ],
+)
+def test_what_only_sounds_excluded_is_first(engine: Engine, prompt: str) -> None:
+    assert page(engine, prompt)[0].id == "playwright-browser"
+
+
+def test_what_no_skill_is_called_is_a_quality_that_is_wanted(engine: Engine) -> None:
+    assert page(engine, "deploy a service without interruption")[0].id in ("deploy-helper", "zero-downtime-deploy")
+    assert page(engine, "deploy without downtime")[0].id == "zero-downtime-deploy"
+
+
+def test_the_phrase_is_left_out_of_the_text() -> None:
+    text = "unit tests for Vue (not React), please"
+    assert [each.thing for each in exclusions(text)] == ["React"]
+    assert without_exclusions(text, exclusions(text)) == "unit tests for Vue , please"
