@@ -218,11 +218,12 @@ def test_what_is_installed_already_is_no_failure(project: Project, hub: GitServe
     near = write_skill(project.folder / "tools", "near", "A skill of this repository.")
     origins = ("hub/pdf", f"{hub.url('skills')}/tree/main/skills/csv", f"{web.url}/z.zip", str(near))
     assert set(project.outcomes(*origins).values()) == {"installed"}
-    fetched = len(hub.paths)
+    known = len(hub.paths)
     again = project.run("install", *origins, "hub/pdf@^1")
     assert again.code == 0, again.out
     assert [line.split()[1:4] for line in again.out.splitlines()[1:]] == [["already", "installed", "1.0.0"]] * 5
-    assert len(hub.paths) == fetched
+    # Only the repository knows what of `tree/main/skills/csv` is its ref: the refs are listed, and nothing is fetched.
+    assert [path.partition("?")[0].rpartition("/")[2] for path in hub.paths[known:]] == ["refs", "git-upload-pack"]
 
 
 @pytest.mark.usefixtures("skills")
@@ -286,8 +287,13 @@ def test_skills_of_one_name_in_two_scopes_are_not_taken_for_each_other(tmp_path:
         assert Done(project.folder, "install", **env).code == 0
         project.require('"acme/tea" = "1.0.0"', '"corp/tea" = "1.0.0"')
         done = Done(project.folder, "install", "--json", **env)
-    assert [row["outcome"] for row in done.json["results"]] == ["already_installed", "error"]
-    assert "'tea' is already installed: uninstall it" in done.json["results"][1]["reason"]
+        again = Done(project.folder, "install", "--json", **env)
+    rows = [(row["id"], row["outcome"]) for row in done.json["results"]]
+    assert rows == [("tea", "already_installed"), ("corp-tea", "installed")]
+    assert [row["outcome"] for row in again.json["results"]] == ["already_installed"] * 2
+    assert project.locked() == {"tea": "1.0.0", "corp-tea": "1.0.0"}
+    assert project.run("uninstall", "corp-tea").code == 0
+    assert list(project.dependencies()) == ["acme/tea"]
 
 
 def test_a_project_without_skills_has_nothing_to_install(tmp_path: Path, project: Project) -> None:
