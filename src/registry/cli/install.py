@@ -12,6 +12,7 @@ import msgspec
 from registry.cli import command, console
 from registry.cli.backend import CREATES, CommandBackend, CommandFailed
 from registry.cli.help.settings_options import settings_options
+from registry.cli.installing.local_changes import difference, has_local_changes, ways_on
 from registry.cli.installing.project import locked_steps, project_steps, read_project
 from registry.cli.installing.steps import Row, Step, in_registry, installing, note_unrecorded, recorded
 from registry.cli.risk import warn_of_risk
@@ -118,14 +119,26 @@ def uninstall(skill_ids: tuple[str, ...], as_json: bool, server: str | None, **f
 @click.command()
 @click.argument("skill_id", metavar="[ID]", required=False)
 @click.option("--check", is_flag=True, help="Only show what would be updated.")
+@click.option("--discard", is_flag=True, help="Throw local changes away. Without it, a changed skill is refused.")
 @click.option("--version", help="Accept only this version; needs ID.")
 @_options
 def upgrade(
-    skill_id: str | None, check: bool, version: str | None, as_json: bool, server: str | None, **flags: Any
+    skill_id: str | None,
+    check: bool,
+    discard: bool,
+    version: str | None,
+    as_json: bool,
+    server: str | None,
+    **flags: Any,
 ) -> None:
-    """Update one skill or all from where they came from. Without ID, all installed skills are updated."""
-    body = command.converted({"skill_id": skill_id, "check": check, "version": version}, UpgradeBody)
-    named = registries_of(command.load(dict(flags)), None).named
+    """Update one skill or all from where they came from. Without ID, all installed skills are updated.
+
+    A skill whose files were changed here is left as it is: its changes are shown, and the command exits with 1.
+    """
+    fields = {"skill_id": skill_id, "check": check, "discard": discard, "version": version}
+    body = command.converted(fields, UpgradeBody)
+    settings = command.load(dict(flags))
+    named = registries_of(settings, None).named
 
     def run(backend: CommandBackend) -> dict[str, Any]:
         with console.progress_bar("Upgrading", hidden=as_json) as progress:
@@ -137,7 +150,12 @@ def upgrade(
 
     answer = command.with_backend(flags, server, run, CREATES, named=named)
     console.show(answer, _tables if skill_id else _upgrade_tables, as_json=as_json)
+    edited = [row for row in answer["results"] if has_local_changes(row)]
+    for row in edited:
+        console.tell(ways_on(row, settings.skills_dir))
     _exit_if_failed(answer["results"])
+    if edited:
+        sys.exit(command.FAILED)
 
 
 def _upgrade_tables(answer: console.Data) -> Iterator[console.Part]:
@@ -208,6 +226,7 @@ def _tables(answer: console.Data) -> Iterator[console.Part]:
     for row in done:
         if row["reason"]:
             yield console.line((f"{row['id']}:", "yellow"), f" {row['reason']}")
+        yield from difference(row)
 
 
 def _step(text: str, registries: Registries, manifest: ManifestFile | None, *, editable: bool, save: bool) -> Step:

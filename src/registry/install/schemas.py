@@ -92,20 +92,35 @@ class SkillRequest(NewSkill, kw_only=True):
 class UpgradeBody(msgspec.Struct, kw_only=True):
     """The body of an upgrade: of one skill or all. `check` changes nothing; `version` is a version or range.
 
+    `discard` throws away what was changed in the folders of the skills. Without it such a skill is not upgraded.
     `commit` and `sha256` say which state the skill must get, as a lock names it.
     """
 
     skill_id: SkillId | None = None
     check: bool = False
+    discard: bool = False
     version: VersionRequirement | None = None
     commit: CommitHash | None = None
     sha256: Sha256 | None = None
 
 
+class LocalChanges(FileChanges, kw_only=True, frozen=True):
+    """The files that were added, removed and changed in the folder of a skill since its installation.
+
+    `diff` is their unified difference from the installed version, of texts only, at most 200 lines. If the origin does
+    not have that version any more or cannot be reached, `compared` is false, and `changed` has the files that were
+    modified after the installation.
+    """
+
+    compared: bool
+    diff: str
+
+
 class UpgradeResult(msgspec.Struct, kw_only=True):
     """How it went with one skill. `resolved_version` is the one it has, or would have, afterwards.
 
-    With `check`, `changes` names the files that an upgrade would change.
+    With `check`, `changes` names the files that an upgrade would change. `local_changes` are the reason why a skill
+    was not upgraded, if it was changed in its folder.
     """
 
     id: str
@@ -113,6 +128,7 @@ class UpgradeResult(msgspec.Struct, kw_only=True):
     reason: str | None = None
     resolved_version: str | None = None
     changes: FileChanges | None = None
+    local_changes: LocalChanges | None = None
 
 
 class UpgradeData(msgspec.Struct, kw_only=True):

@@ -15,14 +15,15 @@ from registry.domain.source_entry import REGISTRY, Listed
 from registry.domain.version_requirement import admits, is_exact
 from registry.errors import FieldError, RegistryError, conflict, validation_error
 from registry.install.installer import inherited_by, installed_release, pinned, version_of
+from registry.install.local_changes import described, local_changes
 from registry.install.parts import InstallParts
 from registry.install.registries import ChosenRelease
-from registry.install.schemas import NOT_INSTALLED, Outcome, UpgradeBody, UpgradeData, UpgradeResult
+from registry.install.schemas import NOT_INSTALLED, LocalChanges, Outcome, UpgradeBody, UpgradeData, UpgradeResult
 from registry.install.staged_packages import Staged
 from registry.outbound import OutboundError
 from registry.packages.package import Package
 from registry.packages.update_diff import FileChanges, Footprint, update_findings
-from registry.skill_folder import has_digest, replacing_skill_folder
+from registry.skill_folder import has_digest, replacing_skill_folder, tree_digest
 from registry.sources.fetching import Fetcher
 
 _log = logging.getLogger("registry.install")
@@ -31,7 +32,11 @@ _CHANGED_MEANWHILE = "it was changed during the upgrade: try again"
 
 
 class _Immutable(Exception):
-    """A skill must not be changed; the message says why."""
+    """A skill must not be changed; the message says why. `changes` are those in its folder, if they are the reason."""
+
+    def __init__(self, reason: str, changes: LocalChanges | None = None) -> None:
+        super().__init__(reason)
+        self.changes = changes
 
 
 class Upgrader:
@@ -87,7 +92,7 @@ class Upgrader:
         try:
             result.outcome, result.resolved_version = self._upgrade(stored, install, body, latest, result)
         except _Immutable as reason:
-            result.outcome, result.reason = "immutable", str(reason)
+            result.outcome, result.reason, result.local_changes = "immutable", str(reason), reason.changes
         except RegistryError as error:
             result.reason = "; ".join(fault.message for fault in error.details) or error.message
         except OutboundError as error:
@@ -113,13 +118,17 @@ class Upgrader:
         latest: dict[Origin, str],
         result: UpgradeResult,
     ) -> tuple[Outcome, str]:
-        install = self._changeable(stored, install, body.version)
-        requirement = body.version or self._project.required_version(stored.skill.id) or install.version_range
+        install, is_edited = self._changeable(stored, install, body)
+        folder = self._local.root / str(stored.folder)
+        before = tree_digest(folder)
+        commit, requirement = body.commit, self._requirement(stored, install, body)
+        if is_edited and body.version is None and requirement is not None and is_exact(requirement):
+            commit = commit or install.commit  # a pinned skill gets the files back that were installed
         listing = self._listing_now(install)
         origin = listing.origin if listing is not None and listing.origin is not None else install.origin
         following = msgspec.structs.replace(install, origin=origin, following=None)
-        wanted = self._wanted(following.origin, requirement, body.commit)
-        is_same = following.origin == install.origin and body.sha256 is None
+        wanted = self._wanted(following.origin, requirement, commit)
+        is_same = following.origin == install.origin and body.sha256 is None and not is_edited
         if is_same and self._is_installed(stored, install, wanted, requirement, latest):
             return "up_to_date", stored.skill.version
         on_refused = None if body.check else partial(self._parts.notify_refused, stored.skill.id)
@@ -128,19 +137,19 @@ class Upgrader:
             following = msgspec.structs.replace(following, inherited=inherited_by(package, listing))
             version = version_of(package, following.inherited)
             is_same = package.has_digest(install.sha256) and following.inherited == install.inherited
-            if is_same and admits(requirement, version):
+            if is_same and not is_edited and admits(requirement, version):
                 return "up_to_date", stored.skill.version
             if package.name != (install.name or stored.folder):
                 raise conflict(f"the package at its origin now has the name '{package.name}'")
-            _check_successor(package, version, stored, requirement, body.sha256)
+            _check_successor(package, version, requirement, body.sha256, None if is_edited else stored.skill.version)
             if body.check:
-                result.changes = FileChanges.between(self._local.root / str(stored.folder), package.folder)
+                result.changes = FileChanges.between(folder, package.folder)
                 return "would_update", version
             if isinstance(wanted, ChosenRelease):
                 known = install.release.proof if install.release else None
                 proof = wanted.registry.proof(wanted.release, package, known)
                 following = msgspec.structs.replace(following, release=installed_release(wanted, proof))
-            self._replace(stored, install, following, staged)
+            self._replace(stored, install, following, staged, before)
         self._project.record_upgrade(stored.skill.id, version)
         return "updated", version
 
@@ -179,23 +188,43 @@ class Upgrader:
             cache[repository] = self._fetcher.latest(repository)
         return cache[repository]
 
-    def _changeable(self, stored: StoredSkill, install: InstallRecord | None, version: str | None) -> InstallRecord:
-        """Return the install record of a skill. Raises _Immutable if the skill must not be changed."""
+    def _changeable(
+        self, stored: StoredSkill, install: InstallRecord | None, body: UpgradeBody
+    ) -> tuple[InstallRecord, bool]:
+        """Return the install record of a skill, and whether its folder has changes that the upgrade throws away.
+
+        Raises _Immutable if the skill must not be changed.
+        """
         if install is None:
             raise _Immutable(NOT_INSTALLED)
         if install.editable:
             raise _Immutable("it is editable: its folder is used in place")
+        folder = self._local.root / str(stored.folder)
+        is_edited = not has_digest(folder, install.sha256)
+        if not (is_edited and body.discard) and (pin := self._pin(stored, install, body.version)):
+            raise _Immutable(pin)
+        if is_edited and not body.discard:
+            changes = local_changes(self._parts, folder, install)
+            if not changes.compared or changes.added or changes.removed or changes.changed:
+                raise _Immutable(described(changes), changes)
+        return install, is_edited
+
+    def _pin(self, stored: StoredSkill, install: InstallRecord, version: str | None) -> str | None:
+        """Return what keeps a skill at its version, None if nothing does. `version` is the one that is wanted."""
         ref = install.origin.ref if isinstance(install.origin, GitOrigin) and install.source is None else None
         if ref is not None and (pin := ref.tag or ref.commit):
-            raise _Immutable(f"it is pinned to the {'tag' if ref.tag else 'commit'} {pin}")
+            return f"it is pinned to the {'tag' if ref.tag else 'commit'} {pin}"
         if version is None and install.pinned:
-            raise _Immutable(f"it is pinned to version {stored.skill.version}")
+            return f"it is pinned to version {stored.skill.version}"
         required = self._project.required_version(stored.skill.id)
         if version is None and required is not None and is_exact(required):
-            raise _Immutable(f"the manifest requires version {required}")
-        if not has_digest(self._local.root / str(stored.folder), install.sha256):
-            raise _Immutable("its files were changed locally since the installation")
-        return install
+            return f"the manifest requires version {required}"
+        return None
+
+    def _requirement(self, stored: StoredSkill, install: InstallRecord, body: UpgradeBody) -> str | None:
+        """Return the version or range that a skill must get, if any."""
+        pin = stored.skill.version if install.pinned else None
+        return body.version or self._project.required_version(stored.skill.id) or pin or install.version_range
 
     def _listing_now(self, install: InstallRecord) -> Listed | None:
         """Return a skill as its source lists it now, None if it is from none. Raises CONFLICT if it has moved."""
@@ -210,8 +239,13 @@ class Upgrader:
             )
         return offer.listed
 
-    def _replace(self, stored: StoredSkill, install: InstallRecord, following: InstallRecord, staged: Staged) -> None:
-        """Replace a skill by a package. Raises _Immutable if the folder or its record was changed meanwhile."""
+    def _replace(
+        self, stored: StoredSkill, install: InstallRecord, following: InstallRecord, staged: Staged, before: str
+    ) -> None:
+        """Replace a skill, whose folder has the digest `before`, by a package.
+
+        Raises _Immutable if the folder or its record was changed meanwhile.
+        """
         package = staged.package
         folder = self._local.root / str(stored.folder)
         notes = update_findings(Footprint.of(folder), Footprint.of(package.folder), stored.skill.version)
@@ -229,7 +263,7 @@ class Upgrader:
             put_install(transaction, str(stored.folder), announced)
         with ExitStack() as undo, self._catalog.database.write() as transaction:
             current = self._catalog.get_for_update(transaction, stored.skill.id)
-            if find_install(transaction, str(stored.folder)) != announced or not has_digest(folder, install.sha256):
+            if find_install(transaction, str(stored.folder)) != announced or tree_digest(folder) != before:
                 raise _Immutable(_CHANGED_MEANWHILE)
             put_install(transaction, str(stored.folder), following)
             undo.enter_context(replacing_skill_folder(package.folder, folder))
@@ -247,16 +281,17 @@ def _place(origin: Origin) -> tuple[str, str | None, str | None]:
 
 
 def _check_successor(
-    package: Package, version: str, stored: StoredSkill, requirement: str | None, sha256: str | None
+    package: Package, version: str, requirement: str | None, sha256: str | None, installed: str | None
 ) -> None:
-    """Raise CONFLICT if a package in this version cannot replace the skill.
+    """Raise CONFLICT if a package in this version cannot replace a skill.
 
-    `sha256` is the digest that its files must have, if any.
+    `sha256` is the digest that its files must have, if any, and `installed` the version of the skill. A version that
+    was changed in the folder says nothing: it is None then.
     """
     if not admits(requirement, version):
         raise conflict(f"its origin has version {version}, which {requirement} does not admit")
     if sha256 is not None and not package.has_digest(sha256):
         raise conflict("its origin has other files than those that are wanted")
     is_named = requirement is not None and is_exact(requirement)
-    if not is_named and version_parts(version) < version_parts(stored.skill.version):
-        raise conflict(f"its origin has version {version}, older than {stored.skill.version}: request it by version")
+    if installed is not None and not is_named and version_parts(version) < version_parts(installed):
+        raise conflict(f"its origin has version {version}, older than {installed}: request it by version")

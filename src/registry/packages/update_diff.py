@@ -1,6 +1,5 @@
 """Compares two versions of a skill: reports scripts and URLs that an update adds."""
 
-import hashlib
 import re
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
@@ -9,14 +8,15 @@ import msgspec
 
 from registry.domain.file_names import printable_name
 from registry.domain.findings import Finding
-from registry.skill_folder import list_files
+from registry.skill_folder import file_digests, list_files
 
 _URL = re.compile(r"https?://[^\s\"'<>()\[\]{}|\\^`]{1,300}", re.IGNORECASE)
 _SCRIPTS = frozenset({".sh", ".bash", ".zsh", ".py", ".js", ".mjs", ".ts", ".ps1", ".bat", ".cmd", ".rb", ".pl"})
 _READ_BYTES = 1 << 20
 _MAX_URLS = 2000
 _MAX_FINDINGS = 20
-_MAX_FILES = 500
+MAX_FILES = 500
+"""How many paths of a kind are named."""
 
 
 class Footprint(msgspec.Struct, frozen=True):
@@ -52,21 +52,13 @@ class FileChanges(msgspec.Struct, frozen=True):
     @classmethod
     def between(cls, before: Path, after: Path) -> "FileChanges":
         """Return the changes from one folder of a skill to another. Raises OSError."""
-        old, new = _digests(before), _digests(after)
+        old, new = file_digests(before), file_digests(after)
         changed = [path for path in new.keys() & old.keys() if old[path] != new[path]]
         return cls(_named(new.keys() - old.keys()), _named(old.keys() - new.keys()), _named(changed))
 
 
-def _digests(folder: Path) -> dict[str, bytes]:
-    digests = {}
-    for entry in list_files(folder):
-        with (folder / entry.path).open("rb") as file:
-            digests[entry.path] = hashlib.file_digest(file, "sha256").digest()
-    return digests
-
-
 def _named(paths: Iterable[str]) -> list[str]:
-    return [printable_name(path) for path in sorted(paths)[:_MAX_FILES]]
+    return [printable_name(path) for path in sorted(paths)[:MAX_FILES]]
 
 
 def update_findings(before: Footprint, after: Footprint, version: str) -> list[Finding]:

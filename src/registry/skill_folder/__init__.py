@@ -11,6 +11,7 @@ from registry.skill_folder.reading import (
 )
 from registry.skill_folder.tree import (
     FileEntry,
+    file_digests,
     find_skill_file,
     find_skill_folders,
     fingerprint,
@@ -38,6 +39,7 @@ __all__ = [
     "StagedSkill",
     "UnreadableSkill",
     "candidate_ids",
+    "file_digests",
     "find_skill_file",
     "find_skill_folders",
     "fingerprint",

@@ -229,7 +229,12 @@ def tree_digest(folder: Path) -> str:
     the content in lower-case hexadecimal, a line feed. A link has `link:` and its target instead of the digest. Empty
     folders, generated files and our temporary ones are excluded. Raises OSError.
     """
-    return digest_of_files((path, _content_digest(location)) for path, location in _every_file(folder, _is_skipped))
+    return digest_of_files(file_digests(folder).items())
+
+
+def file_digests(folder: Path) -> dict[str, bytes]:
+    """Return each path that a `tree_digest` covers, with the digest part of its record. Raises OSError."""
+    return {path: _content_digest(location) for path, location in _every_file(folder, _is_skipped)}
 
 
 def has_digest(folder: Path, digest: str) -> bool:

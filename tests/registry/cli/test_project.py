@@ -177,6 +177,31 @@ def test_files_that_differ_from_the_lock_are_left_alone(project: Project) -> Non
 
 
 @pytest.mark.usefixtures("skills")
+def test_an_upgrade_shows_local_changes_and_the_ways_on(project: Project, hub: GitServer, skills: Repository) -> None:
+    assert project.outcomes(f"{hub.url('skills')}/tree/main/skills/pdf") == {"pdf": "installed"}
+    folder = project.folder / "skills/pdf"
+    (folder / "scripts/__pycache__").mkdir(parents=True)
+    (folder / "scripts/__pycache__/tool.pyc").write_bytes(b"\0")
+    skills.commit({"skills/pdf/SKILL.md": skill_md("pdf", "1.1.0")})
+    assert project.upgraded() == {"pdf": "updated"}
+    (folder / "SKILL.md").write_text(skill_md("pdf", "1.1.0", "ours \u202e\x1b[31m\n"))
+    (folder / "notes.md").write_text("kept\n")
+    skills.commit({"skills/pdf/SKILL.md": skill_md("pdf", "1.2.0")})
+    for arguments in (("upgrade",), ("upgrade", "pdf"), ("upgrade", "pdf", "--check")):
+        done = project.run(*arguments)
+        assert done.code == 1
+        assert "changed SKILL.md; added notes.md" in " ".join(done.out.split())
+        assert {"  +ours \\u202e\\x1b[31m", "  +kept"} <= {line.rstrip() for line in done.out.splitlines()}
+        assert "'skill-registry upgrade pdf --discard'" in done.error
+        assert "cp -r" in done.error
+    assert "ours" in (folder / "SKILL.md").read_text()
+    done = project.run("upgrade", "pdf", "--discard")
+    assert done.code == 0, done.out + done.error
+    assert (folder / "SKILL.md").read_text() == skill_md("pdf", "1.2.0")
+    assert project.run("verify").code == 0
+
+
+@pytest.mark.usefixtures("skills")
 def test_a_changed_lock_updates_what_is_installed(
     tmp_path: Path, project: Project, repository: Repository, hub: GitServer, skills: Repository
 ) -> None:

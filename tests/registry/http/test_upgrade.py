@@ -1,6 +1,8 @@
 """Skills upgraded over HTTP, against real repositories."""
 
+import os
 import threading
+import time
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
 
@@ -75,6 +77,72 @@ def test_pins_and_changed_files_are_immutable(world: World) -> None:
         assert world.upgraded(name)["outcome"] == "immutable"
     assert "ours" in (world.server.skills_dir / "edited/SKILL.md").read_text()
     assert world.server.api("DELETE", "/skills/edited").status_code == 200
+
+
+def test_local_changes_are_named_and_thrown_away_only_on_request(world: World) -> None:
+    world.publish("edited", body="theirs", **{"old.txt": "1\n", "same.txt": "1\n"})
+    world.installed(origin=world.subdir("edited"))
+    folder = world.server.skills_dir / "edited"
+    world.publish("edited", "2.0.0", body="newer", **{"old.txt": "1\n", "same.txt": "1\n"})
+    (folder / "SKILL.md").write_text(skill_md("edited", "9.0.0", "ours"))
+    (folder / "old.txt").unlink()
+    (folder / "new.bin").write_bytes(b"\0\1")
+    os.mkfifo(folder / "pipe")
+    (folder / "__pycache__").mkdir()
+    (folder / "__pycache__/a.pyc").write_bytes(b"\0")
+    row = world.upgraded("edited")
+    assert (row["outcome"], row["changes"]) == ("immutable", None)
+    assert "changed SKILL.md; added new.bin, pipe; removed old.txt" in row["reason"]
+    changes = row["local_changes"]
+    lines = changes.pop("diff").splitlines()
+    named = {"added": ["new.bin", "pipe"], "removed": ["old.txt"], "changed": ["SKILL.md"]}
+    assert changes == named | {"compared": True}
+    assert {"-theirs", "+ours", "-1"} <= set(lines)
+    assert any("no text" in line for line in lines)
+    assert "ours" in (folder / "SKILL.md").read_text()
+
+    checked = world.upgraded("edited", discard=True, check=True)
+    assert (checked["outcome"], checked["changes"]["added"]) == ("would_update", ["old.txt"])
+    assert "ours" in (folder / "SKILL.md").read_text()
+    done = world.upgraded("edited", discard=True)
+    assert (done["outcome"], done["resolved_version"], done["local_changes"]) == ("updated", "2.0.0", None)
+    assert sorted(path.name for path in folder.iterdir()) == ["SKILL.md", "old.txt", "same.txt"]
+    assert world.upgraded("edited", discard=True)["outcome"] == "up_to_date"
+
+
+def test_a_discard_gives_pinned_skills_back_what_was_installed(world: World) -> None:
+    commit = world.publish("fixed")
+    world.publish("exact")
+    world.installed(origin=world.subdir("fixed", commit=commit))
+    world.installed(skill_id="exact", source_name="hub", version="1.0.0")
+    for name in ("fixed", "exact"):
+        digest = tree_digest(world.server.skills_dir / name)
+        (world.server.skills_dir / name / "SKILL.md").write_text(skill_md(name, body="ours"))
+        world.publish(name, "2.0.0")
+        row = world.upgraded(name)
+        assert (row["outcome"], row["local_changes"]) == ("immutable", None)
+        row = world.upgraded(name, discard=True)
+        assert (row["outcome"], row["resolved_version"]) == ("updated", "1.0.0"), row
+        assert tree_digest(world.server.skills_dir / name) == digest
+        assert world.upgraded(name, discard=True)["outcome"] == "immutable"
+
+
+def test_without_the_installed_version_the_files_that_are_newer_are_named(world: World) -> None:
+    near = world.folder / "near"
+    (near / "scripts").mkdir(parents=True)
+    (near / "SKILL.md").write_text(skill_md("near"))
+    (near / "scripts/a.py").write_text("print(1)\n")
+    world.installed(origin={"type": "local", "path": str(near)})
+    (near / "SKILL.md").write_text(skill_md("near", "2.0.0"))
+    edited = world.server.skills_dir / "near/scripts/a.py"
+    edited.write_text("print(2)\n")
+    os.utime(edited, (time.time() + 60, time.time() + 60))
+    row = world.upgraded("near")
+    unknown = {"added": [], "removed": [], "compared": False, "diff": ""}
+    assert row["local_changes"] == unknown | {"changed": ["scripts/a.py"]}
+    assert "scripts/a.py" in row["reason"]
+    assert world.upgraded("near", discard=True)["resolved_version"] == "2.0.0"
+    assert edited.read_text() == "print(1)\n"
 
 
 def test_one_failure_of_an_upgrade_fails_only_its_row(world: World) -> None:

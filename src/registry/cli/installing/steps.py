@@ -67,7 +67,10 @@ def updating(entry: LockedSkill) -> Act:
     def act(backend: CommandBackend) -> Row:
         (row,) = backend.upgrade(body, lambda done, total: None)["results"]
         if row["outcome"] != "updated":
-            raise CommandFailed(f"its files differ from {LOCK_FILE}, and it cannot be updated: {row['reason']}")
+            way = (
+                f": 'skill-registry upgrade {entry.id} --discard' throws them away" if row.get("local_changes") else ""
+            )
+            raise CommandFailed(f"its files differ from {LOCK_FILE}, and it cannot be updated: {row['reason']}{way}")
         warn_of_risk(backend.skill(row["id"]))
         return {"outcome": row["outcome"], "resolved_version": row["resolved_version"]}
 

@@ -240,10 +240,16 @@ class Upgrades(Struct):
     class Row(Struct):
         """One skill."""
 
+        class LocalChanges(Struct):
+            """What was changed in its folder."""
+
+            diff: str
+
         id: str
         outcome: str
         reason: str | None
         resolved_version: str | None
+        local_changes: LocalChanges | None = None
 
     results: list[Row]
 
