@@ -72,6 +72,11 @@ def test_the_readme_stays_short() -> None:
     assert len(PAGES["README.md"].splitlines()) <= 250
 
 
+def test_every_decision_note_is_in_their_index() -> None:
+    notes = {name.rpartition("/")[2] for name in PAGES if name.startswith("docs/decisions/2")}
+    assert set(re.findall(r"\]\((2[\w-]+\.md)\)", PAGES["docs/decisions/README.md"])) == notes
+
+
 def anchors(text: str) -> set[str]:
     """Return the anchors of a page's headings, as GitHub makes them."""
     prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
