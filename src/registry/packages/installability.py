@@ -1,6 +1,5 @@
 """Says of a folder whether it could be installed, without a copy of it."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from registry.domain.findings import Finding
@@ -9,7 +8,6 @@ from registry.packages.contents import forbidden_content
 from registry.packages.limits import DEFAULT_LIMITS
 from registry.packages.refusal import PackageRefused
 from registry.packages.source_folder import SourceFolder
-from registry.packages.tree import PackageEntry
 
 _MAX_SHOWN = 3
 
@@ -17,13 +15,9 @@ _MAX_SHOWN = 3
 def reason_not_to_install(folder: Path) -> str | None:
     """Return why `install` would refuse the files of a skill's folder; None if it would not. Raises OSError."""
     issues: list[Finding] = []
-
-    def check(entry: PackageEntry, chunks: Iterator[bytes]) -> None:
-        if not entry.is_folder:
-            issues.extend(forbidden_content(entry.name, b"".join(chunks)))
-
     try:
-        SourceFolder(folder, DEFAULT_LIMITS, is_generated_path).for_each(check)
+        for name, data in SourceFolder(folder, DEFAULT_LIMITS, is_generated_path).contents():
+            issues.extend(forbidden_content(name, data))
     except PackageRefused as refused:
         issues.extend(refused.findings)
     if not issues:

@@ -56,10 +56,16 @@ class SourceFolder:
         for missing in expected:
             raise _changed(missing)
 
+    def contents(self) -> Iterator[tuple[str, bytes]]:
+        """Yield the name and the content of every file, without a look for changes. Raises PackageRefused."""
+        for entry in self.entries:
+            if not entry.is_folder:
+                yield entry.name, _bytes(f"{self._folder}/{entry.name}", entry)
+
     def _walk(self) -> Iterator[_FolderItem]:
-        for at, folders, files, descriptor in os.fwalk(self._folder, onerror=_unreadable, follow_symlinks=False):
-            prefix = Path(at).relative_to(self._folder).as_posix() + "/"
-            prefix = "" if prefix == "./" else prefix
+        top = len(str(self._folder))
+        for at, folders, files, descriptor in os.fwalk(str(self._folder), onerror=_unreadable, follow_symlinks=False):
+            prefix = f"{at[top:]}/".removeprefix("/")
             for names, end in ((folders, "/"), (files, "")):
                 names[:] = sorted(name for name in names if not self._is_skipped(prefix, name, end))
             for name in (*folders, *files):
@@ -99,6 +105,15 @@ def _content(item: _FolderItem) -> Iterator[bytes]:
             yield chunk
     if left:
         raise _changed(item.entry.name)
+
+
+def _bytes(path: str, entry: PackageEntry) -> bytes:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with open(descriptor, "rb", buffering=0) as file:  # noqa: PTH123 - of a descriptor
+            return file.read(entry.size) or b""
+    except OSError:
+        raise _unreadable_file(entry.name) from None
 
 
 def _changed(name: str) -> PackageRefused:

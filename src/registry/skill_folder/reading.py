@@ -116,8 +116,10 @@ def read_skill_folder(folder: Path, *, named: str | None = None, is_placed: bool
     warnings = _file_warnings(folder, files)
     project = project_metadata(folder, warnings)
     digest = _digest(folder, warnings)
-    skill = _skill_folder(path, named or folder.resolve().name, text, project, digest, is_placed=is_placed)
-    paths = [file.path for file in files]
+    skill = _skill_folder(
+        path, named or Path(os.path.realpath(folder)).name, text, project, digest, is_placed=is_placed
+    )
+    paths = tuple(file.path for file in files)
     return msgspec.structs.replace(skill, files=paths, warnings=[*warnings, *skill.warnings])
 
 
@@ -152,7 +154,7 @@ def _skill_folder(
         version=version,
         author=sources.text("author"),
         license=sources.text("license") or None,
-        needs=runtime_needs(fields, project),
+        needs=_needs(sources, fields, metadata),
         tags=split_labels(sources.text("tags")),
         capabilities=sources.labels("capabilities"),
         metadata=metadata,
@@ -171,7 +173,10 @@ def _skill_folder(
 def runtime_needs(fields: Mapping[str, Value], project: Mapping[str, Value]) -> RuntimeNeeds:
     """Return what the fields of front matter, and those of skill-project.toml, say about running the skill."""
     metadata = _metadata(fields, [])
-    sources = FieldSources((project, metadata, fields))
+    return _needs(FieldSources((project, metadata, fields)), fields, metadata)
+
+
+def _needs(sources: "FieldSources", fields: Mapping[str, Value], metadata: Mapping[str, Value]) -> RuntimeNeeds:
     compatibility = sources.text("compatibility")
     return RuntimeNeeds(
         compatibility=compatibility or None,
@@ -190,7 +195,10 @@ class FieldSources:
 
     def text(self, key: str) -> str:
         """Return the value of a field as one text; empty if no source has it."""
-        return next((text for source in self._sources if (text := _plain(source.get(key, "")))), "")
+        for source in self._sources:
+            if key in source and (text := _plain(source[key])):
+                return text
+        return ""
 
     def labels(self, key: str) -> list[str]:
         """Return the value of a field as labels that may have commas: a list's items, or the parts of a text."""
@@ -283,10 +291,10 @@ def _bytes(folder: Path, path: Path) -> bytes:
 def _without_controls(value: Any) -> Any:
     """Remove control characters that were written as escapes, everywhere in a value."""
     if isinstance(value, str):
-        return _CONTROL.sub("", value)
+        return value if value.isprintable() else _CONTROL.sub("", value)
     if isinstance(value, list):
         return [_without_controls(item) for item in value]
-    return {_CONTROL.sub("", key): _without_controls(item) for key, item in value.items()}
+    return {_without_controls(key): _without_controls(item) for key, item in value.items()}
 
 
 def _metadata(fields: Mapping[str, Value], warnings: list[str]) -> dict[str, Any]:
@@ -314,7 +322,7 @@ def project_metadata(folder: Path, warnings: list[str]) -> dict[str, Value]:
     Problems with the file are added to `warnings`.
     """
     path = folder / PROJECT_FILE
-    if path.is_symlink() or not path.is_file():
+    if not path.is_file() or path.is_symlink():
         return {}
     try:
         with path.open("rb") as file:

@@ -19,6 +19,10 @@ _ANY_BINS = ("anyBins", "any_bins", "any-bins", "anyBin")
 _ENV = ("env", "envs", "environment", "primaryEnv")
 _OS = ("os", "platform", "platforms")
 _AGENTS = ("agents", "agent")
+_BESIDE = {"bins": ("bins",), "any_bins": ("anyBins",), "env": ("primaryEnv",), "os": _OS}
+"""The keys beside `requires` that say what the skill requires. Others mean something else there."""
+
+_REQUIREMENTS = frozenset({"requires", *(key for keys in _BESIDE.values() for key in keys)})
 
 _OPENCLAW = frozenset({"openclaw", "clawdbot", "moltbot", "clawdis", "clawhub"})
 """The names that one agent has had."""
@@ -43,12 +47,12 @@ def requirements_of(fields: Mapping[str, Value], metadata: Mapping[str, Value]) 
     """Return what a skill requires; None if it says nothing."""
     found: dict[str, dict[str, None]] = {"bins": {}, "any_bins": {}, "env": {}, "os": {}}
     for section in _sections(fields, metadata):
+        if _REQUIREMENTS.isdisjoint(section):
+            continue
         declared = section.get("requires")
         needs = declared if isinstance(declared, dict) else {}
         for kind, keys in (("bins", _BINS), ("any_bins", _ANY_BINS), ("env", _ENV), ("os", _OS)):
-            # Beside `requires`, other keys than these mean something else.
-            beside = {"os": _OS, "env": ("primaryEnv",), "bins": ("bins",), "any_bins": ("anyBins",)}[kind]
-            values = [*_texts(needs, keys), *_texts(section, beside)]
+            values = [*_texts(needs, keys), *_texts(section, _BESIDE[kind])]
             found[kind] |= dict.fromkeys(system_name(value) if kind == "os" else value for value in values)
     lists: dict[str, Any] = {kind: list(values)[:_MAX_VALUES] for kind, values in found.items()}
     return Requirements(**lists) if any(lists.values()) else None

@@ -94,10 +94,16 @@ class OfferedFolders:
             return None
 
     def all_below(self, folder: Path) -> Iterator[Path]:
-        """Yield every skill folder from `folder` on, as real paths of the tree."""
-        is_skill = has_skill_file(folder)
-        for found in [folder] if is_skill else find_skill_folders(folder, ignored=_NEVER_SEARCHED):
-            real = Path(os.path.realpath(found))
+        """Yield every skill folder from `folder` on, which is a real path of the tree, as real paths of the tree."""
+        if has_skill_file(folder):
+            yield folder
+            return
+        real_tops: dict[str, Path] = {}  # of the folders in `folder`, the only ones that may be links
+        for found in find_skill_folders(folder, ignored=_NEVER_SEARCHED):
+            top, *below = found.relative_to(folder).parts
+            if top not in real_tops:
+                real_tops[top] = Path(os.path.realpath(folder / top))
+            real = real_tops[top].joinpath(*below)
             if real.is_relative_to(self.root):
                 yield real
 

@@ -3,6 +3,7 @@
 The file is untrusted. A field of another type than the reference of Claude Code has counts as missing.
 """
 
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,7 +47,7 @@ class Manifests:
     def at(self, folder: Path) -> PluginManifest | None:
         """Return the manifest of the plugin in a folder, None without a readable one."""
         if folder not in self._known:
-            self._known[folder] = next(filter(None, (_read(folder / path) for path in MANIFEST_PATHS)), None)
+            self._known[folder] = next(filter(None, (_read(f"{folder}/{path}") for path in MANIFEST_PATHS)), None)
         return self._known[folder]
 
     @property
@@ -66,8 +67,11 @@ class Manifests:
         return self._homes[key]
 
 
-def _read(path: Path) -> PluginManifest | None:
-    if not path.is_file() or path.is_symlink() or path.parent.is_symlink():
+def _read(location: str) -> PluginManifest | None:
+    if not os.path.isfile(location):  # noqa: PTH113 - most folders have none, and a path would cost more
+        return None
+    path = Path(location)
+    if path.is_symlink() or path.parent.is_symlink():
         return None
     try:
         with path.open("rb") as file:

@@ -4,6 +4,7 @@ import itertools
 import os
 import posixpath
 import re
+import stat
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
@@ -157,22 +158,22 @@ class _Reading:
 
     def of(self, offered: list[Offered]) -> Listing:
         """Return the listing with the skills in these folders, each folder once."""
+        places = {offer.folder: PurePosixPath(offer.folder.relative_to(self._root)) for offer in offered}
         seen = set()
-        for place in sorted(offered, key=lambda place: _is_below_dot_folder(place.folder.relative_to(self._root))):
-            if place.folder not in seen:
-                seen.add(place.folder)
-                self._add(place)
+        for offer in sorted(offered, key=lambda offer: _is_below_dot_folder(places[offer.folder])):
+            if offer.folder not in seen:
+                seen.add(offer.folder)
+                self._add(offer, places[offer.folder])
         listing = deduplicated(self._listing)
         left_out = list(self._folders.left_out.warnings())
         listing.warnings = [*listing.warnings[: MAX_WARNINGS - len(left_out)], *left_out]
         return listing
 
-    def _add(self, offered: Offered) -> None:
-        place = PurePosixPath(offered.folder.relative_to(self._root))
+    def _add(self, offered: Offered, place: PurePosixPath) -> None:
         if _is_link_to_skill(offered.folder, self._root):
             return
         try:
-            read = read_skill_folder(offered.folder, is_placed=offered.folder != self._root)
+            read = read_skill_folder(offered.folder, named=offered.folder.name, is_placed=offered.folder != self._root)
             if self._is_copy(place, read):
                 return
             skill = self._skill(offered, read)
@@ -238,9 +239,10 @@ def _is_link_to_skill(folder: Path, root: Path) -> bool:
     """Return whether the SKILL.md of a folder is a link to another one of the tree, or git's text of such a link."""
     path = folder / SKILL_FILE
     try:
-        if path.is_symlink():
+        status = path.lstat()
+        if stat.S_ISLNK(status.st_mode):
             target = str(path.readlink())
-        elif path.stat().st_size <= _MAX_LINK:
+        elif status.st_size <= _MAX_LINK:
             target = path.read_text("utf-8").strip()
         else:
             return False
