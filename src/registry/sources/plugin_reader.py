@@ -12,7 +12,7 @@ from registry.sources.archives import top_folder
 from registry.sources.downloads import Downloads
 from registry.sources.elsewhere import ReadPlugin
 from registry.sources.marketplace import RemotePlugin, slug
-from registry.sources.tree import OriginOf, read_plugin
+from registry.sources.tree import RECIPE, OriginOf, read_plugin
 
 
 class PluginReader:
@@ -32,19 +32,19 @@ class PluginReader:
 
     def _read_repository(self, plugin: RemotePlugin, place: RepositoryAddress, before: ReadPlugin) -> ReadPlugin:
         origin, commit = self._downloads.state(place, lambda origin: origin)
-        if commit == before.state:
+        if RECIPE + commit == before.state:
             return msgspec.structs.replace(before, problem=None)
         with self._downloads.temporary() as folder:
             # Named after the plugin, because a skill without a name is named after its folder.
             fetched = self._downloads.git.fetch(origin, folder / slug(plugin.plugin.name))
             skills = read_plugin(fetched.path, plugin.plugin, below(msgspec.to_builtins(origin)))
-            return ReadPlugin(state=fetched.commit, skills=skills)
+            return ReadPlugin(state=RECIPE + fetched.commit, skills=skills)
 
     def _read_zip(self, plugin: RemotePlugin, place: ZipOrigin, before: ReadPlugin) -> ReadPlugin:
         with self._downloads.temporary() as folder:
             self._downloads.download(place.url, folder / "archive")
             with (folder / "archive").open("rb") as file:
-                state = hashlib.file_digest(file, "sha256").hexdigest()
+                state = RECIPE + hashlib.file_digest(file, "sha256").hexdigest()
             if state == before.state:
                 return msgspec.structs.replace(before, problem=None)
             tree = self._downloads.unpack(folder / "archive", folder / slug(plugin.plugin.name))

@@ -36,14 +36,13 @@ from registry.sources.schemas import (
 )
 from registry.sources.source_reader import SourceContents
 from registry.sources.store import SourceStore
+from registry.sources.tree import RECIPE
 
 _log = logging.getLogger("registry.sources")
 
 MAX_SOURCES = 100
 
 _POLL_SECONDS = 30.0
-_RECIPE = "2:"
-"""The version of the rules for what a source lists, before its mark. With another one, each source is read again."""
 
 
 class Sources:
@@ -237,9 +236,9 @@ class Sources:
     def _read(self, source: SourceEntry, mark: str) -> SourceContents | Stored | None:
         if source.type == "registry":
             return self._registry_reader.read(source, mark)
-        known = mark.removeprefix(_RECIPE) if mark.startswith(_RECIPE) else ""
+        known = mark.removeprefix(RECIPE) if mark.startswith(RECIPE) else ""
         contents = self.fetcher.read(source, known)
-        return contents._replace(mark=_RECIPE + contents.mark) if contents is not None else None
+        return contents._replace(mark=RECIPE + contents.mark) if contents is not None else None
 
     def _is_known(self, source: SourceEntry) -> bool:
         return source in self.entries()

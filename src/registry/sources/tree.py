@@ -19,6 +19,7 @@ from registry.domain.source_entry import Listed, Listing
 from registry.errors import FieldError, RegistryError, validation_error
 from registry.packages.installability import reason_not_to_install
 from registry.skill_folder import SkillFolder, UnreadableSkill, candidate_ids, read_skill_folder
+from registry.skill_folder.reading import READER
 from registry.skill_folder.tree import SKILL_FILE
 from registry.sources.marketplace import (
     DEFAULT_PATHS,
@@ -42,6 +43,12 @@ from registry.sources.marketplace import (
     with_elsewhere,
 )
 from registry.sources.offered import Offered, OfferedFolders
+
+RECIPE = f"2.{READER}:"
+"""The versions of the rules for what a source lists and of the reader of skills, in front of the mark of its state.
+
+With others, a source is read again although it is unchanged.
+"""
 
 OriginOf = Callable[[str], Origin]
 """Returns the origin of the skill in a folder, given as a path relative to the root; `.` is the root.

@@ -153,6 +153,15 @@ def test_what_time_does_not_suffice_for_is_read_later(hub: GitServer, tmp_path: 
     assert ids(hasty.listing(plugins)) == ["check", "send"]
 
 
+def test_a_plugin_is_read_again_by_another_reader(hub: GitServer, tmp_path: Path) -> None:
+    market(hub, git_plugin(hub, "invoicing"))
+    reader = fetcher(tmp_path, hub.host)
+    assert ids(read(reader, hub).listing) == ["check", "send"]
+    (kept,) = (tmp_path / "sources/m/plugins").iterdir()
+    kept.write_text(json.dumps({"state": json.loads(kept.read_text())["state"].partition(":")[2]}))
+    assert ids(read(reader, hub).listing) == ["check", "send"]
+
+
 @pytest.mark.parametrize("kind", ["npm", "pip", "command"])
 def test_a_plugin_of_another_kind_is_named(hub: GitServer, tmp_path: Path, kind: str) -> None:
     market(hub, {"name": "other", "source": {"source": kind, "package": "x"}})
