@@ -77,7 +77,12 @@ def test_agents_are_not_offered_what_only_persons_choose(server: RunningServer) 
     assert "notes-person" not in {skill["skill_id"] for skill in resolved}
     call = {"name": "search_skills", "arguments": {"query": "notes"}}
     answer = httpx.post(f"{server.url}/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
-    text = answer.json()["result"]["content"][0]["text"]
+    result = answer.json()["result"]
+    text = result["content"][0]["text"]
+    hits = {hit.pop("id"): hit for hit in result["structuredContent"]["skills"]}
+    assert hits["notes-mac"]["requires"] == {"bins": ["memo"], "env": ["NOTES_KEY"], "os": ["macos"]}
+    assert hits["notes-mac"]["compatibility"].startswith("Designed for")
+    assert not {"requires", "compatibility", "installable"} & set(hits["notes-any"])
     assert "notes-person" not in text
     assert "Needs memo, NOTES_KEY, on macos" in text
     assert httpx.get(f"{server.url}/api/v1/skills/notes-person").json()["data"]["model_invocation"] is False

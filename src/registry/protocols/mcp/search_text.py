@@ -48,10 +48,19 @@ _SKILL: dict[str, Any] = {
     "relevance": {"type": "string", "enum": ["high", "medium", "keyword"]},
     "matched_by": {"type": "array", "items": {"type": "string", "enum": list(_REASONS)}},
 }
+_STRINGS = {"type": "array", "items": {"type": "string"}}
+_DECLARED: dict[str, Any] = {
+    "requires": {"type": "object", "properties": dict.fromkeys(Requirements.__struct_fields__, _STRINGS)},
+    "compatibility": {"type": "string"},
+    "installable": {"type": "boolean", "description": "false if it cannot be installed"},
+}
+"""What only the skills have that say so."""
+
+_HIT = {"type": "object", "properties": _SKILL | _DECLARED, "required": list(_SKILL)}
 FOUND_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "skills": {"type": "array", "items": {"type": "object", "properties": _SKILL, "required": list(_SKILL)}},
+        "skills": {"type": "array", "items": _HIT},
         "search_id": {"type": "string", "description": "the name of the search in feedback"},
         "corrections": {
             "type": "array",
@@ -121,7 +130,17 @@ def _needed(needs: _Needs) -> str:
 
 def _structured(card: _Card, skill: FoundSkill) -> dict[str, Any]:
     fields = {name: getattr(card, name) for name in card.__struct_fields__}
-    return {**fields, "score": skill.score, "relevance": skill.relevance, "matched_by": list(skill.matched_by)}
+    hit = {**fields, "score": skill.score, "relevance": skill.relevance, "matched_by": list(skill.matched_by)}
+    return hit | _declared(msgspec.json.decode(skill.skill, type=_Needs))
+
+
+def _declared(needs: _Needs) -> dict[str, Any]:
+    """Return what a skill says of what it needs, without empty fields: they would cost tokens of the model."""
+    requires = {name: value for name, value in msgspec.to_builtins(needs.requires or Requirements()).items() if value}
+    given = {"requires": requires, "compatibility": needs.compatibility}
+    return {name: value for name, value in given.items() if value} | (
+        {} if needs.installable else {"installable": False}
+    )
 
 
 def _ending(left_out: int, notes: list[str], *, has_risk: bool) -> str:
