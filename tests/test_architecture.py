@@ -67,6 +67,7 @@ SEARCH_LAYERS = (
     {"names", "decorated_names", "prompt"},
     {"lexical"},
     {"fusion"},
+    {"two_requests"},
     {"examples"},
     {"vectors"},
     {"explainer", "snippets", "totals"},

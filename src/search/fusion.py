@@ -166,6 +166,31 @@ class Ranking(Sequence[Fused]):
             return len(self)
         return int(np.searchsorted(-self._scores, -score, side="right"))
 
+    @property
+    def has_named(self) -> bool:
+        """Whether the first candidate has an exact name."""
+        return len(self) > 0 and self._scores[0] == 1.0
+
+    def led_by(self, leaders: Sequence[Fused]) -> "Ranking":
+        """Return the ranking with these candidates of it first, in this order.
+
+        A leader has the better of its two scores and relevances, and at least as much as what follows it.
+        """
+        ranks = {key: rank for rank, key in enumerate(self._keys.tolist())}
+        first = [ranks[leader.key] for leader in leaders]
+        order = np.concatenate((first, np.setdiff1d(np.arange(len(self)), first))).astype(np.intp)
+        scores, bands, count = self._scores[order], self._bands[order], len(first)
+        scores[:count] = np.maximum(scores[:count], [leader.score for leader in leaders])
+        bands[:count] = np.maximum(bands[:count], [_RELEVANCES.index(leader.relevance) for leader in leaders])
+        for rank in range(min(count, len(order) - 1) - 1, -1, -1):
+            scores[rank] = max(scores[rank], scores[rank + 1] + _STEP)
+        return Ranking(self._keys[order], scores.round(6), bands, self._matched_by[order])
+
+
+def evidence_of(score: float) -> float:
+    """Return the evidence that has a score in a mode with vectors: the inverse of the Hill function."""
+    return float(_EVEN_EVIDENCE * (score / max(1 - score, _STEP)) ** (1 / _STEEPNESS))
+
 
 def fuse(signals: Signals, mode: RanMode) -> Ranking:
     """Rank the candidates that have a keyword match, a name match or a cosine above the mean.

@@ -33,7 +33,7 @@ _PART_JOINT = re.compile(r"\.|::")
 _COMPOUND_JOINT = re.compile("[-/]")
 _COMPOUND = re.compile(r"[^\W\d_]+(?:[-/][^\W\d_]+)+")
 _LETTER = re.compile(r"[^\W\d_]")
-_CODE = re.compile(r"\w[-_./:]+\w|^[-_.]|[a-z][A-Z]|[^\W\d_]\d")
+_CODE = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]|[^\W\d_]\d|.[-_./\\:]\w|^_|^\.")
 """A first look at a token: it is no plain word."""
 
 _COMPOUND_OF_PARTS = re.compile(r"\w[-./:]+\w|_|^[-.]")
@@ -41,11 +41,6 @@ _CAMEL_CASE = re.compile(r"[a-z]{2,}(?:[A-Z][a-z0-9]+)+|(?:[A-Z]+[a-z0-9]+){3,}"
 _ERROR_CODE = re.compile(r"[A-Za-z]{1,6}[0-9]{3,6}")
 _DOMAIN = re.compile(r"(?:[\w-]+\.)+(?:ai|app|biz|cloud|co|com|dev|edu|gov|info|io|me|net|org)(?:/.*)?", re.IGNORECASE)
 """A domain or the address of a page: a value. `.net` and `asp.net` are words of their own."""
-
-_COMPOUND_JOINT = re.compile("[-/]")
-_COMPOUND = re.compile(r"[^\W\d_]+(?:[-/][^\W\d_]+)+")
-_LETTER = re.compile(r"[^\W\d_]")
-_CODE = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]|[^\W\d_]\d|.[-_./\\:]\w|^_|^\.")
 
 
 def identifiers(text: str) -> Iterator[str]:

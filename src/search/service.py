@@ -20,12 +20,14 @@ from search.lexical.spelled_prompt import SpelledPrompt, spell_prompt
 from search.lexical.spelling import Spelling
 from search.modes import Mode, RanMode
 from search.names import best_named
+from search.prompt.divisions import divisions
 from search.prompt.pastes import READ_WHOLE
 from search.prompt.reading import Prompt
 from search.relevance import lifted
 from search.requests import Hit, Results, SearchRequest, SemanticUnavailable
 from search.text import fold
 from search.totals import count_hits
+from search.two_requests import least_alike, with_both
 from search.types import Documents, Filter, Keys, Match
 from search.vectors.base import VectorIndex, VectorsUnavailable
 from search.vectors.cosines import candidate_cosines
@@ -163,6 +165,8 @@ class SearchService:
             _fall_back_to_keywords(request.mode, error, warnings)
             mode, index, signals = "keyword", None, self._signals(lexical_query, keyword_match, None, None, 0, revision)
         ranking = fuse(signals, mode)
+        if mode == "hybrid" and semantic is not None and index is not None:
+            ranking = self._divided(ranking, lexical_query, semantic, depth, revision)
         hits = self._page(ranking, request, revision)
         if any(hit.relevance == "low" for hit in hits):
             hits = lifted(hits, lexical_query, self._names([hit.key for hit in hits]))
@@ -242,6 +246,25 @@ class SearchService:
             meant=_flags(keys, meant) if meant else None,
             unwanted=_flags(keys, sorted(query.prompt.unwanted)) if query.prompt.unwanted else None,
         )
+
+    def _divided(self, ranking: Ranking, query: LexicalQuery, semantic: Semantic, depth: int, revision: int) -> Ranking:
+        """Return the ranking of a query, with places for both of its requests on the first page if it has two."""
+        possible = divisions(query.spelling.text)
+        if not possible.places or ranking.has_named:
+            return ranking
+        try:
+            pieces = self._query_vectors.of_pieces(*semantic[:2], possible.pieces)
+        except EmbeddingError:
+            return ranking
+        sides = None if pieces is None else least_alike(possible, pieces)
+        if sides is None:
+            return ranking
+        found = []
+        for side, text in enumerate(sides.texts):
+            part = query.about(text)
+            vector = sides.vectors[side : side + 1]
+            found.append(fuse(self._signals(part, part.search, semantic.vectors, vector, depth, revision), "hybrid"))
+        return with_both(ranking, found, sides.cosine)
 
     def _best_named(self, query: LexicalQuery, name: str, keys: Sequence[int], revision: int) -> list[int]:
         if len(keys) < 2:

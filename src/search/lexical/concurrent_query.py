@@ -9,8 +9,9 @@ from search.decorated_names import undecorated_names
 from search.lexical.english import is_distinctive
 from search.lexical.reader import LexicalReader
 from search.lexical.spelled_prompt import SpelledPrompt
-from search.lexical.spelling import Spelling
+from search.lexical.spelling import Spelling, spell
 from search.prompt.mentions import mentioned_names
+from search.prompt.reading import Prompt
 from search.text import fold
 from search.types import Filter, Match
 
@@ -53,6 +54,11 @@ class LexicalQuery(NamedTuple):
     def terms(self) -> Mapping[str, float]:
         """The weighted terms of the request."""
         return self.spelling.terms
+
+    def about(self, part: str) -> "LexicalQuery":
+        """Return the query for a part of the request."""
+        spelled = SpelledPrompt(part, Prompt(part, part), spell(self.reader, part), {}, self.prompt.unwanted)
+        return self._replace(prompt=spelled, counts_all=False)
 
     def search(self) -> Match:
         """Return the best documents by BM25."""

@@ -19,6 +19,7 @@ _CUE = re.compile(
     )\ (?=\S)""",
     re.VERBOSE | re.IGNORECASE,
 )
+_WORD = re.compile(r"\S+")
 _THING_WORD = re.compile(r"[\"'`“‘(]?([^\s.,;:!?()\"“”]+(?:\.[^\s.,;:!?()\"“”]+)*)([\s.,;:!?)\"”’]*)")
 
 _STATES = frozenset(
@@ -53,7 +54,7 @@ _VERBS = frozenset(
         "we",
         "they",
     }
-    | {"he", "she", "but also", "still"}
+    | {"they", "he", "she", "still"}
 )
 """Words before *not* that make it a part of a sentence: `why is X not …`, `X does not …`."""
 
@@ -88,7 +89,7 @@ def _excludes(text: str, cue: re.Match[str]) -> bool:
     before = text[max(0, cue.start() - 40) : cue.start()]
     words = before.split()
     in_sentence = bool(words) and before[-1:] == " " and words[-1].lower() in _VERBS
-    following = text[cue.end() :].split(None, 1)[:1]
+    following = _WORD.match(text, cue.end())
     word = following[0].strip(".,;:!?)").lower() if following else ""
     is_state = word in _STATES or (len(cue[0].split()) == 1 and word.endswith(("ing", "ed")))
     return not in_sentence and not is_state

@@ -1,5 +1,6 @@
 """Query embedding with a time limit and a cache."""
 
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 
@@ -14,6 +15,7 @@ _ENTRY_BYTES = 512
 """What an entry of the cache takes besides its text and its vectors."""
 
 _CHARACTER_BYTES = 4
+_BETWEEN_PIECES = "\x1e"  # the record separator of ASCII
 _SHORT_QUERY = 200  # characters that the local model embeds in one or two milliseconds
 _THREADS = 4
 
@@ -71,6 +73,17 @@ class QueryVectors:
         if self._is_loaded(embedder, space):  # a thread would cost more than it saves
             return self._store(space, query, embed_query(embedder, query))
         return self._embed_with_timeout(embedder, space, query)
+
+    def of_pieces(self, embedder: Embedder, space: str, pieces: Sequence[str]) -> Matrix | None:
+        """Return the vector of each piece of a query, shape (pieces, dimension); None if that takes a request.
+
+        Raises EmbeddingError.
+        """
+        joined = _BETWEEN_PIECES.join(pieces)
+        cached = self._cache.get((space, joined))
+        if cached is not None or not self._is_loaded(embedder, space):
+            return cached
+        return self._store(space, joined, embedder.queries(pieces))
 
     def _embed_with_timeout(self, embedder: Embedder, space: str, query: str) -> Matrix:
         future: Future[Matrix] = self._threads.submit(embed_query, embedder, query)
