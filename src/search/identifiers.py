@@ -28,7 +28,7 @@ _SHORTEST, _LONGEST = 3, 80
 _LONGEST_TOKEN = 300
 _PATH_ENDS = 3
 
-_TOKEN = re.compile(r"(?:(?<![\w-])--(?=[^\W\d_]))?(?:(?<![\w.])\.(?=[^\W\d_]))?\w+(?:(?:::|[-./\\])\w+)*")
+_TOKEN = re.compile(r"(?:\w|(?<![\w-])--(?=[^\W\d_])|(?<![\w.])\.(?=[^\W\d_]))\w*(?:(?:::|[-./\\])\w+)*")
 _PART_JOINT = re.compile(r"\.|::")
 _COMPOUND_JOINT = re.compile("[-/]")
 _COMPOUND = re.compile(r"[^\W\d_]+(?:[-/][^\W\d_]+)+")
@@ -49,10 +49,19 @@ def identifiers(text: str) -> Iterator[str]:
     A path also yields its last two and three parts. Tokens of more than 300 characters are skipped, and identifiers of
     less than 3 or more than 80. The time is linear in the text.
     """
-    for match in _TOKEN.finditer(without_undivided(composed(text[:SCANNED_CHARACTERS]))):
-        if len(token := match[0]) <= _LONGEST_TOKEN and _CODE.search(token):
-            for whole in filter(_is_identifier, dict.fromkeys(_wholes(token.replace("\\", "/")))):
-                yield whole.casefold()
+    known: dict[str, list[str]] = {}
+    for token in _TOKEN.findall(without_undivided(composed(text[:SCANNED_CHARACTERS]))):
+        if token.isalpha() and (token.islower() or token.istitle()):
+            continue  # most tokens are plain words, so this look must be cheap
+        if token not in known:
+            known[token] = _identifiers_in(token)
+        yield from known[token]
+
+
+def _identifiers_in(token: str) -> list[str]:
+    if len(token) > _LONGEST_TOKEN or not _CODE.search(token):
+        return []
+    return [whole.casefold() for whole in dict.fromkeys(_wholes(token.replace("\\", "/"))) if _is_identifier(whole)]
 
 
 def first_identifiers(texts: Iterable[str], limit: int = MAX_IDENTIFIERS) -> dict[str, None]:
@@ -96,7 +105,9 @@ def _wholes(token: str) -> Iterator[str]:
 
 def _is_identifier(token: str) -> bool:
     """Return whether a token is the name of code. Names such as `PayPal`, `EC2`, `IDs` and `mp3` are words."""
-    if not _SHORTEST <= len(token) <= _LONGEST or not _LETTER.search(token) or _DOMAIN.fullmatch(token):
+    if not _SHORTEST <= len(token) <= _LONGEST or not _LETTER.search(token):
+        return False
+    if "." in token and _DOMAIN.fullmatch(token):
         return False
     single = _CAMEL_CASE.fullmatch(token) or _ERROR_CODE.fullmatch(token)
     return bool(single or _COMPOUND_OF_PARTS.search(token))

@@ -5,10 +5,12 @@ import re
 _LANGUAGES = {"c++": "cpp", "c#": "csharp", "f#": "fsharp"}
 _LANGUAGE = re.compile(r"(?<![^\W_])(?:[cC]\+\+|[cCfF]#)(?![^\W_])")
 _NET = re.compile(r"(?<![\w.)\]])\.net(?![^\W_])|\basp\.net(?![^\W_])", re.IGNORECASE)
-_JS = re.compile(
-    r"\b(alpine|angular|chart|d3|ember|express|nest|next|node|nuxt|p5|react|solid|three|vue)\.js(?![^\W_])",
-    re.IGNORECASE,
-)
+_MAYBE_NET = re.compile(r"\.net(?![^\W_])(?:(?<![\w.)\]]\.net)|(?<=asp\.net))")
+"""What a text in lower case has if `_NET` matches. It begins with plain characters, so the search for it is fast."""
+
+_FRAMEWORKS = "alpine|angular|chart|d3|ember|express|nest|next|node|nuxt|p5|react|solid|three|vue"
+_JS = re.compile(rf"\b({_FRAMEWORKS})\.js(?![^\W_])", re.IGNORECASE)
+_JS_NAMES = [f"{framework}.js" for framework in _FRAMEWORKS.split("|")]
 _GOLANG = re.compile(r"\bgolang(?![^\W_])", re.IGNORECASE)
 
 
@@ -18,11 +20,11 @@ def as_words(text: str) -> str:
     `C++` becomes `cpp`, `C#` becomes `csharp`, `.NET` becomes `dotnet net`, `Node.js` becomes `Node js Nodejs`, and
     `golang` becomes `golang go`.
     """
-    if "+" in text or "#" in text:
-        text = _LANGUAGE.sub(lambda match: _LANGUAGES[match[0].lower()], text)
     lowered = text.lower()
-    if ".net" in lowered:
+    if any(language in lowered for language in _LANGUAGES):
+        text = _LANGUAGE.sub(lambda match: _LANGUAGES[match[0].lower()], text)
+    if _MAYBE_NET.search(lowered):
         text = _NET.sub(lambda match: f"{'asp aspnet ' if match[0][0] != '.' else ''}dotnet net", text)
-    if ".js" in lowered:
+    if ".js" in lowered and any(name in lowered for name in _JS_NAMES):
         text = _JS.sub(r"\1 js \1js", text)
     return _GOLANG.sub("golang go", text) if "golang" in lowered else text

@@ -155,10 +155,10 @@ def _with_fields(text: str, block: Block) -> Block:
     if mapping is None and text[block.start : block.end].strip():
         advice = "write each field as `key: value` on a line of its own"
         return _without_fields(text, Defect(advice, "there is no field in the front matter", line=2))
+    cut: list[Defect] = []
     if mapping is not None:
         mapping, cut = _whole_lines(text, mapping)
-        block = block.with_defects(*cut)
-    block = replace(block, mapping=mapping)
+    block = replace(block, mapping=mapping, defects=(*block.defects, *cut))
     if not repeated:
         return block
     keys = list(dict.fromkeys(repeated))[:5]

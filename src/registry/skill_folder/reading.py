@@ -279,9 +279,11 @@ def _is_pointer(folder: Path, file: FileEntry) -> bool:
 
 
 def _bytes(folder: Path, path: Path) -> bytes:
-    if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
-        raise UnreadableSkill(folder, f"{SKILL_FILE} is a link to a file outside of the folder")
-    status = path.stat()
+    status = path.lstat()
+    if stat.S_ISLNK(status.st_mode):
+        if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+            raise UnreadableSkill(folder, f"{SKILL_FILE} is a link to a file outside of the folder")
+        status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise UnreadableSkill(folder, f"{SKILL_FILE} is not a regular file")
     with path.open("rb") as file:

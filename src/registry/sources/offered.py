@@ -98,14 +98,14 @@ class OfferedFolders:
         if has_skill_file(folder):
             yield folder
             return
-        real_tops: dict[str, Path] = {}  # of the folders in `folder`, the only ones that may be links
+        real_tops: dict[str, Path | None] = {}  # of the folders in `folder`, the only ones that may be links
         for found in find_skill_folders(folder, ignored=_NEVER_SEARCHED):
             top, *below = found.relative_to(folder).parts
             if top not in real_tops:
-                real_tops[top] = Path(os.path.realpath(folder / top))
-            real = real_tops[top].joinpath(*below)
-            if real.is_relative_to(self.root):
-                yield real
+                real = Path(os.path.realpath(folder / top))
+                real_tops[top] = real if real.is_relative_to(self.root) else None
+            if (real_top := real_tops[top]) is not None:
+                yield real_top.joinpath(*below)
 
     def _of_home(self, home: Path) -> list[Path]:
         """Return what the plugin or the tree at `home` offers."""

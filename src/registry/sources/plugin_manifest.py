@@ -41,14 +41,15 @@ class Manifests:
     """Reads the manifests of folders, each once. Files and folders behind links are not read."""
 
     def __init__(self) -> None:
-        self._known: dict[Path, PluginManifest | None] = {}
-        self._homes: dict[tuple[Path, Path], Path | None] = {}
+        self._known: dict[str, PluginManifest | None] = {}  # by path, whose texts compare faster
+        self._homes: dict[tuple[str, str], Path | None] = {}
 
     def at(self, folder: Path) -> PluginManifest | None:
         """Return the manifest of the plugin in a folder, None without a readable one."""
-        if folder not in self._known:
-            self._known[folder] = next(filter(None, (_read(f"{folder}/{path}") for path in MANIFEST_PATHS)), None)
-        return self._known[folder]
+        at = str(folder)
+        if at not in self._known:
+            self._known[at] = next(filter(None, (_read(f"{at}/{path}") for path in MANIFEST_PATHS)), None)
+        return self._known[at]
 
     @property
     def are_there(self) -> bool:
@@ -61,9 +62,9 @@ class Manifests:
             return skill
         if skill in (root, skill.parent):
             return None
-        key = (skill.parent, root)
+        key = (str(skill.parent), str(root))
         if key not in self._homes:
-            self._homes[key] = self.home_of(*key)
+            self._homes[key] = self.home_of(skill.parent, root)
         return self._homes[key]
 
 
