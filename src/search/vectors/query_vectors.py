@@ -7,7 +7,9 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 import numpy as np
 
 from embeddings.base import Embedder, EmbeddingError, Matrix, unit_vector
+from embeddings.languages.reader import LanguageReader
 from search.lru_cache import LruCache
+from search.prompt.language import is_foreign
 from search.text import split_sentences
 
 _CACHE_BYTES = 16 * 1024 * 1024
@@ -20,58 +22,72 @@ _SHORT_QUERY = 200  # characters that the local model embeds in one or two milli
 _THREADS = 4
 
 
-def embed_query(embedder: Embedder, query: str) -> Matrix:
+def embed_query(embedder: Embedder, query: str, languages: LanguageReader | None = None) -> Matrix:
     """Return the vectors of a query and, if it has several, of its sentences: shape (1 + sentences, dimension).
 
     A document's cosine is the maximum over all of them: the vector of a query about several things is near to none.
 
     A local model takes time for each token, so it reads each of them once: the vector of the whole is the mean of its
-    sentences, weighted by their words. A hosted provider takes one request in either case. Raises EmbeddingError.
+    sentences, weighted by their words. A hosted provider takes one request in either case. Where `languages` can, it
+    reads a query that is not English instead of a local model. Raises EmbeddingError.
     """
     parts = split_sentences(query)
+    if embedder.provider != "local":
+        return embedder.queries([query] if parts is None else [query, *parts.sentences])
+    vectors = _foreign(embedder, query, [query] if parts is None else [query, *parts.sentences], languages)
+    if vectors is not None:
+        return vectors
     if parts is None:
         return embedder.queries([query])
-    if embedder.provider != "local":
-        return embedder.queries([query, *parts.sentences])
     texts = [*parts.sentences, parts.rest] if parts.rest else parts.sentences
     vectors = embedder.queries(texts)
     words = np.array([len(text.split()) for text in texts], np.float32)
     return np.vstack([unit_vector(words @ vectors), vectors[: len(parts.sentences)]])
 
 
+def _foreign(embedder: Embedder, query: str, texts: Sequence[str], languages: LanguageReader | None) -> Matrix | None:
+    """Return the vectors of the texts of a query in another language; None if the embedder has to read them."""
+    if languages is None or embedder.provider != "local" or not is_foreign(query):
+        return None
+    return languages.queries(embedder.space, texts)
+
+
 class QueryVectors:
-    """Embeds queries as `embed_query` does.
+    """Embeds queries as `embed_query` does, those in other languages than English too if the extra is installed.
 
     After `timeout_seconds` the search gives up. The late result is still cached, so that the next search for the same
     query has it. `space` names the vectors that an embedder makes. Safe to use from any thread.
     """
 
-    def __init__(self, timeout_seconds: float) -> None:
+    def __init__(self, timeout_seconds: float, languages: LanguageReader | None = None) -> None:
         self._timeout_seconds = timeout_seconds
+        self._languages = languages or LanguageReader()
         self._cache: LruCache[tuple[str, str], Matrix] = LruCache(_CACHE_BYTES, _cached_bytes)
         self._loaded_spaces: set[str] = set()
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="embed-query")
 
     def is_fast(self, embedder: Embedder, space: str, query: str) -> bool:
         """Return whether the vectors of a query are cached, or take a few milliseconds."""
-        short = len(query) <= _SHORT_QUERY and self._is_loaded(embedder, space)
+        short = len(query) <= _SHORT_QUERY and self._is_loaded(embedder, space, query)
         return short or self._cache.get((space, query)) is not None
 
     def is_local(self, embedder: Embedder, space: str, query: str) -> bool:
         """Return whether the vectors of a query are cached, or made here by a loaded model."""
-        return self._is_loaded(embedder, space) or self._cache.get((space, query)) is not None
+        return self._is_loaded(embedder, space, query) or self._cache.get((space, query)) is not None
 
-    def _is_loaded(self, embedder: Embedder, space: str) -> bool:
-        """Return whether the embedder is a local model that is loaded, which takes milliseconds."""
-        return embedder.provider == "local" and space in self._loaded_spaces
+    def _is_loaded(self, embedder: Embedder, space: str, query: str) -> bool:
+        """Return whether a local model that is loaded reads the query, which takes milliseconds."""
+        if embedder.provider != "local" or space not in self._loaded_spaces:
+            return False
+        return self._languages.is_settled() or not is_foreign(query)
 
     def get(self, embedder: Embedder, space: str, query: str) -> Matrix:
         """Return the vectors of a query, shape (sentences, dimension). Raises EmbeddingError."""
         cached = self._cache.get((space, query))
         if cached is not None:
             return cached
-        if self._is_loaded(embedder, space):  # a thread would cost more than it saves
-            return self._store(space, query, embed_query(embedder, query))
+        if self._is_loaded(embedder, space, query):  # a thread would cost more than it saves
+            return self._store(space, query, embed_query(embedder, query, self._languages))
         return self._embed_with_timeout(embedder, space, query)
 
     def of_pieces(self, embedder: Embedder, space: str, pieces: Sequence[str]) -> Matrix | None:
@@ -81,12 +97,13 @@ class QueryVectors:
         """
         joined = _BETWEEN_PIECES.join(pieces)
         cached = self._cache.get((space, joined))
-        if cached is not None or not self._is_loaded(embedder, space):
+        if cached is not None or not self._is_loaded(embedder, space, " ".join(pieces)):
             return cached
-        return self._store(space, joined, embedder.queries(pieces))
+        vectors = _foreign(embedder, " ".join(pieces), pieces, self._languages)
+        return self._store(space, joined, embedder.queries(pieces) if vectors is None else vectors)
 
     def _embed_with_timeout(self, embedder: Embedder, space: str, query: str) -> Matrix:
-        future: Future[Matrix] = self._threads.submit(embed_query, embedder, query)
+        future: Future[Matrix] = self._threads.submit(embed_query, embedder, query, self._languages)
         future.add_done_callback(lambda done: self._store_result(space, query, done))
         try:
             return future.result(self._timeout_seconds)

@@ -1,0 +1,106 @@
+"""Search in other languages: nDCG@10 of queries in five languages, with and without the extra `languages`.
+
+    python benchmarks/languages.py --data ../shared/data/eval/prompts [--json OUT]
+
+DIR is the data set `prompts`, as `quality.py` takes it. `data/languages.jsonl` has 30 queries of the part `dev` of the
+intents, each in German, Spanish, French, Chinese and Japanese, with the English original. The same skills are right in
+every language, so the English figure is what the others are compared with.
+"""
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from embeddings.base import Matrix
+from embeddings.languages.reader import LanguageReader
+from quality import fill, read_jsonl
+from registry.evaluation.measures import DEPTH, ndcg
+from results_file import keep
+from search.engine import Engine
+from search.prompt.language import is_foreign
+from search.requests import SearchRequest
+from search.vectors.query_vectors import QueryVectors
+
+FILE = Path(__file__).parent / "data" / "languages.jsonl"
+
+
+class _Without(LanguageReader):
+    """What an installation without the extra has."""
+
+    def queries(self, space: str, texts: Sequence[str]) -> Matrix | None:
+        return None
+
+
+def by_language(rows: Sequence[dict[str, Any]]) -> dict[str, list[tuple[str, str]]]:
+    """Return the queries of each language, each with the id of the right skill."""
+    sets: dict[str, dict[tuple[str, str], None]] = {"en": {}}
+    for row in rows:
+        sets["en"][row["english"], row["skill"]] = None
+        sets.setdefault(row["language"], {})[row["query"], row["skill"]] = None
+    return {language: list(queries) for language, queries in sets.items()}
+
+
+def measure(engine: Engine, keys: dict[int, str], queries: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Return nDCG@10, the share of right first hits, wrong first hits by relevance, and the median time."""
+    gains, first, seconds = [], 0, []
+    wrong = dict.fromkeys(("high", "medium", "low"), 0)
+    for text, skill in queries:
+        started = time.perf_counter()
+        hits = engine.search.search(SearchRequest(text, limit=DEPTH, mode="hybrid")).hits
+        seconds.append(time.perf_counter() - started)
+        ranking = [keys[hit.key] for hit in hits]
+        gains.append(ndcg(ranking, {skill: 1.0}))
+        if ranking[:1] == [skill]:
+            first += 1
+        elif hits:
+            wrong[hits[0].relevance] += 1
+    count = len(queries)
+    return {
+        "queries": count,
+        "ndcg@10": round(statistics.fmean(gains), 4),
+        "first": round(first / count, 4),
+        "wrong first hits": wrong,
+        "p50 ms": round(1000 * statistics.median(seconds), 2),
+        "called foreign": sum(is_foreign(text) for text, _ in queries),
+    }
+
+
+def main() -> None:
+    """Measure each language."""
+    parser = argparse.ArgumentParser(description="Measure search in other languages.")
+    parser.add_argument("--data", type=Path, required=True, help="the data set prompts")
+    parser.add_argument("--json", type=Path, help="file for the results")
+    arguments = parser.parse_args()
+    corpus, sets = read_jsonl(arguments.data / "corpus.jsonl"), by_language(read_jsonl(FILE))
+    results: dict[str, dict[str, Any]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        engine, keys = fill(corpus, Path(folder))
+        for name, reader in (("without", _Without()), ("with", LanguageReader())):
+            engine.search._query_vectors = QueryVectors(60, reader)
+            engine.search.search(SearchRequest("wie schreibe ich einen Test", mode="hybrid"))  # loads the encoder
+            results[name] = {language: measure(engine, keys, queries) for language, queries in sets.items()}
+        engine.close()
+    table = Table("", "without", "with", "of English", "first", "wrong first hits", title="nDCG@10, hybrid")
+    english = results["with"]["en"]["ndcg@10"]
+    for language, figures in results["with"].items():
+        table.add_row(
+            language,
+            f"{100 * results['without'][language]['ndcg@10']:.1f}",
+            f"{100 * figures['ndcg@10']:.1f}",
+            f"{figures['ndcg@10'] / english:.2f}",
+            f"{100 * figures['first']:.0f}",
+            ", ".join(f"{count} {relevance}" for relevance, count in figures["wrong first hits"].items() if count),
+        )
+    Console().print(table)
+    keep(arguments.json, {"data": arguments.data.name, "documents": len(corpus), "results": results})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Queries in other languages than English: vectors of a multilingual encoder, in the space of the tuned model."""
