@@ -8,9 +8,10 @@ _NET = re.compile(r"(?<![\w.)\]])\.net(?![^\W_])|\basp\.net(?![^\W_])", re.IGNOR
 _MAYBE_NET = re.compile(r"\.net(?![^\W_])(?:(?<![\w.)\]]\.net)|(?<=asp\.net))")
 """What a text in lower case has if `_NET` matches. It begins with plain characters, so the search for it is fast."""
 
-_FRAMEWORKS = "alpine|angular|chart|d3|ember|express|nest|next|node|nuxt|p5|react|solid|three|vue"
-_JS = re.compile(rf"\b({_FRAMEWORKS})\.js(?![^\W_])", re.IGNORECASE)
-_JS_NAMES = [f"{framework}.js" for framework in _FRAMEWORKS.split("|")]
+_JS = re.compile(
+    r"\b(alpine|angular|chart|d3|ember|express|nest|next|node|nuxt|p5|react|solid|three|vue)\.js(?![^\W_])",
+    re.IGNORECASE,
+)
 _GOLANG = re.compile(r"\bgolang(?![^\W_])", re.IGNORECASE)
 
 
@@ -25,6 +26,6 @@ def as_words(text: str) -> str:
         text = _LANGUAGE.sub(lambda match: _LANGUAGES[match[0].lower()], text)
     if _MAYBE_NET.search(lowered):
         text = _NET.sub(lambda match: f"{'asp aspnet ' if match[0][0] != '.' else ''}dotnet net", text)
-    if ".js" in lowered and any(name in lowered for name in _JS_NAMES):
+    if ".js" in lowered:
         text = _JS.sub(r"\1 js \1js", text)
     return _GOLANG.sub("golang go", text) if "golang" in lowered else text

@@ -28,7 +28,7 @@ _END_SENTENCES = 2
 _MIN_SENTENCE_WORDS = 3
 
 _CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_CAMEL_CASE_WORD = re.compile(r"[^\W_]*[a-z][A-Z][^\W_]*")
+_CAMEL_CASE_WORD = re.compile(r"(?<![^\W_])[^\W_]*[a-z][A-Z][^\W_]*")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 _SEPARATORS = re.compile(r"[\s_\-]+")
 

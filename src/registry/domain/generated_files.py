@@ -1,7 +1,6 @@
 """The files that tools leave behind. They are no part of a skill, wherever it comes from."""
 
 import re
-from fnmatch import translate
 from functools import lru_cache
 
 _NAMES = """.git .hg .svn .bzr .skill-registry .ds_store .spotlight-v100 .trashes __macosx thumbs.db ehthumbs.db
@@ -9,10 +8,8 @@ _NAMES = """.git .hg .svn .bzr .skill-registry .ds_store .spotlight-v100 .trashe
     .ipynb_checkpoints .idea"""
 """Names of files and folders, in lower case, that version control, systems, languages and editors leave behind."""
 
-_PATTERNS = "._* *.pyc *.pyo *.swp *.swo *~ .#* #*#"
-
 _EXACT = frozenset(_NAMES.split())
-_ANY_PATTERN = re.compile("|".join(translate(pattern) for pattern in _PATTERNS.split()))
+_ANY_PATTERN = re.compile(r"\._.*|.*\.py[co]|.*\.sw[po]|.*~|\.#.*|#.*#", re.DOTALL)
 
 
 def is_generated_path(path: str) -> bool:
@@ -24,4 +21,4 @@ def is_generated_path(path: str) -> bool:
 def is_generated(name: str) -> bool:
     """Return whether a file or folder of this name (not path) is left behind by a tool, and is part of no skill."""
     name = name.lower()
-    return name in _EXACT or _ANY_PATTERN.match(name) is not None
+    return name in _EXACT or _ANY_PATTERN.fullmatch(name) is not None

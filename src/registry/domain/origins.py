@@ -15,8 +15,6 @@ from registry.domain.addresses import OutboundError, parse_url
 from registry.domain.models import SkillId, SourceName, SourceType
 from registry.domain.repository_addresses import (
     FORMS,
-    SHORT_HASH,
-    WHOLE_HASH,
     ArchiveAddress,
     RepositoryAddress,
     expanded_short_form,
@@ -93,6 +91,8 @@ _LISTED_NAME = re.compile(
 _NAME = re.compile(r"([a-z0-9][a-z0-9_-]{0,63}(?:/[a-z0-9][a-z0-9_-]{0,63})?)(?:@(.{0,100}))?")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://|:)")
 _SSH = re.compile(r"[A-Za-z0-9._-]{1,100}@[A-Za-z0-9._-]{1,200}:.{0,1000}")
+_WHOLE_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_SHORT_HASH = re.compile(r"[0-9a-f]{7,63}")
 _SHOWN_REFS = 8
 _PLAIN = "/@+"
 """What needs no percent sign in a path, besides letters and digits."""
@@ -256,8 +256,8 @@ def _unasked(address: RepositoryAddress, field: str) -> Origin:
     ref, _, rest = (address.path, "", "") if address.folder is not None else address.path.partition("/")
     if not ref or ref == "HEAD":
         return _git_origin(address, None, address.folder or rest, field)
-    kind = address.kind or ("commit" if WHOLE_HASH.fullmatch(ref) else "branch")
-    if kind == "commit" and not WHOLE_HASH.fullmatch(ref):
+    kind = address.kind or ("commit" if _WHOLE_HASH.fullmatch(ref) else "branch")
+    if kind == "commit" and not _WHOLE_HASH.fullmatch(ref):
         kind = "branch"  # a short hash, which only the repository completes
     return _git_origin(address, {kind: ref}, address.folder or rest, field)
 
@@ -298,9 +298,9 @@ def _splits(address: RepositoryAddress) -> Iterator[tuple[str, str]]:
 
 def _commit(name: str, refs: Mapping[str, str]) -> str | None:
     """Return the commit that a hash names: a whole one, or the beginning of that of a ref."""
-    if WHOLE_HASH.fullmatch(name):
+    if _WHOLE_HASH.fullmatch(name):
         return name
-    commits = {commit for commit in refs.values() if commit.startswith(name)} if SHORT_HASH.fullmatch(name) else set()
+    commits = {commit for commit in refs.values() if commit.startswith(name)} if _SHORT_HASH.fullmatch(name) else set()
     return commits.pop() if len(commits) == 1 else None
 
 

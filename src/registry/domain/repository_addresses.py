@@ -25,7 +25,7 @@ _OWNER_AND_NAME = frozenset({"github.com", "bitbucket.org", "codeberg.org", "git
 
 _SHORT = re.compile(r"(github|gh|gitlab|bitbucket|codeberg):(?!//)(.*)", re.IGNORECASE | re.DOTALL)
 _OWNED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}/[A-Za-z0-9._-]{1,100}")
-_OWNED_SKILL = re.compile(rf"({_OWNED.pattern})@([A-Za-z][A-Za-z0-9._-]{{0,79}})")
+_OWNED_SKILL = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,99}/[A-Za-z0-9._-]{1,100})@([A-Za-z][A-Za-z0-9._-]{0,79})")
 _SSH = re.compile(r"(?:git\+)?ssh://(?:[^@/\s]{1,100}@)?([A-Za-z0-9.-]{1,200})(?::\d+)?/(\S{1,1000})", re.IGNORECASE)
 _SCP = re.compile(r"[A-Za-z0-9._-]{1,100}@([A-Za-z0-9.-]{1,200}):(?!//)(\S{1,1000})")
 _ARCHIVE = re.compile(r"\.(?:zip|skill)$", re.IGNORECASE)
@@ -34,8 +34,6 @@ _PIP = re.compile(
     r"(https?://[^#\s]{1,2000}?\.git)(?:@([^#\s]{1,400}))?(?:#subdirectory=([^&\s]{1,400}))?", re.IGNORECASE
 )
 _ANCHOR = re.compile(r"readme|user-content-.*|L\d+(?:C\d+)?(?:-L?\d+(?:C\d+)?)?|lines-\d+.*", re.IGNORECASE)
-WHOLE_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-SHORT_HASH = re.compile(r"[0-9a-f]{7,63}")
 
 _PAGES = frozenset({"tree", "blob", "raw", "blame", "edit", "commits", "src", "media"})
 _FILE_PAGES = frozenset({"blob", "raw", "blame", "edit", "media"})

@@ -14,7 +14,7 @@ MAX_OPEN = 60
 """The maximum nesting of elements. A tag beyond it is dropped; its content stays."""
 
 _MARKUP = re.compile(r"<(?:(/?)([A-Za-z][A-Za-z0-9]*+)([^<>]*+)>)?")
-_SENTENCE = re.compile(r"(?:[^\W\d_]{2,}+[\s,;:'-]++){4}[^\W\d_]{2}")
+_SENTENCE = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]{2,}+[\s,;:'-]++){4}[^\W\d_]{2}")
 """Five words in a tag: a text for agents, where people see none."""
 
 _ATTRIBUTE = re.compile(

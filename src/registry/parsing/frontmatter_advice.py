@@ -7,7 +7,7 @@ from typing import NamedTuple
 from registry.parsing.yaml_text import Node, YamlEntry, YamlError
 
 _KEY_LINE = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)[ \t]*:(.*)")
-_COMMENT = re.compile(r"[ \t]+#[^\r\n]*")
+_COMMENT = re.compile(r"(?<![ \t])[ \t]++#[^\r\n]*")
 _PROSE = frozenset({"description", "compatibility", "when_to_use", "when-to-use", "argument-hint"})
 """The fields that are sentences. In others, what follows ` #` is a comment."""
 

@@ -25,8 +25,13 @@ Offset = Annotated[int, Meta(ge=0, le=2**53, extra={"rule": "must be a number fr
 Score = Annotated[float, Meta(ge=0, le=1, extra={"rule": "must be a number from 0 to 1"})]
 Label = Annotated[str, Meta(min_length=1, max_length=100, extra={"rule": "must be 1 to 100 characters"})]
 Attribute = Annotated[
-    str, Meta(max_length=200, pattern=r"\S", extra={"rule": "must be 1 to 200 characters, not all white space"})
+    str, Meta(min_length=1, max_length=200, extra={"rule": "must be 1 to 200 characters, not all white space"})
 ]
+"""Without a pattern: msgspec 0.22 frees one in use where a type is this text or a list, and the process ends.
+
+`SearchBody.prepared` trims the texts, so that white space alone is too short.
+"""
+
 LeftOutReason = Literal["id_not_allowed", "name_differs"]
 """The id, after its scope, is not a name of agentskills.io; or the `name` in `SKILL.md` is another one."""
 
@@ -59,10 +64,16 @@ class SearchFilters(msgspec.Struct, kw_only=True):
     model_invocation: bool | None = None
 
 
-def _trimmed(value: Any, name: str) -> Any:
-    if isinstance(value, dict) and isinstance(value.get(name), str):
-        return value | {name: value[name].strip()}
+def _trimmed(value: Any, *names: str) -> Any:
+    if isinstance(value, dict):
+        return value | {name: _trimmed_texts(value[name]) for name in names if name in value}
     return value
+
+
+def _trimmed_texts(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_trimmed_texts(each) if isinstance(each, str) else each for each in value]
+    return value.strip() if isinstance(value, str) else value
 
 
 class _Lenient(msgspec.Struct, dict=True):
@@ -99,7 +110,9 @@ class SearchBody(_Lenient, kw_only=True):
 
     @staticmethod
     def prepared(value: Any) -> Any:
-        """Return decoded JSON with the query trimmed, before the rules are applied."""
+        """Return decoded JSON with the query and the texts of filters trimmed, before the rules are applied."""
+        if isinstance(value, dict) and "filters" in value:
+            value = value | {"filters": _trimmed(value["filters"], "author", "license")}
         return _trimmed(value, "query")
 
 

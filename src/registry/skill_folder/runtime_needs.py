@@ -27,20 +27,14 @@ _REQUIREMENTS = frozenset({"requires", *(key for keys in _BESIDE.values() for ke
 _OPENCLAW = frozenset({"openclaw", "clawdbot", "moltbot", "clawdis", "clawhub"})
 """The names that one agent has had."""
 
-_NAMED = {
-    "claude-code": r"claude[ -]?code",
-    "codex": r"codex",
-    "cursor": r"cursor",
-    "copilot": r"copilot",
-    "gemini-cli": r"gemini[ -]?cli",
-    "opencode": r"open ?code",
-    "openclaw": r"openclaw|clawdbot|moltbot",
-    "goose": r"goose",
-    "windsurf": r"windsurf",
-    "cline": r"cline",
-}
-_NAMED_AGENT = re.compile("|".join(rf"(?P<a{n}>\b(?:{p})\b)" for n, p in enumerate(_NAMED.values())), re.IGNORECASE)
-_AGENT_NAMES = tuple(_NAMED)
+_NAMED_AGENT = re.compile(
+    r"(?P<claude_code>\bclaude[ -]?code\b)|(?P<codex>\bcodex\b)|(?P<cursor>\bcursor\b)|(?P<copilot>\bcopilot\b)"
+    r"|(?P<gemini_cli>\bgemini[ -]?cli\b)|(?P<opencode>\bopen ?code\b)"
+    r"|(?P<openclaw>\b(?:openclaw|clawdbot|moltbot)\b)|(?P<goose>\bgoose\b)|(?P<windsurf>\bwindsurf\b)"
+    r"|(?P<cline>\bcline\b)",
+    re.IGNORECASE,
+)
+"""The groups are the names of agents, with `_` for `-`."""
 
 
 def requirements_of(fields: Mapping[str, Value], metadata: Mapping[str, Value]) -> Requirements | None:
@@ -63,7 +57,7 @@ def agents_of(fields: Mapping[str, Value], metadata: Mapping[str, Value], compat
     named = [name for section in (fields, metadata) for name in _texts(section, _AGENTS)]
     agents = {agent_name(name) for name in named}
     agents |= {"openclaw" for key, value in metadata.items() if key in _OPENCLAW and isinstance(value, dict)}
-    agents |= {_AGENT_NAMES[int(str(match.lastgroup)[1:])] for match in _NAMED_AGENT.finditer(compatibility[:2_000])}
+    agents |= {_name_of(match) for match in _NAMED_AGENT.finditer(compatibility[:2_000])}
     return sorted(agents - {""})[:_MAX_VALUES]
 
 
@@ -79,7 +73,11 @@ def system_name(text: str) -> str:
 def agent_name(text: str) -> str:
     """Return the name of an agent as filters have it: lower case, with hyphens."""
     match = _NAMED_AGENT.fullmatch(text.strip())
-    return _AGENT_NAMES[int(str(match.lastgroup)[1:])] if match else "-".join(text.lower().split())
+    return _name_of(match) if match else "-".join(text.lower().split())
+
+
+def _name_of(match: re.Match[str]) -> str:
+    return str(match.lastgroup).replace("_", "-")
 
 
 def _sections(fields: Mapping[str, Value], metadata: Mapping[str, Value]) -> Iterator[Mapping[str, Value]]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 _BOUNDARY = re.compile(
-    r"(?<=[.!?;])\s+|\n+|,?\s+(?:and\ then|and\ also|as\ well\ as|then|also|plus|and)\s+(?=\S)",
+    r"(?<=[.!?;])\s++|\n++|(?:,\s++|(?<![\s,])\s++)(?:and\ then|and\ also|as\ well\ as|then|also|plus|and)\s++(?=\S)",
     re.VERBOSE | re.IGNORECASE,
 )
 _MOST_WORDS = 60

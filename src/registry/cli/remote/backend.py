@@ -14,6 +14,7 @@ from registry.cli.remote.relay import relayed
 from registry.cli.search.last_search import remember_search
 from registry.config.settings import Settings
 from registry.domain.api import API
+from registry.domain.models import RESERVED_IDS
 from registry.errors import skill_not_found
 
 if TYPE_CHECKING:
@@ -54,10 +55,9 @@ class RemoteBackend:
 
     def skill(self, skill_id: str) -> Data:
         """Return a skill in full."""
-        answer: Data = self._call(Any, "GET", _path_of(skill_id))
-        if isinstance(answer, dict) and "findings" not in answer:  # another route answered, as that of `ID/files`
+        if skill_id.rpartition("/")[2] in RESERVED_IDS:  # another route would answer, as that of `ID/files`
             raise _not_found(skill_id)
-        skill: Data = self._client.checked(answer, answers.Skill)
+        skill: Data = self._call(answers.Skill, "GET", _path_of(skill_id))
         return skill
 
     def content(self, skill_id: str) -> str:
