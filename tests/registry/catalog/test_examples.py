@@ -54,9 +54,11 @@ def test_a_query_counts_once_for_each_caller_and_at_most_three_times(world: Worl
     assert world.read() == [Example("read my PDF", 3.0)]
 
 
-def test_those_who_found_it_wrong_count_against_it(world: World) -> None:
+def test_callers_who_found_it_wrong_count_against_it_and_a_single_caller_cancels_nothing(world: World) -> None:
     world.add("read a scan", "ann")
     world.add("read a scan", "bob", "wrong")
+    assert world.read() == [Example("read a scan", 1.0)]
+    world.add("read a scan", "dee", "wrong")
     assert world.read() == []
     world.add("read a scan", "cy", "helped")
     assert world.read() == [Example("read a scan", 1.0)]

@@ -54,7 +54,7 @@ def stocked(catalog: SkillCatalog) -> SkillCatalog:
 
 
 def labels(database: Database) -> dict[str, list[str]]:
-    return {skill_id: json.loads(text) for skill_id, text in database.read("select id, labels from documents")}
+    return {skill_id: sorted(json.loads(text)) for skill_id, text in database.read("select id, labels from documents")}
 
 
 def test_old_indexes_find_by_author_and_licence(stocked: SkillCatalog, database: Database, tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """A server learns which result of a search was installed, from the command too."""
 
 import json
-import shutil
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -26,23 +25,26 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
         flags = ("--server", running.url, "--username", "acme/ann", "--password-stdin")
         assert Done(folder, "login", *flags, stdin="correct horse\n").code == 0
         assert Done(folder, "publish", str(skill)).code == 0
+        added = ("users", "add", "umbrella/eve", "--role", "user", "--password-stdin")
+        Done(folder, *added, "--data-dir", str(folder), stdin="correct horse\n")
         yield running
 
 
 @pytest.fixture
-def caller(registry: Registry, tmp_path: Path) -> dict[str, str]:
-    """The header of somebody who is logged in in `tmp_path`, and of whom the registry has learned nothing."""
-    logins = Path("config", "skill-registry", "logins.json")
-    (tmp_path / logins).parent.mkdir(parents=True)
-    shutil.copy2(registry.data_dir / logins, tmp_path / logins)
-    ((_, login),) = json.loads((tmp_path / logins).read_bytes()).items()
-    header = bearer(login["token"])
-    registry.http.delete("/api/v1/search/feedback/own", headers=header).raise_for_status()
-    return header
+def publisher(registry: Registry, tmp_path: Path) -> dict[str, str]:
+    """The header of the publisher. A user of another scope is logged in in `tmp_path`, who has made no choice yet."""
+    flags = ("--server", registry.url, "--username", "umbrella/eve", "--password-stdin")
+    assert Done(tmp_path, "login", *flags, stdin="correct horse\n").code == 0
+    reader, owner = (
+        bearer(json.loads((folder / "config/skill-registry/logins.json").read_bytes())[registry.url]["token"])
+        for folder in (tmp_path, registry.data_dir)
+    )
+    registry.http.delete("/api/v1/search/feedback/own", headers=reader).raise_for_status()
+    return owner
 
 
-def choices(registry: Registry, caller: dict[str, str]) -> list[tuple[str, str, str]]:
-    answer = registry.http.get("/api/v1/search/feedback?skill_id=acme/ocr", headers=caller)
+def choices(registry: Registry, publisher: dict[str, str]) -> list[tuple[str, str, str]]:
+    answer = registry.http.get("/api/v1/search/feedback?skill_id=acme/ocr", headers=publisher)
     return [(one["skill_id"], one["query"], one["outcome"]) for one in answer.json()["data"]]
 
 
@@ -56,38 +58,40 @@ def install(folder: Path, *args: str, **env: str) -> Any:
 OFF: Mapping[str, str] = {"SKILL_REGISTRY_CLIENT_FEEDBACK": "false"}
 
 
-def test_the_registry_of_the_search_is_told(registry: Registry, caller: dict[str, str], tmp_path: Path) -> None:
+def test_the_registry_of_the_search_is_told(registry: Registry, publisher: dict[str, str], tmp_path: Path) -> None:
     assert "acme/ocr" in Done(tmp_path, "search", QUERY).out
     install(tmp_path, "acme/ocr@1.0.0")
-    assert choices(registry, caller) == [("acme/ocr", QUERY, "installed")]
+    assert choices(registry, publisher) == [("acme/ocr", QUERY, "installed")]
     kept = tmp_path / "config" / "skill-registry" / "searches.json"
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("silent", ["search", "install"])
 def test_one_setting_keeps_the_command_silent(
-    registry: Registry, caller: dict[str, str], tmp_path: Path, silent: str
+    registry: Registry, publisher: dict[str, str], tmp_path: Path, silent: str
 ) -> None:
     assert "acme/ocr" in Done(tmp_path, "search", QUERY, **(OFF if silent == "search" else {})).out
     install(tmp_path, "acme/ocr", **(OFF if silent == "install" else {}))
-    assert choices(registry, caller) == []
+    assert choices(registry, publisher) == []
 
 
-def test_what_the_search_has_not_shown_is_not_told(registry: Registry, caller: dict[str, str], tmp_path: Path) -> None:
+def test_what_the_search_has_not_shown_is_not_told(
+    registry: Registry, publisher: dict[str, str], tmp_path: Path
+) -> None:
     assert Done(tmp_path, "search", "nothing of the kind", "--tag", "absent").code == 3
     install(tmp_path, "acme/ocr")
-    assert choices(registry, caller) == []
+    assert choices(registry, publisher) == []
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"http://x": 1}', b"\xff\xfe", b"[" * 100_000])
 def test_a_file_that_cannot_be_read_is_no_fault(
-    registry: Registry, caller: dict[str, str], tmp_path: Path, content: bytes
+    registry: Registry, publisher: dict[str, str], tmp_path: Path, content: bytes
 ) -> None:
     kept = tmp_path / "config" / "skill-registry" / "searches.json"
     kept.write_bytes(content)
     install(tmp_path, "acme/ocr")
     assert Done(tmp_path, "search", QUERY).code == 0
-    assert choices(registry, caller) == []
+    assert choices(registry, publisher) == []
 
 
 def test_a_server_that_has_gone_is_no_fault(tmp_path: Path) -> None:

@@ -60,8 +60,9 @@ def test_names_of_tokens_give_no_further_votes(tmp_path: Path) -> None:
     with Registry(tmp_path, *CLOSED) as registry:
         ann = key_of(registry, admin, scope="acme", role="manager")
         assert registry.api("POST", "/skills", json=new_skill("hello"), headers=ann).status_code == 201
+        bob = key_of(registry, admin, scope="corp", role="user")
         for number in range(6):
-            token = named(registry, ann, f"acme/{number}")
+            token = named(registry, bob, f"corp/{number}")
             found = registry.api("POST", "/search", json={"query": f"hello {number}"}, headers=token).json()["data"]
             vote = {"search_id": found["search_id"], "skill_id": "hello", "outcome": "chosen"}
             answer = registry.api("POST", "/search/feedback", json=vote, headers=token)

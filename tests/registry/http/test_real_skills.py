@@ -38,10 +38,11 @@ def cards(server: RunningServer) -> list[dict[str, str]]:
 
 
 def test_every_folder_is_taken_or_listed_with_its_reason(server: RunningServer, cards: list[dict[str, str]]) -> None:
-    folders = {path.parent for path in SKILLS.rglob("SKILL.md")}
+    everywhere = {path.parent for path in SKILLS.rglob("SKILL.md")}
+    folders = {folder for folder in everywhere if everywhere.isdisjoint(folder.parents)}
     status = server.status()
     assert len(cards) + len(status["skipped"]) == len(folders)
-    assert len(cards) > 2800
+    assert len(cards) > 2600
     assert all(status["skipped"].values())
     assert all(card["name"] and card["description"] for card in cards)
 

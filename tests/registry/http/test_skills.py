@@ -317,7 +317,9 @@ def test_cards_have_the_contracts_keys(server: RunningServer) -> None:
     create(server, "carded")
     (card, *_) = server.api("GET", "/skills").json()["data"]
     eight = {"id", "name", "description", "version", "author", "enabled", "created_at", "updated_at"}
-    assert set(card) == eight | {"tags", "capabilities", "installed", "source", "license", "findings"}
+    needs = {"compatibility", "allowed_tools", "requires", "agents", "model_invocation"}
+    needs |= {"installable", "not_installable"}
+    assert set(card) == eight | needs | {"tags", "capabilities", "installed", "source", "license", "findings"}
     detail = server.api("GET", "/skills/carded").json()["data"]
     table = {"skill_file", "source_url", "source_type", "source_branch", "editable", "execution_environment"}
     more = {"dependencies", "timeout", "scope", "digest", "execution_timeout", "memory_limit_mb", "metadata"}

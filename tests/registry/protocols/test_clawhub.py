@@ -245,8 +245,9 @@ def test_the_verdict_says_what_the_rules_found_and_that_no_scanner_ran(hub: Hub)
     verified = hub.read("/skills/remote/verify")
     assert (verified["ok"], verified["decision"], verified["resolvedFrom"]) == (False, "fail", "latest")
     assert hub.read("/skills/quiet/verify", version="1.0.0")["decision"] == "pass"
-    (evidence,) = [one for one in hub.read("/skills/remote/moderation")["moderation"]["evidence"] if one["line"]]
-    assert (evidence["code"], evidence["severity"], evidence["file"]) == ("reverse-shell", "critical", "run.sh")
+    evidence = hub.read("/skills/remote/moderation")["moderation"]["evidence"]
+    (shell,) = [finding for finding in evidence if finding["code"] == "reverse-shell"]
+    assert (shell["severity"], shell["file"], shell["line"] > 0) == ("critical", "run.sh", True)
 
 
 def test_openclaw_installs_from_the_link_it_is_given(hub: Hub) -> None:

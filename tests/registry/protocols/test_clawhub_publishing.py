@@ -57,7 +57,7 @@ def slugs(hub: ClawHub) -> list[str]:
         ({"SKILL.md": skill_md("other")}, "1.0.0", "name: must be that of the skill"),
         ({"SKILL.md": skill_md("saw", "1.2.0")}, "1.3.0", "version: must be 1.3.0; SKILL.md has 1.2.0"),
         ({"README.md": b"no skill"}, "1.0.0", "SKILL.md"),
-        ({"SKILL.md": b"no front matter"}, "1.0.0", "front matter"),
+        ({"SKILL.md": b"no front matter"}, "1.0.0", "three dashes"),
         ({"SKILL.md": skill_md("saw"), "../up": b""}, "1.0.0", "../up"),
         ({"SKILL.md": skill_md("saw"), "tool": b"\x7fELF" + bytes(100)}, "1.0.0", "executable"),
         ({"SKILL.md": skill_md("saw")}, "one", "version"),

@@ -54,13 +54,19 @@ def test_a_changed_file_is_served_at_once(services: Services, folder: Path) -> N
     assert after.digest != before.digest
 
 
-def test_links_odd_names_and_skills_within_are_left_out(services: Services, folder: Path, tmp_path: Path) -> None:
+def test_links_and_odd_names_are_left_out_and_skills_within_are_material(
+    services: Services, folder: Path, tmp_path: Path
+) -> None:
     (tmp_path / "secret").write_text("secret")
     (folder / "link").symlink_to(tmp_path / "secret")
     (folder / "a\\b").write_text("x")
     (folder / "CON").write_text("x")
     write_skill(folder, "inner", "A skill within a skill.")
-    assert set(services.skill_files.get("planes").files) == {"SKILL.md", "scripts/run.sh"}
+    assert set(services.skill_files.get("planes").files) == {
+        "SKILL.md",
+        "inner/SKILL.md",
+        "scripts/run.sh",
+    }
 
 
 def test_a_folder_that_is_too_large_is_refused(services: Services, folder: Path) -> None:
