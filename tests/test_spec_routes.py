@@ -239,6 +239,8 @@ GET     /api/registry/index/changes                 user
 POST    /api/registry/skills/{id}/{version}/yank    manager
 POST    /api/registry/skills/{id}/{version}/unyank  manager
 POST    /api/registry/skills/{id}/{version}/revoke  admin
+POST    /api/registry/skills/{id}/deprecate         manager
+POST    /api/registry/skills/{id}/undeprecate       manager
 POST    /api/v1/registry/publish                    manager
 GET     /api/v1/registry/publish                    user
 POST    /api/v1/registry/publish/check              manager
@@ -250,6 +252,8 @@ GET     /api/v1/registry/index/changes              user
 POST    /api/v1/registry/skills/{id}/{version}/yank     manager
 POST    /api/v1/registry/skills/{id}/{version}/unyank   manager
 POST    /api/v1/registry/skills/{id}/{version}/revoke   admin
+POST    /api/v1/registry/skills/{id}/deprecate          manager
+POST    /api/v1/registry/skills/{id}/undeprecate        manager
 GET     /packages/{id}/{file}                       user
 GET     /.well-known/skill-registry.json            public
 """

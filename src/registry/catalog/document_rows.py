@@ -195,6 +195,14 @@ def renew_document(transaction: Transaction, key: int) -> None:
     transaction.execute("update documents set number = ? where key = ?", (transaction.next_revision(), key))
 
 
+def renew_gone(transaction: Transaction, skill_id: str) -> None:
+    """Draw a new revision for a skill that is deleted already, so that those who follow it look at it again."""
+    sql = "update documents set number = ? where id = ? and gone = 1"
+    if transaction.read("select 1 from documents where id = ? and gone = 1", (skill_id,)):
+        transaction.changes_documents = True
+        transaction.execute(sql, (transaction.next_revision(), skill_id))
+
+
 def remove_document(transaction: Transaction, key: int) -> int:
     """Mark a document as deleted and delete its vectors and examples; return the revision."""
     revision = transaction.next_revision()

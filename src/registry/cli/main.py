@@ -51,8 +51,11 @@ COMMANDS = {
                 ("login", "logout", "Revoke the stored token of a registry and delete it."),
                 ("checking.check", "check", "Check the skills at PATH, offline."),
                 ("publish", "publish", "Publish PATH, a skill folder or a zip of it."),
-                ("publish", "yank", "Hide a published version from lists and search."),
-                ("publish", "unyank", "Undo a yank."),
+                ("withdraw", "deprecate", "Mark a published skill as deprecated."),
+                ("withdraw", "undeprecate", "Undo a deprecation."),
+                ("withdraw", "yank", "Hide a published version from lists and search."),
+                ("withdraw", "unyank", "Undo a yank."),
+                ("withdraw", "revoke", "Refuse the package of a published version for ever."),
             ),
         ),
         (

@@ -1,10 +1,9 @@
-"""`skill-registry publish`, `yank` and `unyank`: send packages to a registry, hide them and list them again."""
+"""`skill-registry publish`: sends packages to a registry."""
 
-import re
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -14,9 +13,9 @@ from urllib.parse import quote
 import click
 
 from registry.cli import command, console
-from registry.cli.backend import CommandFailed, Data, Progress
+from registry.cli.backend import Data, Progress
 from registry.cli.help.settings_options import settings_options
-from registry.cli.open_issuer import connect_as_publisher
+from registry.cli.open_issuer import with_publisher
 from registry.cli.remote import answers
 from registry.cli.remote.client import ConnectionFailed, RegistryClient
 from registry.domain.api import API
@@ -32,7 +31,6 @@ _POLL_SECONDS = 0.3
 _JOB_SECONDS = 600.0
 _NAMED = 5
 """How many of the files that are left out are named in the note."""
-_VERSION = re.compile(r"([^/@]+/[^/@]+)@([^/@]+)")
 
 
 class _ProgressFile:
@@ -82,7 +80,7 @@ def publish(
             _check(package, include_secrets=include_secrets)
             with console.progress_bar("Uploading", hidden=as_json) as progress:
                 file = cast(BinaryIO, _ProgressFile(package, progress))  # httpx calls the methods that it has
-                job = _with_client(
+                job = with_publisher(
                     flags, server, lambda client: _wait(client, _upload(client, file)["job_id"]), username=username
                 )
     console.show({**job, "left_out": left_out}, _tables, as_json=as_json)
@@ -138,23 +136,6 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMED]) + more
 
 
-def _with_client(
-    flags: dict[str, Any],
-    server: str | None,
-    call: Callable[[RegistryClient], Data],
-    *,
-    username: str | None = None,
-    scope: str | None = None,
-) -> Data:
-    settings = command.load(flags)
-    try:
-        server = command.server_of(settings, server, flags)
-        with connect_as_publisher(settings, server, username, scope) as client:
-            return call(client)
-    except (CommandFailed, OSError) as error:
-        command.stop(error)
-
-
 def _upload(client: RegistryClient, package: BinaryIO) -> Data:
     """Send a package, again if the connection breaks, and return the job. Raises CommandFailed."""
     headers = {"Idempotency-Key": uuid.uuid4().hex}  # the server knows an upload again whose answer was lost
@@ -183,33 +164,3 @@ def _tables(job: console.Data) -> Iterator[console.Part]:
         for finding in job[field]:
             place = f"{finding['field']}: " if finding["field"] else ""
             yield console.line((finding["kind"], color), f" {place}{finding['message']}")
-
-
-def _change(action: str, target: str, flags: dict[str, Any], server: str | None, *, as_json: bool) -> None:
-    match = _VERSION.fullmatch(target)
-    if match is None:
-        command.stop(f"{target}: name a version as scope/name@1.0.0", command.WRONG_USAGE)
-    path = f"{API}/registry/skills/{quote(match[1])}/{quote(match[2], safe='')}/{action}"
-    scope = match[1].partition("/")[0]
-    answer = _with_client(flags, server, lambda client: cast(Data, client.call(dict, "POST", path)), scope=scope)
-    console.show(answer, console.facts_table, as_json=as_json)
-
-
-@click.command()
-@click.argument("version", metavar="SCOPE/NAME@VERSION")
-@command.json_option
-@command.registry_option
-@settings_options("data_dir")
-def yank(version: str, as_json: bool, server: str | None, **flags: Any) -> None:
-    """Hide a published version from lists and search. Clients that name the version exactly still get it."""
-    _change("yank", version, flags, server, as_json=as_json)
-
-
-@click.command()
-@click.argument("version", metavar="SCOPE/NAME@VERSION")
-@command.json_option
-@command.registry_option
-@settings_options("data_dir")
-def unyank(version: str, as_json: bool, server: str | None, **flags: Any) -> None:
-    """Undo a yank."""
-    _change("unyank", version, flags, server, as_json=as_json)

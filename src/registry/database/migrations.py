@@ -261,6 +261,17 @@ _ADD_FILE_NAMES: Statements = (
     "update skills set fingerprint = replace(fingerprint, '-', '_') where folder is not null",
 )
 
+# What an entry withdraws or restores: a version as `id@version`, or a skill by its id; null for other entries. Entries
+# of before are about versions, and their texts end with id and version.
+_ADD_WITHDRAWALS: Statements = (
+    "alter table log_entries add column withdraws text",
+    'update log_entries set withdraws = replace(replace(substr(entry, instr(entry, \'"skill_id":"\') + 12),'
+    " '\",\"version\":\"', '@'), '\"}', '') where entry like '%\"kind\":\"yank\"%'"
+    ' or entry like \'%"kind":"unyank"%\' or entry like \'%"kind":"revoke"%\'',
+    "create index log_entries_by_subject on log_entries (withdraws, number) where withdraws is not null",
+    "create index log_withdrawals on log_entries (number) where withdraws is not null",
+)
+
 MIGRATIONS: tuple[Statements, ...] = (
     _CREATE_TABLES,
     _ADD_FOLDER_INDEX,
@@ -270,4 +281,5 @@ MIGRATIONS: tuple[Statements, ...] = (
     _ADD_EXAMPLES,
     _ADD_COUNTS,
     _ADD_FILE_NAMES,
+    _ADD_WITHDRAWALS,
 )

@@ -12,6 +12,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from registry.domain.findings import Risk, SkillFindings
 from registry.domain.runtime_needs import RuntimeNeeds
+from registry.domain.withdrawals import Withdrawn
 
 _ONE_LINE = r"^[^\x00-\x1f\x7f]*$(?!\n)"
 
@@ -181,7 +182,10 @@ class Usability(RuntimeNeeds, kw_only=True):
 
 
 class Card(Usability, kw_only=True):
-    """A skill in lists and search results. `findings` is its risk, or null if the skill was not scanned."""
+    """A skill in lists and search results. `findings` is its risk, or null if the skill was not scanned.
+
+    `withdrawn` is missing unless its registry has deprecated it, or withdrawn the version that is installed.
+    """
 
     id: str
     name: str
@@ -197,12 +201,14 @@ class Card(Usability, kw_only=True):
     source: str
     license: str | None
     findings: Risk | None = None
+    withdrawn: Withdrawn | UnsetType = UNSET
 
 
 class Skill(Usability, kw_only=True):
     """All fields of a skill: the specification's table *Skill (detail)* and the contract's additions (section 4).
 
-    `download_url` is where the package of a published skill is. It is set in responses and not stored.
+    `download_url` is where the package of a published skill is. It is set in responses and not stored. `withdrawn` is
+    missing unless its registry has deprecated it, or withdrawn the version that is installed.
     """
 
     id: str
@@ -236,6 +242,7 @@ class Skill(Usability, kw_only=True):
     warnings: list[str] = msgspec.field(default_factory=list)
     findings: SkillFindings | None = None
     download_url: str | None = None
+    withdrawn: Withdrawn | UnsetType = UNSET
 
     def card(self) -> Card:
         """Return the skill as a list item."""
@@ -261,9 +268,10 @@ class VersionItem(msgspec.Struct, kw_only=True):
 
 
 class SkillVersion(VersionItem, kw_only=True):
-    """One version of a skill, with its changes."""
+    """One version of a skill, with its changes. `withdrawn` is missing unless it, or all of the skill, is withdrawn."""
 
     changes: list[str]
+    withdrawn: Withdrawn | UnsetType = UNSET
 
 
 _MOST_PARTS = 1_000

@@ -1,7 +1,7 @@
-"""Webhooks: notifications of the result of a package check (contract, section 10).
+"""Webhooks: notifications of the result of a package check (contract, section 10), and of withdrawals.
 
-The transaction that ends the check also inserts a row for each notification, so none is lost. A thread sends them, so
-no request waits for a receiver, and a failing receiver has no effect on publishing.
+The transaction of what happens also inserts a row for each notification, so none is lost. A thread sends them, so no
+request waits for a receiver, and a failing receiver has no effect on publishing.
 """
 
 import hashlib
@@ -9,13 +9,15 @@ import hmac
 import logging
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from registry.config.groups import WebhookSettings, WebhooksSettings
+from registry.config.groups.webhooks import WebhookEvent
 from registry.db import Database, DatabaseError, Transaction
 from registry.domain.models import timestamp
 from registry.outbound import OutboundClient, OutboundError
@@ -23,9 +25,13 @@ from registry.runtime.periodic_worker import PeriodicWorker
 
 _log = logging.getLogger("registry.events")
 
-Event = Literal["security_issue", "structure_error", "quality_warning", "all_checks_passed"]
-
-_BY_SEVERITY: Sequence[Event] = ("security_issue", "structure_error", "quality_warning", "all_checks_passed")
+_BY_SEVERITY: Sequence[WebhookEvent] = (
+    "security_issue",
+    "structure_error",
+    "quality_warning",
+    "all_checks_passed",
+    *("revoke", "yank", "deprecate", "unyank", "undeprecate"),
+)
 _TIMEOUT_SECONDS = 5.0
 _MAX_TRIES = 3
 _STALE_SECONDS = 30.0
@@ -55,8 +61,23 @@ class Checked(msgspec.Struct, kw_only=True):
         return kinds | {"all_checks_passed"} if self.accepted else kinds
 
 
+class Logged(msgspec.Struct, kw_only=True):
+    """An entry of the log that withdraws or restores a version, or a whole skill, which then has no `version`.
+
+    `kind` is that of the entry, and `number` its place in the log.
+    """
+
+    number: int
+    kind: str
+    skill_id: str
+    version: str | None
+    checksum: str | None
+    reason: str | None
+    replacement: str | None
+
+
 class Notice(msgspec.Struct, kw_only=True):
-    """The body of a notification."""
+    """The body of a notification. `reason` and `replacement` are those of a withdrawal, and missing in others."""
 
     id: str
     event: str
@@ -68,10 +89,12 @@ class Notice(msgspec.Struct, kw_only=True):
     scope: str | None
     checksum: str | None
     findings: Sequence[Any]
+    reason: str | None | UnsetType = UNSET
+    replacement: str | None | UnsetType = UNSET
 
 
 class WebhookSender:
-    """Enqueues and sends notifications. Each hook gets one notification of a check, tried at most three times."""
+    """Enqueues and sends notifications. Each hook gets one of a check or of an entry, tried at most three times."""
 
     def __init__(
         self, database: Database, hooks: WebhooksSettings, outbound: OutboundClient, clock: Callable[[], datetime]
@@ -84,26 +107,42 @@ class WebhookSender:
 
     def enqueue(self, transaction: Transaction, checked: Checked) -> None:
         """Enqueue a notification for every hook that subscribes to the result, within the transaction."""
+        fields: dict[str, Any] = {
+            "job_id": checked.job_id,
+            "skill_id": checked.skill_id,
+            "version": checked.version,
+            "scope": checked.scope,
+            "checksum": checked.checksum,
+            "findings": checked.findings,
+        }
+        self._enqueue(transaction, checked.events(), fields)
+
+    def enqueue_logged(self, transaction: Transaction, logged: Logged) -> None:
+        """Enqueue a notification for every hook that subscribes to the kind of an entry, within the transaction."""
+        fields: dict[str, Any] = {
+            "job_id": f"log-{logged.number}",
+            "skill_id": logged.skill_id,
+            "version": logged.version,
+            "scope": logged.skill_id.partition("/")[0],
+            "checksum": logged.checksum,
+            "findings": [],
+            "reason": logged.reason,
+            "replacement": logged.replacement,
+        }
+        self._enqueue(transaction, {logged.kind}, fields)
+
+    def _enqueue(self, transaction: Transaction, events: Set[str], fields: Mapping[str, Any]) -> None:
+        """Enqueue a notification of the most severe of some events for every hook that subscribes to any of them."""
         for name, hook in self._hooks.items():
-            event = _most_severe(checked.events() & set(hook.events))
+            event = _most_severe(events & set(hook.events))
             if event is None:
                 continue
-            notice = Notice(
-                id=secrets.token_hex(16),
-                event=event,
-                hook=name,
-                created_at=timestamp(self._clock()),
-                job_id=checked.job_id,
-                skill_id=checked.skill_id,
-                version=checked.version,
-                scope=checked.scope,
-                checksum=checked.checksum,
-                findings=checked.findings,
-            )
+            made = {"id": secrets.token_hex(16), "event": event, "hook": name, "created_at": timestamp(self._clock())}
+            notice = Notice(**made, **fields)
             transaction.execute(
                 "insert into deliveries (id, hook, job_id, event, body, state, tries, next_try)"
                 " values (?, ?, ?, ?, ?, 'pending', 0, 0) on conflict (job_id, hook) do nothing",
-                (notice.id, name, checked.job_id, event, msgspec.json.encode(notice).decode()),
+                (notice.id, name, notice.job_id, event, msgspec.json.encode(notice).decode()),
             )
 
     def start(self) -> None:
@@ -186,13 +225,13 @@ class WebhookSender:
 
 
 def _configured(hooks: WebhooksSettings) -> Iterator[tuple[str, WebhookSettings]]:
-    for name in ("validation_failed", "validation_passed"):
+    for name in hooks.__struct_fields__:
         hook: WebhookSettings = getattr(hooks, name)
         if hook.url is not None:
             yield name, hook
 
 
-def _most_severe(events: Collection[str]) -> Event | None:
+def _most_severe(events: Collection[str]) -> WebhookEvent | None:
     return next((event for event in _BY_SEVERITY if event in events), None)
 
 

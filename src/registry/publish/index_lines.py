@@ -3,10 +3,12 @@
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from registry.catalog.store import Catalog
 from registry.domain.models import Skill, SkillVersion, Version, version_parts
 from registry.domain.runtime_needs import NEEDS, RuntimeNeeds
+from registry.domain.withdrawals import Withdrawn
 from registry.errors import FieldError, RegistryError, validation_error
 from registry.parsing.strict_json import decode
 from registry.publish.published_version import PublishedVersion
@@ -29,7 +31,10 @@ class IndexMetadata(RuntimeNeeds, kw_only=True, omit_defaults=True):
 
 
 class IndexLine(msgspec.Struct, kw_only=True):
-    """One version. `cksum` is `sha256:` and the digest of the zip, or of the tree of an installed skill."""
+    """One version. `cksum` is `sha256:` and the digest of the zip, or of the tree of an installed skill.
+
+    `withdrawn` is missing unless the version, or all of the skill, is withdrawn.
+    """
 
     name: str
     vers: str
@@ -41,10 +46,11 @@ class IndexLine(msgspec.Struct, kw_only=True):
     published_at: str
     size: int | None
     metadata: IndexMetadata
+    withdrawn: Withdrawn | UnsetType = UNSET
 
 
-def published_line(version: PublishedVersion, download_url: str) -> IndexLine:
-    """Return the line of a published version. A revoked version is listed as yanked."""
+def published_line(version: PublishedVersion, download_url: str, withdrawn: Withdrawn | None) -> IndexLine:
+    """Return the line of a published version. A revoked version is listed as yanked too, for readers of before."""
     record = version.record
     return IndexLine(
         name=version.skill_id,
@@ -64,6 +70,7 @@ def published_line(version: PublishedVersion, download_url: str) -> IndexLine:
             capabilities=record.capabilities,
             **{name: getattr(record.needs, name) for name in NEEDS},
         ),
+        withdrawn=withdrawn or UNSET,
     )
 
 

@@ -1,17 +1,19 @@
 """Published versions, which are never deleted, and the skills that the catalog shows for them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
 from registry.catalog.conditions import NO_CONDITIONS, Conditions
+from registry.catalog.document_rows import renew_gone
 from registry.catalog.skill_rows import Dates
 from registry.catalog.store import Catalog, StoredSkill
 from registry.db import Database, Reader, Transaction, read_fact
 from registry.domain.findings import Finding, SkillFindings
 from registry.domain.models import version_parts
+from registry.domain.withdrawals import NO_NOTE, WithdrawalNote, Withdrawn
 from registry.errors import forbidden, skill_not_found
 from registry.findings.engine import CURRENT_RULES
 from registry.packages.update_diff import update_findings
@@ -26,14 +28,17 @@ from registry.publish.published_version import (
     changes_of,
     skill_of,
 )
-from registry.transparency.log import Kind, LogEntry, TransparencyLog
+from registry.transparency.log import Kind, LogEntry, TransparencyLog, deprecation_of, withdrawals_of
 
 _COLUMNS = "skill_id, version, state, checksum, size, published_at, record, skill_file"
 _LOG_KINDS: Mapping[VersionState, Kind] = MappingProxyType({"active": "unyank", "yanked": "yank", "revoked": "revoke"})
 LOGGED_STATES: Mapping[Kind, VersionState] = MappingProxyType(
     {"publish": "active", "unyank": "active", "yank": "yanked", "revoke": "revoked"}
 )
-"""The state of a version after each kind of entry in the log."""
+"""The state of a version after each kind of entry in the log that is about one."""
+
+TellWithdrawal = Callable[[Transaction, int, LogEntry], None]
+"""Told of each entry that withdraws or restores something, with its number, in the transaction that appends it."""
 
 _NEWEST_FIRST = "order by major desc, minor desc, patch desc"
 
@@ -45,10 +50,17 @@ class PublishedVersions:
     versions remain known and cannot be published again.
     """
 
-    def __init__(self, database: Database, catalog: Catalog, log: TransparencyLog) -> None:
+    def __init__(
+        self,
+        database: Database,
+        catalog: Catalog,
+        log: TransparencyLog,
+        tell: TellWithdrawal = lambda transaction, number, entry: None,
+    ) -> None:
         self._database = database
         self._catalog = catalog
         self._log = log
+        self._tell = tell
 
     def find(self, skill_id: str, version: str) -> PublishedVersion:
         """Return a version in any state. Raises SKILL_NOT_FOUND."""
@@ -66,7 +78,19 @@ class PublishedVersions:
     def summaries(self, skill_id: str) -> list[VersionSummary]:
         """Return what is known of every version of a skill without reading its record, the oldest first."""
         sql = "select version, state, checksum, size from published where skill_id = ? order by major, minor, patch"
-        return [VersionSummary(*row) for row in self._database.read(sql, (skill_id,))]
+        rows = self._database.read(sql, (skill_id,))
+        withdrawn = withdrawals_of(self._database, skill_id)
+        return [
+            VersionSummary(
+                version, state, checksum, size, withdrawn.get(f"{skill_id}@{version}") or withdrawn.get(skill_id)
+            )
+            for version, state, checksum, size in rows
+        ]
+
+    def withdrawal(self, skill_id: str, version: str) -> Withdrawn | None:
+        """Return how a version, or all of its skill, is withdrawn; None if it is not."""
+        withdrawn = withdrawals_of(self._database, skill_id)
+        return withdrawn.get(f"{skill_id}@{version}") or withdrawn.get(skill_id)
 
     def skill_ids(self) -> list[str]:
         """Return the ids of every skill that was ever published."""
@@ -142,8 +166,11 @@ class PublishedVersions:
         versions: Iterable[str] | None,
         state: VersionState,
         conditions: Conditions = NO_CONDITIONS,
+        note: WithdrawalNote = NO_NOTE,
     ) -> None:
         """Yank, unyank or revoke the given versions of a skill, or all active ones.
+
+        A version that has the state already is logged again if the note says anything else than before.
 
         Raises SKILL_NOT_FOUND, FORBIDDEN or PRECONDITION_FAILED where the skill does not meet the conditions, and
         FORBIDDEN for a revoked version, whose state is final.
@@ -159,20 +186,52 @@ class PublishedVersions:
                     raise forbidden(f"Version {version} of skill '{skill_id}' is revoked permanently")
             if versions is None or conditions.etags is not None:
                 self._catalog.get_for_update(transaction, skill_id, conditions)
-            for version in chosen:
-                if before[version] != state:
-                    self._set_state(transaction, skill_id, version, state)
-            transaction.touched += [f"{skill_id}@{version} {state}" for version in chosen]
-            if any(before[version] != state for version in chosen):
+            known = withdrawals_of(transaction, skill_id)
+            changed = [
+                version
+                for version in chosen
+                if before[version] != state or says_more(note, known.get(f"{skill_id}@{version}"))
+            ]
+            for version in changed:
+                self._set_state(transaction, skill_id, version, state, note)
+            reason = f": {note.reason}" if note.reason else ""
+            transaction.touched += [f"{skill_id}@{version} {state}{reason}" for version in chosen]
+            if changed:
                 self._schedule_push(transaction, skill_id)
 
-    def _set_state(self, transaction: Transaction, skill_id: str, version: str, state: VersionState) -> None:
+    def _set_state(
+        self, transaction: Transaction, skill_id: str, version: str, state: VersionState, note: WithdrawalNote
+    ) -> None:
         checksum, record = self._store_state(transaction, skill_id, version, state)
-        self._log.append(transaction, _entry(_LOG_KINDS[state], skill_id, version, checksum, record.tree))
+        entry = _entry(_LOG_KINDS[state], skill_id, version, checksum, record.tree)
+        self._append(transaction, entry, note)
+
+    def _append(self, transaction: Transaction, entry: LogEntry, note: WithdrawalNote) -> None:
+        if entry.withdrawn is not None:
+            entry = msgspec.structs.replace(entry, reason=note.reason, replacement=note.replacement)
+        self._tell(transaction, self._log.append(transaction, entry), entry)
+
+    def set_deprecated(self, skill_id: str, note: WithdrawalNote | None) -> None:
+        """Deprecate a skill for the reason in the note, or undo that without one. Raises SKILL_NOT_FOUND."""
+        with self._database.write() as transaction:
+            if not transaction.read("select 1 from published where skill_id = ? limit 1", (skill_id,)):
+                raise skill_not_found(skill_id)
+            before = deprecation_of(transaction, skill_id)
+            reason = f": {note.reason}" if note and note.reason else ""
+            transaction.touched.append(f"{skill_id} {'deprecated' if note else 'not deprecated'}{reason}")
+            if (before is None) is (note is None) and (note is None or not says_more(note, before)):
+                return
+            kind: Kind = "undeprecate" if note is None else "deprecate"
+            self._append(transaction, LogEntry(kind=kind, skill_id=skill_id), note or NO_NOTE)
+            self._schedule_push(transaction, skill_id)
 
     def replay_state(self, transaction: Transaction, skill_id: str, version: str, state: VersionState) -> None:
         """Set the state of a version to the one that the log has already."""
         self._store_state(transaction, skill_id, version, state)
+        self._schedule_push(transaction, skill_id)
+
+    def replay_deprecation(self, transaction: Transaction, skill_id: str) -> None:
+        """Show a skill as the log says already: deprecated, or not any more."""
         self._schedule_push(transaction, skill_id)
 
     def _store_state(
@@ -205,6 +264,8 @@ class PublishedVersions:
             if stored is not None:
                 self._remember(transaction, stored)
                 self._catalog.delete(transaction, stored.key)
+            else:
+                renew_gone(transaction, skill_id)  # followers that have installed it ask what has changed
             return
         active = [version for (version,) in rows]
         listed = set(self._catalog.all_versions(transaction, stored.key)) if stored is not None else set()
@@ -213,7 +274,8 @@ class PublishedVersions:
                 self._catalog.delete_version(transaction, stored.key, removed)
         newest = _found(transaction, skill_id, active[0])
         document = read(newest.skill_file)
-        skill = skill_of(newest, document.fields, enabled=self._is_enabled(transaction, skill_id, stored))
+        is_enabled, deprecated = self._is_enabled(transaction, skill_id, stored), deprecation_of(transaction, skill_id)
+        skill = skill_of(newest, document.fields, enabled=is_enabled, deprecated=deprecated)
         first = transaction.read("select min(published_at) from published where skill_id = ?", (skill_id,))[0][0]
         dates = Dates(first, newest.published_at)
         saved = self._catalog.save(
@@ -249,6 +311,12 @@ class PublishedVersions:
 def _disabled(skill_id: str) -> str:
     """Return the name of the fact that says that a skill without an active version was disabled."""
     return f"disabled:{skill_id}"
+
+
+def says_more(note: WithdrawalNote, known: Withdrawn | None) -> bool:
+    """Return whether a note says anything that is not known of a withdrawal. A note without a text says nothing."""
+    said = (note.reason, note.replacement)
+    return any(said) and (known is None or said != (known.reason, known.replacement))
 
 
 def _entry(kind: Kind, skill_id: str, version: str, checksum: str, tree: str) -> LogEntry:

@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 import msgspec
+from msgspec import UNSET
 
 from registry.catalog.record_skills import SOURCE
 from registry.domain.findings import Finding, SkillFindings, risk
 from registry.domain.models import Skill
 from registry.domain.runtime_needs import NEEDS, RuntimeNeeds
+from registry.domain.withdrawals import Withdrawn
 from registry.inspection.inspector import InspectedPackage
 from registry.packages.update_diff import Footprint
 from registry.parsing.yaml_text import Value
@@ -77,12 +79,16 @@ class PublishedVersion(msgspec.Struct, kw_only=True):
 
 
 class VersionSummary(NamedTuple):
-    """What is stored of a version besides its record, which may be a megabyte, and its text."""
+    """What is stored of a version besides its record, which may be a megabyte, and its text; and how it is withdrawn.
+
+    A version of a deprecated skill is withdrawn as the skill is, unless it is yanked or revoked itself.
+    """
 
     version: str
     state: VersionState
     checksum: str
     size: int
+    withdrawn: Withdrawn | None
 
 
 def changes_of(record: PublishedRecord | RecordExcerpt) -> list[str]:
@@ -90,7 +96,9 @@ def changes_of(record: PublishedRecord | RecordExcerpt) -> list[str]:
     return [note.message for note in record.notes if note.kind == "quality_warning"]
 
 
-def skill_of(version: PublishedVersion, fields: Mapping[str, Value], *, enabled: bool) -> Skill:
+def skill_of(
+    version: PublishedVersion, fields: Mapping[str, Value], *, enabled: bool, deprecated: Withdrawn | None
+) -> Skill:
     """Return the skill that shows a version. `fields` are those of its front matter."""
     record, metadata = version.record, fields.get("metadata")
     return Skill(
@@ -111,5 +119,6 @@ def skill_of(version: PublishedVersion, fields: Mapping[str, Value], *, enabled:
         digest=version.checksum,
         findings=record.all_findings(),
         metadata=metadata if isinstance(metadata, dict) else {},
+        withdrawn=deprecated or UNSET,
         **{name: getattr(record.needs, name) for name in NEEDS},
     )

@@ -13,6 +13,7 @@ from registry.catalog.store import Catalog
 from registry.config.settings import Settings
 from registry.db import Transaction
 from registry.domain.roles import Principal
+from registry.domain.withdrawals import NO_NOTE, WithdrawalNote
 from registry.errors import conflict, skill_not_found
 from registry.events.webhooks import Checked
 from registry.findings.engine import skill_findings
@@ -211,13 +212,20 @@ class Publishing:
         version: str,
         state: VersionState,
         etags: Collection[str] | None = None,
+        note: WithdrawalNote = NO_NOTE,
     ) -> None:
         """Yank, unyank or revoke a version.
 
         Raises FORBIDDEN, SKILL_NOT_FOUND, PRECONDITION_FAILED where `etags` lack the one of the skill, LogForked.
         """
         check_owner(caller, skill_id)
-        self.published.set_state(skill_id, [version], state, Conditions(etags, caller))
+        self.published.set_state(skill_id, [version], state, Conditions(etags, caller), note)
+        self._pusher.wake()
+
+    def set_deprecated(self, caller: Principal, skill_id: str, note: WithdrawalNote | None) -> None:
+        """Deprecate a skill, or undo that without a note. Raises FORBIDDEN, SKILL_NOT_FOUND, LogForked."""
+        check_owner(caller, skill_id)
+        self.published.set_deprecated(skill_id, note)
         self._pusher.wake()
 
     def restore(self, caller: Principal, skill_id: str) -> None:

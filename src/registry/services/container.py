@@ -15,8 +15,9 @@ from registry.catalog.store import Catalog, Clock
 from registry.catalog.versions import Versions
 from registry.config.settings import Settings
 from registry.database import open_database
+from registry.db import Transaction
 from registry.domain.models import now
-from registry.events.webhooks import WebhookSender
+from registry.events.webhooks import Logged, WebhookSender
 from registry.indexing.active_space import ActiveSpace
 from registry.indexing.engine_factory import create_engine, index_folder
 from registry.indexing.reindex import Reindexing
@@ -46,7 +47,7 @@ from registry.services.skill_backends import SkillBackends
 from registry.services.skill_files import SkillFiles
 from registry.sources.access import NO_ACCESS, RegistryAccess
 from registry.sources.service import Sources
-from registry.transparency.log import TransparencyLog
+from registry.transparency.log import LogEntry, TransparencyLog
 from search.thread_health import ThreadHealth, thread_states
 
 _log = logging.getLogger("registry.services")
@@ -88,7 +89,9 @@ class Services:
         self._background_inspector = Inspector(settings.limits)
         self.local = LocalSkills(settings.skills_dir.resolve(), self.catalog, self._inspector, settings.staging_dir)
         self.records = RecordSkills(settings.skills_dir.resolve(), self.catalog, self._inspector)
-        self.published = PublishedVersions(self.database, self.catalog, TransparencyLog(self.database, clock))
+        self.webhooks = WebhookSender(self.database, settings.webhooks, outbound_client(settings.outbound), clock)
+        log = TransparencyLog(self.database, clock)
+        self.published = PublishedVersions(self.database, self.catalog, log, self._tell_withdrawal)
         self._packages = StoredPackages.configured(settings) if settings.registry.enabled else None
         stored = (self.catalog, self.local, self.records, self.published, self._packages)
         self.skill_backends = SkillBackends(*stored, makes_folders=settings.profile == "local")
@@ -107,8 +110,6 @@ class Services:
         self._registry = self._make_registry(clock, worker) if settings.profile == "registry" else None
         self.scanner = Scanner(self.local, self.catalog, self._background_inspector, self.manifest.follow)
         self.sources = Sources(settings, self.database, self.catalog, clock, access)
-        outbound = outbound_client(settings.outbound)
-        self.webhooks = WebhookSender(self.database, settings.webhooks, outbound, clock)
         self._publishing = self._make_publishing(self._packages) if self._packages else None
         self.skill_files = SkillFiles(self.catalog, self.local, self.published, self._packages)
         self.names = SkillNames(self.documents, self.skill_files, self.skill_backends)
@@ -187,6 +188,18 @@ class Services:
             self.registry.index_log(),
             self.registry.metrics,
         )
+
+    def _tell_withdrawal(self, transaction: Transaction, number: int, entry: LogEntry) -> None:
+        logged = Logged(
+            number=number,
+            kind=entry.kind,
+            skill_id=str(entry.skill_id),
+            version=entry.version,
+            checksum=entry.sha256,
+            reason=entry.reason,
+            replacement=entry.replacement,
+        )
+        self.webhooks.enqueue_logged(transaction, logged)
 
     def searched(self, mode: str, seconds: float) -> None:
         """Count a search in the metrics, in the registry profile."""

@@ -22,6 +22,7 @@ from registry.install.order import InstallOrder
 from registry.install.request import install_order
 from registry.install.schemas import SkillRequest
 from registry.publish.lookalikes import refuse_lookalikes
+from registry.publish.published_version import changes_of
 from registry.services.container import Services
 from registry.services.install_jobs import InstallJob
 
@@ -38,6 +39,31 @@ def read_skill(services: Services, skill_id: str) -> Skill:
     if skill.source == REGISTRY and services.is_published(skill_id):
         skill.download_url = services.settings.package_urls.of(skill_id, skill.version)
     return skill
+
+
+def read_version(services: Services, skill_id: str, version: str) -> tuple[SkillVersion, str]:
+    """Return a version of a skill and its entity tag; of a published one also if it is withdrawn.
+
+    Raises SKILL_NOT_FOUND.
+    """
+    try:
+        etag = services.catalog.get(skill_id).etag  # before the version: a tag that is too old only costs a request
+        found = services.catalog.version(skill_id, version)
+    except RegistryError:
+        if not services.is_published(skill_id):
+            raise
+        stored = services.published.find(skill_id, version)
+        etag = f'"{stored.checksum.removeprefix("sha256:")[:32]}-{stored.state}"'
+        found = SkillVersion(
+            skill_id=skill_id,
+            version=version,
+            description=stored.record.description,
+            created_at=stored.published_at,
+            changes=changes_of(stored.record),
+        )
+    if services.is_published(skill_id):
+        found.withdrawn = services.published.withdrawal(skill_id, version) or UNSET
+    return found, etag
 
 
 def create_skill(services: Services, request: SkillRequest, caller: Principal | None = None) -> Skill:

@@ -1,18 +1,29 @@
-"""The log in the database: its entries in order, and the hash of each perfect subtree, written once."""
+"""The log in the database: its entries in order, and the hash of each perfect subtree, written once.
+
+An entry that withdraws or restores something names it in the column `withdraws`: a version as `id@version`, a skill by
+its id. The last entry for a name says how things are, and why.
+"""
 
 import datetime
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Literal
 
 import msgspec
 
 from registry.db import Database, Reader, Transaction, read_fact
 from registry.domain.models import timestamp
+from registry.domain.withdrawals import WithdrawalState, Withdrawn
 from registry.transparency.fork import Fork, forget_fork, read_fork, refuse_if_forked
 from registry.transparency.merkle import Hash, consistency_proof, inclusion_proof, leaf_hash, node_hash, root
 
-Kind = Literal["key", "publish", "yank", "unyank", "revoke"]
+Kind = Literal["key", "publish", "yank", "unyank", "revoke", "deprecate", "undeprecate"]
+
+WITHDRAWALS: Mapping[Kind, WithdrawalState | None] = MappingProxyType(
+    {"yank": "yanked", "unyank": None, "revoke": "revoked", "deprecate": "deprecated", "undeprecate": None}
+)
+"""What is true after each kind of entry that withdraws or restores something; None: it is not withdrawn any more."""
 
 _KEY = "log_key"
 _KEYS = "log_keys"
@@ -21,6 +32,8 @@ _SIZE = "select coalesce(max(number) + 1, 0) from log_entries"
 
 class LogEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One entry of the log. `sha256` is the hash of the zip, `digest` the tree digest of its files.
+
+    `reason` and `replacement` are those of a withdrawal, if it has any. An entry about a whole skill has no `version`.
 
     `contradicts` is in the entry of a key that starts a new identity: size and root of the checkpoint that the log
     contradicts, or an empty text.
@@ -34,6 +47,23 @@ class LogEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     digest: str | None = None
     key: str | None = None
     contradicts: str | None = None
+    reason: str | None = None
+    replacement: str | None = None
+
+    @property
+    def subject(self) -> str | None:
+        """What the entry withdraws or restores: a version as `id@version`, or a skill by its id; None for others."""
+        if self.kind not in WITHDRAWALS or self.skill_id is None:
+            return None
+        return self.skill_id if self.version is None else _name(self.skill_id, self.version)
+
+    @property
+    def withdrawn(self) -> Withdrawn | None:
+        """How the subject of the entry is withdrawn after it, None if it is not."""
+        state = WITHDRAWALS.get(self.kind)
+        if state is None:
+            return None
+        return Withdrawn(state=state, at=self.at, reason=self.reason, replacement=self.replacement)
 
 
 def canonical(entry: LogEntry) -> bytes:
@@ -109,6 +139,11 @@ class TransparencyLog:
         rows = self._database.read(sql, (_name(skill_id, version),))
         return (int(rows[0][0]), str(rows[0][1])) if rows else None
 
+    def withdrawals(self, after: int, limit: int) -> list[tuple[int, str]]:
+        """Return number and text of at most `limit` entries that withdraw or restore something, beyond `after`."""
+        sql = "select number, entry from log_entries where withdraws is not null and number > ? order by number limit ?"
+        return [(int(number), str(entry)) for number, entry in self._database.read(sql, (after, limit))]
+
     def root(self, size: int) -> Hash:
         """Return the root of the first `size` entries."""
         return root(size, self._subtree)
@@ -127,6 +162,39 @@ class TransparencyLog:
         return node
 
 
+def withdrawals_of(reader: Reader, skill_id: str) -> dict[str, Withdrawn]:
+    """Return what the log withdraws of a skill: its versions as `id@version`, and all of it by its id."""
+    sql = (
+        "select withdraws, entry from log_entries where withdraws = ? or (withdraws > ? and withdraws < ?)"
+        " order by number"
+    )
+    current: dict[str, Withdrawn] = {}
+    for subject, text in reader.read(sql, (skill_id, f"{skill_id}@", f"{skill_id}A")):  # A follows @
+        _follow(current, subject, text)
+    return current
+
+
+def deprecation_of(reader: Reader, skill_id: str) -> Withdrawn | None:
+    """Return how the log deprecates a skill, None if it does not."""
+    sql = "select withdraws, entry from log_entries where withdraws = ? order by number desc limit 1"
+    current: dict[str, Withdrawn] = {}
+    for subject, text in reader.read(sql, (skill_id,)):
+        _follow(current, subject, text)
+    return current.get(skill_id)
+
+
+def _follow(current: dict[str, Withdrawn], subject: str, text: str) -> None:
+    """Note what an entry says of its subject. A damaged entry says nothing: fsck finds it."""
+    try:
+        withdrawn = msgspec.json.decode(text, type=LogEntry).withdrawn
+    except msgspec.DecodeError:
+        return
+    if withdrawn is None:
+        current.pop(subject, None)
+    else:
+        current[subject] = withdrawn
+
+
 def _keys(reader: Reader) -> list[str]:
     stored, current = read_fact(reader, _KEYS), read_fact(reader, _KEY)
     if stored is not None:
@@ -143,8 +211,8 @@ def _append(transaction: Transaction, entry: LogEntry, text: bytes) -> int:
     """Append an entry with its text, and the hashes of the subtrees that it completes. Return its number."""
     number = int(transaction.read(_SIZE)[0][0])
     publishes = _name(entry.skill_id, entry.version) if entry.kind == "publish" else None
-    sql = "insert into log_entries (number, entry, publishes) values (?, ?, ?)"
-    transaction.execute(sql, (number, text.decode(), publishes))
+    sql = "insert into log_entries (number, entry, publishes, withdraws) values (?, ?, ?, ?)"
+    transaction.execute(sql, (number, text.decode(), publishes, entry.subject))
     level, position, node = 0, number, leaf_hash(text)
     _insert_node(transaction, level, position, node)
     while position & 1:  # a right subtree is complete, so the one above it is too

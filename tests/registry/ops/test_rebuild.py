@@ -107,6 +107,9 @@ def fill(registry: LostRegistry) -> None:
     registry.change("unyank", "old", "2.0.0")
     registry.change("yank", "ocr", "1.0.0")
     registry.change("revoke", "bad", "1.0.0")
+    note = {"reason": "it is not maintained", "replacement": "acme/tea"}
+    deprecated = registry.api("POST", "/registry/skills/acme/old/deprecate", json=note, headers=registry.caller())
+    assert deprecated.status_code == 200, deprecated.text
     registry.wait_until_pushed()
 
 

@@ -15,9 +15,10 @@ from registry.database.migrations import MIGRATIONS
 from registry.database.sqlite_schema import APPLICATION_ID
 from registry.db import Database
 from registry.domain.models import now
+from registry.domain.withdrawals import Withdrawn
 from registry.runtime.private_files import PrivateFileExposed
 from registry.transparency.checkpoint import KEY_FILE, CheckpointInvalid, KeyUnusable, Signer, Verifier
-from registry.transparency.log import LogEntry, TransparencyLog
+from registry.transparency.log import LogEntry, TransparencyLog, withdrawals_of
 from registry.transparency.merkle import is_consistent, is_included, leaf_hash
 
 
@@ -72,6 +73,9 @@ def test_the_entries_of_an_older_log_are_found(database_url: DatabaseUrl) -> Non
         assert log.publish_entry("acme/pdf", "1.10.0") == (1, OLD_ENTRIES[1])
         assert log.entries(0, 10) == list(OLD_ENTRIES)
         assert database.read("select number from log_entries where publishes is not null") == [(1,)]
+        assert log.withdrawals(-1, 10) == [(2, OLD_ENTRIES[2])]
+        withdrawn = Withdrawn(state="yanked", at="2026-01-01T00:00:02.000Z")
+        assert withdrawals_of(database, "acme/pdf") == {"acme/pdf@1.10.0": withdrawn}
 
 
 def write_old_log(url: DatabaseUrl) -> None:

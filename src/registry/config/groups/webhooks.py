@@ -1,4 +1,4 @@
-"""The webhooks for the results of checks."""
+"""The webhooks for the results of checks, and for withdrawals."""
 
 from typing import Annotated, Literal
 
@@ -7,7 +7,17 @@ from msgspec import Meta
 
 from registry.config.types import HttpUrl, Secret
 
-WebhookEvent = Literal["structure_error", "security_issue", "quality_warning", "all_checks_passed"]
+WebhookEvent = Literal[
+    "structure_error",
+    "security_issue",
+    "quality_warning",
+    "all_checks_passed",
+    "yank",
+    "unyank",
+    "revoke",
+    "deprecate",
+    "undeprecate",
+]
 
 
 class WebhookSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,8 +39,23 @@ class PassedWebhookSettings(WebhookSettings, frozen=True, kw_only=True):
     secret: Annotated[Secret | None, Meta(description="secret that signs the notifications")] = None
 
 
+class WithdrawnWebhookSettings(WebhookSettings, frozen=True, kw_only=True):
+    """The webhook for versions and skills that were withdrawn or restored."""
+
+    url: Annotated[HttpUrl | None, Meta(description="URL that receives withdrawals")] = None
+    events: Annotated[tuple[WebhookEvent, ...], Meta(description="events that are sent")] = (
+        "yank",
+        "unyank",
+        "revoke",
+        "deprecate",
+        "undeprecate",
+    )
+    secret: Annotated[Secret | None, Meta(description="secret that signs the notifications")] = None
+
+
 class WebhooksSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The webhooks for the results of checks of published and installed packages."""
+    """The webhooks for the results of checks of published and installed packages, and for withdrawals."""
 
     validation_failed: WebhookSettings = WebhookSettings()
     validation_passed: PassedWebhookSettings = PassedWebhookSettings()
+    withdrawn: WithdrawnWebhookSettings = WithdrawnWebhookSettings()

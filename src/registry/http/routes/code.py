@@ -108,10 +108,9 @@ def list_versions(
 def get_version(
     request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]
 ) -> Response[Ok[SkillVersion]]:
-    """Return one version of a skill with what changed in it. Its entity tag is that of the skill."""
-    one = skill_id(request)
-    etag = services.catalog.get(one).etag  # before the version: a tag that is too old only costs another request
-    return not_modified(request, Ok(services.catalog.version(one, version)), etag)
+    """Return one version of a skill with what changed in it, also a withdrawn one of a published skill."""
+    found, etag = skills.read_version(services, skill_id(request), version)
+    return not_modified(request, Ok(found), etag)
 
 
 @delete(

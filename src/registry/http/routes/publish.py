@@ -1,4 +1,4 @@
-"""Publishing: uploads, jobs, downloads, yank, unyank and revoke."""
+"""Publishing: uploads, jobs and downloads."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -26,7 +26,6 @@ from registry.http.thread_pools import ORDINARY_POOL, PACKAGE_POOL
 from registry.http.uploads import take_file
 from registry.publish.checking import PackageCheck
 from registry.publish.indexed_skills import IndexedSkill
-from registry.publish.published_version import VersionState
 from registry.publish.service import JobData, Publishing
 from registry.publish.submission import Upload
 
@@ -44,15 +43,6 @@ class Submitted(msgspec.Struct, kw_only=True):
     status: str
     skill_id: str
     version: str
-    message: str
-
-
-class VersionChanged(msgspec.Struct, kw_only=True):
-    """The new state of a published version."""
-
-    skill_id: str
-    version: str
-    state: VersionState
     message: str
 
 
@@ -168,41 +158,6 @@ def list_index(services: ReadyServices) -> Ok[list[IndexedSkill]]:
     return Ok(services.publishing.index_skills())
 
 
-async def _set_state(
-    request: Request[Any, Any, Any], services: ReadyServices, version: str, state: VersionState
-) -> Ok[VersionChanged]:
-    one = f"{request.path_params['skill_scope']}/{request.path_params['skill_name']}"
-    caller = principal_of(request.scope)
-    await ORDINARY_POOL.run(services.publishing.set_state, caller, one, version, state)
-    word = {"active": "listed again"}.get(state, state)
-    return Ok(VersionChanged(skill_id=one, version=version, state=state, message=f"{one} {version} is {word}"))
-
-
-_EACH = "/registry/skills/{skill_scope:str}/{skill_name:str}/{version:str}"
-
-
-@post(f"{_EACH}/yank", status_code=200, tags=_TAGS, responses=ERRORS, role="manager")
-async def yank(request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]) -> Ok[VersionChanged]:
-    """Yank a published version: it leaves lists and search, and its exact number still downloads."""
-    return await _set_state(request, services, version, "yanked")
-
-
-@post(f"{_EACH}/unyank", status_code=200, tags=_TAGS, responses=ERRORS, role="manager")
-async def unyank(
-    request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]
-) -> Ok[VersionChanged]:
-    """List a yanked version again."""
-    return await _set_state(request, services, version, "active")
-
-
-@post(f"{_EACH}/revoke", status_code=200, tags=_TAGS, responses=ERRORS, role="admin")
-async def revoke(
-    request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]
-) -> Ok[VersionChanged]:
-    """Revoke a published version: its bytes are refused for ever."""
-    return await _set_state(request, services, version, "revoked")
-
-
 @get(
     "/packages/{skill_scope:str}/{skill_name:str}/{file:str}",
     tags=_TAGS,
@@ -240,8 +195,5 @@ async def download(
     return Stream(body, media_type="application/zip", headers=headers)
 
 
-PUBLISH = [
-    *(publish, check_package, list_publish_jobs, publish_status, retry_publish),
-    *(list_index, yank, unyank, revoke),
-]
+PUBLISH = [publish, check_package, list_publish_jobs, publish_status, retry_publish, list_index]
 PACKAGES = [download]

@@ -1,14 +1,15 @@
 """Checks the transparency log: its entries, the tree over them, and its record of every published version.
 
-The log is evidence, so it is never repaired.
+The log is evidence, so it is never repaired. Only the name under which an entry is found is derived from its text.
 """
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 import msgspec
 
 from registry.database.table_roles import REBUILD
-from registry.ops.fsck.drift import EVIDENCE, FORKED, Discrepancy, lost
+from registry.ops.fsck.drift import EVIDENCE, FORKED, Discrepancy, derived, lost
 from registry.ops.fsck.parts import Parts
 from registry.publish.published import LOGGED_STATES
 from registry.transparency.log import LogEntry
@@ -36,15 +37,20 @@ def check(parts: Parts) -> Iterator[Discrepancy]:
     sql = "select skill_id, version, state, checksum, record from published order by skill_id, major, minor, patch"
     published = parts.database.read(sql)
     last_key = parts.database.read("select value from facts where name = 'log_key'")
-    for expected, (number, text) in enumerate(_entries(parts)):
+    for expected, (number, text, withdraws) in enumerate(_entries(parts)):
         if number != expected:
             yield lost("log", f"entry {expected}", f"it is missing: the next one is {number}", EVIDENCE)
             return  # later positions in the tree are meaningless
         tree.append(leaf_hash(text.encode()))
         try:
-            _record(logged, key, msgspec.json.decode(text, type=LogEntry))
+            entry = msgspec.json.decode(text, type=LogEntry)
         except msgspec.DecodeError as error:
             yield lost("log", f"entry {number}", f"it cannot be read: {error}", EVIDENCE)
+            continue
+        _record(logged, key, entry)
+        if withdraws != entry.subject:
+            repair = partial(_name_subject, parts, number, entry.subject)
+            yield derived("log", f"entry {number}", f"it is found as one about {withdraws}: {entry.subject}", repair)
     yield from _tree(parts, tree.nodes)
     if (fork := parts.log.fork()) is not None:
         yield lost("log", "checkpoint", fork.message, FORKED)
@@ -53,9 +59,14 @@ def check(parts: Parts) -> Iterator[Discrepancy]:
     yield from _versions(published, logged)
 
 
-def _entries(parts: Parts) -> Iterator[tuple[int, str]]:
+def _name_subject(parts: Parts, number: int, subject: str | None) -> None:
+    with parts.database.write() as transaction:
+        transaction.execute("update log_entries set withdraws = ? where number = ?", (subject, number))
+
+
+def _entries(parts: Parts) -> Iterator[tuple[int, str, str | None]]:
     last = -1
-    sql = "select number, entry from log_entries where number > ? order by number limit ?"
+    sql = "select number, entry, withdraws from log_entries where number > ? order by number limit ?"
     while rows := parts.database.read(sql, (last, _BATCH_ROWS)):
         yield from rows
         last = rows[-1][0]
@@ -64,6 +75,7 @@ def _entries(parts: Parts) -> Iterator[tuple[int, str]]:
 def _record(logged: dict[Version, _Logged], key: list[str | None], entry: LogEntry) -> None:
     if entry.kind == "key":
         key.append(entry.key)
+    if entry.version is None:
         return
     version = logged.setdefault((str(entry.skill_id), str(entry.version)), _Logged())
     version.state = LOGGED_STATES[entry.kind]

@@ -12,6 +12,7 @@ from registry.domain.models import Skill, version_parts
 from registry.ops.fsck.drift import Discrepancy, derived, lost
 from registry.ops.fsck.parts import Parts
 from registry.publish.published_version import PublishedRecord
+from registry.transparency.log import deprecation_of
 
 
 class _Version(NamedTuple):
@@ -75,6 +76,8 @@ def _shown_problems(parts: Parts, skill_id: str, active: list[_Version]) -> Iter
     skill = msgspec.json.decode(detail, type=Skill)
     if (skill.version, skill.latest_version, skill.digest) != (highest.version, highest.version, highest.checksum):
         yield f"the catalog shows version {skill.version}, but the highest active one is {highest.version}"
+    if (skill.withdrawn or None) != deprecation_of(parts.database, skill_id):
+        yield "the catalog does not show what the log says of its deprecation"
 
 
 def _show(parts: Parts, skill_id: str) -> None:

@@ -123,7 +123,7 @@ def _entry(number: int, text: str) -> LogEntry:
     try:
         entry = msgspec.json.decode(text, type=LogEntry)
         datetime.datetime.fromisoformat(entry.at)
-        if entry.kind != "key":
+        if entry.version is not None or entry.kind not in ("key", "deprecate", "undeprecate"):
             release_of(entry)
     except (msgspec.DecodeError, ValueError, RegistryError) as error:
         raise RebuildRefused(f"this release cannot read entry {number} of the log: {error}") from None

@@ -41,6 +41,13 @@ Progress = Callable[[int, int], None]
 """Receives the number of replayed entries, and of all."""
 
 
+def _strange(number: int, entry: LogEntry, subject: str) -> RebuildRefused:
+    return RebuildRefused(
+        f"entry {number} of the log says {entry.kind} of {subject}, which does not follow from those before it: no "
+        "service of this log has written it"
+    )
+
+
 class RebuildReport(msgspec.Struct, kw_only=True):
     """What was rebuilt, and what was not.
 
@@ -119,12 +126,13 @@ class _Replay:
     def _follow(self, number: int, entry: LogEntry) -> None:
         if entry.kind == "key":
             return
+        if entry.version is None:
+            if not any(release.skill_id == entry.skill_id for release in self._states):
+                raise _strange(number, entry, str(entry.skill_id))
+            return
         release = release_of(entry)
         if (entry.kind == "publish") is (release in self._states):
-            raise RebuildRefused(
-                f"entry {number} of the log says {entry.kind} of {release.name}, which does not follow from those "
-                "before it: no service of this log has written it"
-            )
+            raise _strange(number, entry, release.name)
         self._states[release] = LOGGED_STATES[entry.kind]
 
     def into(self, database: Database, *, allow_missing: bool, progress: Progress) -> None:
@@ -136,8 +144,8 @@ class _Replay:
         with closing(Packages(self._settings, self._store)) as packages, database.write() as transaction:
             for number, (text, entry) in enumerate(entries):
                 clock.moment = datetime.datetime.fromisoformat(entry.at)
+                log.replay(transaction, text)  # first, because a skill shows what the log says of it
                 self._apply(transaction, published, packages, entry)
-                log.replay(transaction, text)
                 progress(number + 1, len(entries))
             transaction.put_fact(INDEX_HEAD, self._recorded.head)
             self._refuse_missing(allow_missing=allow_missing)
@@ -146,6 +154,9 @@ class _Replay:
         self, transaction: Transaction, published: PublishedVersions, packages: Packages, entry: LogEntry
     ) -> None:
         if entry.kind == "key":
+            return
+        if entry.version is None:
+            published.replay_deprecation(transaction, str(entry.skill_id))
             return
         release = release_of(entry)
         if entry.kind == "publish":

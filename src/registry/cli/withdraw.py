@@ -1,0 +1,133 @@
+"""`skill-registry yank`, `revoke`, `deprecate` and their opposites: withdraw what was published, and say why."""
+
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+from urllib.parse import quote
+
+import click
+import msgspec
+
+from registry.cli import command, console
+from registry.cli.backend import Data
+from registry.cli.help.settings_options import settings_options
+from registry.cli.open_issuer import with_publisher
+from registry.domain.api import API
+from registry.domain.roles import Role
+from registry.domain.withdrawals import WithdrawalNote
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_VERSION = re.compile(r"([^/@]+/[^/@]+)@([^/@]+)")
+_SKILL = re.compile(r"[^/@]+/[^/@]+")
+
+
+def _options(function: _Command) -> _Command:
+    return command.json_option(command.registry_option(settings_options("data_dir")(function)))
+
+
+def _note_options(function: _Command) -> _Command:
+    reason = click.option("--reason", metavar="TEXT", help="Why, in one line. All who have installed it see it.")
+    replacement = click.option(
+        "--replacement", metavar="SCOPE/NAME[@RANGE]", help="What to use instead, such as acme/pdf-forms@^2."
+    )
+    return reason(replacement(_options(function)))
+
+
+def _change(
+    skill_id: str,
+    path: str,
+    flags: dict[str, Any],
+    server: str | None,
+    note: WithdrawalNote | None = None,
+    role: Role = "manager",
+    *,
+    as_json: bool,
+) -> None:
+    body = None if note is None else {name: value for name, value in msgspec.to_builtins(note).items() if value}
+    url = f"{API}/registry/skills/{quote(skill_id)}/{path}"
+    answer = with_publisher(
+        flags,
+        server,
+        lambda client: cast(Data, client.call(dict, "POST", url, body)),
+        scope=skill_id.partition("/")[0],
+        role=role,
+    )
+    console.show(answer, console.facts_table, as_json=as_json)
+
+
+def _note(reason: str | None, replacement: str | None) -> WithdrawalNote:
+    return command.converted({"reason": reason, "replacement": replacement}, WithdrawalNote)
+
+
+def _of_version(target: str, action: str) -> tuple[str, str]:
+    """Return the id of a skill, and the path of an action on a version of it."""
+    match = _VERSION.fullmatch(target)
+    if match is None:
+        command.stop(f"{target}: name a version as scope/name@1.0.0", command.WRONG_USAGE)
+    return match[1], f"{quote(match[2], safe='')}/{action}"
+
+
+def _of_skill(target: str, action: str) -> tuple[str, str]:
+    """Return the id of a skill, and the path of an action on it."""
+    if _SKILL.fullmatch(target) is None:
+        command.stop(f"{target}: name a skill as scope/name, without a version", command.WRONG_USAGE)
+    return target, action
+
+
+@click.command()
+@click.argument("version", metavar="SCOPE/NAME@VERSION")
+@_note_options
+def yank(
+    version: str, reason: str | None, replacement: str | None, as_json: bool, server: str | None, **flags: Any
+) -> None:
+    """Hide a published version from lists and search. Clients that name the version exactly still get it.
+
+    \b
+    skill-registry yank acme/pdf-forms@1.2.0 --reason "fields are lost" --replacement acme/pdf-forms@^1.3
+    """
+    _change(*_of_version(version, "yank"), flags, server, _note(reason, replacement), as_json=as_json)
+
+
+@click.command()
+@click.argument("version", metavar="SCOPE/NAME@VERSION")
+@_options
+def unyank(version: str, as_json: bool, server: str | None, **flags: Any) -> None:
+    """Undo a yank."""
+    _change(*_of_version(version, "unyank"), flags, server, as_json=as_json)
+
+
+@click.command()
+@click.argument("version", metavar="SCOPE/NAME@VERSION")
+@_note_options
+def revoke(
+    version: str, reason: str | None, replacement: str | None, as_json: bool, server: str | None, **flags: Any
+) -> None:
+    """Refuse the package of a published version for ever. Only administrators may, and nothing undoes it.
+
+    \b
+    skill-registry revoke acme/pdf-forms@1.2.0 --reason "it sends files to a stranger"
+    """
+    _change(*_of_version(version, "revoke"), flags, server, _note(reason, replacement), "admin", as_json=as_json)
+
+
+@click.command()
+@click.argument("skill", metavar="SCOPE/NAME")
+@_note_options
+def deprecate(
+    skill: str, reason: str | None, replacement: str | None, as_json: bool, server: str | None, **flags: Any
+) -> None:
+    """Mark a published skill as deprecated. It stays found, below others, and can be installed.
+
+    \b
+    skill-registry deprecate acme/pdf-forms --reason "no longer maintained" --replacement acme/forms
+    """
+    _change(*_of_skill(skill, "deprecate"), flags, server, _note(reason, replacement), as_json=as_json)
+
+
+@click.command()
+@click.argument("skill", metavar="SCOPE/NAME")
+@_options
+def undeprecate(skill: str, as_json: bool, server: str | None, **flags: Any) -> None:
+    """Undo a deprecation."""
+    _change(*_of_skill(skill, "undeprecate"), flags, server, as_json=as_json)
