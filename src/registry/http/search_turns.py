@@ -53,7 +53,7 @@ class SearchTurns:
         """
         if self._database.is_away:
             raise DatabaseUnavailable(AWAY)
-        if task.waits_for_others():
+        if await self._waits(task):
             return await ORDINARY_POOL.run(_unless_gone, scope, task.search)
         if self._is_looking:
             self._together = _CALM
@@ -66,6 +66,13 @@ class SearchTurns:
                     await self._look_for_others()
                 return found
         return await self._in_turn(scope, task)
+
+    async def _waits(self, task: SearchTask[_Found]) -> bool:
+        """Return whether a search waits for others. What a query excludes is looked up in the database for that."""
+        if not self._database.is_local:
+            return await ORDINARY_POOL.run(task.waits_for_others)
+        with database_file_allowed:
+            return task.waits_for_others()
 
     async def _look_for_others(self) -> None:
         """Let the event loop take up what has arrived during a search. Searches that have are not alone."""
