@@ -1,4 +1,4 @@
-"""What the protocols of other clients cost: a search by MCP, and the start of the service.
+"""What the protocols of other clients cost: a search by MCP, its tokens, and the start of the service.
 
     python benchmarks/protocols.py --skills DIR [--baseline SRC] [--rounds 15] [--json OUT]
 
@@ -6,6 +6,9 @@ A real local service holds the skill folders below DIR with their vectors. `sear
 the same queries, the descriptions of skills, each of them once; a few of one and the same few of the other take turns.
 A query is new to both, so its vector is computed each time. `--baseline` is the `src` folder of a release without the
 protocols: a service of it and one of this checkout start in turns, both without skills.
+
+Tokens are counted as four characters each: of the definitions of the tools, which an agent has in every conversation,
+and of the answers to the same queries, as text and as data.
 """
 
 import argparse
@@ -36,6 +39,7 @@ LIMIT = 1.3
 BLOCK = 20
 WORDS = 12
 LIMIT_OF_RESULTS = 5
+CHARACTERS_PER_TOKEN = 4
 
 
 def queries(skills: Path, count: int, seed: int = 1) -> list[str]:
@@ -59,9 +63,48 @@ def search(skills: Path, count: int) -> dict[str, Any]:
             times = _in_turns(port, [f"{text} 0" for text in texts[:BLOCK]])  # warms up
             times = _in_turns(port, texts)
             held = server.status()["skills"]
+            cost = tokens(server, texts)
     figures = {label: _figures(values) for label, values in times.items()}
     ratio = figures["search_skills"]["p95"] / figures["POST /api/v1/search"]["p95"]
-    return {"skills": held, "queries": count, "milliseconds": figures, "ratio of p95": round(ratio, 3), "limit": LIMIT}
+    return {
+        "skills": held,
+        "queries": count,
+        "milliseconds": figures,
+        "ratio of p95": round(ratio, 3),
+        "limit": LIMIT,
+        "tokens": cost,
+    }
+
+
+def tokens(server: RunningServer, texts: Sequence[str]) -> dict[str, Any]:
+    """Return the tokens of the definitions of the tools, and of answers: the median and the most."""
+    found = [_answer(server, "search_skills", query=text, limit=LIMIT_OF_RESULTS) for text in texts]
+    data = [answer["structuredContent"] for answer in found]
+    ids = sorted({skills["skills"][0]["id"] for skills in data if skills["skills"]})
+    definitions = _result(server, {"method": "tools/list"})["tools"]
+    return {
+        "definitions": _tokens(definitions),
+        "search, text": _spread([_tokens(answer["content"][0]["text"]) for answer in found]),
+        "search, data": _spread([_tokens(skills) for skills in data]),
+        "get_skill": _spread([_tokens(_answer(server, "get_skill", id=one)["content"][0]["text"]) for one in ids]),
+    }
+
+
+def _answer(server: RunningServer, tool: str, **arguments: Any) -> Any:
+    return _result(server, {"method": "tools/call", "params": {"name": tool, "arguments": arguments}})
+
+
+def _result(server: RunningServer, message: dict[str, Any]) -> Any:
+    return server.http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, **message}).json()["result"]
+
+
+def _tokens(value: Any) -> int:
+    text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return len(text) // CHARACTERS_PER_TOKEN
+
+
+def _spread(values: Sequence[int]) -> dict[str, float]:
+    return {"p50": statistics.median(values), "most": max(values)}
 
 
 def _in_turns(port: int, texts: Sequence[str]) -> dict[str, list[float]]:

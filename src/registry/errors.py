@@ -123,11 +123,13 @@ def forbidden(message: str) -> RegistryError:
     return RegistryError("FORBIDDEN", message)
 
 
-def skill_not_found(skill_id: str, version: str | None = None) -> RegistryError:
-    """Return the error for a skill, or one of its versions, that does not exist; the message names it."""
-    if version is None:
-        return RegistryError("SKILL_NOT_FOUND", f"Skill '{skill_id}' not found")
-    return RegistryError("SKILL_NOT_FOUND", f"Version '{version}' of skill '{skill_id}' not found")
+def skill_not_found(skill_id: str, version: str | None = None, *, hint: str = "") -> RegistryError:
+    """Return the error for a skill, or one of its versions, that does not exist; the message names it.
+
+    `hint` is a sentence that says what there is instead.
+    """
+    named = f"Skill '{skill_id}'" if version is None else f"Version '{version}' of skill '{skill_id}'"
+    return RegistryError("SKILL_NOT_FOUND", f"{named} not found{f'. {hint}' if hint else ''}")
 
 
 def not_found(what: str) -> RegistryError:

@@ -50,7 +50,8 @@ def show(answer: Data, parts: Callable[[Data], Iterator[Part]], *, as_json: bool
         return
     screen = terminal()
     for part in parts(answer):
-        screen.print(line(part) if isinstance(part, str) else part)
+        is_whole = not isinstance(part, Table) and not screen.is_terminal  # a program reads whole lines
+        screen.print(line(part) if isinstance(part, str) else part, soft_wrap=is_whole)
 
 
 def show_json(answer: object) -> None:

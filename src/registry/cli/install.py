@@ -3,6 +3,8 @@
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -20,6 +22,7 @@ from registry.cli.search.last_search import report_install
 from registry.cli.user_registries import Registries, registries_of
 from registry.config.settings import Settings
 from registry.domain.addresses import redact_text
+from registry.domain.file_names import printable_name
 from registry.domain.origins import GitOrigin, LocalOrigin, RegistryOrigin, SourceOrigin, classify, parse_origin
 from registry.domain.repository_addresses import RepositoryAddress, of_owner
 from registry.errors import RegistryError
@@ -93,7 +96,8 @@ def install(
         steps = [_reported(settings, step, registries.named) for step in steps]
     else:
         steps = _project_steps(settings, registries, locked=locked, is_here=server is None)
-    rows = _run(steps, flags, server, "Installing", registries.named, as_json=as_json)
+    shown = partial(_placed, settings.skills_dir)
+    rows = _run(steps, flags, server, "Installing", registries.named, as_json=as_json, shown=shown)
     if saves:
         note_unrecorded(settings, rows)
     _exit_if_failed(rows)
@@ -182,8 +186,9 @@ def _run(
     named: Sequence[str],
     *,
     as_json: bool,
+    shown: Callable[[Row], Row] = dict,
 ) -> list[Row]:
-    """Run every step, even if others fail, show a row for each, and return the rows."""
+    """Run every step, even if others fail, show a row for each, as `shown` returns it, and return the rows."""
 
     def run(backend: CommandBackend) -> list[Row]:
         rows = []
@@ -204,7 +209,7 @@ def _run(
         rows = command.with_backend(flags, server, run, CREATES, named=named) if steps else []
     except _AllFailed as failed:
         rows = failed.rows
-    console.show({"results": rows}, _tables, as_json=as_json)
+    console.show({"results": [shown(row) for row in rows]}, _tables, as_json=as_json)
     return list(rows)
 
 
@@ -224,9 +229,27 @@ def _tables(answer: console.Data) -> Iterator[console.Part]:
         rows = ((row["id"], row["outcome"].replace("_", " "), row["resolved_version"] or "") for row in done)
         yield console.table(("Skill", "Outcome", "Version"), rows)
     for row in done:
+        if row.get("folder"):
+            yield f"{row['id']} is in {_from_here(Path(row['folder']))}"
         if row["reason"]:
             yield console.line((f"{row['id']}:", "yellow"), f" {row['reason']}")
         yield from difference(row)
+
+
+def _from_here(path: Path) -> Path:
+    """Return a path as it is seen from the working directory, if it is below that."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def _placed(skills_dir: Path, row: Row) -> Row:
+    """Return a row with the whole path of the folder, or without it where the skills directory has no such folder.
+
+    A server may have put the skill into another directory.
+    """
+    rest = {name: value for name, value in row.items() if name != "folder"}
+    folder = skills_dir / row["folder"] if row.get("folder") else None
+    return rest if folder is None or not folder.is_dir() else rest | {"folder": printable_name(str(folder))}
 
 
 def _step(text: str, registries: Registries, manifest: ManifestFile | None, *, editable: bool, save: bool) -> Step:

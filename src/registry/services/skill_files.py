@@ -102,12 +102,19 @@ class SkillFiles:
             number = version or self._catalog.get(skill_id).version
             return self._of_published(self._published.find(skill_id, number), self._packages, keep)
         skill = self._catalog.get(skill_id)
-        if not skill.installed or skill.skill_file is None:
+        folder = self.folder(skill)
+        if folder is None:
             raise not_found(f"Package of skill '{skill_id}'")
         if version not in (None, skill.version):
             self._catalog.version(skill_id, str(version))
             raise not_found(f"Package of version {version} of skill '{skill_id}'")
-        return self._of_folder(skill, (self._local.root / skill.skill_file).parent, keep)
+        return self._of_folder(skill, folder, keep)
+
+    def folder(self, skill: Skill) -> Path | None:
+        """Return the folder of a skill on this machine; None without one, as for a published skill or a record."""
+        if not skill.installed or skill.skill_file is None:
+            return None
+        return (self._local.root / skill.skill_file).parent
 
     def listed(self, skill_id: str, *, keep: bool = True) -> SkillPackage:
         """Return the files of the current version of an enabled skill. Raises as `get`, and SKILL_NOT_FOUND."""

@@ -1,71 +1,24 @@
 """The Model Context Protocol with its Python SDK, in both dialects and both profiles."""
 
-import asyncio
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
-import httpx
-import httpx2
-import mcp_types
 import pytest
 from mcp import Client, MCPError
-from mcp.client.streamable_http import streamable_http_client
 
 from support.install_world import install_world
+from support.mcp_host import META, Host
 from support.publishing import Registry, skill_package
 from support.routes import REGISTRY_MODE
 from support.servers import RunningServer, new_skill, write_skill
 from support.waiting import PATIENCE_SECONDS
 
-META = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
 MODES = ["legacy", "2026-07-28", "auto"]
-
-
-class Host:
-    """A service with the skill `whittle` and a record, and a credential that may read."""
-
-    def __init__(self, server: RunningServer, skill_id: str, headers: dict[str, str]) -> None:
-        self.server = server
-        self.skill_id = skill_id
-        self.headers = headers
-
-    def run(self, mode: str, use: Callable[[Client], Awaitable[Any]]) -> Any:
-        async def connected() -> Any:
-            async with httpx2.AsyncClient(headers=self.headers, trust_env=False) as http:
-                transport = streamable_http_client(f"{self.server.url}/mcp", http_client=http)
-                async with Client(transport, mode=mode) as client:
-                    return await use(client)
-
-        return asyncio.run(connected())
-
-    def call(self, tool: str, mode: str = "auto", **arguments: Any) -> mcp_types.CallToolResult:
-        return self.run(mode, lambda client: client.call_tool(tool, arguments))
-
-    def text(self, tool: str, **arguments: Any) -> str:
-        result = self.call(tool, **arguments)
-        assert not result.is_error, result
-        return str(result.content[0].text)  # type: ignore[union-attr]
-
-    def post(self, body: Any, **headers: str) -> httpx.Response:
-        content = {"content": body} if isinstance(body, bytes) else {"json": body}
-        sent = {**self.headers, "Content-Type": "application/json", **headers}
-        return self.server.http.post("/mcp", headers=sent, **content)
-
-    def ask(self, method: str, **params: Any) -> Any:
-        """Send a request of the new dialect as its clients do."""
-        headers = {"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method}
-        if named := params.get("name") or (params.get("uri") if method == "resources/read" else None):
-            headers["Mcp-Name"] = named
-        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}}
-        return self.post(body, **headers).json()
 
 
 @pytest.fixture(scope="module", params=["local", REGISTRY_MODE])
@@ -209,7 +162,10 @@ def test_files_are_read_by_name_only(host: Host) -> None:
     assert host.text("get_skill", id=host.skill_id, file="references/zebra wood.md") == "# Zebrawood\n"
     assert "binary file of 5 bytes" in host.text("get_skill", id=host.skill_id, file="assets/knot.png")
     for path in ("../SKILL.md", "/etc/passwd", "%2e%2e/SKILL.md", "absent"):
-        assert "has no file" in host.text("get_skill", id=host.skill_id, file=path)
+        refused = host.call("get_skill", id=host.skill_id, file=path)
+        assert refused.is_error
+        assert "has no file" in refused.content[0].text  # type: ignore[union-attr]
+        assert "references/zebra wood.md" in refused.content[0].text  # type: ignore[union-attr]
     base = f"skill://{host.skill_id}"
     for path in (
         "../SKILL.md",
@@ -307,7 +263,7 @@ def test_a_risky_skill_is_marked_in_a_search_and_read_below_a_warning(tmp_path: 
         file = host.text("get_skill", id="plane-high", file="plain.txt")
         calm = host.text("search_skills", query="zebrawood boards", max_risk="low")
     assert skills == {"plane-calm": "none", "plane-low": "low", "plane-medium": "medium", "plane-high": "high"}
-    marked = [line.split()[1:6] for line in lines if " risk)" in line]
+    marked = [line.partition("] ")[2].split()[:5] for line in lines if " risk)" in line]
     assert sorted(marked) == [
         ["plane-high", "(1.0.0,", "high", "risk):", "Planes"],
         ["plane-medium", "(1.0.0,", "medium", "risk):", "Planes"],
@@ -369,15 +325,18 @@ def test_a_skill_of_a_source_is_found_and_installed(tmp_path: Path) -> None:
         (found,) = [
             skill
             for skill in host.call("search_skills", query="chisels").structured_content["skills"]  # type: ignore[index]
-            if skill["name"] == "chisels"
+            if skill["id"].endswith("/chisels")
         ]
         assert (found["installed"], found["source"]) == (False, "hub")
-        assert "not installed here" in host.text("get_skill", id=found["id"])
+        read = host.text("get_skill", id=found["id"])
+        assert "Sharpens zebrawood chisels." in read
+        assert f"not installed. install_skill(id='{found['id']}') puts it" in read
         installed = host.text("install_skill", id=found["id"])
         assert installed.startswith("Installed chisels 1.0.0")
+        assert f"on this machine: {world.server.skills_dir / 'chisels'}." in installed
         assert "zebrawood" in host.text("get_skill", id="chisels")
-        again = host.call("install_skill", id="chisels")
-        assert again.is_error
+        for known in ("chisels", found["id"]):
+            assert "chisels 1.0.0 is already installed." in host.text("install_skill", id=known)
         absent = host.call("install_skill", id="absent")
         assert "absent" in absent.content[0].text  # type: ignore[union-attr]
 

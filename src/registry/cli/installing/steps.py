@@ -31,6 +31,13 @@ def present(version: str) -> Row:
     return {"outcome": "already_installed", "resolved_version": version}
 
 
+def _of_skill(skill: Row) -> Row:
+    """Return the fields of the row of an installed skill; `folder` is below the skills directory."""
+    place = skill.get("skill_file")
+    folder = {"folder": place.rpartition("/")[0]} if place else {}
+    return {"id": skill["id"], "resolved_version": skill["version"], **folder}
+
+
 def _fallback(origin: object, default: str | None) -> RegistryOrigin | None:
     """Return the origin in the default registry, for a skill that no source lists."""
     is_scoped = isinstance(origin, SourceOrigin) and "/" in origin.skill and "." not in origin.skill
@@ -52,10 +59,10 @@ def installing(body: SkillRequest, default: str | None = None) -> Act:
             if error.location is None:
                 raise
             skill_id = error.location.removeprefix(f"{API}/skills/")
-            return {"id": skill_id, **present(backend.skill(skill_id)["version"])}
+            return _of_skill(backend.skill(skill_id)) | {"outcome": "already_installed"}
         warn_of_risk(skill)
         reason = "; ".join(skill["warnings"]) or None
-        return {"id": skill["id"], "outcome": "installed", "reason": reason, "resolved_version": skill["version"]}
+        return {**_of_skill(skill), "outcome": "installed", "reason": reason}
 
     return act
 

@@ -135,17 +135,22 @@ async def check_local_change(connection: Connection, server: ServerSettings) -> 
 
 async def refuse_stranger(connection: Connection) -> None:
     """Refuse a request that may come from elsewhere than this machine."""
-    scope: Any = connection.scope
-    headers, ends = scope["headers"], connection_of(scope)
-    try:
-        reason = why_not_local(headers, ends, owner_at_once)
-    except OwnerUnknown:
-        reason = await ADMINISTRATION_POOL.run(why_not_local, headers, ends)
+    reason = await why_elsewhere(connection)
     if reason is not None:
         raise forbidden(
             f"Only programs on this machine, of the user that runs the service, may change anything: {reason} "
             "(server.trusted_proxies or server.allowed_hosts lifts this, for a proxy with authentication)"
         )
+
+
+async def why_elsewhere(connection: Connection) -> str | None:
+    """Return why a request may come from elsewhere; None if a program of the same user on this machine has sent it."""
+    scope: Any = connection.scope
+    headers, ends = scope["headers"], connection_of(scope)
+    try:
+        return why_not_local(headers, ends, owner_at_once)
+    except OwnerUnknown:
+        return await ADMINISTRATION_POOL.run(why_not_local, headers, ends)
 
 
 def _refuse_if_read_only(services: Services) -> None:

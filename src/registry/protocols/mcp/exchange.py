@@ -4,6 +4,7 @@ from msgspec import UNSET
 
 from registry.db import DatabaseError
 from registry.errors import RegistryError
+from registry.protocols.mcp.caller import OVER_STANDARD_INPUT
 from registry.protocols.mcp.messages import McpError, check_version, failure, parse
 from registry.protocols.mcp.methods import answer
 from registry.services.container import Services
@@ -17,6 +18,6 @@ def answered(services: Services, body: bytes) -> bytes | None:
             return None
         if message.is_modern:
             check_version(message)
-        return answer(services, message)
+        return answer(services, message, OVER_STANDARD_INPUT)
     except (McpError, RegistryError, DatabaseError, OSError) as error:
         return failure(body, error)

@@ -142,7 +142,8 @@ def decoded_header(value: str) -> str | None:
 def response(message: Message, result: dict[str, Any]) -> dict[str, Any]:
     """Return the response with a result, in the dialect of the request."""
     if message.is_modern:
-        result = {**result, "resultType": "complete", "_meta": {_SERVER_KEY: SERVER}}
+        meta = {**result.get("_meta", {}), _SERVER_KEY: SERVER}
+        result = {**result, "resultType": "complete", "_meta": meta}
         if message.method in _KEPT_METHODS:
             result |= {"ttlMs": _KEPT_MILLISECONDS, "cacheScope": "private"}
     return {"jsonrpc": "2.0", "id": message.id, "result": result}

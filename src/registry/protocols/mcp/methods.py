@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from registry.protocols.mcp.caller import Caller
 from registry.protocols.mcp.messages import HANDSHAKE, METHOD_NOT_FOUND, MODERN, SERVER, McpError, Message, encoded
 from registry.protocols.mcp.resources import get_skill_entry, list_resources, list_skill_entries, read_resource
 from registry.protocols.mcp.tools import call_tool, list_tools
@@ -49,7 +50,6 @@ def _no_templates(services: Services, params: dict[str, Any]) -> dict[str, Any]:
 _OF_BOTH: Mapping[str, Method] = MappingProxyType(
     {
         "tools/list": list_tools,
-        "tools/call": call_tool,
         "prompts/list": _no_prompts,
         "resources/list": list_resources,
         "resources/templates/list": _no_templates,
@@ -62,12 +62,14 @@ _OF_HANDSHAKE: Mapping[str, Method] = MappingProxyType({"initialize": _initializ
 _OF_MODERN: Mapping[str, Method] = MappingProxyType({"server/discover": _discover, **_OF_BOTH})
 
 
-def answer(services: Services, message: Message) -> bytes:
+def answer(services: Services, message: Message, caller: Caller) -> bytes:
     """Return the response to a request as one line of JSON. Raises McpError, SERVICE_UNAVAILABLE."""
-    return encoded(message, _call(services, message))
+    return encoded(message, _call(services, message, caller))
 
 
-def _call(services: Services, message: Message) -> dict[str, Any]:
+def _call(services: Services, message: Message, caller: Caller) -> dict[str, Any]:
+    if message.method == "tools/call":
+        return call_tool(services, message.params, caller)
     method = (_OF_MODERN if message.is_modern else _OF_HANDSHAKE).get(message.method)
     if method is None:
         raise McpError(METHOD_NOT_FOUND, "Method not found", message.method)

@@ -1,23 +1,74 @@
 """A skill, or one of its files, as text for a model."""
 
+from typing import NamedTuple
+
+import msgspec
+
 from registry.domain.findings import RISKY, SkillFindings, gravest_first
-from registry.errors import RegistryError, skill_not_found
+from registry.domain.models import Skill
+from registry.errors import FieldError, RegistryError, skill_not_found, validation_error
+from registry.protocols.mcp.caller import Caller
+from registry.protocols.mcp.definitions import CHARACTERS_PER_TOKEN, GET, SEARCH, GetArguments
+from registry.protocols.mcp.places import place_of_files, place_of_listed
 from registry.services.container import Services
+from registry.services.schemas import SearchBody, SearchFilters
+from registry.services.search import search_skills
 from registry.services.skill_files import PackagedFile, SkillPackage
+from registry.services.skills import read_skill
 from registry.skill_folder.tree import SKILL_FILE
 
-_MAX_CHARACTERS = 200_000
-_SHOWN_FILES = 200
 _NAMED_RULES = 5
+_NEAR = 3
+_SHOWN_VERSIONS = 10
+_ROOM_FOR_NOTE = 200
+"""The characters that are kept free for the note that says where a text goes on."""
 
 
-def skill_text(services: Services, skill_id: str, version: str | None, file: str | None) -> str:
-    """Return the SKILL.md of a skill and the list of its other files, or one file, below a warning if it is risky.
+class Text(NamedTuple):
+    """What is shown of a skill: a text that may be long, and the lines below it. An error says what there is not."""
 
-    Raises SKILL_NOT_FOUND, NOT_FOUND, CONFLICT, SERVICE_UNAVAILABLE.
+    text: str
+    below: str = ""
+    is_error: bool = False
+
+
+class _Id(msgspec.Struct):
+    id: str
+
+
+def skill_text(services: Services, caller: Caller, asked: GetArguments) -> Text:
+    """Return the SKILL.md of a skill and where its files are, or one file, below a warning if it is risky.
+
+    All of it is in `text`. Raises SKILL_NOT_FOUND, NOT_FOUND, CONFLICT, SERVICE_UNAVAILABLE.
     """
-    text = _text(services, skill_id, version, file)
-    return f"{risk_warning(_findings(services, skill_id, version))}{text}"
+    skill = known_skill(services, asked.id)
+    if asked.version is None and not skill.enabled:
+        raise skill_not_found(asked.id)
+    found = _found(services, caller, asked, skill)
+    if found.is_error:
+        return found
+    warning = risk_warning(_findings(services, skill, asked.version))
+    budget = asked.max_tokens * CHARACTERS_PER_TOKEN - len(warning)
+    return Text(f"{warning}{_within(found, asked, budget)}")
+
+
+def known_skill(services: Services, skill_id: str) -> Skill:
+    """Return a skill, also by a former id. Raises SKILL_NOT_FOUND, which names skills of similar names."""
+    try:
+        return read_skill(services, skill_id)
+    except RegistryError as error:
+        if error.code != "SKILL_NOT_FOUND":
+            raise
+        raise skill_not_found(skill_id, hint=_similar(services, skill_id)) from None
+
+
+def _similar(services: Services, skill_id: str) -> str:
+    words = " ".join(skill_id.rpartition("/")[2].replace("-", " ").replace("_", " ").replace(".", " ").split())
+    filters = SearchFilters(model_invocation=True)
+    body = SearchBody(query=words or skill_id, limit=_NEAR, mode="keyword", filters=filters)
+    ids = [msgspec.json.decode(hit.skill, type=_Id).id for hit in search_skills(services, body).data.skills]
+    similar = f"Similar: {', '.join(ids)}. " if ids else ""
+    return f"{similar}{SEARCH} finds the ids of skills."
 
 
 def risk_warning(findings: SkillFindings | None) -> str:
@@ -35,57 +86,87 @@ def risk_warning(findings: SkillFindings | None) -> str:
     )
 
 
-def _findings(services: Services, skill_id: str, version: str | None) -> SkillFindings | None:
-    if version is not None and services.is_published(skill_id):
-        return services.published.find(skill_id, version).record.all_findings()
-    return services.catalog.get(skill_id).findings
+def _findings(services: Services, skill: Skill, version: str | None) -> SkillFindings | None:
+    if version is not None and services.is_published(skill.id):
+        return services.published.find(skill.id, version).record.all_findings()
+    return skill.findings
 
 
-def _text(services: Services, skill_id: str, version: str | None, file: str | None) -> str:
-    if version is None and not services.catalog.get(skill_id).enabled:
-        raise skill_not_found(skill_id)
+def _found(services: Services, caller: Caller, asked: GetArguments, skill: Skill) -> Text:
     try:
-        package = services.skill_files.get(skill_id, version)
+        package = services.skill_files.get(skill.id, asked.version)
     except RegistryError as error:
-        if error.code != "NOT_FOUND" or version is not None or file is not None:
+        if error.code == "SKILL_NOT_FOUND" and asked.version is not None:
+            raise skill_not_found(skill.id, asked.version, hint=_versions(services, skill)) from None
+        if error.code != "NOT_FOUND" or asked.version is not None:
             raise
-        return _without_files(services, skill_id)
+        return _without_files(services, caller, asked, skill)
+    if asked.file is None:
+        below = f"Skill {package.skill_id} {package.version}. {place_of_files(services, caller, package)}"
+        return Text(_decoded(services, caller, package, package.files[SKILL_FILE]), f"{below}{_names(package)}")
+    file = package.files.get(asked.file)
     if file is None:
-        return _overview(package)
-    found = package.files.get(file)
-    if found is None:
-        return f"Skill {skill_id} has no file '{file}'. {_names(package)}"
-    return _shown(found)
+        names = _names(package)[: asked.max_tokens * CHARACTERS_PER_TOKEN // 2]
+        return Text(f"Skill {skill.id} has no file '{asked.file}'. {names}", is_error=True)
+    return Text(_decoded(services, caller, package, file))
 
 
-def _overview(package: SkillPackage) -> str:
-    return f"{_shown(package.files[SKILL_FILE])}\n\n---\nSkill {package.skill_id} {package.version}. {_names(package)}"
+def _versions(services: Services, skill: Skill) -> str:
+    versions, total = services.catalog.versions(skill.id, _SHOWN_VERSIONS, 0)
+    more = f", and {total - len(versions)} more" if total > len(versions) else ""
+    return f"It has {', '.join(one.version for one in versions)}{more}."
 
 
 def _names(package: SkillPackage) -> str:
     names = [f"{file.path} ({len(file.data)} bytes)" for file in package.files.values() if file.path != SKILL_FILE]
-    if not names:
-        return "It has no other files."
-    more = f", and {len(names) - _SHOWN_FILES} more" if len(names) > _SHOWN_FILES else ""
-    return f"Other files, read with get_skill(id, file=…): {', '.join(names[:_SHOWN_FILES])}{more}."
+    return f"Other files, read with {GET}(id, file=…): {', '.join(names)}." if names else "It has no other files."
 
 
-def _shown(file: PackagedFile) -> str:
+def _decoded(services: Services, caller: Caller, package: SkillPackage, file: PackagedFile) -> str:
     try:
-        text = file.data.decode("utf-8")
+        return file.data.decode("utf-8")
     except UnicodeDecodeError:
-        return f"{file.path} is a binary file of {len(file.data)} bytes. Install the skill to use it."
-    if len(text) <= _MAX_CHARACTERS:
-        return text
-    return f"{text[:_MAX_CHARACTERS]}\n\n[The rest is left out: {len(text) - _MAX_CHARACTERS} characters.]"
+        place = place_of_files(services, caller, package)
+        return f"{file.path} is a binary file of {len(file.data)} bytes. {place}".rstrip()
 
 
-def _without_files(services: Services, skill_id: str) -> str:
-    """Return the text of a record, or where a skill is that a source lists."""
-    skill = services.catalog.get(skill_id)
-    if skill.source != "registry":
-        return (
-            f"Skill {skill_id} {skill.version} is listed by the source {skill.source} and not installed here: "
-            f"{skill.description} Its origin is {skill.source_url or 'unknown'}."
-        )
-    return services.skill_backends.of(skill_id).text(skill_id)[:_MAX_CHARACTERS]
+def _without_files(services: Services, caller: Caller, asked: GetArguments, skill: Skill) -> Text:
+    """Return the text of a record, or of a skill that a source lists."""
+    body = services.catalog.body(skill.id)
+    if skill.source == "registry":
+        if asked.file is not None:
+            return Text(f"Skill {skill.id} is a record: it has no files.", is_error=True)
+        return Text(body)
+    place = place_of_listed(services, caller, skill)
+    listed = f"Skill {skill.id} {skill.version} is listed by the source {skill.source} and not installed. {place}"
+    if asked.file is not None:
+        return Text(f"{listed} Then read its files.", is_error=True)
+    return Text(body.strip() or skill.description, f"{listed} Its files were not scanned yet.")
+
+
+def _within(found: Text, asked: GetArguments, budget: int) -> str:
+    """Return the part of a text from `offset`, and the lines below it, in at most so many characters.
+
+    Raises VALIDATION_ERROR for an offset behind the end.
+    """
+    text, total = found.text, len(found.text)
+    below = f"\n\n---\n{_shortened(found.below, budget // 2)}" if found.below and not asked.offset else ""
+    room = budget - len(below)
+    if not asked.offset and total <= room:
+        return f"{text}{below}"
+    if asked.offset >= total:
+        raise validation_error(FieldError("offset", f"must be below {total}, the characters of the text"))
+    room -= _ROOM_FOR_NOTE
+    end = min(asked.offset + room, total)
+    line = text.rfind("\n", asked.offset, end) + 1
+    if end < total and line > asked.offset + room // 2:
+        end = line
+    rest = f" Read on with {GET}, offset={end}." if end < total else ""
+    return f"{text[asked.offset : end]}\n\n[Characters {asked.offset} to {end} of {total}.{rest}]{below}"
+
+
+def _shortened(below: str, characters: int) -> str:
+    """Return the lines below a text, cut between two file names."""
+    if len(below) <= characters:
+        return below
+    return f"{below[: below.rfind(', ', 0, characters - 1)]}, …"

@@ -13,9 +13,12 @@ from litestar.openapi.spec import OpenAPIMediaType, OpenAPIType, Operation, Requ
 from msgspec import UNSET, UnsetType
 
 from registry.errors import RegistryError
-from registry.http.routes.guards import check_local_change
+from registry.http.links import base_url
+from registry.http.routes.guards import check_local_change, why_elsewhere
 from registry.http.routes.parameters import ERRORS, ReadyServices
 from registry.http.thread_pools import ORDINARY_POOL, OUTGOING_POOL, PACKAGE_POOL, ThreadPool
+from registry.protocols.mcp.caller import Caller
+from registry.protocols.mcp.definitions import INSTALL
 from registry.protocols.mcp.messages import (
     HANDSHAKE,
     HEADER_MISMATCH,
@@ -36,7 +39,8 @@ from registry.protocols.mcp.messages import (
     parse,
 )
 from registry.protocols.mcp.methods import answer
-from registry.protocols.mcp.tools import INSTALL, may_install, tool_error, tool_task
+from registry.protocols.mcp.places import may_install
+from registry.protocols.mcp.tools import tool_error, tool_task
 from registry.services.container import Services
 
 _STATUS: Mapping[int, int] = MappingProxyType(
@@ -109,7 +113,9 @@ async def _answer(request: Request[Any, Any, Any], services: Services, message: 
             await check_local_change(request, services.settings.server)
         except RegistryError as error:
             return encoded(message, tool_error(error))
-    return await _pool(message.method, name).run(answer, services, message)
+    is_here = message.method == "tools/call" and await why_elsewhere(request) is None
+    caller = Caller(is_here, base_url(request, services))
+    return await _pool(message.method, name).run(answer, services, message, caller)
 
 
 def _pool(method: str, name: object) -> ThreadPool:

@@ -1,28 +1,37 @@
-"""The results of a search as text for a model, within a number of tokens."""
+"""The results of a search for a model: as text and as data, which together stay within a number of tokens."""
 
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import UNSET
 
-from registry.domain.findings import RISKS, RISKY, Risk
+from registry.domain.findings import RISKY, Risk
 from registry.domain.runtime_needs import Requirements
+from registry.protocols.mcp.definitions import CHARACTERS_PER_TOKEN
 from registry.services.completeness import is_complete
 from registry.services.schemas import FoundSkill, SearchData
 from search.corrections import described
-from search.modes import MatchedBy
+from search.modes import Relevance
 
-_CHARACTERS_PER_TOKEN = 4
 _MAX_LINE = 400
 _NOTHING = "No skill fits. Do the task without a skill, or search again with other words."
-
 _NOTHING_YET = "Nothing was found, but the search is not complete."
+_TOO_LITTLE = "The best skill does not fit into max_tokens: use more."
+_RISK = "Risk: the scan of the registry found something dangerous or hidden. "
+_READ = "Read one with get_skill(id)."
 
-_REASONS: dict[MatchedBy, str] = {"name": "its name", "keyword": "its words", "semantic": "its meaning"}
+_FITS: Mapping[Relevance, str] = MappingProxyType(
+    {"high": "high", "medium": "medium: may not fit", "keyword": "by words only"}
+)
+"""What the text says of the relevance of a hit. Those of low relevance are not shown."""
 
 
 class _Card(msgspec.Struct):
+    """What is read of the card of a hit."""
+
     id: str
-    name: str
     description: str
     version: str
     installed: bool
@@ -36,106 +45,125 @@ class _Needs(msgspec.Struct):
     installable: bool = True
 
 
-_SKILL: dict[str, Any] = {
-    **{name: {"type": "string"} for name in ("id", "name", "description", "version", "source")},
-    "installed": {"type": "boolean"},
-    "risk": {
-        "type": ["string", "null"],
-        "enum": [*RISKS, None],
-        "description": "severity of the gravest finding of the scan; null if the skill was not scanned",
-    },
-    "score": {"type": "number"},
-    "relevance": {"type": "string", "enum": ["high", "medium", "keyword"]},
-    "matched_by": {"type": "array", "items": {"type": "string", "enum": list(_REASONS)}},
-}
-_STRINGS = {"type": "array", "items": {"type": "string"}}
-_DECLARED: dict[str, Any] = {
-    "requires": {"type": "object", "properties": dict.fromkeys(Requirements.__struct_fields__, _STRINGS)},
-    "compatibility": {"type": "string"},
-    "installable": {"type": "boolean", "description": "false if it cannot be installed"},
-}
-"""What only the skills have that say so."""
+class _Hit(NamedTuple):
+    """A hit with its description as one line."""
 
-_HIT = {"type": "object", "properties": _SKILL | _DECLARED, "required": list(_SKILL)}
-FOUND_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "skills": {"type": "array", "items": _HIT},
-        "search_id": {"type": "string", "description": "the name of the search in feedback"},
-        "corrections": {
-            "type": "array",
-            "description": "words that no skill contains, and what was searched instead",
-            "items": {
-                "type": "object",
-                "properties": {"word": {"type": "string"}, "used": {"type": "array", "items": {"type": "string"}}},
-                "required": ["word", "used"],
-            },
-        },
-    },
-    "required": ["skills"],
-}
-"""The JSON schema of `structuredContent`."""
+    card: _Card
+    needs: _Needs
+    relevance: Relevance
+    score: float
+
+    def shortened(self, characters: int) -> "_Hit":
+        """Return the hit with a shorter description, at least one character long."""
+        return self._replace(
+            card=msgspec.structs.replace(self.card, description=_cut(self.card.description, characters))
+        )
+
+    def line(self, number: int) -> str:
+        """Return the hit as a line of text."""
+        card = self.card
+        facts = (
+            card.version,
+            "" if card.installed else f"from {card.source}",
+            f"{card.risk} risk" if card.risk in RISKY else "",
+            "" if self.needs.installable else "cannot be installed",
+        )
+        about = f"{number}. [{_FITS[self.relevance]}] {card.id} ({', '.join(filter(None, facts))}): {card.description}"
+        return f"{about} {_needed(self.needs)}".rstrip()
+
+    def data(self) -> dict[str, Any]:
+        """Return the hit as data, without empty fields of what it needs: they would cost tokens of the model."""
+        fields = msgspec.structs.asdict(self.card)
+        return {**fields, "score": round(self.score, 3), "relevance": self.relevance} | _declared(self.needs)
+
+    def size(self, number: int) -> int:
+        """Return the characters of the hit as text and as data."""
+        return len(self.line(number)) + 1 + len(_json(self.data())) + 1
 
 
-def found_text(found: SearchData, max_tokens: int) -> tuple[str, list[dict[str, Any]]]:
-    """Return the text, best skill first, and the skills in it. Skills of low relevance do not fit."""
-    fitting = [skill for skill in found.skills if skill.relevance != "low"]
-    if not fitting:
+def found_answer(found: SearchData, max_tokens: int, place: str = "") -> dict[str, Any]:
+    """Return the result of the tool: text, best skill first, and data. Skills of low relevance do not fit.
+
+    `place` says, in a sentence, which catalog was searched; it is part of the text if the catalog may be the wrong one.
+    """
+    corrections = {"corrections": msgspec.to_builtins(found.corrections)} if found.corrections else {}
+    fitting = [_hit(skill) for skill in found.skills if skill.relevance != "low"]
+    budget = max_tokens * CHARACTERS_PER_TOKEN - len(_json({"skills": [], **corrections}))
+    notes = "".join(f"Note: {note}. " for note in (*found.warnings, *_spelled(found)))
+    shown = _shown(fitting, budget - len(notes) - len(_ending(fitting, [])))
+    if fitting:
+        lines = [hit.line(number) for number, hit in enumerate(shown, 1)]
+        text = "\n".join([*lines, f"{notes}{_ending(fitting, shown)}"])
+    else:
         complete = is_complete(found.warnings)
-        return " ".join([_NOTHING if complete else _NOTHING_YET, *_notes(found)]), []
-    budget = max_tokens * _CHARACTERS_PER_TOKEN
-    lines: list[str] = []
-    shown: list[dict[str, Any]] = []
-    for skill in fitting:
-        card = msgspec.json.decode(skill.skill, type=_Card)
-        line = _line(len(shown) + 1, card, skill)
-        if lines and sum(map(len, lines)) + len(line) > budget:
+        text = " ".join(filter(None, (_NOTHING if complete else _NOTHING_YET, notes, "" if complete else place)))
+    answer: dict[str, Any] = {
+        "content": [{"type": "text", "text": text.strip()}],
+        "structuredContent": {"skills": [hit.data() for hit in shown], **corrections},
+        "isError": False,
+    }
+    if found.search_id is not UNSET:  # where models do not read: only a program has a use for it
+        answer["_meta"] = {SEARCH_ID: found.search_id}
+    return answer
+
+
+SEARCH_ID = "skill-registry/search_id"
+"""The name of the search in feedback, in `_meta` of a result."""
+
+
+def _hit(skill: FoundSkill) -> _Hit:
+    card = msgspec.json.decode(skill.skill, type=_Card)
+    card.description = _cut(" ".join(card.description.split()), _MAX_LINE)
+    return _Hit(card, msgspec.json.decode(skill.skill, type=_Needs), skill.relevance, skill.score)
+
+
+def _shown(fitting: Sequence[_Hit], budget: int) -> list[_Hit]:
+    """Return the first hits that fit into a number of characters. The first one is shortened if that lets it fit."""
+    shown: list[_Hit] = []
+    for number, hit in enumerate(fitting, 1):
+        used = hit if shown else _within(hit, budget)
+        budget -= used.size(number)
+        if budget < 0:
             break
-        lines.append(line[:budget])
-        shown.append(_structured(card, skill))
-    has_risk = any(skill["risk"] in RISKY for skill in shown)
-    return "\n".join([*lines, _ending(len(fitting) - len(shown), _notes(found), has_risk=has_risk)]), shown
+        shown.append(used)
+    return shown
 
 
-def _notes(found: SearchData) -> list[str]:
-    return [f"Note: {note}." for note in (*found.warnings, *_spelled(found))]
+def _within(hit: _Hit, budget: int) -> _Hit:
+    surplus = hit.size(1) - budget
+    if surplus <= 0:
+        return hit
+    return hit.shortened(len(hit.card.description) - (surplus + 1) // 2)  # it stands in the text and in the data
 
 
-def _spelled(found: SearchData) -> list[str]:
+def _ending(fitting: Sequence[_Hit], shown: Sequence[_Hit]) -> str:
+    """Return the last line. It is the longest if nothing is shown yet."""
+    if not fitting:
+        return ""
+    left_out = len(fitting) - len(shown)
+    more = f"{left_out} more did not fit into max_tokens. " if left_out else ""
+    has_risk = any(hit.card.risk in RISKY for hit in shown or fitting)
+    return f"{more if shown else f'{_TOO_LITTLE} '}{_RISK if has_risk else ''}{_READ}"
+
+
+def _spelled(found: SearchData) -> Iterable[str]:
     return [f"searched for {described(found.corrections)}"] if found.corrections else []
 
 
-def _line(number: int, card: _Card, skill: FoundSkill) -> str:
-    description = " ".join(card.description.split())
-    if len(description) > _MAX_LINE:
-        description = f"{description[: _MAX_LINE - 1]}…"
-    why = " and ".join(_REASONS[reason] for reason in skill.matched_by)
-    place = "" if card.installed else f", from {card.source}"
-    risk = f", {card.risk} risk" if card.risk in RISKY else ""
-    stated = msgspec.json.decode(skill.skill, type=_Needs)
-    place += "" if stated.installable else ", cannot be installed"
-    doubt = " (it may not fit)" if skill.relevance == "medium" else ""
-    about = f"{number}. {card.id} ({card.version}{place}{risk}): {description}"
-    return f"{about} {_needed(stated)}Matched by {why}{doubt}."
+def _cut(text: str, characters: int) -> str:
+    return text if len(text) <= characters else f"{text[: max(characters - 1, 0)]}…"
 
 
 def _needed(needs: _Needs) -> str:
-    """Return what a skill needs as a sentence and a space; empty if it says nothing."""
+    """Return what a skill needs as a sentence; empty if it says nothing."""
     requires = needs.requires or Requirements()
     system = f"on {' or '.join(requires.os)}" if requires.os else ""
     parts = (*requires.bins, " or ".join(requires.any_bins), *requires.env, system, needs.compatibility or "")
     text = " ".join(", ".join(part for part in parts if part).split()).rstrip(".")
-    return f"Needs {text[:_MAX_LINE]}. " if text else ""
-
-
-def _structured(card: _Card, skill: FoundSkill) -> dict[str, Any]:
-    fields = {name: getattr(card, name) for name in card.__struct_fields__}
-    hit = {**fields, "score": skill.score, "relevance": skill.relevance, "matched_by": list(skill.matched_by)}
-    return hit | _declared(msgspec.json.decode(skill.skill, type=_Needs))
+    return f"Needs {text[:_MAX_LINE]}." if text else ""
 
 
 def _declared(needs: _Needs) -> dict[str, Any]:
-    """Return what a skill says of what it needs, without empty fields: they would cost tokens of the model."""
     requires = {name: value for name, value in msgspec.to_builtins(needs.requires or Requirements()).items() if value}
     given = {"requires": requires, "compatibility": needs.compatibility}
     return {name: value for name, value in given.items() if value} | (
@@ -143,8 +171,5 @@ def _declared(needs: _Needs) -> dict[str, Any]:
     )
 
 
-def _ending(left_out: int, notes: list[str], *, has_risk: bool) -> str:
-    more = f"{left_out} more did not fit into max_tokens. " if left_out else ""
-    noted = "".join(f"{note} " for note in notes)
-    risk = "Risk: the scan of the registry found something dangerous or hidden. " if has_risk else ""
-    return f"{more}{noted}{risk}Read one with get_skill(id)."
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

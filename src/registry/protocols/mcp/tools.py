@@ -1,126 +1,41 @@
 """The tools: search, read, and in the local profile install."""
 
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from msgspec import UNSET, Meta
 
-from registry.domain.findings import Risk
-from registry.domain.models import Version
-from registry.domain.origins import ListedId
+from registry.domain.models import Skill
 from registry.domain.validation import find_errors
 from registry.errors import RegistryError, validation_error
 from registry.install.schemas import SkillRequest
+from registry.protocols.mcp.caller import Caller
+from registry.protocols.mcp.definitions import (
+    GET,
+    GET_TOOL,
+    INSTALL,
+    INSTALL_TOOL,
+    SEARCH,
+    SEARCH_TOOL,
+    GetArguments,
+    InstallArguments,
+    SearchArguments,
+)
 from registry.protocols.mcp.messages import INVALID_PARAMS, McpError
-from registry.protocols.mcp.reading import risk_warning, skill_text
-from registry.protocols.mcp.search_text import FOUND_SCHEMA, found_text
+from registry.protocols.mcp.places import base_directory, installed_twin, may_install, searched_place
+from registry.protocols.mcp.reading import known_skill, risk_warning, skill_text
+from registry.protocols.mcp.search_text import found_answer
 from registry.services.container import Services
-from registry.services.schemas import Label, Query, SearchBody, SearchFilters
+from registry.services.schemas import SearchBody, SearchFilters
 from registry.services.search import SearchOutcome, SearchTask, search_skills, search_task
 from registry.services.skills import create_skill
-
-INSTALL = "install_skill"
-
-_Path = Annotated[str, Meta(min_length=1, max_length=500, extra={"rule": "must be the path of a file of the skill"})]
-
-
-class SearchArguments(msgspec.Struct, kw_only=True):
-    """The arguments of `search_skills`."""
-
-    query: Query
-    limit: Annotated[int, Meta(ge=1, le=20, extra={"rule": "must be a number from 1 to 20"})] = 5
-    tags: list[Label] = msgspec.field(default_factory=list)
-    source: Label | None = None
-    max_risk: Risk | None = None
-    os: Label | None = None
-    max_tokens: Annotated[int, Meta(ge=100, le=20_000, extra={"rule": "must be a number from 100 to 20,000"})] = 2000
-
-
-class GetArguments(msgspec.Struct, kw_only=True):
-    """The arguments of `get_skill`."""
-
-    id: ListedId
-    version: Version | None = None
-    file: _Path | None = None
-
-
-class InstallArguments(msgspec.Struct, kw_only=True):
-    """The arguments of `install_skill`."""
-
-    id: ListedId
-
-
-def _text(description: str) -> dict[str, Any]:
-    return {"type": "string", "description": description}
-
-
-def _tool(name: str, title: str, description: str, properties: dict[str, Any], *, changes: bool) -> dict[str, Any]:
-    required = [key for key in ("query", "id") if key in properties]
-    schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-    hints = {"readOnlyHint": not changes, "destructiveHint": False, "openWorldHint": changes}
-    return {"name": name, "title": title, "description": description, "inputSchema": schema, "annotations": hints}
-
-
-_ID = _text("id of the skill, as search_skills shows it")
-_SEARCH = _tool(
-    "search_skills",
-    "Search skills",
-    "Find skills: tested instructions, scripts and references for kinds of tasks. Call this before you begin a task "
-    "that somebody may have done before (a file format, a tool, an API, a workflow), with the task in one sentence. "
-    "Then read the best skill with get_skill. It says so when nothing fits, and where a skill is risky.",
-    {
-        "query": _text("the task, in one sentence or a few words"),
-        "limit": {"type": "integer", "minimum": 1, "maximum": 20, "default": 5, "description": "most skills"},
-        "tags": {"type": "array", "items": {"type": "string"}, "description": "only skills with all of these tags"},
-        "source": _text("only skills of this source"),
-        "max_risk": {
-            "type": "string",
-            "enum": ["none", "low", "medium", "high"],
-            "description": "only skills whose scan found at most this risk",
-        },
-        "os": _text("only skills that run on this system, such as linux, macos or windows, or do not say"),
-        "max_tokens": {
-            "type": "integer",
-            "minimum": 100,
-            "maximum": 20_000,
-            "default": 2000,
-            "description": "most tokens of the answer",
-        },
-    },
-    changes=False,
-) | {"outputSchema": FOUND_SCHEMA}
-_GET = _tool(
-    "get_skill",
-    "Read a skill",
-    "Read a skill before you follow it: its SKILL.md and the list of its files, or one file of it.",
-    {
-        "id": _ID,
-        "version": _text("version, MAJOR.MINOR.PATCH; the current one without it"),
-        "file": _text("path of a file of the skill, such as references/forms.md"),
-    },
-    changes=False,
-)
-_INSTALL = _tool(
-    INSTALL,
-    "Install a skill",
-    "Install a skill that search_skills shows as not installed into the skills directory of this machine. Ask the "
-    "user first.",
-    {"id": _ID},
-    changes=True,
-)
-
-
-def may_install(services: Services) -> bool:
-    """Return whether this service installs skills."""
-    return services.settings.profile == "local" and services.writable()
 
 
 def list_tools(services: Services, params: dict[str, Any]) -> dict[str, Any]:
     """Return the tools, with `install_skill` in a local profile that may write."""
-    return {"tools": [_SEARCH, _GET, *([_INSTALL] if may_install(services) else [])]}
+    return {"tools": [SEARCH_TOOL, GET_TOOL, *([INSTALL_TOOL] if may_install(services) else [])]}
 
 
-def call_tool(services: Services, params: dict[str, Any]) -> dict[str, Any]:
+def call_tool(services: Services, params: dict[str, Any], caller: Caller) -> dict[str, Any]:
     """Return what a tool answers. Errors are results in words, so that the model can correct itself.
 
     Raises McpError if the request names no tool.
@@ -129,12 +44,12 @@ def call_tool(services: Services, params: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(name, str) or not isinstance(arguments, dict):
         raise McpError(INVALID_PARAMS, "params must have the name of a tool and, as an object, its arguments")
     try:
-        if name == _SEARCH["name"]:
-            return _search(services, _converted(arguments, SearchArguments))
-        if name == _GET["name"]:
-            return _get(services, _converted(arguments, GetArguments))
+        if name == SEARCH:
+            return _search(services, caller, _converted(arguments, SearchArguments))
+        if name == GET:
+            return _get(services, caller, _converted(arguments, GetArguments))
         if name == INSTALL and may_install(services):
-            return _install(services, _converted(arguments, InstallArguments))
+            return _install(services, caller, _converted(arguments, InstallArguments))
     except RegistryError as error:
         return tool_error(error)
     return _failed(f"There is no tool '{name[:64]}'")
@@ -160,7 +75,7 @@ def _converted(arguments: dict[str, Any], kind: Any) -> Any:
 
 def tool_task(services: Services, params: dict[str, Any]) -> SearchTask[dict[str, Any]] | None:
     """Return `call_tool` as a task for a valid search, None for any other call."""
-    if params.get("name") != _SEARCH["name"] or not isinstance(params.get("arguments"), dict):
+    if params.get("name") != SEARCH or not isinstance(params.get("arguments"), dict):
         return None
     try:
         asked = _converted(params["arguments"], SearchArguments)
@@ -169,8 +84,9 @@ def tool_task(services: Services, params: dict[str, Any]) -> SearchTask[dict[str
     return search_task(services, _search_body(asked)).then(lambda found: _found(services, found, asked))
 
 
-def _search(services: Services, asked: SearchArguments) -> dict[str, Any]:
-    return _found(services, search_skills(services, _search_body(asked)), asked)
+def _search(services: Services, caller: Caller, asked: SearchArguments) -> dict[str, Any]:
+    place = searched_place(services, caller)
+    return _found(services, search_skills(services, _search_body(asked)), asked, place)
 
 
 def _search_body(asked: SearchArguments) -> SearchBody:
@@ -180,27 +96,29 @@ def _search_body(asked: SearchArguments) -> SearchBody:
     return SearchBody(query=asked.query, limit=asked.limit, filters=filters)
 
 
-def _found(services: Services, found: SearchOutcome, asked: SearchArguments) -> dict[str, Any]:
+def _found(services: Services, found: SearchOutcome, asked: SearchArguments, place: str = "") -> dict[str, Any]:
     services.searched(found.data.mode, found.data.took_ms / 1000)
-    text, skills = found_text(found.data, asked.max_tokens)
-    structured: dict[str, Any] = {"skills": skills}
-    if found.data.search_id is not UNSET:
-        structured["search_id"] = found.data.search_id  # not in the text: a model has no use for it, its program has
-    if found.data.corrections:
-        structured["corrections"] = msgspec.to_builtins(found.data.corrections)
-    return {"content": [{"type": "text", "text": text}], "structuredContent": structured, "isError": False}
+    return found_answer(found.data, asked.max_tokens, place)
 
 
-def _get(services: Services, asked: GetArguments) -> dict[str, Any]:
-    text = skill_text(services, asked.id, asked.version, asked.file)
-    return {"content": [{"type": "text", "text": text}], "isError": False}
+def _get(services: Services, caller: Caller, asked: GetArguments) -> dict[str, Any]:
+    shown = skill_text(services, caller, asked)
+    return {"content": [{"type": "text", "text": shown.text}], "isError": shown.is_error}
 
 
-def _install(services: Services, asked: InstallArguments) -> dict[str, Any]:
-    listed = services.catalog.get(asked.id)
-    skill = create_skill(services, SkillRequest(skill_id=asked.id, source_name=listed.source))
-    done = f"Installed {skill.id} {skill.version} as {skill.skill_file}. Read it with get_skill(id='{skill.id}')."
-    text = f"{risk_warning(skill.findings)}{done}"
+def _install(services: Services, caller: Caller, asked: InstallArguments) -> dict[str, Any]:
+    skill = known_skill(services, asked.id)
+    present = skill if skill.installed else installed_twin(services, skill)
+    if present is not None:
+        return _installed(services, caller, present, f"{present.id} {present.version} is already installed. ")
+    made = create_skill(services, SkillRequest(skill_id=asked.id, source_name=skill.source))
+    return _installed(services, caller, made, f"Installed {made.id} {made.version}. ")
+
+
+def _installed(services: Services, caller: Caller, skill: Skill, done: str) -> dict[str, Any]:
+    folder = services.skill_files.folder(skill) if caller.is_here else None
+    place = f"{base_directory(folder)}. " if folder is not None else ""
+    text = f"{risk_warning(skill.findings)}{done}{place}Read it with {GET}(id='{skill.id}')."
     risk = skill.findings.risk if skill.findings else None
     structured = {"skills": [{"id": skill.id, "version": skill.version, "installed": True, "risk": risk}]}
     return {"content": [{"type": "text", "text": text}], "structuredContent": structured, "isError": False}
