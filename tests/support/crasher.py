@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 import httpx
 
 from support.killing import freeze, kill_all, thaw
+from support.lying_bucket import LIES, LyingBucket
 from support.mixed_load import MixedLoad
 from support.postgres_server import PostgresServer
 from support.publish_kills import SETTLE_SECONDS
@@ -34,16 +35,23 @@ class Crasher:
     """A registry with one server, callers, and faults.
 
     `postgres` is the server of its database, if it has one; `disk` is the small file system that it writes to, if there
-    is one. `seen` counts the faults, `torn` the pages among them whose rows changed.
+    is one; `bucket` keeps its packages, if they are in one. `seen` counts the faults, `torn` the pages among them whose
+    rows changed.
     """
 
     def __init__(
-        self, stores: RegistryStores, seed: int, postgres: PostgresServer | None = None, disk: Path | None = None
+        self,
+        stores: RegistryStores,
+        seed: int,
+        postgres: PostgresServer | None = None,
+        disk: Path | None = None,
+        bucket: LyingBucket | None = None,
     ) -> None:
         self._stores = stores
         self._drawn = random.Random(seed)
         self._postgres = postgres
         self._disk = disk
+        self._bucket = bucket
         self._load = MixedLoad(stores, 1, writers=2, publishers=1, readers=1, seed=seed, bears_faults=True)
         (self._server,) = stores.servers
         self._checkpoints: set[tuple[int, str]] = set()
@@ -57,6 +65,10 @@ class Crasher:
             self._faults["disk"] = self._fill_disk
         if postgres is not None:
             self._faults["database"] = self._crash_database
+            self._faults["cut"] = self._cut_connections
+            self._faults["read-only"] = self._refuse_writes
+        if bucket is not None:
+            self._faults["lie"] = self._let_the_bucket_lie
 
     def run(self, faults: int | None = None, seconds: float | None = None) -> None:
         """Inject so many faults, or faults for so long. Raises AssertionError where something promised is missing."""
@@ -127,6 +139,28 @@ class Crasher:
         self._postgres.crash()
         time.sleep(self._drawn.uniform(0, _LONGEST_FAULT))
         self._postgres.start()
+
+    def _cut_connections(self) -> None:
+        """End all connections to the database, again and again, whatever statement or transaction they are in."""
+        assert self._postgres is not None
+        for _ in range(self._drawn.randrange(1, 8)):
+            self._postgres.cut_connections()
+            time.sleep(self._drawn.uniform(0, _LONGEST_FAULT / 8))
+
+    def _refuse_writes(self) -> None:
+        """Let the database take no writes for a while, as one does whose disk is full or that has become a standby."""
+        assert self._postgres is not None
+        with self._postgres.read_only():
+            time.sleep(self._drawn.uniform(0, _LONGEST_FAULT))
+
+    def _let_the_bucket_lie(self) -> None:
+        """Let the bucket lose or change what is written, and say that it was stored."""
+        assert self._bucket is not None
+        self._bucket.lie = self._drawn.choice(LIES)
+        time.sleep(self._drawn.uniform(0, _LONGEST_FAULT))
+        if self._drawn.random() < 0.3:
+            kill_all(self._server.process.pid)
+        self._bucket.lie = None
 
     def _recover(self) -> None:
         """Start the server if it has ended, or does not become ready."""

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Self
+from typing import LiteralString, Self
 
 import psycopg
 
@@ -106,6 +106,25 @@ class PostgresServer:
     def crash(self) -> None:
         """End the server as its machine's end would: it recovers from its log when it is started again."""
         self._run("pg_ctl", "-D", self.data, "-m", "immediate", "-w", "stop")
+
+    def cut_connections(self) -> None:
+        """End all sessions of clients."""
+        others = "pid <> pg_backend_pid() and datname is not null"
+        self._tell(f"select pg_terminate_backend(pid) from pg_stat_activity where {others}")
+
+    @contextmanager
+    def read_only(self) -> Iterator[None]:
+        """Refuse writes for the block, in new transactions of sessions that exist, too."""
+        self._tell("alter system set default_transaction_read_only = on", "select pg_reload_conf()")
+        try:
+            yield
+        finally:
+            self._tell("alter system reset default_transaction_read_only", "select pg_reload_conf()")
+
+    def _tell(self, *statements: LiteralString) -> None:
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            for statement in statements:
+                connection.execute(statement)
 
     @property
     def port(self) -> int:

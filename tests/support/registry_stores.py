@@ -16,6 +16,7 @@ from registry.transparency.checkpoint import Verifier
 from registry.transparency.merkle import leaf_hash, node_hash
 from support.commands import Done
 from support.git_server import _BLANK, GitServer
+from support.lying_bucket import LyingBucket
 from support.postgres_server import PostgresServer
 from support.publishing import Registry, bare_repository
 from support.s3 import KEYS, SeaweedFS
@@ -45,7 +46,9 @@ class RegistryStores:
     SQLite and a folder unless a PostgreSQL server and a bucket are given; those are needed by more than one server.
     """
 
-    def __init__(self, folder: Path, postgres: PostgresServer | None = None, bucket: SeaweedFS | None = None) -> None:
+    def __init__(
+        self, folder: Path, postgres: PostgresServer | None = None, bucket: SeaweedFS | LyingBucket | None = None
+    ) -> None:
         self._folder = folder
         self._bucket = bucket
         self._hub = GitServer(folder / "hub")

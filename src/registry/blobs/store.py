@@ -64,12 +64,15 @@ class BlobStore(Protocol):
 def put_checked(store: BlobStore, key: str, source: Path) -> None:
     """Store the bytes of a file and read them back. Storing the same bytes under the same key again changes nothing.
 
-    Raises BlobConflict if the stored bytes differ; BlobUnavailable.
+    Raises BlobConflict if other bytes were stored before; BlobUnavailable, also if the store changes what it is given:
+    that blob is removed again, so that the next attempt starts anew.
     """
     expected = _sha256_of_file(source)
+    is_new = False
     try:
         if not store.exists(key):
             store.put_new(key, source)
+            is_new = True
     except BlobConflict:
         pass  # another process was first; the comparison below tells whether with the same bytes
     try:
@@ -77,6 +80,9 @@ def put_checked(store: BlobStore, key: str, source: Path) -> None:
             actual = sha256(stored)
     except BlobMissing:
         raise BlobUnavailable(f"the store has lost {key}: it was written, but cannot be read back") from None
+    if actual != expected and is_new:
+        store.remove(key)
+        raise BlobUnavailable(f"the store has changed {key}: other bytes are read back than were written")
     if actual != expected:
         raise BlobConflict(f"other bytes are stored as {key}")
 
