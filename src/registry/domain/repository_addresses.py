@@ -198,7 +198,7 @@ def _on_page(parts: SplitResult, segments: Sequence[str]) -> RepositoryAddress:
         return RepositoryAddress("/".join([base, *segments]))
     has_dash = segments[place] == "-"
     url = "/".join([base, *segments[:place]])
-    page, *rest = segments[place + has_dash :]
+    page, *rest = segments[place + has_dash :] or [""]
     if page == "releases" and rest[:1] == ["tag"]:
         return RepositoryAddress(url, _decoded("/".join(rest[1:])), "tag")
     if page in ("tags", "releases") and has_dash and rest:
