@@ -245,6 +245,11 @@ POST    /api/v1/registry/publish                    manager
 GET     /api/v1/registry/publish                    user
 POST    /api/v1/registry/publish/check              manager
 POST    /api/v1/registry/publish/{job_id}/retry     admin
+GET     /api/v1/registry/reviews                    manager
+GET     /api/v1/registry/reviews/{job_id}           manager
+GET     /api/v1/registry/reviews/{job_id}/files/{path} manager
+POST    /api/v1/registry/reviews/{job_id}/approve   manager
+POST    /api/v1/registry/reviews/{job_id}/reject    manager
 GET     /api/v1/registry/publish/{job_id}/status    user
 GET     /api/v1/registry/publish/status/{job_id}    user
 GET     /api/v1/registry/index/skills               user

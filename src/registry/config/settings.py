@@ -35,6 +35,7 @@ from registry.config.groups import (
     OutboundSettings,
     ProjectSettings,
     ProtocolsSettings,
+    PublishSettings,
     RegistryIndexSettings,
     RegistryMode,
     S3Settings,
@@ -91,6 +92,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     server: ServerSettings = ServerSettings()
     registry: RegistryMode = RegistryMode()
     protocols: ProtocolsSettings = ProtocolsSettings()
+    publish: PublishSettings = PublishSettings()
     database: DatabaseSettings = DatabaseSettings()
     search: SearchSettings = SearchSettings()
     auth: AuthSettings = AuthSettings()

@@ -272,6 +272,19 @@ _ADD_WITHDRAWALS: Statements = (
     "create index log_withdrawals on log_entries (number) where withdraws is not null",
 )
 
+# A package that waits for a review: `held` is what a reviewer sees of it, and its version is reserved. The `publisher`
+# is the account of who uploaded it, by whatever name, and may not review it.
+_ADD_REVIEWS: Statements = (
+    "alter table publish_jobs add column publisher text not null default ''",
+    "alter table publish_jobs add column held_at text",
+    "alter table publish_jobs add column held text",
+    "alter table publish_jobs add column decision text",
+    "drop index live_publishes",
+    "create unique index live_publishes on publish_jobs (skill_id, version)"
+    " where state in ('pending', 'validating', 'held')",
+    "create index held_publishes on publish_jobs (number) where state = 'held'",
+)
+
 MIGRATIONS: tuple[Statements, ...] = (
     _CREATE_TABLES,
     _ADD_FOLDER_INDEX,
@@ -282,4 +295,5 @@ MIGRATIONS: tuple[Statements, ...] = (
     _ADD_COUNTS,
     _ADD_FILE_NAMES,
     _ADD_WITHDRAWALS,
+    _ADD_REVIEWS,
 )

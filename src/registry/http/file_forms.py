@@ -45,14 +45,19 @@ async def file_response(
     Raises VALIDATION_ERROR for a file that does not have this form, and what `skill_file_response` raises.
     """
     if form == "raw":
-        kind, _ = mimetypes.guess_type(file.name)
-        return await skill_file_response(request, file, is_text=kind in _TEXT_TYPES or str(kind).startswith("text/"))
+        return await raw_file_response(request, file)
     request_state(request.scope).at_end(file.content.close)
     if form == "html":
         rendered = await ORDINARY_POOL.run(_rendered, file, images)
         return Response(rendered, media_type="text/html", headers={**_EMBEDDED, "ETag": f"W/{file.etag}"})
     media_type = await ORDINARY_POOL.run(_image_type, file)
     return await skill_file_response(request, file, media_type=media_type, headers=_EMBEDDED)
+
+
+async def raw_file_response(request: Request[Any, Any, Any], file: SkillFile) -> Response[Any]:
+    """Return a response with a file as it is. Raises what `skill_file_response` raises."""
+    kind, _ = mimetypes.guess_type(file.name)
+    return await skill_file_response(request, file, is_text=kind in _TEXT_TYPES or str(kind).startswith("text/"))
 
 
 def _rendered(file: SkillFile, images: "ImageAddresses") -> str:

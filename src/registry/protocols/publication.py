@@ -96,10 +96,11 @@ async def outcome(
 
 
 async def _ended(services: Services, job: Job, caller: Principal, seconds: float) -> JobData:
-    """Return the job when it has ended, or as it is after some seconds or when the service stops."""
+    """Return the job when it has ended or waits for a review, or as it is after some seconds or at a stop."""
     deadline = time.monotonic() + seconds
     while True:
         current = await ORDINARY_POOL.run(services.publishing.job, job.id, caller)
-        if current.completed_at is not None or services.draining or time.monotonic() > deadline:
+        is_over = current.completed_at is not None or current.status == "held"
+        if is_over or services.draining or time.monotonic() > deadline:
             return current
         await asyncio.sleep(1 / _LOOKS_PER_SECOND)

@@ -79,14 +79,13 @@ class PackageChecker:
         if version is not None:
             version.record.notes = self._published.notes(self._jobs.database, version)
             warnings = version.record.all_findings().findings
-        active = [one.version for one in self._published.summaries(job.skill_id) if one.state == "active"]
         return PackageCheck(
             skill_id=job.skill_id,
             version=job.version,
             description=version.record.description if version else "",
             checksum=job.checksum,
             size=job.size,
-            previous=active[-1] if active else None,
+            previous=self._published.newest_active(job.skill_id),
             accepted=version is not None,
             files=[FileEntry(path, size) for path, size in version.record.files] if version else [],
             errors=[JobFinding.of(finding) for finding in refused.findings] if refused else [],

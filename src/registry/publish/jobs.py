@@ -12,10 +12,13 @@ from registry.domain.models import timestamp
 from registry.domain.roles import Principal, includes
 from registry.errors import conflict, not_found
 from registry.events.webhooks import Checked
+from registry.publish.held import HeldPackage, ReviewDecision
 
-JobState = Literal["pending", "validating", "accepted", "rejected"]
+JobState = Literal["pending", "validating", "held", "accepted", "rejected"]
 
-_LIVE = "state in ('pending', 'validating')"
+_LIVE = "state in ('pending', 'validating', 'held')"
+# A held job has work to do once it is approved; a rejection ends it at once.
+_DUE = f"{_LIVE} and (state <> 'held' or decision is not null)"
 # A version is published once and for ever. After that, nobody can retry a job for it.
 _SET_ASIDE = (
     "(set_aside = 1 and not exists (select 1 from published p"
@@ -23,7 +26,7 @@ _SET_ASIDE = (
 )
 _STORED = (
     "id, state, skill_id, version, checksum, size, uploaded_at, uploaded_by, completed_at, tries, begun, errors,"
-    " warnings, index_number"
+    " warnings, index_number, publisher, held_at, decision"
 )
 _COLUMNS = f"{_STORED}, {_SET_ASIDE}"
 _FIELDS = (*_STORED.replace(" ", "").split(","), "is_set_aside")
@@ -48,7 +51,8 @@ class Job(msgspec.Struct, kw_only=True):
 
     `tries` counts temporary failures. `begun` counts the attempts without a recorded end: those whose process died, and
     the one in progress. `index_number` is the revision of the index file that lists the version, None until the job is
-    accepted. `is_set_aside` is whether the process died too often during the job, which may be retried.
+    accepted. `is_set_aside` is whether the process died too often during the job, which may be retried. `publisher` is
+    the account of who uploaded the package. `held_at` is when it began to wait for a review, None if it did not.
     """
 
     id: str
@@ -65,12 +69,20 @@ class Job(msgspec.Struct, kw_only=True):
     errors: list[JobFinding] = msgspec.field(default_factory=list)
     warnings: list[JobFinding] = msgspec.field(default_factory=list)
     index_number: int | None = None
+    publisher: str = ""
+    held_at: str | None = None
+    decision: ReviewDecision | None = None
     is_set_aside: bool = False
 
     @property
     def is_live(self) -> bool:
         """Whether the job has not ended."""
-        return self.state in ("pending", "validating")
+        return self.state in ("pending", "validating", "held")
+
+    @property
+    def has_work(self) -> bool:
+        """Whether a worker has something to do: the job has not ended and does not wait for a review."""
+        return self.is_live and not (self.state == "held" and self.decision is None)
 
     @property
     def scope(self) -> str:
@@ -95,7 +107,11 @@ class Jobs:
 
     def get(self, job_id: str) -> Job | None:
         """Return a job, None if it does not exist."""
-        rows = self.database.read(f"select {_COLUMNS} from publish_jobs where id = ?", (job_id,))
+        return self.read(self.database, job_id)
+
+    def read(self, reader: Reader, job_id: str) -> Job | None:
+        """Return a job as a reader sees it, None if it does not exist."""
+        rows = reader.read(f"select {_COLUMNS} from publish_jobs where id = ?", (job_id,))
         return _job(rows[0]) if rows else None
 
     def visible(self, job_id: str, principal: Principal) -> Job:
@@ -138,7 +154,7 @@ class Jobs:
         transaction.touched.append(f"{job.skill_id}@{job.version}")
         transaction.execute(
             f"insert into publish_jobs ({_STORED}, idempotency_key, next_try)"
-            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
+            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
             (
                 job.id,
                 job.state,
@@ -154,26 +170,65 @@ class Jobs:
                 "[]",
                 "[]",
                 None,
+                job.publisher,
+                None,
+                None,
                 idempotency_key,
             ),
         )
 
     def due(self, now: float) -> list[str]:
         """Return the ids of jobs that are due, the oldest first. `now` is in seconds since 1970."""
-        rows = self.database.read(
-            f"select id from publish_jobs where {_LIVE} and next_try <= ? order by number", (now,)
-        )
+        rows = self.database.read(f"select id from publish_jobs where {_DUE} and next_try <= ? order by number", (now,))
         return [row[0] for row in rows]
 
-    def live_ids(self, transaction: Transaction) -> set[str]:
-        """Return the ids of the live jobs."""
-        return {row[0] for row in transaction.read(f"select id from publish_jobs where {_LIVE}")}
+    def due_ids(self, transaction: Transaction) -> set[str]:
+        """Return the ids of the jobs with something to do."""
+        return {row[0] for row in transaction.read(f"select id from publish_jobs where {_DUE}")}
 
     def begin(self, job: Job) -> None:
         """Record the start of an attempt, so that it counts even if the process dies."""
         with self.database.write() as transaction:
-            sql = f"update publish_jobs set state = 'validating', begun = begun + 1 where id = ? and {_LIVE}"
+            state = "case when state = 'held' then state else 'validating' end"
+            sql = f"update publish_jobs set state = {state}, begun = begun + 1 where id = ? and {_DUE}"
             transaction.execute(sql, (job.id,))
+
+    def hold(self, transaction: Transaction, job: Job, package: HeldPackage) -> None:
+        """Let a job wait for a review, with what a reviewer sees of its package."""
+        warnings = [JobFinding.of(finding) for finding in package.findings]
+        transaction.execute(
+            "update publish_jobs set state = 'held', begun = 0, tries = 0, warnings = ?, held_at = ?, held = ?"
+            " where id = ?",
+            (
+                msgspec.json.encode(warnings).decode(),
+                self.now(),
+                msgspec.json.encode(package).decode(),
+                job.id,
+            ),
+        )
+
+    def held(self, scope: str | None, limit: int, offset: int) -> tuple[list[Job], int]:
+        """Return the jobs that wait for a review, of one scope or of all, the oldest first; and their number."""
+        where, known = "state = 'held' and decision is null", (f"{scope}/", len(f"{scope}/"))
+        if scope is not None:
+            where = f"{where} and ? = substr(skill_id, 1, ?)"
+        values = known if scope is not None else ()
+        ((total,),) = self.database.read(f"select count(*) from publish_jobs where {where}", values)
+        sql = f"select {_COLUMNS} from publish_jobs where {where} order by number limit ? offset ?"
+        return [_job(row) for row in self.database.read(sql, (*values, limit, offset))], int(total)
+
+    def held_package(self, job_id: str) -> HeldPackage | None:
+        """Return what a reviewer sees of the package of a job, None if it was not held."""
+        rows = self.database.read("select held from publish_jobs where id = ? and held is not null", (job_id,))
+        return msgspec.json.decode(rows[0][0], type=HeldPackage) if rows else None
+
+    def decide(self, transaction: Transaction, job_id: str, decision: ReviewDecision) -> bool:
+        """Record the decision on a held job. Return whether it waited for one."""
+        sql = (
+            "update publish_jobs set decision = ?, tries = 0, next_try = 0"
+            " where id = ? and state = 'held' and decision is null"
+        )
+        return bool(transaction.execute(sql, (msgspec.json.encode(decision).decode(), job_id)))
 
     def leave(self, job_id: str) -> None:
         """Record the orderly end of an attempt that another process will repeat."""
@@ -188,7 +243,8 @@ class Jobs:
 
     def set_aside(self, job: Job, error: JobFinding) -> None:
         """Reject a job and keep its package for a retry."""
-        self._end_rejected(job, [error], "set_aside = 1, ")
+        with self.database.write() as transaction:
+            self.end_rejected(transaction, job, [error], "set_aside = 1, ")
 
     def set_aside_jobs(self) -> list[Job]:
         """Return the jobs that are set aside, the oldest first, without those whose version was published meanwhile."""
@@ -237,17 +293,20 @@ class Jobs:
 
     def reject(self, job: Job, errors: Sequence[JobFinding]) -> None:
         """End a job as rejected, unless it has already ended."""
-        self._end_rejected(job, errors)
-
-    def _end_rejected(self, job: Job, errors: Sequence[JobFinding], assignments: str = "") -> None:
         with self.database.write() as transaction:
-            ended = transaction.execute(
-                f"update publish_jobs set {assignments}state = 'rejected', errors = ?, completed_at = ?"
-                f" where id = ? and {_LIVE}",
-                (msgspec.json.encode(errors).decode(), self.now(), job.id),
-            )
-            if ended:
-                self._enqueue(transaction, _checked(job, errors, accepted=False))
+            self.end_rejected(transaction, job, errors)
+
+    def end_rejected(
+        self, transaction: Transaction, job: Job, errors: Sequence[JobFinding], assignments: str = ""
+    ) -> None:
+        """Do the same within a transaction. `assignments` are further ones, each with a comma behind it."""
+        ended = transaction.execute(
+            f"update publish_jobs set {assignments}state = 'rejected', errors = ?, completed_at = ?"
+            f" where id = ? and {_LIVE}",
+            (msgspec.json.encode(errors).decode(), self.now(), job.id),
+        )
+        if ended:
+            self._enqueue(transaction, _checked(job, errors, accepted=False))
 
 
 def needed_packages(reader: Reader) -> set[str]:
@@ -272,4 +331,6 @@ def _job(row: tuple[object, ...]) -> Job:
     values["is_set_aside"] = bool(values["is_set_aside"])  # a number in SQLite
     for name in ("errors", "warnings"):
         values[name] = msgspec.json.decode(str(values[name]), type=list[JobFinding])
+    if values["decision"] is not None:
+        values["decision"] = msgspec.json.decode(str(values["decision"]), type=ReviewDecision)
     return Job(**values)  # type: ignore[arg-type]

@@ -92,6 +92,12 @@ class PublishedVersions:
         withdrawn = withdrawals_of(self._database, skill_id)
         return withdrawn.get(f"{skill_id}@{version}") or withdrawn.get(skill_id)
 
+    def newest_active(self, skill_id: str) -> str | None:
+        """Return the highest active version of a skill, None without one."""
+        sql = f"select version from published where skill_id = ? and state = 'active' {_NEWEST_FIRST} limit 1"
+        rows = self._database.read(sql, (skill_id,))
+        return str(rows[0][0]) if rows else None
+
     def skill_ids(self) -> list[str]:
         """Return the ids of every skill that was ever published."""
         return [row[0] for row in self._database.read("select distinct skill_id from published order by 1")]

@@ -25,6 +25,7 @@ from registry.packages.limits import PackageLimits
 from registry.publish.change_feed import ChangeFeed
 from registry.publish.checking import PackageChecker
 from registry.publish.git_index import GitIndex
+from registry.publish.held import Outcome, ReviewDecision
 from registry.publish.index_files import IndexFiles
 from registry.publish.index_log import IndexLog
 from registry.publish.index_pusher import IndexPusher
@@ -32,6 +33,7 @@ from registry.publish.indexed_skills import IndexedSkill, indexed_skills
 from registry.publish.jobs import Job, JobFinding, Jobs, JobState
 from registry.publish.published import PublishedVersions
 from registry.publish.published_version import VersionState
+from registry.publish.reviews import ReviewDetail, Reviews
 from registry.publish.spool import UNPACKED_PREFIX, package_spool
 from registry.publish.stored_packages import FOLDER, StoredPackages
 from registry.publish.submission import Submitter, Upload, UploadReceiver
@@ -47,6 +49,7 @@ class JobData(msgspec.Struct, kw_only=True):
     """A publish job in responses. `size` is in bytes. `index_synced`: the git repository lists the version.
 
     `set_aside`: the service died twice during the job, keeps its package, and an administrator may retry it.
+    `held_at`: when the package began to wait for a review, null if it did not; `review` is the decision on it.
     """
 
     job_id: str
@@ -59,6 +62,8 @@ class JobData(msgspec.Struct, kw_only=True):
     uploaded_at: str
     uploaded_by: str
     completed_at: str | None
+    held_at: str | None
+    review: ReviewDecision | None
     errors: list[JobFinding]
     warnings: list[JobFinding]
     published_to_blob_storage: bool
@@ -97,6 +102,7 @@ class Publishing:
         self.jobs = Jobs(database, catalog.clock, enqueue)
         self._folder = settings.data_dir / FOLDER
         spool = package_spool(settings, database)
+        self.reviews = Reviews(self.jobs, spool)
         self._submitter = Submitter(spool, catalog, self.jobs, self.published, limits, catalog.clock)
         self.checker = PackageChecker(self._submitter, self.jobs, published, settings.limits, self._folder)
         self._worker = PublishWorker(
@@ -104,6 +110,7 @@ class Publishing:
             self.published,
             spool,
             packages.store,
+            settings.publish.hold,
             settings.limits,
             metrics,
             engine.search.in_flight.yield_to_foreground,
@@ -175,6 +182,20 @@ class Publishing:
         self._worker.wake()
         return self._data(job)
 
+    def review(self, job_id: str, caller: Principal) -> ReviewDetail:
+        """Return a package that waits for a review or did, to who may review it. Raises NOT_FOUND."""
+        return self.reviews.detail(job_id, caller, self.published.newest_active)
+
+    def decide(self, job_id: str, caller: Principal, outcome: Outcome, reason: str) -> JobData:
+        """Approve or reject a held package, and return its job.
+
+        Raises NOT_FOUND, FORBIDDEN for who published it, CONFLICT if it was decided before, LogForked.
+        """
+        refuse_if_forked(self.jobs.database)
+        job = self.reviews.decide(job_id, caller, outcome, reason)
+        self._worker.wake()
+        return self._data(job)
+
     def _data(self, job: Job) -> JobData:
         is_accepted = job.state == "accepted"
         revision = job.index_number
@@ -189,6 +210,8 @@ class Publishing:
             uploaded_at=job.uploaded_at,
             uploaded_by=job.uploaded_by,
             completed_at=job.completed_at,
+            held_at=job.held_at,
+            review=job.decision,
             errors=job.errors,
             warnings=job.warnings,
             published_to_blob_storage=is_accepted,

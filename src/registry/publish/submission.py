@@ -124,6 +124,7 @@ class Submitter:
             size=upload.size,
             uploaded_at=timestamp(self._clock()),
             uploaded_by=caller.name,
+            publisher=caller.account,
         )
 
     def _add(self, job: Job, package: Path, idempotency_key: str | None) -> Job:

@@ -16,13 +16,15 @@ from registry.blobs import BlobConflict, BlobStore, BlobUnavailable, put_checked
 from registry.config import groups
 from registry.db import ChangeBatch, DatabaseError
 from registry.domain.findings import Finding
-from registry.inspection.inspector import InspectionStopped, Inspector
+from registry.inspection.inspector import InspectedPackage, InspectionStopped, Inspector
 from registry.packages.limits import PackageLimits
 from registry.packages.refusal import PackageRefused, security_issue, structure_error
+from registry.publish.held import HeldPackage, held_files, is_held
 from registry.publish.inspected_version import inspected_version
 from registry.publish.jobs import Job, JobFinding, Jobs
 from registry.publish.leftovers import Leftovers
 from registry.publish.published import PublishedVersions
+from registry.publish.published_version import PublishedVersion
 from registry.publish.spool import UNPACKED_PREFIX, PackageLost, Spool
 from registry.runtime.metrics import Metrics, PublishStep
 from registry.runtime.periodic_worker import STOP_SECONDS, PeriodicWorker
@@ -53,6 +55,7 @@ class PublishWorker:
         published: PublishedVersions,
         spool: Spool,
         store: BlobStore,
+        hold: groups.Hold,
         limits: groups.LimitsSettings,
         metrics: Metrics,
         yield_to_foreground: Callable[[], None],
@@ -62,6 +65,7 @@ class PublishWorker:
         self._published = published
         self._spool = spool
         self._store = store
+        self._hold = hold
         self._limits = PackageLimits(archive_bytes=limits.upload_bytes)
         self._inspector = Inspector(limits, children=1)
         self._tries = limits.publish_tries
@@ -119,7 +123,7 @@ class PublishWorker:
     def _process(self, job_id: str) -> None:
         with self._database.claim(f"publish {job_id}") as is_claimed:
             job = self._jobs.get(job_id) if is_claimed else None
-            if job is None or not job.is_live:
+            if job is None or not job.has_work:
                 return
             if job.begun - (job_id in self._begun) >= _DEATHS:
                 self._set_aside(job)
@@ -129,8 +133,10 @@ class PublishWorker:
                     self._attempt(job, package)
             except PackageLost:
                 self._reject(job, structure_error("package-lost", "the package was lost; publish it again"))
-            if (after := self._jobs.get(job_id)) and not after.is_live:
+            after = self._jobs.get(job_id)
+            if after and not after.has_work:
                 self._begun.discard(job_id)
+            if after and not after.is_live:
                 self._spool.remove(job_id)
 
     def _attempt(self, job: Job, package: Path) -> None:
@@ -163,17 +169,37 @@ class PublishWorker:
                 inspected = self._inspector.read_package(package, Path(folder) / "package", self._limits)
             names, at = (job.skill_id, job.version), self._jobs.now()
             version = inspected_version(inspected, *names, checksum=job.checksum, size=job.size, at=at)
+            held = self._held(job, inspected, version)
         if self._thread.is_stopped:
+            return
+        if held is not None:
+            self._wait_for_review(job, held)
             return
         with self._step("store"):
             put_checked(self._store, version.key, package)
         with self._step("record"), self._database.write() as transaction:
-            if job.id not in self._jobs.live_ids(transaction):
+            if job.id not in self._jobs.due_ids(transaction):
                 return  # the claim was lost with the connection, and another process ended the job
             revision = self._published.add(transaction, version)
             warnings = [JobFinding.of(finding) for finding in version.record.all_findings().findings]
             self._jobs.accept(transaction, job, warnings, revision)
         _log.info("published %s %s (%s)", job.skill_id, job.version, job.checksum)
+
+    def _held(self, job: Job, inspected: InspectedPackage, version: PublishedVersion) -> HeldPackage | None:
+        """Return what a reviewer sees of a package that must be reviewed first; None if it may be published."""
+        if self._hold == "off" or job.decision is not None:
+            return None
+        version.record.notes = self._published.notes(self._database, version)
+        if not is_held(self._hold, version.record.all_findings().risk):
+            return None
+        return HeldPackage.of(version, held_files(inspected))
+
+    def _wait_for_review(self, job: Job, package: HeldPackage) -> None:
+        with self._step("record"), self._database.write() as transaction:
+            if job.id not in self._jobs.due_ids(transaction):
+                return  # as above
+            self._jobs.hold(transaction, job, package)
+        _log.info("held %s %s for a review: %s risk", job.skill_id, job.version, package.risk)
 
     def _reject(self, job: Job, *findings: Finding) -> None:
         self._jobs.reject(job, [JobFinding.of(finding) for finding in findings])
@@ -187,9 +213,9 @@ class PublishWorker:
     def _postpone(self, job: Job, error: Exception) -> None:
         known = isinstance(error, BlobUnavailable | OSError)
         _log.warning("publish job %s, try %d: %s", job.id, job.tries + 1, error, exc_info=None if known else error)
-        if job.tries + 1 >= self._tries:
+        if job.tries + 1 >= self._tries and job.decision is None:  # what was approved is never given up
             self._reject(job, structure_error("storage", "the package could not be stored; publish it again later"))
             return
-        delay = min(_FIRST_DELAY_SECONDS * 2**job.tries, _LONGEST_DELAY_SECONDS)
+        delay = min(_FIRST_DELAY_SECONDS * 2 ** min(job.tries, 10), _LONGEST_DELAY_SECONDS)
         self._jobs.postpone(job, time.time() + delay)
         self._begun.discard(job.id)

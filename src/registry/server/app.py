@@ -40,6 +40,7 @@ from registry.http.routes.pages import PAGES, openapi_config, page_not_found, re
 from registry.http.routes.plain_files import PLAIN_FILES
 from registry.http.routes.publish import PACKAGES, PUBLISH
 from registry.http.routes.reindex import REINDEX
+from registry.http.routes.reviews import REVIEWS
 from registry.http.routes.search import SEARCH, search
 from registry.http.routes.service import PROBES, SERVICE
 from registry.http.routes.skill_batches import create_batch
@@ -114,7 +115,7 @@ PROFILE_A: Sequence[Any] = [
 REGISTRY_MODE: Sequence[Any] = [
     registry_page,
     Router("/api", route_handlers=[*SOURCES, *MANIFEST_ALONE, *PUBLISH, *WITHDRAWALS, *CHANGE_FEED], **_GUARDED),
-    Router(API, route_handlers=[*MANIFEST, *PUBLISH, *WITHDRAWALS, *CHANGE_FEED], **_GUARDED),
+    Router(API, route_handlers=[*MANIFEST, *PUBLISH, *REVIEWS, *WITHDRAWALS, *CHANGE_FEED], **_GUARDED),
     Router("/", route_handlers=[*PACKAGES, *DISCOVERY], **_GUARDED),
 ]
 """What registry mode adds to the registry profile: sources, the manifest, publishing, discovery; behind the guard."""

@@ -49,7 +49,7 @@ def test_a_job_that_is_set_aside_keeps_its_package_and_is_retried_once(database:
     assert (jobs.get("1").state, [one.accepted for one in told]) == ("rejected", [False])
     assert [one.id for one in jobs.set_aside_jobs()] == ["1"]
     with database.write() as transaction:
-        assert (jobs.live_ids(transaction), needed_packages(transaction)) == (set(), {"1"})
+        assert (jobs.due_ids(transaction), needed_packages(transaction)) == (set(), {"1"})
     again = jobs.retry("1")
     assert (again.state, again.begun, again.errors, again.completed_at) == ("pending", 0, [], None)
     assert jobs.set_aside_jobs() == []

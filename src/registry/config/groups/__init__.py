@@ -8,6 +8,7 @@ from registry.config.groups.access import AuthSettings, InstallSettings, Outboun
 from registry.config.groups.commands import ClientSettings, ProjectSettings
 from registry.config.groups.limits import LimitsSettings
 from registry.config.groups.protocols import ProtocolsSettings
+from registry.config.groups.publishing import Hold, PublishSettings
 from registry.config.groups.search import EmbeddingSettings, SearchSettings
 from registry.config.groups.server import LogSettings, RegistryMode, ServerSettings
 from registry.config.groups.storage import BlobsSettings, DatabaseSettings, RegistryIndexSettings, S3Settings
@@ -19,6 +20,7 @@ __all__ = [
     "ClientSettings",
     "DatabaseSettings",
     "EmbeddingSettings",
+    "Hold",
     "InstallSettings",
     "LimitsSettings",
     "LogSettings",
@@ -26,6 +28,7 @@ __all__ = [
     "PassedWebhookSettings",
     "ProjectSettings",
     "ProtocolsSettings",
+    "PublishSettings",
     "RegistryIndexSettings",
     "RegistryMode",
     "S3Settings",
