@@ -153,6 +153,14 @@ class Ranking(Sequence[Fused]):
         keys: list[int] = self._keys[:count].tolist()
         return keys
 
+    def all_keys(self) -> NDArray[np.int64]:
+        """Return the keys of all candidates."""
+        return self._keys
+
+    def shown_at(self, places: Indices, ranks: Indices) -> "Ranking":
+        """Return the ranking of the candidates at these ranks, with scores and relevances of those at `places`."""
+        return Ranking(self._keys[ranks], self._scores[places], self._bands[places], self._matched_by[ranks])
+
     def with_ties(self, start: int, end: int) -> "Ties":
         """Return the candidates from rank `start` to `end`, excluded, and all others with one of their scores."""
         worse = -self._scores

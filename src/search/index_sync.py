@@ -7,6 +7,8 @@ import shutil
 import threading
 from pathlib import Path
 
+from search.copies.index import CopyIndex
+from search.copies.likeness import signature
 from search.examples import ExampleIndex
 from search.lexical.disk_segment import IndexWriteError
 from search.lexical.index import LexicalIndex
@@ -34,6 +36,7 @@ class IndexSync:
         self._vector_indexes: tuple[VectorIndex, ...] = ()
         self.lexical = self._open_lexical()
         self.examples = ExampleIndex(documents.documents_with_examples())
+        self.copies = CopyIndex(*self.lexical.signatures())
 
     def _open_lexical(self) -> LexicalIndex:
         """Open the newest keyword index. An interrupted rebuild continues, because each folder has its own revision."""
@@ -87,6 +90,8 @@ class IndexSync:
         ):
             lexical.apply(changes, changes[-1].revision)
             self.examples.apply(changes)
+            self.copies.apply(changes)
+        signature.cache_clear()
 
     def _sync_vectors(self, index: VectorIndex, revision: int) -> None:
         while index.revision < revision and (

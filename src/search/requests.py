@@ -1,5 +1,6 @@
 """What a search asks for and what it finds."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from search.explanation import Explanation
@@ -17,6 +18,7 @@ class SearchRequest(NamedTuple):
     """A search request. `allowed` is the filter, `min_score` the minimum score of a hit, in [0, 1].
 
     `explain` adds an explanation to every hit. `ranks_more` ranks more hits than a page needs, to count facets over.
+    With `groups`, near-copies share a place.
     """
 
     query: str
@@ -27,6 +29,15 @@ class SearchRequest(NamedTuple):
     min_score: float = 0.0
     explain: bool = False
     ranks_more: bool = False
+    groups: bool = True
+
+
+class Copies(NamedTuple):
+    """The other skills that share the place of a hit: how many, and keys and ids of the first, oldest first."""
+
+    number: int = 0
+    keys: Sequence[int] = ()
+    ids: Sequence[str] = ()
 
 
 class Hit(NamedTuple):
@@ -39,6 +50,7 @@ class Hit(NamedTuple):
     matched_by: tuple[MatchedBy, ...]
     payload: bytes
     explanation: Explanation | None = None
+    copies: Copies = Copies()
 
 
 class Results(NamedTuple):

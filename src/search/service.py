@@ -2,6 +2,8 @@
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -20,11 +22,12 @@ from search.lexical.spelled_prompt import SpelledPrompt, spell_prompt
 from search.lexical.spelling import Spelling
 from search.modes import Mode, RanMode
 from search.names import best_named
+from search.places import Places, is_installed, with_one_place
 from search.prompt.divisions import divisions
 from search.prompt.pastes import READ_WHOLE
 from search.prompt.reading import Prompt
 from search.relevance import lifted
-from search.requests import Hit, Results, SearchRequest, SemanticUnavailable
+from search.requests import Copies, Hit, Results, SearchRequest, SemanticUnavailable
 from search.text import fold
 from search.totals import count_hits
 from search.two_requests import least_alike, with_both
@@ -43,6 +46,7 @@ KEYWORD_CANDIDATES = 200
 DEEPEST = 1000
 """The lowest rank that a page may contain."""
 
+_LISTED_COPIES = 20
 _MAX_CACHED_CARDS = 4096
 _FIRST_QUERY = "skill"
 
@@ -167,12 +171,16 @@ class SearchService:
         ranking = fuse(signals, mode)
         if mode == "hybrid" and semantic is not None and index is not None:
             ranking = self._divided(ranking, lexical_query, semantic, depth, revision)
-        hits = self._page(ranking, request, revision)
+        places = self._places(ranking, request, lexical_query, mode, revision)
+        hits = self._page(places.ranking, request, revision)
+        if request.groups:
+            hits = self._with_copies(hits, ranking, lexical_query, revision)
         if any(hit.relevance == "low" for hit in hits):
             hits = lifted(hits, lexical_query, self._names([hit.key for hit in hits]))
         if request.explain:
             hits = self._explained(hits, lexical_query, signals, mode)
-        total = count_hits(ranking, request.min_score, lexical_query, signals, index, depth)
+        copies = len(self._index_sync.copies) if request.groups else 0
+        total = count_hits(places, request.min_score, lexical_query, signals, index, depth, copies)
         documents, prompt = len(lexical_query.reader), lexical_query.prompt
         return Results(request.query, mode, hits, warnings, revision, total, embedded, documents, prompt)
 
@@ -266,13 +274,42 @@ class SearchService:
             found.append(fuse(self._signals(part, part.search, semantic.vectors, vector, depth, revision), "hybrid"))
         return with_both(ranking, found, sides.cosine)
 
+    def _places(
+        self, ranking: Ranking, request: SearchRequest, query: LexicalQuery, mode: RanMode, revision: int
+    ) -> Places:
+        """Return the ranking with one place for each skill and its copies, if the request groups them."""
+        if not request.groups:
+            return Places(ranking, 0)
+        count, best = request.offset + request.limit, partial(self._original, query, revision)
+        return with_one_place(ranking, self._index_sync.copies, count, mode, best)
+
+    def _original(self, query: LexicalQuery, revision: int, keys: Sequence[int]) -> int:
+        """Return which of some copies is shown: a verified one, else one that is installed, else the oldest."""
+        cards, verified = self._cards(keys, revision), self._verified_of(query, keys)
+        return min(keys, key=lambda key: (key not in verified, not (key in cards and is_installed(cards[key][1])), key))
+
+    def _with_copies(self, hits: list[Hit], ranking: Ranking, query: LexicalQuery, revision: int) -> list[Hit]:
+        """Return the hits with what shares their places: all copies that pass the filter, ranked or not."""
+        families = self._index_sync.copies.families([hit.key for hit in hits])
+        if not families:
+            return hits
+        passed = set(ranking.all_keys().tolist())
+        if deeper := set(chain(*families.values())) - passed:
+            passed.update(query.reader.filter_keys(np.array(sorted(deeper), np.int64), query.allowed).tolist())
+        others = {key: [each for each in family if each in passed and each != key] for key, family in families.items()}
+        cards = self._cards([key for each in others.values() for key in each[:_LISTED_COPIES]], revision)
+        return [hit._replace(copies=_copies(others[hit.key], cards)) if hit.key in others else hit for hit in hits]
+
+    def _verified_of(self, query: LexicalQuery, keys: Sequence[int]) -> set[int]:
+        """Return which of some documents are verified."""
+        if self._verified is None:
+            return set()
+        return set(query.reader.filter_keys(np.array(keys, np.int64), self._verified).tolist())
+
     def _best_named(self, query: LexicalQuery, name: str, keys: Sequence[int], revision: int) -> list[int]:
         if len(keys) < 2:
             return list(keys)
-        verified = set[int]()
-        if self._verified is not None:
-            verified.update(query.reader.filter_keys(np.array(keys, np.int64), self._verified).tolist())
-        return best_named(keys, self._cards(keys, revision), name, verified)
+        return best_named(keys, self._cards(keys, revision), name, self._verified_of(query, keys))
 
     def _page(self, ranking: Ranking, request: SearchRequest, revision: int) -> list[Hit]:
         """Return the hits of the requested page. Hits with equal scores are ordered by id, also across pages."""
@@ -317,6 +354,11 @@ class SearchService:
 def _depth(request: SearchRequest, least: int) -> int:
     """Return how many documents an index contributes to a page: at least `least`."""
     return min(max(least, request.offset + request.limit), DEEPEST)
+
+
+def _copies(keys: Sequence[int], cards: Mapping[int, tuple[str, bytes]]) -> Copies:
+    listed = [key for key in keys[:_LISTED_COPIES] if key in cards]
+    return Copies(len(keys), listed, [cards[key][0] for key in listed])
 
 
 def _fall_back_to_keywords(mode: Mode, error: Exception, warnings: list[str]) -> None:

@@ -12,8 +12,11 @@ from search.scripts import composed, divided_document
 from search.stop_words import STOP_WORDS
 from search.types import Document
 
-INDEXING_RECIPE = 7
-"""The version of `indexed_text` and the analyzers. Increase it with any change: keyword indexes are then rebuilt."""
+INDEXING_RECIPE = 8
+"""The version of `indexed_text`, the analyzers and the signatures.
+
+Increase it with any change: keyword indexes are then rebuilt.
+"""
 
 EMBEDDING_RECIPE = 3
 """The version of `embedded_text`. Increase it with any change: every document is then embedded again."""

@@ -49,7 +49,7 @@ def _service(index: CorpusIndex, mode: Mode) -> Rank:
 
     def rank(query: str) -> list[str]:
         try:
-            results = index.engine.search.search(SearchRequest(query, limit=DEPTH, mode=mode))
+            results = index.engine.search.search(SearchRequest(query, limit=DEPTH, mode=mode, groups=False))
         except SemanticUnavailable as error:
             raise IncompleteIndex(str(error)) from error
         if results.warnings:  # a search without vectors would count as one with them

@@ -107,6 +107,7 @@ class SearchBody(_Lenient, kw_only=True):
     explain: bool = False
     highlight: bool = False
     facets: bool = False
+    group: bool = True
 
     @staticmethod
     def prepared(value: Any) -> Any:
@@ -116,10 +117,18 @@ class SearchBody(_Lenient, kw_only=True):
         return _trimmed(value, "query")
 
 
+class Grouped(msgspec.Struct, kw_only=True):
+    """The near-copies that share the place of a hit: how many, and the ids of the first 20, oldest first."""
+
+    count: int
+    ids: Sequence[str]
+
+
 class FoundSkill(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One hit: its score, why it matched, and the card of the skill.
 
-    `snippet` is the passage with the words of the query, if the search asked for it and there is one.
+    `snippet` is the passage with the words of the query, if the search asked for it and there is one. `grouped` are
+    the near-copies of the skill that have no place of their own, if there are any.
     """
 
     score: float
@@ -129,6 +138,7 @@ class FoundSkill(msgspec.Struct, kw_only=True, omit_defaults=True):
     content: str | None = None
     snippet: Snippet | None = None
     explanation: Explanation | None = None
+    grouped: Grouped | None = None
 
 
 class Facets(msgspec.Struct, kw_only=True):
@@ -174,6 +184,7 @@ class ResolveBody(_Lenient, kw_only=True):
     limit: Limit = 5
     content: ContentDetail = "none"
     explain: bool = False
+    group: bool = True
 
     @staticmethod
     def prepared(value: Any) -> Any:
@@ -200,6 +211,7 @@ class ResolvedSkill(msgspec.Struct, kw_only=True, omit_defaults=True):
     checksum: str | None = None
     content: str | None = None
     explanation: Explanation | None = None
+    grouped: Grouped | None = None
 
 
 class ResolveData(msgspec.Struct, kw_only=True):

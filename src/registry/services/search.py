@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -23,6 +24,7 @@ from registry.services.facets import count_facets
 from registry.services.hit_texts import find_texts, left_out
 from registry.services.schemas import (
     FoundSkill,
+    Grouped,
     ResolveBody,
     ResolveData,
     ResolvedSkill,
@@ -44,6 +46,8 @@ MAX_LIMIT = 100
 _HIGHLIGHTED_AT_ONCE = 20
 """Passages that are found without a thread: a long query over hostile texts takes up to half a millisecond each."""
 
+_COPIES_IN_SEARCH_ID = 100
+
 DISABLED = "enabled:false"
 
 
@@ -58,7 +62,15 @@ def _search_request(body: SearchBody) -> SearchRequest:
     allowed = _allowed(body.filters or SearchFilters())
     limit = _used_limit(body)
     return SearchRequest(
-        body.query, limit, body.offset, body.mode, allowed, body.min_score, body.explain, ranks_more=body.facets
+        body.query,
+        limit,
+        body.offset,
+        body.mode,
+        allowed,
+        body.min_score,
+        body.explain,
+        ranks_more=body.facets,
+        groups=body.group,
     )
 
 
@@ -159,6 +171,16 @@ def _shown_explanation(services: Services, hit: Hit) -> Explanation | None:
     return hit.explanation
 
 
+def _shown(hits: Sequence[Hit]) -> list[int]:
+    """Return the keys of the hits, and of as many of their copies as a search id has room for."""
+    copies = (key for hit in hits for key in hit.copies.keys)
+    return [*(hit.key for hit in hits), *islice(copies, _COPIES_IN_SEARCH_ID)]
+
+
+def _grouped(hit: Hit) -> Grouped | None:
+    return Grouped(count=hit.copies.number, ids=hit.copies.ids) if hit.copies.number else None
+
+
 def _outcome(services: Services, body: SearchBody, results: Results, started: float) -> SearchOutcome:
     texts = find_texts(services.documents, results.hits, body.content)
     snippets = find_snippets(services.documents, results.prompt.spelling.words, results.hits) if body.highlight else {}
@@ -171,6 +193,7 @@ def _outcome(services: Services, body: SearchBody, results: Results, started: fl
             content=texts.get(hit.key),
             snippet=snippets.get(hit.key),
             explanation=_shown_explanation(services, hit),
+            grouped=_grouped(hit),
         )
         for hit in results.hits
     ]
@@ -189,7 +212,7 @@ def _outcome(services: Services, body: SearchBody, results: Results, started: fl
         ],
         skills=skills,
         facets=count_facets(services.documents, results.total.keys) if body.facets else UNSET,
-        search_id=services.feedback.search_id(results.prompt.prompt.text, [hit.key for hit in results.hits]),
+        search_id=services.feedback.search_id(results.prompt.prompt.text, _shown(results.hits)),
         corrections=_corrections(results),
     )
     return Outcome(data, _holds_at(services, results))
@@ -265,6 +288,7 @@ def _resolved(services: Services, body: ResolveBody, results: Results) -> Resolv
             risk=card.findings,
             content=texts.get(hit.key),
             explanation=_shown_explanation(services, hit),
+            grouped=_grouped(hit),
         )
         _locate(services, skill, places[hit.key])
         found.append(skill)
@@ -295,7 +319,9 @@ def _resolve_request(body: ResolveBody) -> SearchRequest:
     """Return the engine's form of an agent's request."""
     chosen_by_agents = SearchFilters(model_invocation=True)
     return _search_request(
-        SearchBody(query=body.prompt, limit=body.limit, explain=body.explain, filters=chosen_by_agents)
+        SearchBody(
+            query=body.prompt, limit=body.limit, explain=body.explain, filters=chosen_by_agents, group=body.group
+        )
     )
 
 

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from search import integrity
+from search.copies.likeness import Signatures
 from search.lexical.disk_segment import DiskSegment, IndexWriteError
 from search.lexical.memory_segment import MemoryDocument, MemorySegment, memory_document
 from search.lexical.reader import DiskReader, LexicalReader
 from search.thread_health import ThreadHealth
-from search.types import DocumentGone, DocumentPut
+from search.types import DocumentGone, DocumentPut, Keys
 
 _log = logging.getLogger("search")
 
@@ -47,6 +48,10 @@ class LexicalIndex:
         self._closing = threading.Event()
         self._flush_thread: threading.Thread | None = None
         self._health = ThreadHealth("keyword index", _log, (IndexWriteError,))
+
+    def signatures(self) -> tuple[Keys, Signatures]:
+        """Return the keys and the signatures of the documents on disk."""
+        return self._disk_reader.signatures()
 
     def apply(self, changes: Sequence[DocumentPut | DocumentGone], revision: int) -> None:
         """Apply `changes`. The index is then at `revision`, and a new `reader` finds them.

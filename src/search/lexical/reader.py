@@ -8,10 +8,11 @@ import msgspec
 import numpy as np
 import tantivy
 
+from search.copies.likeness import Signatures
 from search.identifiers import MARK, first_identifiers, identifier_weight
 from search.lexical.dictionary import Dictionary
 from search.lexical.memory_segment import EMPTY_SEGMENT, MemorySegment, term_scores
-from search.lexical.schema import NAME_FIELDS, SCHEMA, has_key, query_terms
+from search.lexical.schema import NAME_FIELDS, SCHEMA, SIGNATURE_FIELDS, has_key, query_terms
 from search.text import QUERY_TERMS, remove_spaces
 from search.types import Filter, Keys, Match
 
@@ -65,6 +66,13 @@ class DiskReader:
     def _keys_with_label(self, label: str) -> Keys:
         hits = self.searcher.search(_exact_query("labels", label), self.document_count, count=False).hits
         return np.array(self.searcher.fast_field_values("key", [address for _, address in hits]), np.int64)
+
+    def signatures(self) -> tuple[Keys, Signatures]:
+        """Return the keys of all documents, unordered, and their signatures."""
+        hits = self.searcher.search(_ALL_DOCUMENTS, self.document_count, count=False).hits
+        addresses = [address for _, address in hits]
+        key, *words = (self.searcher.fast_field_values(field, addresses) for field in ("key", *SIGNATURE_FIELDS))
+        return np.array(key, np.int64), np.array(words, np.uint64).reshape(len(words), len(key)).T
 
     def document_frequency(self, field: str, value: str) -> int:
         """Return the number of documents with a value. A search asks several times, and the index is slower."""

@@ -1,4 +1,4 @@
-"""The tantivy schema of the keyword index: one weighted text field, exact names, labels and the document key."""
+"""The tantivy schema of the keyword index: one weighted text field, exact names, labels, key and signature."""
 
 import math
 import re
@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 import tantivy
 
+from search.copies.likeness import SIGNATURE_WORDS, signature
 from search.identifiers import first_identifiers
 from search.scripts import divided
 from search.text import (
@@ -24,6 +25,7 @@ from search.text import (
 from search.types import Document
 
 NAME_FIELDS = ("id", "name", "joined_name")
+SIGNATURE_FIELDS = tuple(f"signature{number}" for number in range(SIGNATURE_WORDS))
 _DICTIONARY_WORD = re.compile(r"[a-z]{3,24}")
 
 
@@ -31,6 +33,8 @@ def _schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_unsigned_field("key", indexed=True, fast=True)
     builder.add_text_field("text", tokenizer_name="skill", index_option="freq")
+    for field in SIGNATURE_FIELDS:
+        builder.add_unsigned_field(field, fast=True)
     for field in NAME_FIELDS:
         builder.add_text_field(field, tokenizer_name="raw", index_option="basic")
     builder.add_text_field("identifier", tokenizer_name="raw", index_option="basic")
@@ -82,6 +86,8 @@ def tantivy_document(document: Document) -> tantivy.Document:
     indexed = tantivy.Document()
     indexed.add_unsigned("key", document.key)
     indexed.add_text("text", indexed_text(document))
+    for field, word in zip(SIGNATURE_FIELDS, signature(document).tolist(), strict=True):
+        indexed.add_unsigned(field, word)
     for field, values in indexed_fields(document).items():
         for value in values:
             indexed.add_text(field, value)

@@ -101,15 +101,17 @@ class Shown(msgspec.Struct):
     content: ContentDetail
     explain: bool
     highlight: bool
+    group: bool
 
 
 def shown(
     content: Annotated[ContentDetail, QueryParameter(description="How much of each skill's text to add")] = "none",
     explain: Annotated[bool, QueryParameter(description="Add to each hit why it has its rank")] = False,
     highlight: Annotated[bool, QueryParameter(description="Add to each hit the passage that matched")] = False,
+    group: Annotated[bool, QueryParameter(description="Give near-copies one place")] = True,
 ) -> Shown:
     """Return what a query string wants to see of each hit, as a dependency."""
-    return Shown(content, explain, highlight)
+    return Shown(content, explain, highlight, group)
 
 
 _FILTER_PARAMETERS = MappingProxyType(
@@ -131,7 +133,7 @@ def search_body(values: Mapping[str, Any]) -> SearchBody:
         return {parameter: values[name] for name, parameter in names.items() if name in values}
 
     shown = search_page(**given({"limit": "limit", "offset": "offset"}))
-    chosen = given({"mode": "mode", "content": "content", "explain": "explain", "highlight": "highlight"})
+    chosen = given({name: name for name in ("mode", "content", "explain", "highlight", "group")})
     wanted = filters(attributes(**given(_ATTRIBUTE_PARAMETERS)), **given(_FILTER_PARAMETERS))
     return SearchBody(query=values["q"].strip(), limit=shown.limit, offset=shown.offset, filters=wanted, **chosen)
 
@@ -209,6 +211,7 @@ async def search_by_query(
         filters=filters,
         explain=shown.explain,
         highlight=shown.highlight,
+        group=shown.group,
     )
     return await _search(request, services, body)
 
