@@ -132,6 +132,11 @@ def skill_not_found(skill_id: str, version: str | None = None, *, hint: str = ""
     return RegistryError("SKILL_NOT_FOUND", f"{named} not found{f'. {hint}' if hint else ''}")
 
 
+def withdrawn_skill(skill_id: str, why: str) -> RegistryError:
+    """Return the error for a skill that has no version to install: all that fit were withdrawn."""
+    return RegistryError("SKILL_NOT_FOUND", f"Skill '{skill_id}' has no version to install: {why}")
+
+
 def not_found(what: str) -> RegistryError:
     """Return the error for anything else that does not exist: a route, a source, a job."""
     return RegistryError("NOT_FOUND", f"{what} not found")

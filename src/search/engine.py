@@ -36,7 +36,7 @@ class Engine:
     complete; then `on_complete` is called. A search waits `fallback_seconds` for the vector of its query. `indexing`
     is false in processes that leave the embedding to another one, `embedding_rate` is the maximum number of documents
     embedded per second. `open_vectors` opens the vector index of a space, None the one
-    in this process; `verified` is that of `SearchService`.
+    in this process; `verified` and `lowered` are those of `SearchService`.
     """
 
     def __init__(  # noqa: PLR0913 - the optional parameters are keywords
@@ -52,6 +52,7 @@ class Engine:
         on_complete: Callable[[], None] = lambda: None,
         open_vectors: OpenVectors | None = None,
         verified: Filter | None = None,
+        lowered: Filter | None = None,
     ) -> None:
         self._documents = documents
         self._folder = folder
@@ -66,7 +67,9 @@ class Engine:
         if previous and self._target and self._has_more_vectors(previous[1], self._target.space):
             self._serving = self._open_semantic(*previous)
         self._sync_vector_indexes()
-        self.search = SearchService(documents, self.index_sync, self._current_semantic, fallback_seconds, verified)
+        self.search = SearchService(
+            documents, self.index_sync, self._current_semantic, fallback_seconds, verified, lowered
+        )
         self.indexer = self._make_indexer(self._target, embedding_rate) if self._target and indexing else None
 
     def _open_semantic(self, embedder: Embedder, space: str) -> Semantic:

@@ -31,6 +31,7 @@ _Z_WEIGHT = 0.5
 _NOISE_Z = 2.0  # the highest z that the best of thousands of unrelated documents reaches by chance
 _OF_EVIDENCE, _OF_LEAD, _HIGH = 0.12, 1.4, 3.5  # a probability of 0.85: benchmarks/relevance.py
 _UNWANTED = 0.3  # what is left of the evidence for a document that the query excludes
+_LOWERED = 0.6  # what counts for the place of a document that is lower than others; its relevance is its own
 _EVEN_EVIDENCE = 5.0  # the evidence at which the first hit is right about as often as wrong
 _STEEPNESS = 3
 _STEPS = 1_000_000  # scores are multiples of 1 / _STEPS, so that they have at most six digits
@@ -75,7 +76,8 @@ class Signals(NamedTuple):
     query, which counts terms that no document contains; 0 if the query has no terms. `documents` is the number of
     documents in the index. `examples` is None if no document has examples. `with_words` is the number of all documents
     that contain a word of the query, candidates or not; None where it was not counted. `meant` is true if a name equals
-    the query with its corrected words; None if none does. `unwanted` is true for what the query excludes.
+    the query with its corrected words; None if none does. `unwanted` is true for what the query excludes, `lowered`
+    for what comes after others that fit as well.
     """
 
     keys: NDArray[np.int64]
@@ -90,6 +92,7 @@ class Signals(NamedTuple):
     with_words: int | None = None
     meant: Flags | None = None
     unwanted: Flags | None = None
+    lowered: Flags | None = None
 
     @property
     def has_words(self) -> Flags:
@@ -214,7 +217,7 @@ def fuse(signals: Signals, mode: RanMode) -> Ranking:
             np.where(signals.unwanted, _UNWANTED * each, each) for each in (coverage, scaled_evidence)
         )
     is_hit = _is_hit(signals, z, mode)
-    score = _boost_names(_score(coverage, scaled_evidence, mode), is_hit, signals)
+    score = _boost_names(_placed(coverage, scaled_evidence, signals, mode), is_hit, signals)
     order = np.lexsort((signals.keys, -score))
     order = order[is_hit[order]]
     if mode == "keyword":
@@ -292,6 +295,13 @@ def _score(coverage: Scores, evidence: Scores, mode: RanMode) -> Scores:
     return powered / (powered + _EVEN_EVIDENCE**_STEEPNESS)
 
 
+def _placed(coverage: Scores, evidence: Scores, signals: Signals, mode: RanMode) -> Scores:
+    """Return the scores that decide the places of the candidates."""
+    if signals.lowered is not None:
+        coverage, evidence = (np.where(signals.lowered, _LOWERED * each, each) for each in (coverage, evidence))
+    return _score(coverage, evidence, mode)
+
+
 def _is_hit(signals: Signals, z: Scores, mode: RanMode) -> Flags:
     is_hit = signals.exact | signals.prefix
     if mode != "semantic":
@@ -318,7 +328,14 @@ def _boost_names(score: Scores, is_hit: Flags, signals: Signals) -> Scores:
     if signals.meant is not None:
         best = stepped[is_hit & ~signals.meant].max(initial=0.0)
         stepped = np.where(signals.meant, np.maximum(stepped, best + _STEP), stepped)
-    return np.where(signals.exact, 1.0, stepped).round(6)
+    return np.where(signals.exact, _exact_scores(signals), stepped).round(6)
+
+
+def _exact_scores(signals: Signals) -> Scores | float:
+    """Return the scores of exact names: 1, and a step less for a lowered one beside another that is not."""
+    if signals.lowered is None or not (signals.exact & ~signals.lowered).any():
+        return 1.0
+    return np.where(signals.lowered, 1 - _STEP, 1.0)
 
 
 def _bands(evidence: Scores, z: Scores, exact: Flags) -> Indices:

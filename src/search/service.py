@@ -68,7 +68,8 @@ class SearchService:
 
     `semantic` returns the semantic search to use now, or None for keyword search only. If embedding the query fails or
     takes longer than `fallback_seconds`, keyword search answers with a warning. Documents that pass `verified` and have
-    a scope in their id own their names: they come before others of the same name.
+    a scope in their id own their names: they come before others of the same name. Documents that `lowered` excludes
+    come after others that fit as well.
     """
 
     def __init__(
@@ -78,9 +79,11 @@ class SearchService:
         semantic: Callable[[], Semantic | None],
         fallback_seconds: float,
         verified: Filter | None = None,
+        lowered: Filter | None = None,
     ) -> None:
         self._documents = documents
         self._verified = verified
+        self._lowered = lowered
         self._index_sync = index_sync
         self.in_flight = InFlight()
         self._semantic = semantic
@@ -253,7 +256,17 @@ class SearchService:
             examples=None if used is None else used.gains(keys),
             meant=_flags(keys, meant) if meant else None,
             unwanted=_flags(keys, sorted(query.prompt.unwanted)) if query.prompt.unwanted else None,
+            lowered=self._lowered_among(query.reader, keys),
         )
+
+    def _lowered_among(self, reader: LexicalReader, keys: Keys) -> Flags | None:
+        """Return which of the documents come after others that fit as well, None if none does."""
+        if self._lowered is None:
+            return None
+        lowered = reader.rejected_keys(self._lowered)
+        if lowered is None:  # they are many
+            return ~np.isin(keys, reader.filter_keys(keys, self._lowered))
+        return np.isin(keys, lowered) if len(lowered) else None
 
     def _divided(self, ranking: Ranking, query: LexicalQuery, semantic: Semantic, depth: int, revision: int) -> Ranking:
         """Return the ranking of a query, with places for both of its requests on the first page if it has two."""

@@ -60,6 +60,24 @@ def test_vectors_decide_if_words_match_poorly() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
+def test_what_is_lowered_comes_after_what_fits_as_well_and_stays(mode: str) -> None:
+    rows = of_scores((20, 0.6), (19, 0.58), (1, 0.2))
+    lowered = fuse(rows._replace(lowered=np.array([True, False, False])), mode)
+    assert keys(lowered)[:2] == [2, 1]
+    alone = fuse(of_scores((20, 0.6)), mode)[0]
+    assert fuse(of_scores((20, 0.6))._replace(lowered=np.array([True])), mode)[0].relevance == alone.relevance
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_lowered_name_is_first_unless_another_has_it_too(mode: str) -> None:
+    exact, other = (5.0, 0.3, True, False), (40.0, 0.9, False, False)
+    alone = fuse(signals([exact, other])._replace(lowered=np.array([True, False])), mode)
+    assert [(hit.key, hit.score == 1.0) for hit in alone] == [(1, True), (2, False)]
+    both = fuse(signals([exact, exact, other])._replace(lowered=np.array([True, False, False])), mode)
+    assert keys(both) == [2, 1, 3]
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_an_exact_name_is_first_whatever_the_rest_says(mode: str) -> None:
     stuffed = (40.0, 1.0, False, True)
     ranking = fuse(signals([stuffed, stuffed, (0.0, NAN, True, False)]), mode)

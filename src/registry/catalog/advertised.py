@@ -169,4 +169,5 @@ def _record(source: SourceEntry, skill: Listed, catalog_id: str) -> Skill:
         source_url=getattr(skill.origin, "url", None),
         source_type=source_type(skill.origin) if skill.origin else "zip" if source.type == "registry" else source.type,
         source_branch=source.branch,
+        withdrawn=skill.withdrawn,
     )

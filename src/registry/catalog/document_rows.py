@@ -19,6 +19,9 @@ DOCUMENT_COLUMNS = "key, id, name, description, tags, capabilities, labels, exam
 ONLY_BY_PERSONS = "invocation:user"
 """The label of skills that agents do not choose by themselves."""
 
+DEPRECATED, REVOKED = "withdrawn:deprecated", "withdrawn:revoked"
+"""The labels of skills that their registry has deprecated, and of installed ones whose version it has revoked."""
+
 ANY = "any"
 """The value of labels of skills that do not say which systems or agents they are for."""
 
@@ -72,6 +75,7 @@ def labels(card: Card, scope: str | None) -> tuple[str, ...]:
         f"installed:{str(card.installed).lower()}",
         f"enabled:{str(card.enabled).lower()}",
         *((f"risk:{card.findings}",) if card.findings else ()),
+        *((f"withdrawn:{card.withdrawn.state}",) if card.withdrawn else ()),
         *attribute_labels(card.author, card.license),
         *_needs_labels(card),
     )

@@ -8,12 +8,14 @@ import json
 from typing import NamedTuple
 
 import msgspec
+from msgspec import UNSET
 
 from registry.db import Database, Transaction
 from registry.domain.findings import Finding, SkillFindings, risk
 from registry.domain.models import Skill
 from registry.domain.origins import GitOrigin, LocalOrigin, Origin, source_type
 from registry.domain.release_proofs import PinnedProof
+from registry.domain.withdrawals import Withdrawn
 
 SHADOWED = "twin:installed"
 """The label of an advertised skill that is installed. Search shows the installed skill instead."""
@@ -59,6 +61,7 @@ class InstallRecord(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=Tru
         name: The name of the skill, if its folder has another one because another skill had the name.
         inherited: What the source says of the skill that its files do not.
         notes: Findings about the last update.
+        withdrawn: How the registry has withdrawn the installed version, or all of the skill.
         following: The record of the new version while an upgrade runs.
         installed_at: The time of the install, as `YYYY-MM-DDTHH:MM:SS.sssZ`.
     """
@@ -74,6 +77,7 @@ class InstallRecord(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=Tru
     name: str | None = None
     inherited: Inherited | None = None
     notes: list[Finding] = msgspec.field(default_factory=list)
+    withdrawn: Withdrawn | None = None
     following: "InstallRecord | None" = None
     installed_at: str
 
@@ -209,4 +213,5 @@ def with_install(skill: Skill, install: InstallRecord) -> Skill:
         source_branch=(ref.branch or ref.tag or ref.commit) if ref else None,
         editable=install.editable,
         findings=report,
+        withdrawn=install.withdrawn or UNSET,
     )

@@ -3,12 +3,13 @@
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from registry.domain.addresses import OutboundError, parse_url
 from registry.domain.models import SkillId, SourceName, Usability, Version
 from registry.domain.origins import BranchName, HttpUrl, LocalPath, Origin
 from registry.domain.repository_addresses import RepositoryAddress, as_url, parse_address
+from registry.domain.withdrawals import Withdrawn
 from registry.errors import FieldError, validation_error
 
 LOCAL = "local"
@@ -115,7 +116,8 @@ class ConfiguredSource(SourceEntry, kw_only=True, frozen=True, forbid_unknown_fi
 class Listed(Usability, kw_only=True):
     """One skill in the list of a source. `id` is unique in the source; `body` is the text below the front matter.
 
-    `internal` skills are for the work on their repository: only who names one gets it.
+    `internal` skills are for the work on their repository: only who names one gets it. `withdrawn` is missing unless
+    the registry has deprecated the skill.
     """
 
     id: SkillId
@@ -131,6 +133,7 @@ class Listed(Usability, kw_only=True):
     body: str = ""
     warnings: list[str] = msgspec.field(default_factory=list)
     internal: bool = False
+    withdrawn: Withdrawn | UnsetType = UNSET
 
 
 class PublishedListed(Listed, kw_only=True):

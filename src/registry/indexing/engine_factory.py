@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from registry.catalog.document_rows import DEPRECATED
 from registry.catalog.documents import CatalogDocuments
 from registry.config.settings import Settings
 from registry.database import open_hnsw_indexes
@@ -52,6 +53,7 @@ def create_engine(
         embedding_rate=settings.embedding.rate,
         on_complete=spaces.activate,
         verified=Filter(((f"source:{REGISTRY}",),)),
+        lowered=Filter(excluded=(DEPRECATED,)),
         **options,
     )
 

@@ -17,6 +17,7 @@ from registry.domain.origins import GitOrigin, GitRef, LocalOrigin, Origin, Regi
 from registry.domain.release_proofs import PinnedProof
 from registry.domain.source_entry import Listed
 from registry.domain.version_requirement import admits, is_exact
+from registry.domain.withdrawals import Withdrawn
 from registry.errors import FieldError, conflict, skill_not_found, validation_error
 from registry.install.locating import Locator, PackageLocation, refusing_unreachable
 from registry.install.order import InstallOrder
@@ -123,6 +124,7 @@ class Installer:
             pinned=is_pinned,
             version_range=None if is_pinned else requirement,
             release=installed_release(located.chosen, proof),
+            withdrawn=withdrawal_of(located.chosen),
             installed_at=timestamp(self._parts.clock()),
         )
 
@@ -173,6 +175,11 @@ def installed_release(chosen: ChosenRelease | None, proof: PinnedProof | None) -
     if chosen is None:
         return None
     return InstalledRelease(skill_id=chosen.release.skill_id, sha256=chosen.release.checksum, proof=proof)
+
+
+def withdrawal_of(chosen: ChosenRelease | None) -> Withdrawn | None:
+    """Return how an installed release is withdrawn by its registry, None if it is not."""
+    return None if chosen is None else chosen.registry.withdrawal(chosen.release)
 
 
 def _proof(package: Package, chosen: ChosenRelease | None, order: InstallOrder) -> PinnedProof | None:

@@ -7,13 +7,22 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from registry.domain.models import version_parts
 from registry.domain.release_proofs import LoggedRelease, PinnedProof
-from registry.domain.version_requirement import highest, is_exact
-from registry.errors import FieldError, conflict, skill_not_found, validation_error
+from registry.domain.version_requirement import admits, highest, is_exact
+from registry.domain.withdrawals import Withdrawn
+from registry.errors import (
+    FieldError,
+    RegistryError,
+    conflict,
+    skill_not_found,
+    validation_error,
+    withdrawn_skill,
+)
 from registry.packages.package import Package
 from registry.publish.service import Publishing
 from registry.sources.log_monitor import LogMonitor, LogRefused, SeenLog
-from registry.sources.log_states import LogStates, Withdrawal
+from registry.sources.log_states import LogStates
 from registry.sources.remote_registry import Release, RemoteRegistry
 from registry.sources.service import Sources
 from registry.transparency.release_proof import ProofInvalid, check_release
@@ -36,6 +45,10 @@ class PackageRegistry(Protocol):
         `known` is an earlier proof from this log, which the log must still extend. None: this service is the registry.
         Raises CONFLICT if the log proves something else, OutboundError.
         """
+        ...
+
+    def withdrawal(self, release: Release) -> Withdrawn | None:
+        """Return how a release, whose proof was checked, is withdrawn by the log; None if it is not."""
         ...
 
 
@@ -69,6 +82,7 @@ class OwnRegistry:
                 yanked=version.state != "active",
                 download_url=None,
                 size=version.size,
+                withdrawn=version.withdrawn,
             )
             for version in versions
         ]
@@ -82,6 +96,10 @@ class OwnRegistry:
     def proof(self, release: Release, package: Package, known: PinnedProof | None) -> PinnedProof | None:
         """Return None: a service needs no proof from its own log."""
         return None
+
+    def withdrawal(self, release: Release) -> Withdrawn | None:
+        """Return how a version is withdrawn."""
+        return self._publishing.published.withdrawal(release.skill_id, release.version)
 
 
 class LoggedRegistry:
@@ -112,21 +130,28 @@ class LoggedRegistry:
             verifier = self._monitor.verify(self._remote, answer.checkpoint, earlier=earlier)
             proof = PinnedProof(**msgspec.structs.asdict(answer), key=verifier.text)
             state = check_release(proof, verifier, logged)
-            withdrawal = self._states.withdrawal(self._remote, verifier, state, release.skill_id, release.version)
-            _check_state(release, withdrawal)
+            self._states.follow(self._remote, verifier, state)
+            _check_state(release, self.withdrawal(release))
         except (LogRefused, ProofInvalid) as refused:
             raise conflict(f"'{release.skill_id}' {release.version} is refused: {refused}") from None
         return proof
 
+    def withdrawal(self, release: Release) -> Withdrawn | None:
+        """Return how a release is withdrawn by the log, as far as it was read."""
+        (found,) = self._states.withdrawals(self._remote.url, [(release.skill_id, release.version)])
+        return found
 
-def _check_state(release: Release, withdrawal: Withdrawal | None) -> None:
+
+def _check_state(release: Release, withdrawn: Withdrawn | None) -> None:
     """Raise ProofInvalid if the log says that a release is revoked, or yanked although its index lists it as active.
 
     Yanked versions are installed by their exact version, so that the index decides where it says so too.
     """
-    if withdrawal == "revoke":
-        raise ProofInvalid("its log says that it was revoked")
-    if withdrawal == "yank" and not release.yanked:
+    if withdrawn is None:
+        return
+    if withdrawn.state == "revoked":
+        raise ProofInvalid(f"its log says that it was {withdrawn.words}")
+    if withdrawn.state == "yanked" and not release.yanked:
         raise ProofInvalid("its log says that it is yanked, and its index lists it as active: try again")
 
 
@@ -159,8 +184,21 @@ class Registries:
             version = highest(requirement, active)
             chosen = releases[version] if version is not None else None
         if chosen is None:
-            raise skill_not_found(skill_id, requirement or "that is not yanked")
+            raise _nothing_to_choose(skill_id, requirement, list(releases.values()))
         return ChosenRelease(registry, chosen)
+
+
+def _nothing_to_choose(skill_id: str, requirement: str | None, releases: Sequence[Release]) -> RegistryError:
+    """Return the error for a requirement that no version meets which can be chosen, with the reasons of withdrawals."""
+    if requirement is not None and is_exact(requirement):
+        return skill_not_found(skill_id, requirement)
+    gone = [release for release in releases if release.yanked and admits(requirement, release.version)]
+    if not gone:
+        return skill_not_found(skill_id, requirement)
+    last = max(gone, key=lambda release: version_parts(release.version))
+    which = f" that {requirement} admits" if requirement else ""
+    how = last.withdrawn.words if last.withdrawn else "withdrawn without a reason"
+    return withdrawn_skill(skill_id, f"every version{which} was withdrawn. The last one, {last.version}, was {how}")
 
 
 def check_package(package: Package, release: Release) -> None:

@@ -14,7 +14,7 @@ from registry.domain.origins import GitOrigin, LocalOrigin, Origin, RegistryOrig
 from registry.domain.source_entry import REGISTRY, Listed
 from registry.domain.version_requirement import admits, is_exact
 from registry.errors import FieldError, RegistryError, conflict, validation_error
-from registry.install.installer import inherited_by, installed_release, pinned, version_of
+from registry.install.installer import inherited_by, installed_release, pinned, version_of, withdrawal_of
 from registry.install.local_changes import described, local_changes
 from registry.install.parts import InstallParts
 from registry.install.registries import ChosenRelease
@@ -148,7 +148,9 @@ class Upgrader:
             if isinstance(wanted, ChosenRelease):
                 known = install.release.proof if install.release else None
                 proof = wanted.registry.proof(wanted.release, package, known)
-                following = msgspec.structs.replace(following, release=installed_release(wanted, proof))
+                following = msgspec.structs.replace(
+                    following, release=installed_release(wanted, proof), withdrawn=withdrawal_of(wanted)
+                )
             self._replace(stored, install, following, staged, before)
         self._project.record_upgrade(stored.skill.id, version)
         return "updated", version

@@ -5,11 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from registry.catalog.changed_documents import ChangedDocument, beginnings, changed_documents, latest_documents
 from registry.db import Database, read_fact
 from registry.domain.package_urls import PackageUrls
 from registry.domain.runtime_needs import NEEDS, RuntimeNeeds
+from registry.domain.withdrawals import Withdrawn
 from registry.errors import FieldError, validation_error
 from registry.runtime.change_signal import ChangeSignal
 
@@ -31,7 +33,8 @@ _ABOVE_ALL = 2**63 - 1
 class FeedSkill(RuntimeNeeds, kw_only=True, omit_defaults=True):
     """The highest active version of a published skill. `checksum` and `size`, in bytes, are those of the zip.
 
-    `body` is the text of SKILL.md below the front matter, at most 100,000 characters of it.
+    `body` is the text of SKILL.md below the front matter, at most 100,000 characters of it. `withdrawn` is missing
+    unless the skill is deprecated.
     """
 
     name: str
@@ -46,6 +49,7 @@ class FeedSkill(RuntimeNeeds, kw_only=True, omit_defaults=True):
     published_at: str
     download_url: str
     body: str
+    withdrawn: Withdrawn | UnsetType = UNSET
 
 
 class SkillChange(msgspec.Struct, kw_only=True):
@@ -189,6 +193,7 @@ class ChangeFeed:
             published_at=package.published_at,
             download_url=self._urls.of(document.id, card.version),
             body=body,
+            withdrawn=card.withdrawn,
             **{name: getattr(card, name) for name in NEEDS},
         )
 

@@ -8,6 +8,8 @@ import msgspec
 
 from registry.catalog.conditions import NO_CONDITIONS, Conditions
 from registry.catalog.document_rows import renew_gone
+from registry.catalog.installed_withdrawals import releases_of, set_withdrawn
+from registry.catalog.record_skills import SOURCE
 from registry.catalog.skill_rows import Dates
 from registry.catalog.store import Catalog, StoredSkill
 from registry.db import Database, Reader, Transaction, read_fact
@@ -250,11 +252,22 @@ class PublishedVersions:
 
     def _schedule_push(self, transaction: Transaction, skill_id: str) -> int:
         self.update_catalog(transaction, skill_id)
+        self._mark_installed(transaction, skill_id)
         sql = (
             "insert into index_files (skill_id, wanted, pushed) values (?, 1, 0)"
             " on conflict (skill_id) do update set wanted = index_files.wanted + 1 returning wanted"
         )
         return int(transaction.read(sql, (skill_id,))[0][0])
+
+    def _mark_installed(self, transaction: Transaction, skill_id: str) -> None:
+        """Show on the versions of a skill that this service has installed from itself how they are withdrawn."""
+        for installed in releases_of(transaction, SOURCE, skill_id):
+            sql = "select version from published where skill_id = ? and checksum = ?"
+            checksum = installed.record.release.sha256 if installed.record.release else ""
+            versions = transaction.read(sql, (skill_id, checksum))
+            withdrawn = withdrawals_of(transaction, skill_id)
+            now = [withdrawn[name] for (one,) in versions if (name := f"{skill_id}@{one}") in withdrawn]
+            set_withdrawn(transaction, self._catalog, installed, now[0] if now else withdrawn.get(skill_id))
 
     def update_catalog(self, transaction: Transaction, skill_id: str) -> None:
         """Make the catalog show the active versions of a skill.

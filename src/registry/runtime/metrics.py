@@ -3,18 +3,22 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from registry.domain.withdrawals import WithdrawalState
 from search.engine import Engine
 from search.thread_health import thread_states
 from search.types import Documents
 
 CountJobs = Callable[[], Mapping[tuple[str, str], int]]
 """Returns the number of jobs by kind and state."""
+
+CountWithdrawn = Callable[[], Mapping[str, int]]
+"""Returns the number of installed skills by how their registry has withdrawn them."""
 
 PublishStep = Literal["submit", "read", "store", "record", "show"]
 """The steps of publishing: receive the upload, unpack and check it, store it, write the database, index it."""
@@ -29,9 +33,12 @@ class Metrics:
         engine: Its state is read at each scrape.
         documents: Counts the stored vectors.
         count_jobs: Returns the number of jobs by kind and state.
+        count_withdrawn: Returns the number of withdrawn installed skills by state.
     """
 
-    def __init__(self, engine: Engine, documents: Documents, count_jobs: CountJobs) -> None:
+    def __init__(
+        self, engine: Engine, documents: Documents, count_jobs: CountJobs, count_withdrawn: CountWithdrawn
+    ) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # the start time of each counter is useless, and doubles the output
         self._registry = CollectorRegistry()
         self._requests = Counter(
@@ -69,7 +76,7 @@ class Metrics:
         self._pushed_files = Counter(
             "skill_registry_index_pushed_files", "Files of the index that were pushed.", registry=self._registry
         )
-        self._registry.register(_State(engine, documents, count_jobs))
+        self._registry.register(_State(engine, documents, count_jobs, count_withdrawn))
         self._children: dict[tuple[str, str, int], tuple[Callable[[], None], Callable[[float], None]]] = {}
 
     def answered(self, scope: Any, status: int, seconds: float) -> None:
@@ -111,10 +118,13 @@ class Metrics:
 class _State(Collector):
     """The state of the index and the jobs at the time of a scrape."""
 
-    def __init__(self, engine: Engine, documents: Documents, count_jobs: CountJobs) -> None:
+    def __init__(
+        self, engine: Engine, documents: Documents, count_jobs: CountJobs, count_withdrawn: CountWithdrawn
+    ) -> None:
         self._engine = engine
         self._documents = documents
         self._count_jobs = count_jobs
+        self._count_withdrawn = count_withdrawn
 
     def collect(self) -> Iterator[Metric]:
         status = self._engine.status()
@@ -138,6 +148,15 @@ class _State(Collector):
         for (kind, state), count in self._count_jobs().items():
             jobs.add_metric((kind, state), count)
         yield jobs
+        withdrawn = GaugeMetricFamily(
+            "skill_registry_installed_withdrawn",
+            "Installed skills that their registry has withdrawn, by how.",
+            labels=("state",),
+        )
+        counts = self._count_withdrawn()
+        for state in get_args(WithdrawalState):
+            withdrawn.add_metric((state,), counts.get(state, 0))
+        yield withdrawn
 
 
 def _thread_metrics() -> Iterator[Metric]:

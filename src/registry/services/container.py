@@ -8,6 +8,7 @@ import time
 from functools import partial
 
 from registry.catalog.documents import CatalogDocuments
+from registry.catalog.installed_withdrawals import count_withdrawn
 from registry.catalog.local_skills import LocalSkills
 from registry.catalog.record_skills import RecordSkills
 from registry.catalog.scanner import Scanner, ScanReport
@@ -174,7 +175,8 @@ class Services:
         return work
 
     def _make_registry(self, clock: Clock, worker: int) -> RegistryProfile:
-        metrics = Metrics(self.engine, self.documents, partial(count_jobs, self.database))
+        counts = (partial(count_jobs, self.database), partial(count_withdrawn, self.database))
+        metrics = Metrics(self.engine, self.documents, *counts)
         return RegistryProfile(self.settings, self.database, metrics, clock, worker)
 
     def _make_publishing(self, packages: StoredPackages) -> Publishing:

@@ -47,7 +47,8 @@ class SearchFilters(msgspec.Struct, kw_only=True):
     `max_risk` admits skills with findings up to this risk. It does not admit skills that have not been scanned.
 
     `os` and `agent` admit skills that are for this operating system or agent, and those that do not say.
-    `model_invocation` admits only skills that agents may choose by themselves, or only those that persons choose.
+    `model_invocation` admits only skills that agents may choose by themselves, or only those that persons choose. An
+    installed skill whose version was revoked is none for agents.
     """
 
     tags: list[Label] = msgspec.field(default_factory=list)
@@ -258,7 +259,8 @@ class StatusData(msgspec.Struct, kw_only=True):
 
     `issuer` says who gets a token without a credential: anybody, nobody, or callers on loopback. `anonymous_read` says
     whether reading works without one. Both are null in the local profile. `notices` maps settings to what an
-    administrator should do; only administrators of a registry see it.
+    administrator should do, and installed skills to how their registry has withdrawn them; in a registry, only
+    administrators see it.
 
     `protocols` says how many skills the protocols leave out that demand names of agentskills.io.
     """

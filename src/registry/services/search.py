@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from registry.catalog.document_rows import ANY, ONLY_BY_PERSONS, attribute_labels
+from registry.catalog.document_rows import ANY, ONLY_BY_PERSONS, REVOKED, attribute_labels
 from registry.catalog.installs import SHADOWED
 from registry.catalog.locations import Location, locations
 from registry.domain.api import API
@@ -95,7 +95,8 @@ def _allowed(filters: SearchFilters) -> Filter:
     if filters.model_invocation is False:
         groups.append((ONLY_BY_PERSONS,))
     left_out = (SHADOWED,) if filters.enabled is False else (DISABLED, SHADOWED)
-    return Filter(tuple(filter(None, groups)), (*left_out, ONLY_BY_PERSONS) if filters.model_invocation else left_out)
+    for_agents = (ONLY_BY_PERSONS, REVOKED) if filters.model_invocation else ()
+    return Filter(tuple(filter(None, groups)), (*left_out, *for_agents))
 
 
 def _each(value: Any) -> Sequence[Any]:

@@ -17,6 +17,7 @@ from registry.catalog.skill_changes import sent_changes
 from registry.domain.models import NewSkill, NewVersion, Skill, SkillChanges, SkillVersion
 from registry.domain.roles import Principal, includes
 from registry.domain.source_entry import REGISTRY
+from registry.domain.withdrawals import Withdrawn
 from registry.errors import FieldError, RegistryError, conflict, validation_error
 from registry.install.order import InstallOrder
 from registry.install.request import install_order
@@ -64,6 +65,14 @@ def read_version(services: Services, skill_id: str, version: str) -> tuple[Skill
     if services.is_published(skill_id):
         found.withdrawn = services.published.withdrawal(skill_id, version) or UNSET
     return found, etag
+
+
+def withdrawal_of(services: Services, skill_id: str, version: str | None) -> tuple[str, Withdrawn | None]:
+    """Return a version, or the current one, and how it is withdrawn; None if it is not. Raises SKILL_NOT_FOUND."""
+    if version is not None and services.is_published(skill_id):
+        return version, services.published.withdrawal(skill_id, version)
+    skill = services.catalog.get(skill_id)
+    return skill.version, skill.withdrawn or None
 
 
 def create_skill(services: Services, request: SkillRequest, caller: Principal | None = None) -> Skill:

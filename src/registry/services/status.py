@@ -3,9 +3,16 @@
 import time
 
 from registry import __version__
+from registry.catalog.installed_withdrawals import withdrawn_skills
 from registry.domain.roles import Role
 from registry.services.container import Services
 from registry.services.schemas import EmbeddingStatus, ProtocolsStatus, StatusData
+
+
+def _notices(services: Services) -> dict[str, str]:
+    """Return what an administrator should do: about settings, and about installed skills that were withdrawn."""
+    settings = {} if services.settings.profile == "local" else services.registry.proxies.notices()
+    return {**settings, **withdrawn_skills(services.database)}
 
 
 def service_status(services: Services, role: Role | None) -> StatusData:
@@ -35,6 +42,6 @@ def service_status(services: Services, role: Role | None) -> StatusData:
         problems=services.problems() if in_full else {},
         skipped=services.catalog.problems() if in_full else {},
         warnings=services.catalog.warnings() if in_full else {},
-        notices={} if is_local or role != "admin" else services.registry.proxies.notices(),
+        notices=_notices(services) if is_local or role == "admin" else {},
         protocols=ProtocolsStatus(left_out=services.names.left_out()),
     )

@@ -33,9 +33,11 @@ class LogMonitor:
         self._database = database
         self._storing = threading.Lock()
 
-    def check(self, registry: RemoteRegistry) -> None:
-        """Verify the current checkpoint of a registry."""
-        self.verify(registry, registry.checkpoint())
+    def check(self, registry: RemoteRegistry) -> tuple[Verifier, LogCheckpoint]:
+        """Verify the current checkpoint of a registry, and return it with the key of the log."""
+        note = registry.checkpoint()
+        verifier = self.verify(registry, note)
+        return verifier, verifier.read(note)
 
     def verify(self, registry: RemoteRegistry, note: str, *, earlier: SeenLog | None = None) -> Verifier:
         """Verify a checkpoint that the registry has just signed, and return the key of its log.

@@ -1,4 +1,4 @@
-"""What the log of another registry says of its versions: which ones are yanked or revoked.
+"""What the log of another registry says of its versions and skills: which ones are withdrawn, and why.
 
 The index of a registry is not signed. Somebody between it and a client could say that a revoked version is active, but
 cannot change the log. A client reads the entries of a log once, and later the new ones. Their hashes must give the root
@@ -6,20 +6,21 @@ that the registry has signed, so no entry can be left out. The database keeps wh
 hashes of the perfect subtrees of what was read (RFC 9162, section 2.1).
 """
 
-from typing import Literal
+from collections.abc import Iterable
 
 import msgspec
 
 from registry.db import Database, read_fact
+from registry.domain.withdrawals import Withdrawn
 from registry.sources.log_monitor import LogRefused
 from registry.sources.remote_registry import RemoteRegistry
 from registry.transparency.checkpoint import LogCheckpoint, Verifier
 from registry.transparency.log import LogEntry
 from registry.transparency.merkle import Hash, leaf_hash, node_hash
 
-Withdrawal = Literal["yank", "revoke"]
-
-_FACT = "registry-log-states:"
+_FACT = "registry-log-withdrawals:"
+_FORMER_FACT = "registry-log-states:"
+"""What earlier releases kept, without reasons."""
 
 
 class _Seen(msgspec.Struct, kw_only=True):
@@ -28,7 +29,7 @@ class _Seen(msgspec.Struct, kw_only=True):
     key: str
     size: int = 0
     subtrees: list[bytes] = []
-    withdrawn: dict[str, Withdrawal] = {}
+    withdrawn: dict[str, Withdrawn] = {}
 
     def append(self, text: str) -> None:
         """Add the next entry."""
@@ -44,13 +45,20 @@ class _Seen(msgspec.Struct, kw_only=True):
             entry = msgspec.json.decode(text, type=LogEntry)
         except msgspec.DecodeError:  # of a kind that a later release knows
             return
-        name = _name(str(entry.skill_id), str(entry.version))
-        if entry.kind == "revoke":
-            self.withdrawn[name] = "revoke"
-        elif entry.kind == "yank":
-            self.withdrawn.setdefault(name, "yank")
-        elif entry.kind == "unyank" and self.withdrawn.get(name) == "yank":
-            del self.withdrawn[name]
+        subject = entry.subject
+        if subject is None:
+            return
+        known, withdrawn = self.withdrawn.get(subject), entry.withdrawn
+        if known is not None and known.state == "revoked" and entry.kind != "revoke":
+            return  # for ever
+        if withdrawn is None:
+            self.withdrawn.pop(subject, None)
+        else:
+            self.withdrawn[subject] = withdrawn
+
+    def of(self, skill_id: str, version: str) -> Withdrawn | None:
+        """Return how a version, or all of its skill, is withdrawn."""
+        return self.withdrawn.get(f"{skill_id}@{version}") or self.withdrawn.get(skill_id)
 
     def root(self) -> Hash:
         """Return the root of the entries that were read."""
@@ -61,35 +69,38 @@ class _Seen(msgspec.Struct, kw_only=True):
 
 
 class LogStates:
-    """Reads the states of versions from the logs of other registries."""
+    """Reads the withdrawals from the logs of other registries."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def withdrawal(
-        self, registry: RemoteRegistry, verifier: Verifier, state: LogCheckpoint, skill_id: str, version: str
-    ) -> Withdrawal | None:
-        """Return how a version is withdrawn by the log, None if it is active.
+    def follow(self, registry: RemoteRegistry, verifier: Verifier, state: LogCheckpoint) -> None:
+        """Read the entries up to a verified state of the log of a registry.
 
-        `state` is a verified state of the log, which includes the version. Raises LogRefused if the entries are not
-        those of the signed log, OutboundError.
+        Raises LogRefused if they are not those of the signed log, OutboundError.
         """
-        seen = self._known(registry, verifier)
+        seen = self._known(registry.url) or _Seen(key=verifier.text)
+        if seen.key != verifier.text:
+            seen = _Seen(key=verifier.text)
         if seen.size < state.size:
             seen = self._read(registry, seen, state)
             with self._database.write() as transaction:
                 transaction.put_fact(f"{_FACT}{registry.url}", msgspec.json.encode(seen).decode())
-        return seen.withdrawn.get(_name(skill_id, version))
+                transaction.delete_fact(f"{_FORMER_FACT}{registry.url}")
+
+    def withdrawals(self, url: str, releases: Iterable[tuple[str, str]]) -> list[Withdrawn | None]:
+        """Return how each release, a skill and a version, is withdrawn by what was read of the log of a registry."""
+        seen = self._known(url)
+        return [None if seen is None else seen.of(skill_id, version) for skill_id, version in releases]
 
     def forget(self, url: str) -> None:
         """Forget the log of the registry at `url`: it is read anew on its next use."""
         with self._database.write() as transaction:
             transaction.delete_fact(f"{_FACT}{url}")
 
-    def _known(self, registry: RemoteRegistry, verifier: Verifier) -> _Seen:
-        text = read_fact(self._database, f"{_FACT}{registry.url}")
-        seen = None if text is None else msgspec.json.decode(text, type=_Seen)
-        return seen if seen is not None and seen.key == verifier.text else _Seen(key=verifier.text)
+    def _known(self, url: str) -> _Seen | None:
+        text = read_fact(self._database, f"{_FACT}{url}")
+        return None if text is None else msgspec.json.decode(text, type=_Seen)
 
     @staticmethod
     def _read(registry: RemoteRegistry, seen: _Seen, state: LogCheckpoint) -> _Seen:
@@ -102,7 +113,3 @@ class LogStates:
         if seen.root() != state.root:
             raise LogRefused(f"the entries of the log of {registry.url} are not those that it has signed")
         return seen
-
-
-def _name(skill_id: str, version: str) -> str:
-    return f"{skill_id}@{version}"

@@ -8,7 +8,7 @@ import base64
 import binascii
 import re
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args
 
 import msgspec
 from msgspec import Meta
@@ -18,6 +18,7 @@ from registry.domain.origins import RegistryOrigin, WebUrl
 from registry.domain.release_proofs import ReleaseProof
 from registry.domain.runtime_needs import RuntimeNeeds
 from registry.domain.source_entry import Listed
+from registry.domain.withdrawals import WithdrawalState, Withdrawn, printable_reason
 from registry.errors import FieldError, RegistryError, validation_error
 from registry.outbound import OutboundError, Validators, parse_url, redact_url
 from registry.parsing.json_document import JsonUnreadable, read_json
@@ -85,7 +86,8 @@ class ChangePage(NamedTuple):
 class Release(msgspec.Struct, kw_only=True, frozen=True):
     """A published version. `checksum` is `sha256:` and the digest of the zip, `size` its bytes, 0 if unknown.
 
-    `download_url` is absolute; None if the registry names none that can be used.
+    `download_url` is absolute; None if the registry names none that can be used. `withdrawn` is what the index says of
+    the version, which is not signed.
     """
 
     skill_id: str
@@ -94,6 +96,14 @@ class Release(msgspec.Struct, kw_only=True, frozen=True):
     yanked: bool
     download_url: str | None
     size: int
+    withdrawn: Withdrawn | None = None
+
+
+class _Withdrawn(msgspec.Struct, kw_only=True):
+    state: str
+    at: Annotated[str, Meta(max_length=100)]
+    reason: Annotated[str, Meta(max_length=10_000)] | None = None
+    replacement: Annotated[str, Meta(max_length=1_000)] | None = None
 
 
 class _Skill(RuntimeNeeds, kw_only=True):
@@ -106,6 +116,7 @@ class _Skill(RuntimeNeeds, kw_only=True):
     license: str | None = None
     download_url: str | None = None
     body: str = ""
+    withdrawn: _Withdrawn | None = None
 
 
 class _Change(msgspec.Struct, kw_only=True):
@@ -135,6 +146,7 @@ class _Line(msgspec.Struct, kw_only=True):
     yanked: bool
     download_url: Annotated[str, Meta(max_length=2048)] | None = None
     size: Number | None = None
+    withdrawn: _Withdrawn | None = None
 
 
 class _ConsistencyProof(msgspec.Struct, kw_only=True):
@@ -200,12 +212,22 @@ def _change(base: str, change: _Change) -> Change:
     if change.skill is None:
         return Change(change.id, None)
     skill = change.skill
-    fields: dict[str, Any] = {name: getattr(skill, name) for name in skill.__struct_fields__}
+    fields: dict[str, Any] = {name: getattr(skill, name) for name in skill.__struct_fields__ if name != "withdrawn"}
     fields |= {"id": change.id, "download_url": absolute(base, skill.download_url)}
     fields |= {"origin": RegistryOrigin(url=base, skill=change.id), "body": ""}
     listed = validated(fields)
     listed.body = _NOT_STORED.sub("\ufffd", skill.body[:_BODY_CHARACTERS])
+    listed.withdrawn = _withdrawn(skill.withdrawn) or msgspec.UNSET
     return Change(change.id, listed)
+
+
+def _withdrawn(found: _Withdrawn | None) -> Withdrawn | None:
+    """Return a withdrawal with texts that can be shown. A state that a later release knows counts as deprecated."""
+    if found is None:
+        return None
+    texts = {name: printable_reason(text) for name in ("at", "reason", "replacement") if (text := getattr(found, name))}
+    state = found.state if found.state in get_args(WithdrawalState) else "deprecated"
+    return msgspec.convert({"at": "", **texts, "state": state}, Withdrawn)
 
 
 def absolute(base: str, url: str | None) -> str | None:
@@ -251,6 +273,7 @@ def _release(base: str, skill_id: str, raw: bytes) -> Release:
         yanked=line.yanked,
         download_url=absolute(base, line.download_url),
         size=line.size or 0,
+        withdrawn=_withdrawn(line.withdrawn),
     )
 
 

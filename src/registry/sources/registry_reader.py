@@ -15,6 +15,7 @@ import msgspec
 
 from registry.domain.source_entry import SourceEntry
 from registry.outbound import Interruption, OutboundError, StatusError, Validators
+from registry.sources.followed_withdrawals import FollowedWithdrawals
 from registry.sources.log_monitor import LogMonitor
 from registry.sources.refresher import Stored
 from registry.sources.registry_documents import ChangePage
@@ -42,9 +43,17 @@ IsKnown = Callable[[SourceEntry], bool]
 class RegistryReader:
     """Brings the skills of a registry up to date. Several sources can be read at once, each in a thread of its own."""
 
-    def __init__(self, store: SourceStore, monitor: LogMonitor, open_registry: OpenRegistry, is_known: IsKnown) -> None:
+    def __init__(
+        self,
+        store: SourceStore,
+        monitor: LogMonitor,
+        withdrawals: FollowedWithdrawals,
+        open_registry: OpenRegistry,
+        is_known: IsKnown,
+    ) -> None:
         self._store = store
         self._monitor = monitor
+        self._withdrawals = withdrawals
         self._open = open_registry
         self._is_known = is_known
         self._running: set[Interruption] = set()
@@ -61,10 +70,11 @@ class RegistryReader:
             cursor, page = _begin(registry, read_cursor(mark))
             if page is None:
                 self._store.unchanged(source, mark)
-                return Stored()
-            if page.changes or not cursor.is_whole:
-                self._monitor.check(registry)
-            self._take_over(source, mark, cursor, registry, page)
+            else:
+                if page.changes or not cursor.is_whole:
+                    self._monitor.check(registry)
+                self._take_over(source, mark, cursor, registry, page)
+            self._withdrawals.update(registry)
             return Stored()
 
     def _take_over(

@@ -19,6 +19,7 @@ from registry.runtime.periodic_worker import PeriodicWorker
 from registry.sources.access import NO_ACCESS, RegistryAccess
 from registry.sources.detection import detected
 from registry.sources.fetching import FOLDER, Fetcher
+from registry.sources.followed_withdrawals import FollowedWithdrawals
 from registry.sources.followers import Followers
 from registry.sources.log_monitor import LogMonitor
 from registry.sources.log_states import LogStates
@@ -75,7 +76,8 @@ class Sources:
         self.offers = Offers(self._store.skills, self.entries)
         self.log_monitor = LogMonitor(database)
         self.log_states = LogStates(database)
-        self._registry_reader = RegistryReader(self._store, self.log_monitor, self._open, self._is_known)
+        withdrawals = FollowedWithdrawals(database, catalog, self.log_monitor, self.log_states)
+        self._registry_reader = RegistryReader(self._store, self.log_monitor, withdrawals, self._open, self._is_known)
         self._refresher = Refresher(self._read, self._store_outcome)
         self._followers = Followers(self._store, self._open, self._start_refresh)
         self._thread = PeriodicWorker("source ages", self._refresh_old, _log, (DatabaseError,))

@@ -14,6 +14,7 @@ from registry.protocols.git.packs import Pack, PackWriter
 from registry.protocols.git.plugins import Plugin, marketplace_objects, plugin_names, plugin_objects
 from registry.services.container import Services
 from registry.services.names import name_of
+from registry.services.skills import withdrawal_of
 from search.lru_cache import LruCache
 
 ALL = ""
@@ -155,7 +156,10 @@ class Marketplaces:
         folder = objects[-1].digest
         # Clients update a plugin when its version has changed. A folder may change and keep its version.
         version = package.version if package.fixed else f"{package.version}+{folder.hex()[:_HASH_DIGITS]}"
-        return _Skill(revision, package.version, version, description_of(package), folder, writer.add(objects))
+        _, withdrawn = withdrawal_of(self._services, skill_id, None)
+        mark = f"[{withdrawn.words}] " if withdrawn else ""
+        description = f"{mark}{description_of(package)}"
+        return _Skill(revision, package.version, version, description, folder, writer.add(objects))
 
 
 def _plugins(writer: PackWriter, skills: Mapping[str, _Skill]) -> Iterator[tuple[Plugin, bytes]]:

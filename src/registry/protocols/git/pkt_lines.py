@@ -11,7 +11,7 @@ MAX_DATA = 65_516 - 1
 _LENGTH_DIGITS = 4
 _MAX_LENGTH = 65_520
 _DIGITS = frozenset(b"0123456789abcdefABCDEF")
-_PACK_BAND = b"\x01"
+_PACK_BAND, _TEXT_BAND = b"\x01", b"\x02"
 
 
 def line(text: str) -> bytes:
@@ -22,6 +22,11 @@ def line(text: str) -> bytes:
 def pack_part(data: bytes) -> bytes:
     """Return a packet with at most `MAX_DATA` bytes of a pack."""
     return _packet(_PACK_BAND + data)
+
+
+def text_part(text: str) -> bytes:
+    """Return a packet with a line of text, which git shows to the user as one of the remote."""
+    return _packet(_TEXT_BAND + f"{' '.join(text.split())}\n".encode()[:MAX_DATA])
 
 
 def refusal(message: str) -> bytes:

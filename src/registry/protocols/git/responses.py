@@ -11,7 +11,7 @@ from registry.errors import ClientGoneError, RegistryError
 from registry.http.envelope import answer_exception, error_of
 from registry.http.thread_pools import PACKAGE_POOL
 from registry.protocols.git.packs import Pack
-from registry.protocols.git.pkt_lines import FLUSH, MAX_DATA, line, pack_part, refusal
+from registry.protocols.git.pkt_lines import FLUSH, MAX_DATA, line, pack_part, refusal, text_part
 from registry.protocols.git.requests import PackRequest
 
 READ, WRITE = "git-upload-pack", "git-receive-pack"
@@ -47,13 +47,15 @@ def without_pack(request: PackRequest) -> Response[bytes]:
     return _response(_shallow_part(request) + (line("NAK") if request.negotiates else b""), RESULT)
 
 
-def with_pack(request: PackRequest, pack: Pack) -> Stream:
-    """Return the response with a pack."""
-    return Stream(_pack_parts(request, pack), media_type=RESULT, headers=_HEADERS)
+def with_pack(request: PackRequest, pack: Pack, warning: str = "") -> Stream:
+    """Return the response with a pack, before which git shows a warning, if there is one."""
+    return Stream(_pack_parts(request, pack, warning), media_type=RESULT, headers=_HEADERS)
 
 
-async def _pack_parts(request: PackRequest, pack: Pack) -> AsyncIterator[bytes]:
+async def _pack_parts(request: PackRequest, pack: Pack, warning: str) -> AsyncIterator[bytes]:
     yield _shallow_part(request) + line("NAK")
+    if warning and request.side_band:
+        yield text_part(warning)
     for offset in range(0, pack.size, MAX_DATA):
         data = await PACKAGE_POOL.run(pack.read, offset, MAX_DATA)
         yield pack_part(data) if request.side_band else data

@@ -23,7 +23,7 @@ from registry.protocols.git.responses import (
     with_pack,
     without_pack,
 )
-from registry.protocols.git.skills import skill_head, skill_pack
+from registry.protocols.git.skills import skill_head, skill_pack, skill_warning
 from registry.services.container import Services
 
 _GZIP = "gzip"
@@ -72,7 +72,10 @@ async def post_git_upload_pack(request: Request[Any, Any, Any], services: ReadyS
     if not (asked.wants and asked.is_done):
         return without_pack(asked)
     request.app.state.downloads.begin(request.scope)
-    return with_pack(asked, await _pack(request, services, asked))
+    pack, address = await _pack(request, services, asked), address_of(request)
+    if not isinstance(address, SkillAddress):
+        return with_pack(asked, pack)
+    return with_pack(asked, pack, await PACKAGE_POOL.run(skill_warning, services, address))
 
 
 @post(paths(WRITE), status_code=200, media_type=RESULT, changes=False, operation_class=Requested, **_OPTIONS)

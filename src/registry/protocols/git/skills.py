@@ -1,10 +1,12 @@
 """The repositories of single skills, made anew for each request."""
 
+from registry.domain.withdrawals import described
 from registry.protocols.agentskills import named_package
 from registry.protocols.git.addresses import SkillAddress
 from registry.protocols.git.objects import GitObject, commit, folder_objects
 from registry.protocols.git.packs import Pack, PackWriter
 from registry.services.container import Services
+from registry.services.skills import withdrawal_of
 
 
 def skill_head(services: Services, address: SkillAddress) -> str:
@@ -18,6 +20,12 @@ def skill_pack(services: Services, address: SkillAddress) -> tuple[str, Pack]:
     with PackWriter(services.settings.data_dir) as writer:
         writer.add(objects)
         return objects[-1].digest.hex(), writer.finish()
+
+
+def skill_warning(services: Services, address: SkillAddress) -> str:
+    """Return how a skill is withdrawn in a sentence, empty if it is not. Raises SKILL_NOT_FOUND."""
+    version, withdrawn = withdrawal_of(services, address.skill_id, address.version)
+    return f"WARNING of the registry: {described(version, withdrawn)}" if withdrawn else ""
 
 
 def _objects(services: Services, address: SkillAddress) -> list[GitObject]:

@@ -1,11 +1,15 @@
 """A skill, or one of its files, as text for a model."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
+from msgspec import UnsetType
 
 from registry.domain.findings import RISKY, SkillFindings, gravest_first
 from registry.domain.models import Skill
+from registry.domain.withdrawals import WithdrawalState, Withdrawn, described, printable_reason
 from registry.errors import FieldError, RegistryError, skill_not_found, validation_error
 from registry.protocols.mcp.caller import Caller
 from registry.protocols.mcp.definitions import CHARACTERS_PER_TOKEN, GET, SEARCH, GetArguments
@@ -14,7 +18,7 @@ from registry.services.container import Services
 from registry.services.schemas import SearchBody, SearchFilters
 from registry.services.search import search_skills
 from registry.services.skill_files import PackagedFile, SkillPackage
-from registry.services.skills import read_skill
+from registry.services.skills import read_skill, withdrawal_of
 from registry.skill_folder.tree import SKILL_FILE
 
 _NAMED_RULES = 5
@@ -37,7 +41,7 @@ class _Id(msgspec.Struct):
 
 
 def skill_text(services: Services, caller: Caller, asked: GetArguments) -> Text:
-    """Return the SKILL.md of a skill and where its files are, or one file, below a warning if it is risky.
+    """Return the SKILL.md of a skill and where its files are, or one file, below warnings: it is withdrawn, or risky.
 
     All of it is in `text`. Raises SKILL_NOT_FOUND, NOT_FOUND, CONFLICT, SERVICE_UNAVAILABLE.
     """
@@ -47,7 +51,8 @@ def skill_text(services: Services, caller: Caller, asked: GetArguments) -> Text:
     found = _found(services, caller, asked, skill)
     if found.is_error:
         return found
-    warning = risk_warning(_findings(services, skill, asked.version))
+    withdrawn = withdrawal_warning(*withdrawal_of(services, skill.id, asked.version))
+    warning = f"{withdrawn}{risk_warning(_findings(services, skill, asked.version))}"
     budget = asked.max_tokens * CHARACTERS_PER_TOKEN - len(warning)
     return Text(f"{warning}{_within(found, asked, budget)}")
 
@@ -69,6 +74,29 @@ def _similar(services: Services, skill_id: str) -> str:
     ids = [msgspec.json.decode(hit.skill, type=_Id).id for hit in search_skills(services, body).data.skills]
     similar = f"Similar: {', '.join(ids)}. " if ids else ""
     return f"{similar}{SEARCH} finds the ids of skills."
+
+
+_TO_DO: Mapping[WithdrawalState, str] = MappingProxyType(
+    {
+        "revoked": "Do not follow this skill, and tell the user.",
+        "yanked": "Tell the user before you follow this skill.",
+        "deprecated": "Tell the user that this skill is deprecated.",
+    }
+)
+
+
+def withdrawal_warning(version: str, withdrawn: Withdrawn | UnsetType | None) -> str:
+    """Return a line that says how a version is withdrawn, and what to do, and an empty one; else nothing.
+
+    The reason is that of the registry. It is quoted, so that it does not pass for an instruction.
+    """
+    if not withdrawn:
+        return ""
+    bare = msgspec.structs.replace(withdrawn, reason=None)
+    reason = f' Its reason: "{printable_reason(withdrawn.reason)}".' if withdrawn.reason else ""
+    return (
+        f"WARNING of the registry, not of the skill: {described(version, bare)}.{reason} {_TO_DO[withdrawn.state]}\n\n"
+    )
 
 
 def risk_warning(findings: SkillFindings | None) -> str:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from registry.errors import RegistryError
 from registry.protocols.agentskills import front_matter, named_package
 from registry.protocols.mcp.messages import INVALID_PARAMS, McpError
-from registry.protocols.mcp.reading import risk_warning
+from registry.protocols.mcp.reading import risk_warning, withdrawal_warning
 from registry.services.container import Services
 from registry.services.names import name_of
 from registry.services.skill_files import PackagedFile, SkillPackage
@@ -57,9 +57,14 @@ def read_resource(services: Services, params: dict[str, Any]) -> dict[str, Any]:
         contents["text"] = file.data.decode("utf-8")
     except UnicodeDecodeError:
         contents["blob"] = base64.b64encode(file.data).decode()
-    warning = risk_warning(services.catalog.get(package.skill_id).findings).strip()
-    notes = [{"uri": f"{uri}#risk", "mimeType": "text/plain", "text": warning}] if warning else []
-    return {"contents": [contents, *notes]}
+    skill = services.catalog.get(package.skill_id)
+    withdrawn, risk = withdrawal_warning(skill.version, skill.withdrawn).strip(), risk_warning(skill.findings).strip()
+    first = [_note(f"{uri}#withdrawn", withdrawn)] if withdrawn else []
+    return {"contents": [*first, contents, *([_note(f"{uri}#risk", risk)] if risk else [])]}
+
+
+def _note(uri: str, text: str) -> dict[str, str]:
+    return {"uri": uri, "mimeType": "text/plain", "text": text}
 
 
 def _page(

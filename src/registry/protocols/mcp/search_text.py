@@ -9,6 +9,7 @@ from msgspec import UNSET
 
 from registry.domain.findings import RISKY, Risk
 from registry.domain.runtime_needs import Requirements
+from registry.domain.withdrawals import Withdrawn
 from registry.protocols.mcp.definitions import CHARACTERS_PER_TOKEN
 from registry.services.completeness import is_complete
 from registry.services.schemas import FoundSkill, SearchData
@@ -43,6 +44,7 @@ class _Needs(msgspec.Struct):
     requires: Requirements | None = None
     compatibility: str | None = None
     installable: bool = True
+    withdrawn: Withdrawn | None = None
 
 
 class _Hit(NamedTuple):
@@ -67,6 +69,7 @@ class _Hit(NamedTuple):
             "" if card.installed else f"from {card.source}",
             f"{card.risk} risk" if card.risk in RISKY else "",
             "" if self.needs.installable else "cannot be installed",
+            self.needs.withdrawn.words if self.needs.withdrawn else "",
         )
         about = f"{number}. [{_FITS[self.relevance]}] {card.id} ({', '.join(filter(None, facts))}): {card.description}"
         return f"{about} {_needed(self.needs)}".rstrip()
@@ -165,7 +168,8 @@ def _needed(needs: _Needs) -> str:
 
 def _declared(needs: _Needs) -> dict[str, Any]:
     requires = {name: value for name, value in msgspec.to_builtins(needs.requires or Requirements()).items() if value}
-    given = {"requires": requires, "compatibility": needs.compatibility}
+    withdrawn = msgspec.to_builtins(needs.withdrawn) if needs.withdrawn else None
+    given = {"requires": requires, "compatibility": needs.compatibility, "withdrawn": withdrawn}
     return {name: value for name, value in given.items() if value} | (
         {} if needs.installable else {"installable": False}
     )

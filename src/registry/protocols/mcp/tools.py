@@ -22,7 +22,7 @@ from registry.protocols.mcp.definitions import (
 )
 from registry.protocols.mcp.messages import INVALID_PARAMS, McpError
 from registry.protocols.mcp.places import base_directory, installed_twin, may_install, searched_place
-from registry.protocols.mcp.reading import known_skill, risk_warning, skill_text
+from registry.protocols.mcp.reading import known_skill, risk_warning, skill_text, withdrawal_warning
 from registry.protocols.mcp.search_text import found_answer
 from registry.services.container import Services
 from registry.services.schemas import SearchBody, SearchFilters
@@ -118,7 +118,8 @@ def _install(services: Services, caller: Caller, asked: InstallArguments) -> dic
 def _installed(services: Services, caller: Caller, skill: Skill, done: str) -> dict[str, Any]:
     folder = services.skill_files.folder(skill) if caller.is_here else None
     place = f"{base_directory(folder)}. " if folder is not None else ""
-    text = f"{risk_warning(skill.findings)}{done}{place}Read it with {GET}(id='{skill.id}')."
+    warnings = f"{withdrawal_warning(skill.version, skill.withdrawn)}{risk_warning(skill.findings)}"
+    text = f"{warnings}{done}{place}Read it with {GET}(id='{skill.id}')."
     risk = skill.findings.risk if skill.findings else None
     structured = {"skills": [{"id": skill.id, "version": skill.version, "installed": True, "risk": risk}]}
     return {"content": [{"type": "text", "text": text}], "structuredContent": structured, "isError": False}
