@@ -84,7 +84,12 @@ def publish(
                     flags, server, lambda client: _wait(client, _upload(client, file)["job_id"]), username=username
                 )
     console.show({**job, "left_out": left_out}, _tables, as_json=as_json)
-    if job["status"] != "accepted":
+    if job["status"] == "held":
+        console.note(
+            f"it waits for a review: another manager of the scope, or an administrator, approves it with "
+            f"'skill-registry reviews approve {job['job_id']}'"
+        )
+    elif job["status"] != "accepted":
         command.stop(f"{job['skill_id']} {job['version']} is {job['status']}")
 
 
@@ -147,12 +152,12 @@ def _upload(client: RegistryClient, package: BinaryIO) -> Data:
 
 
 def _wait(client: RegistryClient, job_id: str) -> Data:
-    """Return a job when it has ended, or after the time limit. Raises CommandFailed."""
+    """Return a job when it has ended or waits for a review, or after the time limit. Raises CommandFailed."""
     deadline = time.monotonic() + _JOB_SECONDS
     while True:
         path = f"{API}/registry/publish/{quote(job_id, safe='')}/status"
         job: Data = client.call(answers.Publishing, "GET", path)
-        if job["completed_at"] or time.monotonic() > deadline:
+        if job["completed_at"] or job["status"] == "held" or time.monotonic() > deadline:
             return job
         time.sleep(_POLL_SECONDS)
 

@@ -1,9 +1,13 @@
-"""Webhooks: notifications of the result of a package check (contract, section 10), and of withdrawals.
+"""Webhooks: notifications of the result of a package check (contract, section 10), of reviews and of withdrawals.
 
 The transaction of what happens also inserts a row for each notification, so none is lost. A thread sends them, so no
-request waits for a receiver, and a failing receiver has no effect on publishing.
+request waits for a receiver, and a failing receiver has no effect on publishing. Requests are signed as the contract
+has it, and as Standard Webhooks (https://www.standardwebhooks.com) has it.
 """
 
+import base64
+import binascii
+import contextlib
 import hashlib
 import hmac
 import logging
@@ -11,7 +15,7 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -30,6 +34,7 @@ _BY_SEVERITY: Sequence[WebhookEvent] = (
     "structure_error",
     "quality_warning",
     "all_checks_passed",
+    *("rejected", "held", "approved"),
     *("revoke", "yank", "deprecate", "unyank", "undeprecate"),
 )
 _TIMEOUT_SECONDS = 5.0
@@ -38,13 +43,15 @@ _STALE_SECONDS = 30.0
 """After this time, a try without a recorded result counts as interrupted."""
 _POLL_SECONDS = 1.0
 _DELAYS = (2.0, 10.0)
+_IN_BASE64 = "whsec_"
 
 
 class Checked(msgspec.Struct, kw_only=True):
     """The result of the check of one package. `findings` are the reasons for its refusal, or its warnings.
 
     `job_id` is the id of a publish job or of an installation. For a package refused at installation, only `skill_id`
-    may be known.
+    may be known. `review` is set where a package begins to wait for a review, or is approved or rejected in one for a
+    `reason`.
     """
 
     job_id: str
@@ -54,9 +61,13 @@ class Checked(msgspec.Struct, kw_only=True):
     checksum: str | None
     accepted: bool
     findings: Sequence[Any]
+    review: Literal["held", "approved", "rejected"] | None = None
+    reason: str | None = None
 
     def events(self) -> set[str]:
-        """Return the kinds of the findings, and `all_checks_passed` for an accepted package."""
+        """Return the step of a review; else the kinds of the findings, and `all_checks_passed` if accepted."""
+        if self.review is not None:
+            return {self.review}
         kinds = {str(msgspec.to_builtins(finding)["kind"]) for finding in self.findings}
         return kinds | {"all_checks_passed"} if self.accepted else kinds
 
@@ -77,7 +88,10 @@ class Logged(msgspec.Struct, kw_only=True):
 
 
 class Notice(msgspec.Struct, kw_only=True):
-    """The body of a notification. `reason` and `replacement` are those of a withdrawal, and missing in others."""
+    """The body of a notification. `reason` and `replacement` are those of a withdrawal, and missing in others.
+
+    A decision of a review has a `reason` too.
+    """
 
     id: str
     event: str
@@ -115,7 +129,11 @@ class WebhookSender:
             "checksum": checked.checksum,
             "findings": checked.findings,
         }
-        self._enqueue(transaction, checked.events(), fields)
+        if checked.review is None:
+            self._enqueue(transaction, checked.events(), fields)
+        else:
+            fields |= {} if checked.reason is None else {"reason": checked.reason}
+            self._enqueue(transaction, checked.events(), fields, key=f"{checked.job_id} {checked.review}")
 
     def enqueue_logged(self, transaction: Transaction, logged: Logged) -> None:
         """Enqueue a notification for every hook that subscribes to the kind of an entry, within the transaction."""
@@ -131,8 +149,13 @@ class WebhookSender:
         }
         self._enqueue(transaction, {logged.kind}, fields)
 
-    def _enqueue(self, transaction: Transaction, events: Set[str], fields: Mapping[str, Any]) -> None:
-        """Enqueue a notification of the most severe of some events for every hook that subscribes to any of them."""
+    def _enqueue(
+        self, transaction: Transaction, events: Set[str], fields: Mapping[str, Any], key: str | None = None
+    ) -> None:
+        """Enqueue a notification of the most severe of some events for every hook that subscribes to any of them.
+
+        A hook gets one notification of each `key`, by default the id of the job.
+        """
         for name, hook in self._hooks.items():
             event = _most_severe(events & set(hook.events))
             if event is None:
@@ -142,7 +165,7 @@ class WebhookSender:
             transaction.execute(
                 "insert into deliveries (id, hook, job_id, event, body, state, tries, next_try)"
                 " values (?, ?, ?, ?, ?, 'pending', 0, 0) on conflict (job_id, hook) do nothing",
-                (notice.id, name, notice.job_id, event, msgspec.json.encode(notice).decode()),
+                (notice.id, name, key or notice.job_id, event, msgspec.json.encode(notice).decode()),
             )
 
     def start(self) -> None:
@@ -204,7 +227,7 @@ class WebhookSender:
             "Content-Type": "application/json",
             "X-Skill-Event": event,
             "X-Skill-Delivery": delivery_id,
-            **_signature(hook, body.encode()),
+            **_signatures(hook, delivery_id, body.encode()),
         }
         try:
             status = self._outbound.post(hook.url.reveal(), body.encode(), headers, seconds=_TIMEOUT_SECONDS)
@@ -235,8 +258,28 @@ def _most_severe(events: Collection[str]) -> WebhookEvent | None:
     return next((event for event in _BY_SEVERITY if event in events), None)
 
 
-def _signature(hook: WebhookSettings, body: bytes) -> dict[str, str]:
-    """Return the signature header, an HMAC of the raw body, if a secret is configured."""
+def _signatures(hook: WebhookSettings, delivery_id: str, body: bytes) -> dict[str, str]:
+    """Return the id and the time of a try, and the signatures if a secret is configured."""
+    stamp = str(int(time.time()))
+    standard = {"webhook-id": delivery_id, "webhook-timestamp": stamp}
     if hook.secret is None:
-        return {}
-    return {"X-Skill-Signature": "sha256=" + hmac.new(hook.secret.reveal().encode(), body, hashlib.sha256).hexdigest()}
+        return standard
+    secret = hook.secret.reveal()
+    return {
+        **standard,
+        "webhook-signature": standard_signature(secret, delivery_id, stamp, body),
+        "X-Skill-Signature": "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest(),
+    }
+
+
+def standard_signature(secret: str, delivery_id: str, stamp: str, body: bytes) -> str:
+    """Return the signature of Standard Webhooks, version 1. `stamp` is the time in seconds since 1970.
+
+    The key is the base64 behind `whsec_` of the secret, or the text of any other secret.
+    """
+    key = secret.encode()
+    if secret.startswith(_IN_BASE64):
+        with contextlib.suppress(binascii.Error):
+            key = base64.b64decode(secret.removeprefix(_IN_BASE64), validate=True)
+    signed = hmac.new(key, f"{delivery_id}.{stamp}.".encode() + body, hashlib.sha256).digest()
+    return "v1," + base64.b64encode(signed).decode()

@@ -206,6 +206,7 @@ class Jobs:
                 job.id,
             ),
         )
+        self._enqueue(transaction, msgspec.structs.replace(_checked(job, warnings, accepted=False), review="held"))
 
     def held(self, scope: str | None, limit: int, offset: int) -> tuple[list[Job], int]:
         """Return the jobs that wait for a review, of one scope or of all, the oldest first; and their number."""
@@ -222,13 +223,18 @@ class Jobs:
         rows = self.database.read("select held from publish_jobs where id = ? and held is not null", (job_id,))
         return msgspec.json.decode(rows[0][0], type=HeldPackage) if rows else None
 
-    def decide(self, transaction: Transaction, job_id: str, decision: ReviewDecision) -> bool:
+    def decide(self, transaction: Transaction, job: Job, decision: ReviewDecision) -> bool:
         """Record the decision on a held job. Return whether it waited for one."""
         sql = (
             "update publish_jobs set decision = ?, tries = 0, next_try = 0"
             " where id = ? and state = 'held' and decision is null"
         )
-        return bool(transaction.execute(sql, (msgspec.json.encode(decision).decode(), job_id)))
+        if not transaction.execute(sql, (msgspec.json.encode(decision).decode(), job.id)):
+            return False
+        checked = _checked(job, job.warnings, accepted=False)
+        told = msgspec.structs.replace(checked, review=decision.outcome, reason=decision.reason)
+        self._enqueue(transaction, told)
+        return True
 
     def leave(self, job_id: str) -> None:
         """Record the orderly end of an attempt that another process will repeat."""

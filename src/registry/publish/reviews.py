@@ -131,7 +131,7 @@ class Reviews:
                     f"'{caller.name}' published {job.skill_id} {job.version}: another manager of the scope "
                     f"'{job.scope}' or an administrator reviews it"
                 )
-            if not self._jobs.decide(transaction, job_id, decision):
+            if not self._jobs.decide(transaction, job, decision):
                 known = job.decision
                 ended = f"{known.outcome} by '{known.by}'" if known else job.state
                 raise conflict(f"{job.skill_id} {job.version} does not wait for a review: it is {ended}")

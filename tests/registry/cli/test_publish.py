@@ -52,3 +52,31 @@ def test_what_is_refused_says_why(registry: Registry, tmp_path: Path) -> None:
     skill = write_skill(tmp_path, "lowly", "Is of somebody who may only read.")
     run(tmp_path, registry, "publish", str(skill), role="user").complains(1, "manager")
     run(tmp_path, registry, "yank", "from-zip").complains(2, "scope/name@1.0.0")
+
+
+def test_a_package_waits_for_a_review_and_another_manager_decides(tmp_path: Path) -> None:
+    with Registry(tmp_path / "held", env={"SKILL_REGISTRY_PUBLISH_HOLD": "all"}) as registry:
+
+        def call(who: str, *args: str) -> Done:
+            token = registry.caller(who)["Authorization"].removeprefix("Bearer ")
+            return Done(tmp_path, *args, "--server", registry.url, SKILL_REGISTRY_CLIENT_API_KEY=token)
+
+        skill = write_skill(tmp_path, "reviewed", "Comes from a folder of its author.")
+        done = call("acme/ann", "publish", str(skill))
+        assert (done.code, ": held" in done.out) == (0, True)
+        assert "skill-registry reviews approve" in done.error
+        (waiting,) = call("acme/bob", "reviews", "list", "--json").json["reviews"]
+        assert (waiting["skill_id"], waiting["uploaded_by"]) == ("acme/reviewed", "acme/ann")
+        shown = call("acme/bob", "reviews", "show", waiting["job_id"], "--diff")
+        assert (shown.code, "added SKILL.md" in shown.out, "+# Body" in shown.out) == (0, True, True)
+        call("acme/ann", "reviews", "approve", waiting["job_id"], "--reason", "Mine.").complains(1, "another manager")
+        assert call("acme/bob", "reviews", "approve", waiting["job_id"], "--reason", "It was read.").code == 0
+        registry.wait_for(lambda: registry.get("/api/v1/skills/acme/reviewed").status_code == 200)
+        package = tmp_path / "next.zip"
+        package.write_bytes(skill_package("reviewed", "1.1.0", "# Other\n"))
+        job = call("acme/ann", "publish", str(package), "--json").json
+        shown = call("acme/bob", "reviews", "show", job["job_id"], "--diff").out
+        assert ("changed SKILL.md" in shown, "-# Body" in shown, "+# Other" in shown) == (True, True, True)
+        rejected = call("acme/bob", "reviews", "reject", job["job_id"], "--reason", "Not now.")
+        assert (rejected.code, "is rejected" in rejected.out) == (0, True)
+        assert "No package waits" in call("acme/bob", "reviews", "list").out

@@ -1,8 +1,10 @@
 """Webhooks: which notifications go to which hooks, their signature, and retries."""
 
+import base64
 import hashlib
 import hmac
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,9 +16,9 @@ from registry.config.types import HttpUrl, Secret
 from registry.database.sqlite import SqliteDatabase
 from registry.domain.findings import Finding
 from registry.domain.models import now
-from registry.events.webhooks import Checked, WebhookSender
+from registry.events.webhooks import Checked, WebhookSender, standard_signature
 from registry.outbound import AddressPolicy, OutboundClient
-from support.waiting import wait_until
+from support.waiting import PATIENCE_SECONDS, wait_until
 from support.web_server import WebServer, reply
 
 BAD = Finding(kind="security_issue", severity="high", rule="key", file="a", line=1, message="holds a key")
@@ -68,7 +70,10 @@ def test_a_failed_check_is_sent_once_and_signed(tmp_path: Path, receiver: WebSer
     signature = "sha256=" + hmac.new(b"shh", body, hashlib.sha256).hexdigest()
     assert (headers["X-Skill-Signature"], headers["X-Skill-Event"]) == (signature, "security_issue")
     payload = json.loads(body)
-    assert headers["X-Skill-Delivery"] == payload["id"]
+    assert headers["X-Skill-Delivery"] == headers["webhook-id"] == payload["id"]
+    stamp = headers["webhook-timestamp"]
+    assert abs(time.time() - int(stamp)) < PATIENCE_SECONDS
+    assert headers["webhook-signature"] == standard_signature("shh", payload["id"], stamp, body)
     assert (payload["event"], payload["hook"], payload["job_id"]) == ("security_issue", "validation_failed", "job-1")
     assert [finding["rule"] for finding in payload["findings"]] == ["key", "odd"]
 
@@ -147,3 +152,14 @@ def test_a_private_address_is_never_reached(tmp_path: Path, receiver: WebServer)
     wait_until(lambda: states(webhooks) == [("pending", 1)])
     webhooks.stop()
     assert receiver.connections == 0
+
+
+def test_the_standard_signature_is_that_of_the_published_example() -> None:
+    secret, message = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek"
+    signature = standard_signature(secret, message, "1614265330", b'{"test": 2432232314}')
+    assert signature == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+def test_a_secret_that_only_begins_like_a_standard_one_signs_as_a_text() -> None:
+    digest = hmac.new(b"whsec_a b", b"id.1.body", hashlib.sha256).digest()
+    assert standard_signature("whsec_a b", "id", "1", b"body") == "v1," + base64.b64encode(digest).decode()

@@ -6,6 +6,7 @@ import { get, post } from "../api.js";
 import { Live } from "./live.js";
 import { Keys, Users } from "./people.js";
 import { Audit, Jobs } from "./records.js";
+import { Reviews } from "./reviews.js";
 import { isRegistry, needsSignIn, refreshStatus, service, useMay } from "../service.js";
 import { session } from "../session.js";
 import { Sources } from "./sources.js";
@@ -15,15 +16,17 @@ import { count, Text } from "../text.js";
 const LOOK_EVERY_MS = 400;
 const STATUS_EVERY_MS = 5000;
 
-const TABS = { "": "Overview", jobs: "Publish jobs", keys: "API keys", users: "Users", audit: "Audit log" };
-const PAGES = { jobs: Jobs, keys: Keys, users: Users, audit: Audit };
+const TABS = { "": "Overview", jobs: "Publish jobs", reviews: "Reviews", keys: "API keys", users: "Users", audit: "Audit log" };
+const PAGES = { jobs: Jobs, reviews: Reviews, keys: Keys, users: Users, audit: Audit };
 
 /** Return which pages somebody may see. */
 function useTabs(isPublishing) {
   const isHere = isRegistry(service.use());
   const isAdmin = useMay("admin") && isHere;
   const isReader = useMay("user") && isHere && isPublishing;
-  return Object.keys(TABS).filter((tab) => !tab || (tab === "jobs" ? isReader : isAdmin));
+  const isReviewer = useMay("manager") && isReader;
+  const shown = { "": true, jobs: isReader, reviews: isReviewer };
+  return Object.keys(TABS).filter((tab) => shown[tab] ?? isAdmin);
 }
 
 /** How the service is, and for those who may see them, pages about who may do what and what was done. */

@@ -1,4 +1,4 @@
-/** What changed from one version of a skill to another: which files, and the lines of those that are texts. */
+/** What changed from one version of a skill to another: which files, and the lines of those that are texts. Reviews too. */
 
 import { html, useState } from "../../vendor/htm-3.1.1/standalone.module.js";
 import { follow, go, link } from "../address.js";
@@ -32,52 +32,65 @@ function Since({ versions, version, from }) {
 
 export function Compare({ id, versions, version, from }) {
   const { data, error, again } = useLoaded((signal) => load(id, from, version, signal), [id, from, version]);
-  const number = (kind) => data.filter((one) => one.kind === kind).length;
-  const told = data && Object.keys(WORDS).filter(number).map((kind) => `${count(number(kind), "file")} ${kind}`).join(", ");
-  const first = data?.filter(({ kind }) => kind === "changed").slice(0, OPEN_AT_FIRST) ?? [];
+  const at = (path) => [from, version].map((one) => fileAt(id, path, one));
+  const opened = (path, isGone) => ({ skill: id, version: isGone ? from : version, file: path });
   return html`<section class="compare" aria-label="Changes">
     <div class="head"><${Since} versions=${versions} version=${version} from=${from} />
-      <span class="facts" role="status">${data ? told || "No file differs" : error ? "" : "Comparing…"}</span></div>
+      <span class="facts" role="status">${data ? told(data) || "No file differs" : error ? "" : "Comparing…"}</span></div>
     ${error && html`<${Failure} error=${error} onRetry=${again} what="These versions cannot be compared" />`}
-    <ul>${(data ?? []).slice(0, SHOWN_FILES).map((change) => html`<${Change} key=${from + change.path} ...${change} id=${id} versions=${[from, version]}
-      isOpenAtFirst=${first.includes(change)} />`)}</ul>
-    ${data?.length > SHOWN_FILES && html`<p>${count(data.length - SHOWN_FILES, "more file")}</p>`}
+    ${data && html`<${Changes} key=${from} changes=${data} at=${at} opened=${opened} />`}
   </section>`;
+}
+
+/** Return how many files were changed in which way. */
+export function told(changes) {
+  const number = (kind) => changes.filter((one) => one.kind === kind).length;
+  return Object.keys(WORDS).filter(number).map((kind) => `${count(number(kind), "file")} ${kind}`).join(", ");
+}
+
+/**
+ * Show changed files. `at` returns the addresses of a file before and after; `opened` the page of a file, by its path and
+ * whether it is gone. Without it, a file has no page, and the lines of those that are added are shown here.
+ */
+export function Changes({ changes, at, opened = null }) {
+  const first = changes.filter(({ kind }) => kind === "changed").slice(0, OPEN_AT_FIRST);
+  return html`<ul>${changes.slice(0, SHOWN_FILES).map((change) => html`<${Change} key=${change.path} ...${change} at=${at} opened=${opened}
+      isOpenAtFirst=${first.includes(change)} />`)}</ul>
+    ${changes.length > SHOWN_FILES && html`<p>${count(changes.length - SHOWN_FILES, "more file")}</p>`}`;
 }
 
 function Kind({ kind }) {
   return html`<span class=${`badge change-${kind}`}>${WORDS[kind]}</span>`;
 }
 
-function Change({ kind, path, from, to, id, versions, isOpenAtFirst }) {
+function Change({ kind, path, from, to, at, opened, isOpenAtFirst }) {
   const [isOpen, setOpen] = useState(isOpenAtFirst);
-  const version = versions[kind === "removed" ? 0 : 1];
-  const open = { skill: id, version, file: path };
+  const open = opened?.(path, kind === "removed");
   const name = html`<code><${Text}>${path}<//></code>`;
   const sizes = [from, to].filter(Boolean).map((file) => size(file.size));
   const bytes = html`<span class="number">${[...new Set(sizes)].join(" → ")}</span>`;
-  if (kind !== "changed") {
+  if (open ? kind !== "changed" : kind === "removed") {
     return html`<li class="change"><${Kind} kind=${kind} />
-      <a href=${link(open)} onClick=${(event) => follow(event, open)}>${name}</a>
+      ${open ? html`<a href=${link(open)} onClick=${(event) => follow(event, open)}>${name}</a>` : name}
       ${kind === "moved" && html`<span class="moved">from <code><${Text}>${from.path}<//></code></span>`} ${bytes}</li>`;
   }
   return html`<li class="change"><details open=${isOpen} onToggle=${(event) => setOpen(event.target.open)}>
     <summary><${Kind} kind=${kind} /> ${name} ${bytes}</summary>
-    ${isOpen && html`<${Difference} id=${id} path=${path} versions=${versions} open=${open} />`}
+    ${isOpen && html`<${Difference} places=${[from && at(from.path)[0], at(path)[1]]} open=${open} />`}
   </details></li>`;
 }
 
-async function differenceOf(id, path, versions, signal) {
-  const texts = await Promise.all(versions.map((version) => textOf(fileAt(id, path, version), MOST_BYTES, signal)));
+async function differenceOf(places, signal) {
+  const texts = await Promise.all(places.map((place) => (place ? textOf(place, MOST_BYTES, signal) : "")));
   return texts.includes(null) ? null : diff(...texts);
 }
 
 /** The changed lines of one file. */
-function Difference({ id, path, versions, open }) {
-  const { data, error, again } = useLoaded((signal) => differenceOf(id, path, versions, signal), [id, path, ...versions]);
+function Difference({ places, open }) {
+  const { data, error, again } = useLoaded((signal) => differenceOf(places, signal), places);
   if (error) return html`<${Failure} error=${error} onRetry=${again} />`;
   if (data === undefined) return html`<p class="facts" aria-busy="true">Comparing…</p>`;
-  const whole = html`<a href=${link(open)} onClick=${(event) => follow(event, open)}>Open the file</a>`;
+  const whole = open && html`<a href=${link(open)} onClick=${(event) => follow(event, open)}>Open the file</a>`;
   if (data === null) return html`<p class="facts">Its lines are not compared: it is no text, too long, or has too little in common. ${whole}</p>`;
   let left = SHOWN_LINES;
   const hunks = data.hunks.map((hunk) => {

@@ -13,7 +13,7 @@ import { zip } from "./zip.js";
 const LOOK_EVERY_MS = 500;
 const OPEN_FILES = 20;
 const LIVE = ["pending", "validating"];
-const STEPS = { pending: "Waiting", validating: "Being checked", accepted: "Published", rejected: "Refused" };
+const STEPS = { pending: "Waiting", validating: "Being checked", held: "Waits for a review", accepted: "Published", rejected: "Refused" };
 
 async function filesBelow(entry, path = "") {
   if (entry.isFile) {

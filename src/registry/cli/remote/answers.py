@@ -195,6 +195,33 @@ class Publishing(Struct):
     warnings: list[Finding]
 
 
+class WaitingReview(Struct):
+    """A package that waits for a review."""
+
+    job_id: str
+    skill_id: str
+    version: str
+    risk: str
+    uploaded_by: str
+    held_at: str
+
+
+class HeldFile(Struct):
+    """A file of a package."""
+
+    path: str
+    size: Count
+    sha256: str
+
+
+class HeldReview(WaitingReview):
+    """A package that waits for a review, or did, with what is in it."""
+
+    previous: str | None
+    findings: list[Findings.Finding]
+    files: list[HeldFile]
+
+
 class Source(Struct):
     """A source of skills."""
 

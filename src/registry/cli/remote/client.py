@@ -145,6 +145,13 @@ class RegistryClient:
                 raise CommandFailed(f"{self.base} lists more than can be read: --limit reads less")
         return items, total
 
+    def text(self, path: str, limit: int) -> str | None:
+        """Return the content at a path as a text; None if it is none, or has more than `limit` bytes."""
+        content = self._send("GET", path, timeout=self._seconds(long=False))
+        if len(content) > limit or b"\0" in content:
+            return None
+        return content.decode("utf-8", "replace")
+
     def relay(self, path: str, content: bytes, headers: dict[str, str]) -> bytes:
         """Send JSON to a path of the server and return the content of the answer, whose status may be 400 or 404."""
         headers = {"Content-Type": "application/json", **headers}

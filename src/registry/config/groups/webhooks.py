@@ -1,4 +1,4 @@
-"""The webhooks for the results of checks, and for withdrawals."""
+"""The webhooks for the results of checks, for reviews, and for withdrawals."""
 
 from typing import Annotated, Literal
 
@@ -17,6 +17,9 @@ WebhookEvent = Literal[
     "revoke",
     "deprecate",
     "undeprecate",
+    "held",
+    "approved",
+    "rejected",
 ]
 
 
@@ -53,9 +56,22 @@ class WithdrawnWebhookSettings(WebhookSettings, frozen=True, kw_only=True):
     secret: Annotated[Secret | None, Meta(description="secret that signs the notifications")] = None
 
 
+class ReviewWebhookSettings(WebhookSettings, frozen=True, kw_only=True):
+    """The webhook for packages that wait for a review, and for the decisions."""
+
+    url: Annotated[HttpUrl | None, Meta(description="URL that receives reviews")] = None
+    events: Annotated[tuple[WebhookEvent, ...], Meta(description="events that are sent")] = (
+        "held",
+        "approved",
+        "rejected",
+    )
+    secret: Annotated[Secret | None, Meta(description="secret that signs the notifications")] = None
+
+
 class WebhooksSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The webhooks for the results of checks of published and installed packages, and for withdrawals."""
+    """The webhooks for the results of checks of published and installed packages, reviews and withdrawals."""
 
     validation_failed: WebhookSettings = WebhookSettings()
     validation_passed: PassedWebhookSettings = PassedWebhookSettings()
     withdrawn: WithdrawnWebhookSettings = WithdrawnWebhookSettings()
+    reviews: ReviewWebhookSettings = ReviewWebhookSettings()
