@@ -273,12 +273,17 @@ class Engine:
             last_error=self.indexer.totals.last_error if self.indexer and pending else None,
         )
 
-    def wait_until_embedded(self, seconds: float) -> None:
-        """Return when all documents are embedded, embedding has failed, or `seconds` have passed."""
+    def wait_until_embedded(self, seconds: float, progress: Progress = lambda done, total: None) -> None:
+        """Return when all documents are embedded, embedding has failed, or `seconds` have passed.
+
+        `progress` is called with the documents that have a vector, and all.
+        """
         deadline = time.monotonic() + seconds
         while self.indexer and not self.indexer.totals.failures and time.monotonic() < deadline:
-            if not self.status().pending:
+            status = self.status()
+            if not status.pending:
                 return
+            progress(status.indexed, status.indexed + status.pending)
             self.indexer.wait_for_progress(min(0.2, seconds))
 
     def prepare(self, seconds: float) -> None:

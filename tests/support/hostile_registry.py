@@ -19,6 +19,13 @@ _CARD = {
     "findings": "high",
 }
 _FINDING = {"severity": "high", "rule": "secret", "message": "A key.", "file": "SKILL.md", "line": 3}
+_VERSION = {
+    "skill_id": "acme/pdf",
+    "version": "1.0.0",
+    "description": "Reads PDF files.",
+    "created_at": "2026-11-21T12:00:00.000Z",
+    "changes": ["The first one"],
+}
 _SKILL = {
     **_CARD,
     "tags": ["pdf"],
@@ -75,6 +82,8 @@ _ROUTES: tuple[tuple[str, Any], ...] = (
     (r"POST /api/v1/search/feedback", {}),
     (r"GET /api/v1/skills\?.*", [_CARD]),
     (r"GET /api/v1/skills/[^?]*/content", {"content": "# PDF\n"}),
+    (r"GET /api/v1/skills/[^?]*/versions/1\.0\.0", _VERSION),
+    (r"GET /api/v1/skills/.*/versions\?.*", [_VERSION]),
     (r"(GET|DELETE) /api/v1/skills/.*", _SKILL),
     (r"POST /api/v1/skills", _SKILL),
     (r"POST /api/v1/skills:batch", {"results": [{"success": False, "error": {"code": "CONFLICT", "message": "No."}}]}),

@@ -14,14 +14,18 @@ _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def on_terminal(
-    command: Sequence[str], folder: Path, environment: Mapping[str, str], columns: int = 80
+    command: Sequence[str], folder: Path, environment: Mapping[str, str], columns: int = 80, *, errors: bool = False
 ) -> tuple[int, str]:
-    """Run a command to its end, with a terminal as standard output. Return the exit code and the screen, in styles."""
+    """Run a command to its end, with a terminal as standard output. Return the exit code and the screen, in styles.
+
+    With `errors`, the terminal is standard error too.
+    """
     reader, writer = pty.openpty()
     try:
         ioctl(writer, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
         variables = {"TERM": "xterm", **environment}
-        process = subprocess.Popen(command, cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=writer)
+        streams = {"stdin": subprocess.DEVNULL, "stdout": writer} | ({"stderr": writer} if errors else {})
+        process = subprocess.Popen(command, cwd=folder, env=variables, **streams)
         os.close(writer)
         screen = b"".join(iter(lambda: _read(reader), b""))
     finally:

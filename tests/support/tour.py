@@ -16,6 +16,7 @@ _VARYING = (
     (r'"search_id":"[\w-]+"', '"search_id":"…"'),
     (r"search, [\d.]+ ms", "search, 0.4 ms"),
     (r"http://127\.0\.0\.1:\d+/dotnet/\.git", "https://git.example.org/dotnet-skills"),
+    (r"http://127\.0\.0\.1:\d+", "http://localhost:8080"),
     (r"[ \t]+$", ""),
 )
 

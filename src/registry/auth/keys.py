@@ -63,6 +63,11 @@ class MadeKey(ApiKey, kw_only=True):
     key: str
 
 
+def has_keys(database: Database) -> bool:
+    """Return whether there is an API key that is not revoked."""
+    return bool(database.read("select 1 from api_keys where revoked_at is null limit 1"))
+
+
 class ApiKeys:
     """Creates, checks and revokes keys. A change takes effect at once in every process on the database."""
 

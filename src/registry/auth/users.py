@@ -53,6 +53,11 @@ class UserChanges(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     scope: Segment | None = None
 
 
+def has_users(database: Database) -> bool:
+    """Return whether there is a user."""
+    return bool(database.read("select 1 from users limit 1"))
+
+
 class Users:
     """Adds, checks and removes users. A change of a user revokes the tokens issued to that name before."""
 

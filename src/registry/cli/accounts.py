@@ -105,6 +105,9 @@ def revoke_key(key_id: str, as_json: bool, **flags: Any) -> None:
 
 
 def _keys_table(answer: console.Data) -> Iterator[console.Part]:
+    if not answer["keys"]:
+        yield "There are no API keys. 'skill-registry keys create' makes one."
+        return
     columns = ("Id", "Name", "Role", "Scope", "Created", "Last used", "Revoked")
     fields = ("id", "name", "role", "scope", "created_at", "last_used_at", "revoked_at")
     yield console.table(columns, ([key[field] or "" for field in fields] for key in answer["keys"]))
@@ -176,6 +179,9 @@ def remove_user(name: str, as_json: bool, **flags: Any) -> None:
 
 
 def _users_table(answer: console.Data) -> Iterator[console.Part]:
+    if not answer["users"]:
+        yield "There are no users. 'skill-registry users add NAME' adds one."
+        return
     columns, fields = ("Name", "Role", "Scope", "Added"), ("name", "role", "scope", "created_at")
     yield console.table(columns, ([user[field] for field in fields] for user in answer["users"]))
 

@@ -16,6 +16,10 @@ Progress = Callable[[int, int], None]
 Data = dict[str, Any]
 
 
+MOST_VERSIONS = 10_000
+"""How many versions of a skill a command reads."""
+
+
 class Needs(NamedTuple):
     """What a command needs of a data directory that it opens.
 
@@ -71,8 +75,16 @@ class CommandBackend(Protocol):
         """Return a skill in full."""
         ...
 
-    def content(self, skill_id: str) -> str:
-        """Return the SKILL.md of a skill."""
+    def content(self, skill_id: str, version: str | None = None) -> str:
+        """Return the SKILL.md of a skill: of its current version, or of the one that is named."""
+        ...
+
+    def versions(self, skill_id: str) -> list[Data]:
+        """Return the versions of a skill that are listed, the newest first."""
+        ...
+
+    def version(self, skill_id: str, version: str) -> Data:
+        """Return one version of a skill."""
         ...
 
     def reindex(self, skill_id: str | None, *, force: bool, progress: Progress) -> Data:

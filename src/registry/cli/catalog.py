@@ -11,9 +11,10 @@ from registry.cli import command, console
 from registry.cli.backend import CommandFailed, Needs
 from registry.cli.help.settings_options import settings_options
 from registry.cli.search.explained import explained_tables
+from registry.cli.search.login_hits import with_login_hits
 from registry.cli.search.results import is_relevant, show_results
 from registry.domain.findings import RISKS
-from registry.runtime.data_dir import DataDirInUse, DataDirLock
+from registry.runtime.data_dir import DataDirInUse, DataDirLock, running_server
 from registry.services.schemas import SearchBody, SearchFilters
 from search.modes import Mode
 
@@ -44,6 +45,8 @@ def search(
 ) -> None:
     """List the skills that match QUERY, best first. Exit code 3: nothing relevant was found.
 
+    With a login, its registry is searched too, unless --server, --data-dir, --source or --installed choose a place.
+
     In a pipe, each result is a line of tab-separated fields: id, version, score, relevance, matched by, description,
     risk.
     """
@@ -51,7 +54,14 @@ def search(
         command.stop("the query must be 1 character or more", command.WRONG_USAGE)
     filters = _filters(flags)
     body = SearchBody(query=query, limit=limit, mode=cast(Mode, mode), filters=filters, explain=explain)
-    results = command.with_backend(flags, server, lambda backend: backend.search(body), reads=True)
+    settings = command.load(dict(flags))
+    is_local = bool(filters.installed or filters.source)
+    other = None if is_local else command.registry_of_login(settings, server, flags)
+    results = command.with_backend(
+        flags, server, lambda backend: backend.search(body), reads=True, asks_login=other is not None
+    )
+    if other is not None:
+        results = with_login_hits(settings, other, body, results)
     if as_json or explain:
         console.show(results, explained_tables, as_json=as_json)
     else:
@@ -90,6 +100,11 @@ def reindex(skill_id: str | None, force: bool, as_json: bool, server: str | None
 def scan(as_json: bool, **flags: Any) -> None:
     """Read the skills directory once. List skipped folders and problems, with the reasons."""
     settings = command.load(flags)
+    if (url := running_server(settings.data_dir)) is not None:
+        command.stop(
+            f"{url} runs on {settings.data_dir.name} and reads its skills directory by itself: 'skill-registry status' "
+            "lists what it skipped"
+        )
     if not settings.skills_dir.is_dir():
         command.stop(f"there is no folder {settings.skills_dir}: set --skills-dir")
     from registry.cli.local_backend import open_services  # noqa: PLC0415 - loads the search engine
@@ -106,9 +121,9 @@ def scan(as_json: bool, **flags: Any) -> None:
 
 
 def _scan_tables(report: console.Data) -> Iterator[console.Part]:
-    yield from console.facts_table(report)
     yield from console.problems_table("Skipped", report["skipped"])
     yield from console.problems_table("Warnings", {key: "; ".join(texts) for key, texts in report["warnings"].items()})
+    yield from console.facts_table(report)  # last: a long table would push it off the screen
 
 
 @click.command()

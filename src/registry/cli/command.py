@@ -15,7 +15,7 @@ from registry.cli.console import tell
 from registry.cli.help.settings_options import parameter, settings_options
 from registry.cli.remote.backend import RemoteBackend
 from registry.cli.remote.client import connect
-from registry.cli.server_choice import choose_catalog, choose_registry, has_catalog
+from registry.cli.server_choice import choose_catalog, choose_registry, has_catalog, registry_besides
 from registry.config.settings import SETTINGS, Settings, SettingsError, load_settings
 from registry.domain.addresses import redact_text
 from registry.domain.validation import convert
@@ -73,6 +73,7 @@ def with_backend(
     needs: Needs = Needs(),  # noqa: B008 - immutable
     *,
     reads: bool = False,
+    asks_login: bool = False,
     named: Sequence[str] = (),
 ) -> Any:
     """Call a function with the catalog that the flags select, and return its result.
@@ -83,23 +84,31 @@ def with_backend(
         call: The function.
         needs: What the function needs of the data directory.
         reads: Whether the command only reads, so that a default server may answer instead of the data directory.
+        asks_login: Whether the command also asks the registry of the login, `registry_of_login`.
         named: The URLs of registries that the user has named, which may have private addresses.
     """
     settings = load(flags)
     try:
-        server = catalog_server(settings, server, flags) if reads else server
+        server = catalog_server(settings, server, flags, asks_login=asks_login) if reads else server
         with _without_new_folders(settings), open_backend(settings, server, named, needs) as backend:
             return call(backend)
     except (CommandFailed, OSError) as error:
         stop(error)
 
 
-def catalog_server(settings: Settings, server: str | None, flags: Mapping[str, Any]) -> str | None:
+def catalog_server(
+    settings: Settings, server: str | None, flags: Mapping[str, Any], *, asks_login: bool = False
+) -> str | None:
     """Return the server of a command that reads a catalog: `server`, else a default; None for the data directory.
 
     Raises CommandFailed, OSError.
     """
-    return server or choose_catalog(settings, names_data_dir=_names_data_dir(flags))
+    return server or choose_catalog(settings, names_data_dir=_names_data_dir(flags), asks_login=asks_login)
+
+
+def registry_of_login(settings: Settings, server: str | None, flags: Mapping[str, Any]) -> str | None:
+    """Return the registry that a command asks besides the data directory, None if it has one place to read."""
+    return None if server else registry_besides(settings, names_data_dir=_names_data_dir(flags))
 
 
 def converted(values: Mapping[str, Any], kind: type[_T]) -> _T:
@@ -143,7 +152,7 @@ def open_backend(
             with open_local(settings, lock, named, needs) as local:
                 yield local
             return
-    with connect(settings, server) as client:
+    with connect(settings, server, is_own=is_of_data_dir) as client:
         yield RemoteBackend(client, settings, is_of_data_dir=is_of_data_dir)
 
 

@@ -146,6 +146,13 @@ def login_servers() -> list[str]:
         raise CommandFailed(str(error)) from None
 
 
+def _other_names(server: str) -> list[str]:
+    """Return the URLs of a server on this machine with the other names of it."""
+    parts = urlsplit(server)
+    port = f":{parts.port}" if parts.port else ""
+    return [f"{parts.scheme}://{host}{port}" for host in ("localhost", "127.0.0.1", "[::1]")]
+
+
 def configured_key(settings: Settings, server: str) -> str | None:
     """Return `client.api_key` if it is for a server: `client.server`, or without that any that the user has named."""
     key, owner = settings.client.api_key, settings.client.server
@@ -153,16 +160,18 @@ def configured_key(settings: Settings, server: str) -> str | None:
     return key.reveal() if key and is_owner else None
 
 
-def find_credential(settings: Settings, server: str, *, is_named: bool = True) -> str | None:
+def find_credential(settings: Settings, server: str, *, is_named: bool = True, is_own: bool = False) -> str | None:
     """Return the API key or token for a server: from the settings, else from the stored login.
 
     If the user has not named the server, as when a source or a lock file names it, it gets `client.api_key` only if it
-    is `client.server`. Raises LoginExpired, CommandFailed.
+    is `client.server`. With `is_own`, the server runs on the user's data directory, so a login for another name of this
+    machine, with the same port, is for it too. Raises LoginExpired, CommandFailed.
     """
     if (is_named or settings.client.server) and (key := configured_key(settings, server)):
         return key
     try:
-        login = stored_logins().find(server)
+        names = [server, *(_other_names(server) if is_own else ())]
+        login = next(filter(None, map(stored_logins().find, names)), None)
     except (LoginsUnreadable, OSError) as error:
         raise CommandFailed(str(error)) from None
     if login is not None and has_expired(login):

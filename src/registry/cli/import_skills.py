@@ -131,5 +131,5 @@ def _batches(entries: Sequence[_Entry]) -> Iterator[list[_Entry]]:
 
 
 def _tables(result: console.Data) -> Iterator[console.Part]:
-    yield from console.facts_table(result)
     yield from console.problems_table("Refused", result["problems"])
+    yield from console.facts_table(result)  # last: a long table would push it off the screen

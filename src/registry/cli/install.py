@@ -1,11 +1,8 @@
-"""`skill-registry install`, `uninstall` and `upgrade`: change the skills in the skills directory."""
+"""`skill-registry install` and `uninstall`: change the skills in the skills directory."""
 
-import re
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import quote
 
 import click
@@ -13,34 +10,21 @@ import msgspec
 
 from registry.cli import command, console
 from registry.cli.backend import CREATES, CommandBackend, CommandFailed
-from registry.cli.help.settings_options import settings_options
-from registry.cli.installing.local_changes import difference, has_local_changes, ways_on
 from registry.cli.installing.project import locked_steps, project_steps, read_project
+from registry.cli.installing.rows import FAILED_OUTCOME, exit_if_failed, installing_options, placed, rows_shown
 from registry.cli.installing.steps import Row, Step, in_registry, installing, note_unrecorded, recorded
-from registry.cli.risk import warn_of_risk
 from registry.cli.search.last_search import report_install
 from registry.cli.user_registries import Registries, registries_of
 from registry.config.settings import Settings
 from registry.domain.addresses import redact_text
-from registry.domain.file_names import printable_name
 from registry.domain.origins import GitOrigin, LocalOrigin, RegistryOrigin, SourceOrigin, classify, parse_origin
 from registry.domain.repository_addresses import RepositoryAddress, of_owner
 from registry.errors import RegistryError
-from registry.install.schemas import NOT_INSTALLED, SkillRequest, UpgradeBody
+from registry.install.schemas import SkillRequest
 from registry.project.manifest_file import ManifestFile
 from registry.runtime.home_folder import expanded
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
-_FAILED = "error"
 _PARTS_OF_ADDRESS = 2
-_REQUEST_FIELD = re.compile(r"\b(?:origin|skill_id|version)(?:\.\w+)*: (?=\S)")
-"""The name of a field of the request in front of what is wrong with it. The user has typed an argument instead."""
-
-
-def _options(function: _Command) -> _Command:
-    options = settings_options(*command.SHARED_SETTINGS, "project.file")
-    return command.json_option(command.server_option(options(function)))
 
 
 @click.command()
@@ -51,7 +35,7 @@ def _options(function: _Command) -> _Command:
 @click.option("--locked", "--from-lock", is_flag=True, help="Install exactly what skills.lock names.")
 @click.option("--editable", is_flag=True, help="Link to a folder of this machine instead of copying it.")
 @click.option("--no-save", is_flag=True, help="Do not change the project's manifest.")
-@_options
+@installing_options
 def install(
     origins: tuple[str, ...],
     registry: str | None,
@@ -96,16 +80,16 @@ def install(
         steps = [_reported(settings, step, registries.named) for step in steps]
     else:
         steps = _project_steps(settings, registries, locked=locked, is_here=server is None)
-    shown = partial(_placed, settings.skills_dir)
+    shown = partial(placed, settings.skills_dir)
     rows = _run(steps, flags, server, "Installing", registries.named, as_json=as_json, shown=shown)
     if saves:
         note_unrecorded(settings, rows)
-    _exit_if_failed(rows)
+    exit_if_failed(rows)
 
 
 @click.command()
 @click.argument("skill_ids", metavar="ID...", nargs=-1, required=True)
-@_options
+@installing_options
 def uninstall(skill_ids: tuple[str, ...], as_json: bool, server: str | None, **flags: Any) -> None:
     """Remove skills. This deletes their folders and their entries in the project's manifest and lock."""
 
@@ -117,57 +101,7 @@ def uninstall(skill_ids: tuple[str, ...], as_json: bool, server: str | None, **f
         return skill_id, remove
 
     rows = _run([step(skill_id) for skill_id in skill_ids], flags, server, "Removing", (), as_json=as_json)
-    _exit_if_failed(rows)
-
-
-@click.command()
-@click.argument("skill_id", metavar="[ID]", required=False)
-@click.option("--check", is_flag=True, help="Only show what would be updated.")
-@click.option("--discard", is_flag=True, help="Throw local changes away. Without it, a changed skill is refused.")
-@click.option("--version", help="Accept only this version; needs ID.")
-@_options
-def upgrade(
-    skill_id: str | None,
-    check: bool,
-    discard: bool,
-    version: str | None,
-    as_json: bool,
-    server: str | None,
-    **flags: Any,
-) -> None:
-    """Update one skill or all from where they came from. Without ID, all installed skills are updated.
-
-    A skill whose files were changed here is left as it is: its changes are shown, and the command exits with 1.
-    """
-    fields = {"skill_id": skill_id, "check": check, "discard": discard, "version": version}
-    body = command.converted(fields, UpgradeBody)
-    settings = command.load(dict(flags))
-    named = registries_of(settings, None).named
-
-    def run(backend: CommandBackend) -> dict[str, Any]:
-        with console.progress_bar("Upgrading", hidden=as_json) as progress:
-            answer = backend.upgrade(body, progress)
-        for row in answer["results"]:
-            if row["outcome"] == "updated":
-                warn_of_risk(backend.skill(row["id"]))
-        return answer
-
-    answer = command.with_backend(flags, server, run, CREATES, named=named)
-    console.show(answer, _tables if skill_id else _upgrade_tables, as_json=as_json)
-    edited = [row for row in answer["results"] if has_local_changes(row)]
-    for row in edited:
-        console.tell(ways_on(row, settings.skills_dir))
-    _exit_if_failed(answer["results"])
-    if edited:
-        sys.exit(command.FAILED)
-
-
-def _upgrade_tables(answer: console.Data) -> Iterator[console.Part]:
-    """Yield the rows of skills that have an origin, and the number of the others."""
-    rows = [row for row in answer["results"] if row["reason"] != NOT_INSTALLED]
-    yield from _tables({"results": rows})
-    if others := len(answer["results"]) - len(rows):
-        yield f"Left alone, because nothing has installed them: {others}"
+    exit_if_failed(rows)
 
 
 class _AllFailed(Exception):
@@ -195,13 +129,13 @@ def _run(
         with console.progress_bar(title, hidden=as_json) as progress:
             for done, (name, act) in enumerate(steps):
                 progress(done, len(steps))
-                row = {"id": redact_text(name), "outcome": _FAILED, "reason": None, "resolved_version": None}
+                row = {"id": redact_text(name), "outcome": FAILED_OUTCOME, "reason": None, "resolved_version": None}
                 try:
                     row |= act(backend)
                 except CommandFailed as error:
                     row["reason"] = redact_text(str(error))
                 rows.append(row)
-        if all(row["outcome"] == _FAILED for row in rows):
+        if all(row["outcome"] == FAILED_OUTCOME for row in rows):
             raise _AllFailed(rows)
         return rows
 
@@ -209,47 +143,8 @@ def _run(
         rows = command.with_backend(flags, server, run, CREATES, named=named) if steps else []
     except _AllFailed as failed:
         rows = failed.rows
-    console.show({"results": [shown(row) for row in rows]}, _tables, as_json=as_json)
+    console.show({"results": [shown(row) for row in rows]}, rows_shown, as_json=as_json)
     return list(rows)
-
-
-def _exit_if_failed(rows: Sequence[Row]) -> None:
-    """Exit if a row has failed, with a line for each that has."""
-    failures = [row for row in rows if row["outcome"] == _FAILED]
-    for row in failures:
-        console.tell(f"{row['id']}: {_REQUEST_FIELD.sub('', row['reason'] or 'it failed')}")
-    if failures:
-        sys.exit(command.FAILED)
-
-
-def _tables(answer: console.Data) -> Iterator[console.Part]:
-    """Yield the rows of what did not fail. Errors are on standard error."""
-    done = [row for row in answer["results"] if row["outcome"] != _FAILED]
-    if done:
-        rows = ((row["id"], row["outcome"].replace("_", " "), row["resolved_version"] or "") for row in done)
-        yield console.table(("Skill", "Outcome", "Version"), rows)
-    for row in done:
-        if row.get("folder"):
-            yield f"{row['id']} is in {_from_here(Path(row['folder']))}"
-        if row["reason"]:
-            yield console.line((f"{row['id']}:", "yellow"), f" {row['reason']}")
-        yield from difference(row)
-
-
-def _from_here(path: Path) -> Path:
-    """Return a path as it is seen from the working directory, if it is below that."""
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path
-
-
-def _placed(skills_dir: Path, row: Row) -> Row:
-    """Return a row with the whole path of the folder, or without it where the skills directory has no such folder.
-
-    A server may have put the skill into another directory.
-    """
-    rest = {name: value for name, value in row.items() if name != "folder"}
-    folder = skills_dir / row["folder"] if row.get("folder") else None
-    return rest if folder is None or not folder.is_dir() else rest | {"folder": printable_name(str(folder))}
 
 
 def _step(text: str, registries: Registries, manifest: ManifestFile | None, *, editable: bool, save: bool) -> Step:

@@ -61,5 +61,8 @@ def _fields(job: Job) -> console.Data:
 
 
 def _table(answer: console.Data) -> Iterator[console.Part]:
+    if not answer["jobs"]:
+        yield "No publish jobs are set aside."
+        return
     columns = ("Id", "Skill", "Version", "Uploaded by", "Uploaded", "Set aside")
     yield console.table(columns, ([job[field] for field in _FIELDS] for job in answer["jobs"]))

@@ -5,13 +5,15 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+import click
 import msgspec
 
 from embeddings import EmbeddingUnavailable
 from registry.auth.secret import WeakSecret
 from registry.catalog.listing import Position, list_cards
 from registry.catalog.store import Catalog
-from registry.cli.backend import CommandFailed, Data, Needs, Progress, failed
+from registry.cli import console
+from registry.cli.backend import MOST_VERSIONS, CommandFailed, Data, Needs, Progress, failed
 from registry.cli.credentials import find_credential, login_servers, server_name
 from registry.cli.server_choice import has_catalog
 from registry.config.settings import Settings
@@ -30,6 +32,7 @@ from registry.services.container import Services
 from registry.services.schemas import SearchBody
 from registry.services.search import search_skills
 from registry.services.skill_batches import Line, create_skills
+from registry.services.skill_files import text_of_version
 from registry.services.skills import create_skill, read_skill, uninstall_skill
 from registry.services.status import service_status
 from registry.skill_folder import remove_leftovers
@@ -80,9 +83,21 @@ class LocalBackend:
         answer: Data = self._result(lambda: read_skill(self.services, skill_id))
         return answer
 
-    def content(self, skill_id: str) -> str:
-        """Return the SKILL.md of a skill."""
-        return str(self._result(lambda: self.services.skill_backends.of(skill_id).text(skill_id)))
+    def content(self, skill_id: str, version: str | None = None) -> str:
+        """Return the SKILL.md of a skill: of its current version, or of the one that is named."""
+        if version is None:
+            return str(self._result(lambda: self.services.skill_backends.of(skill_id).text(skill_id)))
+        return str(self._result(lambda: text_of_version(self.services.skill_files, skill_id, version)))
+
+    def versions(self, skill_id: str) -> list[Data]:
+        """Return the versions of a skill that are listed, the newest first."""
+        answer: list[Data] = self._result(lambda: self.services.catalog.versions(skill_id, MOST_VERSIONS, 0)[0])
+        return answer
+
+    def version(self, skill_id: str, version: str) -> Data:
+        """Return one version of a skill."""
+        answer: Data = self._result(lambda: self.services.catalog.version(skill_id, version))
+        return answer
 
     def reindex(self, skill_id: str | None, *, force: bool, progress: Progress) -> Data:
         """Update the search indexes for one skill or all."""
@@ -206,9 +221,18 @@ def open_local(settings: Settings, lock: DataDirLock, named: Sequence[str], need
             services.engine.changed()
             if services.database.lead():
                 services.engine.start_indexing()
-            services.engine.wait_until_embedded(_EMBED_SECONDS)
+            _embed(services)
             services.ready.set()
         yield LocalBackend(services, lock)
+
+
+def _embed(services: Services) -> None:
+    """Wait for the vectors of changed skills, below a bar if there are some."""
+    if not services.engine.status().pending:
+        return
+    as_json = bool(click.get_current_context().params.get("as_json"))
+    with console.progress_bar("Embedding", hidden=as_json) as progress:
+        services.engine.wait_until_embedded(_EMBED_SECONDS, progress)
 
 
 def _credential(settings: Settings, named: Container[str], url: str) -> str | None:

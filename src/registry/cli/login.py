@@ -44,6 +44,8 @@ def login(
         with RegistryClient(server) as client:
             if not client.is_encrypted and not is_loopback_host(client.host):
                 console.warn("without https, others can read what is sent")
+        with RegistryClient(server, limits=limits) as client:
+            client.reach()  # before a name and a password are asked for
         token: Data | None
         if api_key:
             token = _token(server, limits, {}, configured_key(settings, server) or console.ask_secret("API key"))

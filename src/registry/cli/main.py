@@ -29,6 +29,7 @@ COMMANDS = {
                 ("catalog", "search", "List the skills that match QUERY, best first."),
                 ("skills", "list", "List the installed skills."),
                 ("skills", "show", "Show a skill in full, with what was found in it."),
+                ("skills", "versions", "List the versions of a skill, the newest first."),
                 ("sources", "sources", "List, add, remove and refresh the sources of skills."),
             ),
         ),
@@ -36,7 +37,8 @@ COMMANDS = {
             INSTALL,
             (
                 ("install", "install", "Install skills."),
-                ("install", "upgrade", "Update one skill or all from where they came from."),
+                ("installing.upgrade", "outdated", "List the installed skills that have a newer version."),
+                ("installing.upgrade", "upgrade", "Update one skill or all from where they came from."),
                 ("install", "uninstall", "Remove skills."),
                 ("project", "lock", "Write skills.lock, which names the installed skills."),
                 ("project", "verify", "Check the installed skills against skills.lock, offline."),

@@ -13,11 +13,12 @@ from urllib.parse import quote
 import click
 
 from registry.cli import command, console
-from registry.cli.backend import Data, Progress
+from registry.cli.backend import CommandFailed, Data, Progress
 from registry.cli.help.settings_options import settings_options
 from registry.cli.open_issuer import with_publisher
 from registry.cli.remote import answers
 from registry.cli.remote.client import ConnectionFailed, RegistryClient
+from registry.cli.risk import warn_of_risk
 from registry.domain.api import API
 from registry.domain.file_names import printable_name
 from registry.domain.skill_file import placeholder_in
@@ -26,6 +27,7 @@ from registry.packages.authoring import AuthorFolder, Reading
 from registry.packages.ignored_files import ignored_by_git
 from registry.packages.refusal import PackageRefused
 
+_ACCEPTED = "accepted"
 _ATTEMPTS = 3
 _POLL_SECONDS = 0.3
 _JOB_SECONDS = 600.0
@@ -80,16 +82,14 @@ def publish(
             _check(package, include_secrets=include_secrets)
             with console.progress_bar("Uploading", hidden=as_json) as progress:
                 file = cast(BinaryIO, _ProgressFile(package, progress))  # httpx calls the methods that it has
-                job = with_publisher(
-                    flags, server, lambda client: _wait(client, _upload(client, file)["job_id"]), username=username
-                )
+                job = with_publisher(flags, server, lambda client: _published(client, file), username=username)
     console.show({**job, "left_out": left_out}, _tables, as_json=as_json)
     if job["status"] == "held":
         console.note(
             f"it waits for a review: another manager of the scope, or an administrator, approves it with "
             f"'skill-registry reviews approve {job['job_id']}'"
         )
-    elif job["status"] != "accepted":
+    elif job["status"] != _ACCEPTED:
         command.stop(f"{job['skill_id']} {job['version']} is {job['status']}")
 
 
@@ -151,6 +151,20 @@ def _upload(client: RegistryClient, package: BinaryIO) -> Data:
     return cast(Data, upload())
 
 
+def _published(client: RegistryClient, package: BinaryIO) -> Data:
+    """Return the job of a package that was sent, with the addresses of the version if it was accepted."""
+    job = _wait(client, _upload(client, package)["job_id"])
+    if job["status"] != _ACCEPTED:
+        return job
+    path = quote(job["skill_id"])
+    with suppress(CommandFailed):
+        skill = client.call(answers.Skill, "GET", f"{API}/skills/{path}")
+        if skill["version"] == job["version"]:
+            warn_of_risk(skill)
+    install = f"skill-registry install {job['skill_id']} --from {client.base}"
+    return {**job, "page": f"{client.base}/skills/{path}", "install": install}
+
+
 def _wait(client: RegistryClient, job_id: str) -> Data:
     """Return a job when it has ended or waits for a review, or after the time limit. Raises CommandFailed."""
     deadline = time.monotonic() + _JOB_SECONDS
@@ -163,9 +177,13 @@ def _wait(client: RegistryClient, job_id: str) -> Data:
 
 
 def _tables(job: console.Data) -> Iterator[console.Part]:
-    name = f"{job['skill_id']} {job['version']}"
-    yield console.line((name, "bold"), f": {job['status']}  {job['checksum']}")
+    name, is_accepted = f"{job['skill_id']} {job['version']}", job["status"] == _ACCEPTED
+    start, end = ("Published ", "") if is_accepted else ("", f": {job['status']}")
+    yield console.line(start, (name, "bold"), f"{end}  {job['checksum']}")
     for field, color in (("errors", "red"), ("warnings", "yellow")):
         for finding in job[field]:
             place = f"{finding['field']}: " if finding["field"] else ""
             yield console.line((finding["kind"], color), f" {place}{finding['message']}")
+    if is_accepted:
+        yield f"Page:    {job['page']}"
+        yield f"Install: {job['install']}"

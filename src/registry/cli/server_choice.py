@@ -36,11 +36,25 @@ def choose_registry(settings: Settings, *, names_data_dir: bool) -> str:
     return _noted(f"http://localhost:{settings.server.port or _DEFAULT_PORT}", "the default")
 
 
-def choose_catalog(settings: Settings, *, names_data_dir: bool) -> str | None:
+def registry_besides(settings: Settings, *, names_data_dir: bool) -> str | None:
+    """Return the registry of the user's login, for a command that asks it besides the data directory; None without one.
+
+    A command that reads from one place, as `choose_catalog` says, asks no other.
+    """
+    if settings.client.server or names_data_dir or not has_catalog(settings):
+        return None
+    with suppress(CommandFailed):  # a data directory can be read without logins
+        server = default_server(settings)
+        return None if server == running_server(settings.data_dir) else server
+    return None
+
+
+def choose_catalog(settings: Settings, *, names_data_dir: bool, asks_login: bool = False) -> str | None:
     """Return the server that a command reads from, and say on standard error which it is; None: the data directory.
 
     It is `client.server`, or the only login if the data directory holds no catalog. A data directory that the user
-    names on the command line comes first. Raises CommandFailed if there is no catalog, and several logins.
+    names on the command line comes first. `asks_login` says that the command asks `registry_besides` too. Raises
+    CommandFailed if there is no catalog, and several logins.
     """
     if settings.client.server and not names_data_dir:
         return _noted(settings.client.server.reveal(), _reason(settings))
@@ -48,7 +62,7 @@ def choose_catalog(settings: Settings, *, names_data_dir: bool) -> str | None:
         return None
     if has_catalog(settings):
         with suppress(CommandFailed):  # a data directory can be read without logins
-            if server := default_server(settings):
+            if not asks_login and (server := default_server(settings)):
                 note(f"using {settings.data_dir.name}: for your login at {server}, use --server")
         return None
     server = default_server(settings)

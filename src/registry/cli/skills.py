@@ -1,14 +1,16 @@
-"""`skill-registry list` and `show`: the installed skills, and one skill in full."""
+"""`skill-registry list`, `show` and `versions`: the installed skills, one skill in full, and its versions."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
 
 from registry.cli import command, console
-from registry.cli.backend import CommandBackend, Data, Needs
+from registry.cli.backend import CommandBackend, CommandFailed, Data, Needs
 from registry.cli.help.settings_options import settings_options
+from registry.cli.remote.backend import RemoteBackend
+from registry.cli.remote.client import connect
 from registry.cli.risk import place
 from registry.cli.search.results import show_list
 
@@ -44,22 +46,85 @@ def list_all(limit: int | None, as_json: bool, server: str | None, **flags: Any)
 
 
 @click.command()
-@click.argument("skill_id", metavar="ID")
+@click.argument("skill_id", metavar="ID[@VERSION]")
 @click.option("--content", is_flag=True, help="Print the SKILL.md, and nothing else.")
 @command.json_option
 @command.server_option
 @settings_options(*command.SHARED_SETTINGS)
 def show(skill_id: str, content: bool, as_json: bool, server: str | None, **flags: Any) -> None:
-    """Show a skill in full, with what was found in it."""
+    """Show a skill in full, with what was found in it. With a version, show what that version says of itself.
+
+    What the data directory does not have is looked up in the registry of your login.
+    """
+    skill_id, version = _split(skill_id)
 
     def read(backend: CommandBackend) -> Data:
-        return {"content": backend.content(skill_id)} if content else backend.skill(skill_id)
+        if content:
+            return {"content": backend.content(skill_id, version)}
+        return backend.skill(skill_id) if version is None else backend.version(skill_id, version)
 
-    answer = command.with_backend(flags, server, read, Needs(indexes=False), reads=True)
+    answer = _read(flags, server, read)
     if content and not as_json:
         click.echo(_for_output(answer["content"]), nl=False, color=True)  # as it is: a pipe gets every byte
     else:
-        console.show(answer, _skill_tables, as_json=as_json)
+        console.show(answer, _skill_tables if version is None else _version_tables, as_json=as_json)
+
+
+@click.command()
+@click.argument("skill_id", metavar="ID")
+@command.json_option
+@command.server_option
+@settings_options(*command.SHARED_SETTINGS)
+def versions(skill_id: str, as_json: bool, server: str | None, **flags: Any) -> None:
+    """List the versions of a skill, the newest first. Versions that were withdrawn are not listed."""
+
+    def read(backend: CommandBackend) -> Data:
+        return {"versions": backend.versions(skill_id)}
+
+    console.show(_read(flags, server, read), _versions_table, as_json=as_json)
+
+
+def _split(text: str) -> tuple[str, str | None]:
+    """Return the id and the version of `ID@VERSION`, None without one."""
+    skill_id, at, version = text.rpartition("@")
+    return (skill_id, version) if at else (text, None)
+
+
+def _read(flags: dict[str, Any], server: str | None, read: Callable[[CommandBackend], Data]) -> Data:
+    """Return what a catalog says of a skill: the data directory, else the registry of the login. Exits on failures."""
+    settings = command.load(dict(flags))
+    other = command.registry_of_login(settings, server, flags)
+
+    def read_here(backend: CommandBackend) -> Data | None:
+        try:
+            return read(backend)
+        except CommandFailed as error:
+            if other is None or error.code != "SKILL_NOT_FOUND":
+                raise
+            return None
+
+    needs, asks = Needs(indexes=False), other is not None
+    answer: Data | None = command.with_backend(flags, server, read_here, needs, reads=True, asks_login=asks)
+    if answer is not None or other is None:
+        return answer or {}
+    console.note(f"{settings.data_dir.name} does not have it: asking {other} (your login)")
+    try:
+        with connect(settings, other) as client:
+            return read(RemoteBackend(client, settings))
+    except CommandFailed as error:
+        command.stop(error)
+
+
+def _versions_table(answer: console.Data) -> Iterator[console.Part]:
+    rows = [(one["version"], one["created_at"], one["description"]) for one in answer["versions"]]
+    yield console.table(("Version", "Since", "Description"), rows)
+
+
+def _version_tables(version: console.Data) -> Iterator[console.Part]:
+    yield from console.facts_table({("id" if name == "skill_id" else name): value for name, value in version.items()})
+    yield from version.get("changes", [])
+    if "/" in version["skill_id"]:
+        yield f"Install it: skill-registry install {version['skill_id']}@{version['version']}"
 
 
 def _for_output(text: str) -> str:

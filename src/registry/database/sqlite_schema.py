@@ -10,6 +10,7 @@ from pathlib import Path
 from registry.database.migrations import MIGRATIONS
 from registry.db import DatabaseUnusable
 from registry.runtime.atomic_files import temporary_path
+from registry.runtime.data_dir import make_data_dir
 
 APPLICATION_ID = 0x536B526A
 """Stored in the header of the file, so that the database of another program is recognized and not changed."""
@@ -55,7 +56,7 @@ def create(path: Path) -> None:
 
     If another process was first, its file stays, since it may contain data already.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_data_dir(path.parent)
     temporary = temporary_path(path.parent, "database-")
     temporary.touch(mode=0o600)  # private content; SQLite gives its other files the same mode
     try:

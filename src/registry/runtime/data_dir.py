@@ -38,7 +38,7 @@ class DataDirLock:
 
     def __init__(self, folder: Path) -> None:
         """Take the lock. Raises DataDirInUse if another process holds it, OSError."""
-        folder.mkdir(parents=True, exist_ok=True)
+        make_data_dir(folder)
         self._folder = folder
         self._file: IO[str] = (folder / LOCK_FILE).open("a+")
         try:
@@ -96,6 +96,16 @@ class DataDirLock:
     def release(self) -> None:
         """Release the lock."""
         self._file.close()
+
+
+def make_data_dir(folder: Path) -> None:
+    """Create a data directory, if it is missing, which git ignores: it has keys, and what search has learned."""
+    if folder.is_dir():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    ignored = folder / ".gitignore"
+    ignored.touch(mode=0o600)
+    ignored.write_text("*\n", encoding="ascii")
 
 
 @contextmanager

@@ -13,9 +13,11 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from registry.auth.access import signing_keys
 from registry.auth.issuing import issuer_mode
+from registry.auth.keys import has_keys
 from registry.auth.secret import WeakSecret
 from registry.auth.shared_counts import SharedCounts
 from registry.auth.shared_secrets import OtherSecrets, check_secrets
+from registry.auth.users import has_users
 from registry.blobs import BlobUnavailable, configured_store
 from registry.blobs.folder import remove_leftovers as remove_leftover_blobs
 from registry.config.settings import Settings
@@ -165,12 +167,18 @@ def _warn_of_issuer(settings: Settings, *, elsewhere: bool) -> None:
         _log.warning("auth.issuer is open on %s: whoever reaches the port can be an administrator", host)
     elif mode in {"open", "loopback"}:
         _log.warning("programs on this machine get any token for the asking; auth.issuer = closed ends that")
-    else:
+    elif not _has_credentials(settings):
         _log.warning(
             "tokens are issued for a credential only; the first one is made with: "
             "skill-registry keys create --role admin --data-dir %s",
             settings.data_dir,
         )
+
+
+def _has_credentials(settings: Settings) -> bool:
+    """Return whether there is an API key or a user, whose credential gets a token."""
+    with closing(open_database(settings)) as database:
+        return has_keys(database) or has_users(database)
 
 
 def site(settings: Settings, worker: int = 0) -> Site:

@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 _BACKLOG = 2048
 _LOOPBACK = ("127.0.0.1", "::1")
+_REACHED_AT = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - names the wildcards, binds nothing
+"""The address at which programs on this machine reach a service that listens on all addresses."""
+
 _NO_SUCH_ADDRESS = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 
 
@@ -15,7 +18,7 @@ class ListenError(Exception):
 
 
 class Listener(NamedTuple):
-    """Listening sockets, and their URL."""
+    """Listening sockets, and the URL at which programs on this machine reach them."""
 
     url: str
     sockets: list[socket.socket]
@@ -37,7 +40,7 @@ def listen(host: str, port: int) -> Listener:
         for taken in sockets:
             taken.close()
         raise ListenError(f"cannot listen on {_url(host, port)}: {_reason(error)}") from None
-    return Listener(_url(host, port), sockets)
+    return Listener(_url(_REACHED_AT.get(host, host), port), sockets)
 
 
 def _addresses(host: str, port: int) -> list[str]:

@@ -173,6 +173,11 @@ class SkillFiles:
         return package
 
 
+def text_of_version(files: SkillFiles, skill_id: str, version: str) -> str:
+    """Return the SKILL.md of one version of a skill. Raises what `SkillFiles.get` raises."""
+    return files.get(skill_id, version).files[SKILL_FILE].data.decode("utf-8", "replace")
+
+
 def _read_folder(folder: Path, skill_id: str) -> Iterator[PackagedFile]:
     """Yield the files of a folder. Raises OSError, and CONFLICT if they are too large for a package."""
     left = DEFAULT_LIMITS.total_bytes

@@ -158,7 +158,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 
 
 def test_bash_completes_commands_options_and_choices(tmp_path: Path) -> None:
-    assert completed(tmp_path, "skill-registry un") == {"uninstall", "unyank"}
+    assert completed(tmp_path, "skill-registry uni") == {"uninstall"}
     assert {"--max-risk", "--mode"} <= completed(tmp_path, "skill-registry search --m")
     assert completed(tmp_path, "skill-registry search --max-risk l") == {"low"}
     assert completed(tmp_path, "skill-registry sources re") == {"refresh", "remove"}

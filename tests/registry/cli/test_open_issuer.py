@@ -31,7 +31,7 @@ def test_publish_takes_a_token_and_says_so(
 ) -> None:
     skill = write_skill(tmp_path, "easy", "Is published without any further step.")
     done = Done(tmp_path, "publish", str(skill), "--server", registry.url, *username)
-    assert (done.code, f"{scope}/easy 1.0.0: accepted" in done.out) == (0, True)
+    assert (done.code, f"{scope}/easy 1.0.0  sha256:" in done.out) == (0, True)
     assert f"{registry.url} issues tokens to everyone on this machine: this one is for {scope}" in done.error
     assert ("--username SCOPE/NAME" in done.error) == (not username)
     assert not logins(tmp_path).servers()
@@ -113,4 +113,4 @@ def test_no_other_machine_is_asked_for_a_token(tmp_path: Path, url: str) -> None
         assert (done.code, proxy.requests, len(proxy.posted)) == (1, [], 1)
         assert "Authorization" not in proxy.posted[0][0]
         Done(tmp_path, "login", "--server", url, http_proxy=proxy.url, no_proxy="")
-        assert (proxy.requests, len(proxy.posted)) == ([], 1)
+        assert ([request[0] for request in proxy.requests], len(proxy.posted)) == ([f"{url}/healthz"], 1)

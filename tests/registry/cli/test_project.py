@@ -246,7 +246,7 @@ def test_what_is_installed_already_is_no_failure(project: Project, hub: GitServe
     known = len(hub.paths)
     again = project.run("install", *origins, "hub/pdf@^1")
     assert again.code == 0, again.out
-    assert [line.split()[1:4] for line in again.out.splitlines()[1:]] == [["already", "installed", "1.0.0"]] * 5
+    assert [line.split()[1:4] for line in again.out.splitlines()[1:6]] == [["already", "installed", "1.0.0"]] * 5
     # Only the repository knows what of `tree/main/skills/csv` is its ref: the refs are listed, and nothing is fetched.
     assert [path.partition("?")[0].rpartition("/")[2] for path in hub.paths[known:]] == ["refs", "git-upload-pack"]
 

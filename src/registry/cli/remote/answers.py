@@ -67,6 +67,16 @@ class Skill(Struct):
     warnings: list[str]
 
 
+class Version(Struct):
+    """A version of a skill."""
+
+    skill_id: str
+    version: str
+    description: str
+    created_at: Moment
+    changes: list[str] = []
+
+
 class Content(Struct):
     """The SKILL.md of a skill."""
 

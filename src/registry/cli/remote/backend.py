@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from registry.cli.backend import CommandFailed, Data, Progress
+from registry.cli.backend import MOST_VERSIONS, CommandFailed, Data, Progress
 from registry.cli.remote import answers
 from registry.cli.remote.client import RegistryClient, failure_of
 from registry.cli.remote.relay import relayed
@@ -15,6 +15,7 @@ from registry.cli.search.last_search import remember_search
 from registry.config.settings import Settings
 from registry.domain.api import API
 from registry.domain.models import RESERVED_IDS
+from registry.domain.skill_file import SKILL_FILE
 from registry.errors import skill_not_found
 
 if TYPE_CHECKING:
@@ -60,9 +61,24 @@ class RemoteBackend:
         skill: Data = self._call(answers.Skill, "GET", _path_of(skill_id))
         return skill
 
-    def content(self, skill_id: str) -> str:
-        """Return the SKILL.md of a skill."""
-        return str(self._call(answers.Content, "GET", f"{_path_of(skill_id)}/content")["content"])
+    def content(self, skill_id: str, version: str | None = None) -> str:
+        """Return the SKILL.md of a skill: of its current version, or of the one that is named."""
+        if version is None:
+            return str(self._call(answers.Content, "GET", f"{_path_of(skill_id)}/content")["content"])
+        path = f"{API}{_path_of(skill_id)}/versions/{_quoted(version)}/files/{SKILL_FILE}"
+        text = self._client.text(path, self._settings.client.answer_bytes)
+        if text is None:
+            raise CommandFailed(f"{SKILL_FILE} of {skill_id} {version} is no text")
+        return text
+
+    def versions(self, skill_id: str) -> list[Data]:
+        """Return the versions of a skill that are listed, the newest first."""
+        return self._client.pages(answers.Version, f"{API}{_path_of(skill_id)}/versions", MOST_VERSIONS, _PAGE)[0]
+
+    def version(self, skill_id: str, version: str) -> Data:
+        """Return one version of a skill."""
+        answer: Data = self._call(answers.Version, "GET", f"{_path_of(skill_id)}/versions/{_quoted(version)}")
+        return answer
 
     def reindex(self, skill_id: str | None, *, force: bool, progress: Progress) -> Data:
         """Update the search indexes for one skill or all."""

@@ -123,6 +123,15 @@ class RegistryClient:
         answer = self._send(method, path, content=content, headers=headers, timeout=seconds or self._seconds(long=long))
         return self._data(answer, kind)
 
+    def reach(self) -> None:
+        """Raise ConnectionFailed if no server answers, whatever it would answer."""
+        try:
+            self._send("GET", "/healthz", timeout=self._limits.seconds)
+        except ConnectionFailed:
+            raise
+        except CommandFailed:  # it answers
+            pass
+
     def pages(self, kind: Any, path: str, limit: int | None, page: int) -> tuple[list[Any], int]:
         """Return the items of a list, at most `limit`, from pages of `page` items, and how many there are.
 
@@ -222,10 +231,16 @@ class RegistryClient:
         raise CommandFailed(f"{self.base} redirects more than {_MAX_REDIRECTS} times")
 
 
-def connect(settings: Settings, url: str) -> RegistryClient:
-    """Return a client with the user's credential for a server. Raises CommandFailed."""
+def connect(settings: Settings, url: str, *, is_own: bool = False, seconds: float | None = None) -> RegistryClient:
+    """Return a client with the user's credential for a server. Raises CommandFailed.
+
+    `is_own` says that the server runs on the user's data directory; `seconds` is a shorter time for an answer.
+    """
     check_url(url)
-    return RegistryClient(url, find_credential(settings, url), Limits.of(settings))
+    limits = Limits.of(settings)
+    if seconds is not None:
+        limits = limits._replace(seconds=min(seconds, limits.seconds))
+    return RegistryClient(url, find_credential(settings, url, is_own=is_own), limits)
 
 
 def check_url(url: str, option: str = "--server") -> httpx.URL:
@@ -238,9 +253,17 @@ def check_url(url: str, option: str = "--server") -> httpx.URL:
         is_valid = False
     if not is_valid:
         raise CommandFailed(f"{option} {redact_text(url)}: not an http(s) URL, such as http://localhost:8080")
+    if bare := _without_api_path(parsed):
+        raise CommandFailed(f"{option} {redact_text(url)}: leave out the path of the API: {redact_text(bare)}")
     if parsed.userinfo:
         raise CommandFailed(f"{option}: the URL must not hold a user name or password; use 'skill-registry login'")
     return parsed
+
+
+def _without_api_path(url: httpx.URL) -> str | None:
+    """Return a URL without the path of the API at its end; None if there is none."""
+    path = url.path.rstrip("/")
+    return str(url.copy_with(path=path.removesuffix(API) or "/")).rstrip("/") if path.endswith(API) else None
 
 
 def _origin(url: httpx.URL) -> tuple[str, str, int | None]:

@@ -80,6 +80,7 @@ def _lines_of(hit: Data, width: int) -> Iterator[console.Part]:
         (skill["id"], "bold"),
         f" {skill['version']}  {hit['score']:.2f} {hit['relevance']}  {', '.join(hit['matched_by'])}",
         "" if skill["installed"] else "  not installed",
+        f", at {hit['server']}" if "server" in hit else "",
     )
     if remark := risk_remark(skill, "  "):
         yield remark
