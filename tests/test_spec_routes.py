@@ -210,6 +210,7 @@ GET     /api/v1/skills/{id}/versions/{version}      user
 DELETE  /api/v1/skills/{id}/versions/{version}      manager
 GET     /api/v1/skills/{id}/versions/{version}/files         user
 GET     /api/v1/skills/{id}/versions/{version}/files/{path}  user
+GET     /api/v1/skills/{id}/versions/{version}/findings      user
 GET     /api/v1/auth/keys                           admin
 POST    /api/v1/auth/keys                           admin
 DELETE  /api/v1/auth/keys/{key_id}                  admin

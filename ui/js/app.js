@@ -123,12 +123,12 @@ function Browse({ address, isHidden, isAsked, turn, onRetry, onSignIn }) {
   if (isAsked && !isWanted) return null;
   if (!isAsked || isRefused(results.error)) {
     return html`<div hidden=${isHidden}><${Notice} title="Sign in to see the skills" action="Sign in" onAction=${onSignIn}>
-      This registry shows its skills to those it knows.<//></div>`;
+      Ask the people who run this registry for an account or an API key.<//></div>`;
   }
   return html`<div class="browse" hidden=${isHidden}>
     <${Filters} address=${address} sources=${sources} results=${results} />
     <section aria-label="Results" aria-busy=${results.phase === "loading"}>
-      <h1 class=${address.q ? "heard" : ""}>${address.q ? `Skills for “${address.q}”` : "Skills"}</h1>
+      <h1 class=${address.q ? "heard" : ""}>${address.q ? `Skills for “${address.q}”` : address.scope ? html`Skills of <${Text}>${address.scope}<//>` : "Skills"}</h1>
       <div class="line-up"><p role="status">${summary(results)}</p><${Sort} address=${address} /></div>
       <${List} results=${results} sources=${sources} sort=${address.sort} onRetry=${onRetry} onClear=${clear}
         isFiltered=${chosenFilters(address) > 0} />
@@ -163,6 +163,19 @@ function useScroll(isList) {
     addEventListener("scroll", note, { passive: true });
     return () => removeEventListener("scroll", note);
   }, [isList]);
+}
+
+/** Keep the keyboard where it was: on the card of a skill that is closed. */
+function useReturn(address, isList) {
+  const opened = useRef("");
+  useLayoutEffect(() => {
+    if (address.skill) opened.current = link({ skill: address.skill });
+    if (!isList || !opened.current) return;
+    const cards = [...document.querySelectorAll("#results a.open")];
+    const card = cards.find(({ pathname }) => pathname === opened.current);
+    if (document.activeElement === document.body) card?.focus({ preventScroll: true });
+    opened.current = "";
+  }, [address.skill, isList]);
 }
 
 /** Return the address of the list that was shown last: below a skill it stays as it was. */
@@ -209,6 +222,7 @@ function App() {
     return () => removeEventListener("online", start);
   }, []);
   useScroll(isList);
+  useReturn(address, isList);
   useTitle(titleOf(address));
 
   const signIn = () => setSigningIn(true);
@@ -227,7 +241,7 @@ function App() {
           onRetry=${start} onSignIn=${signIn} />
         ${isFirst && isAsked && html`<${Start} key=${visitor?.name} turn=${turn} onRetry=${start} />`}
         ${address.isUnknown && html`<${NoPage} />`}
-        ${View ? html`<${View} key=${visitor?.name} isPublishing=${isPublishing} />` : address.skill && isAsked && html`<${Detail} key=${address.skill + visitor?.name} id=${address.skill} version=${address.version} from=${address.from} file=${address.file} line=${address.line} list=${list} />`}`}
+        ${View ? html`<${View} key=${visitor?.name} isPublishing=${isPublishing} onSignIn=${signIn} />` : address.skill && isAsked && html`<${Detail} key=${address.skill + visitor?.name} id=${address.skill} version=${address.version} from=${address.from} file=${address.file} line=${address.line} list=${list} />`}`}
     </main>
     ${isSigningIn && html`<${SignIn} onClose=${() => setSigningIn(false)} />`}`;
 }

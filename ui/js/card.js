@@ -2,7 +2,7 @@
 
 import { html } from "../vendor/htm-3.1.1/standalone.module.js";
 import { Action, useStanding } from "./actions.js";
-import { address, follow, link } from "./address.js";
+import { address, CLEARED, follow, link } from "./address.js";
 import { CopyButton } from "./copy-line.js";
 import { tellChosen } from "./feedback.js";
 import { Explanation } from "./explanation.js";
@@ -18,16 +18,28 @@ const RISK_MEANS = {
   high: "Its texts hold something dangerous or hidden",
 };
 
-/** The risk, of a version where `of` names one. It leads to the heading with the id `leadsTo`, if there is one. */
-export function Risk({ risk, of = "", leadsTo = "" }) {
+/** The risk. It leads to the heading with the id `leadsTo`, if there is one. */
+export function Risk({ risk, leadsTo = "" }) {
   if (!risk) return html`<span class="badge" title="Its texts have not been scanned">not checked</span>`;
-  const text = (risk === "none" ? "no findings" : `${risk} risk`) + (of && ` in ${of}`);
+  const text = risk === "none" ? "no findings" : `${risk} risk`;
   const lead = (event) => {
     event.preventDefault(); // the address of the page does not change
     document.getElementById(leadsTo).focus();
   };
   if (leadsTo) return html`<a class=${`badge risk-${risk}`} title=${RISK_MEANS[risk]} href=${`#${leadsTo}`} onClick=${lead}>${text}</a>`;
   return html`<span class=${`badge risk-${risk}`} title=${RISK_MEANS[risk]}>${text}</span>`;
+}
+
+const MATCHES = {
+  high: ["close match", "Its words and its meaning are what is asked for"],
+  medium: ["may not fit", "It is about something near: read it before you use it"],
+  low: ["weak match", "Any query finds something like this"],
+};
+
+/** How well a hit fits. By words alone nobody can say. */
+function Match({ relevance }) {
+  const [text, means] = MATCHES[relevance] ?? [];
+  return text && html`<span class=${`badge match ${relevance}`} title=${means}>${text}</span>`;
 }
 
 export function Severity({ of }) {
@@ -60,6 +72,15 @@ export function Labels({ labels, field, name }) {
 export function ownId({ id, name }) {
   const bare = id.slice(id.lastIndexOf("/") + 1);
   return bare === name || bare === name.toLowerCase().replaceAll(/[\s_]+/g, "-") ? id.slice(0, -bare.length - 1) : id;
+}
+
+/** The id of a card. That of a published skill begins with its scope, which leads to the others of it. */
+function OwnId({ skill, id }) {
+  const scope = isPublished(skill, service.use()) ? skill.id.split("/")[0] : "";
+  if (!scope) return html`<code class="number"><${Text}>${id}<//></code>`;
+  const changes = { ...CLEARED, q: "", view: "skills", scope };
+  return html`<code class="number"><a href=${link(changes)} onClick=${(event) => follow(event, changes)}
+    title=${`All skills of ${scope}`}><${Text}>${scope}<//></a>${id !== scope && html`<${Text}>${id.slice(scope.length)}<//>`}</code>`;
 }
 
 /** What is special about a skill: what all have in common is not said. */
@@ -108,7 +129,8 @@ export function Card({ hit, isMixed }) {
       <div class="head">
         <h2><a class="open" href=${link(open, address.get())} onClick=${(event) => follow(event, open)}>
           <${Text}>${skill.name}<//></a></h2>
-        ${id && html`<code class="number"><${Text}>${id}<//></code>`}
+        ${id && html`<${OwnId} skill=${skill} id=${id} />`}
+        <${Match} relevance=${relevance} />
         <${Marks} skill=${skill} isMixed=${isMixed} />
       </div>
       <${Described} skill=${skill} snippet=${snippet} />

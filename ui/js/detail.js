@@ -1,8 +1,8 @@
 /** One skill in full: what it is, how to get it, its text, its files, what was found in it, its versions. */
 
-import { html } from "../vendor/htm-3.1.1/standalone.module.js";
+import { html, useEffect, useRef } from "../vendor/htm-3.1.1/standalone.module.js";
 import { Action } from "./actions.js";
-import { follow, leave, link } from "./address.js";
+import { CLEARED, follow, leave, link } from "./address.js";
 import { get, pathOf } from "./api.js";
 import { Labels, Risk, Severity, Standing } from "./card.js";
 import { File, Files, Rendered } from "./file.js";
@@ -15,7 +15,7 @@ import { Similar } from "./similar.js";
 import { Failure, Missing, Notice, Skeletons } from "./states.js";
 import { day, Text } from "./text.js";
 import { useTitle } from "./title.js";
-import { loadVersions, useVersion, Versions } from "./versions.js";
+import { loadVersions, useVersion, Versions, Yanked } from "./versions.js";
 
 const optional = (promise, otherwise) => promise.catch(() => otherwise);
 
@@ -55,6 +55,15 @@ function back(event) {
   leave();
 }
 
+/** Take the keyboard to a heading when it is there, unless it is somewhere already: so that what opened is heard. */
+function useFirstFocus() {
+  const heading = useRef(null);
+  useEffect(() => {
+    if (document.activeElement === document.body) heading.current.focus({ preventScroll: true });
+  }, []);
+  return heading;
+}
+
 /** Return the version that the address names where it is another than the current one, whose files are shown anyway. */
 const otherThan = (skill, version) => (version && version !== skill.version && isRegistry(service.get()) ? version : "");
 
@@ -62,10 +71,13 @@ const otherThan = (skill, version) => (version && version !== skill.version && i
 function asIn(skill, versions, other) {
   const old = versions.find(({ version }) => version === other);
   if (!old) return skill;
-  return { ...skill, version: other, author: old.author, license: old.license, digest: old.checksum, updated_at: old.made };
+  const { author, license, description, yanked } = old;
+  return { ...skill, version: other, author, license, description, yanked, digest: old.checksum, updated_at: old.made };
 }
 
 function Loaded({ skill, content, files: current, versions, version, from, file, line, onChanged }) {
+  const heading = useFirstFocus();
+  const scope = isPublished(skill, service.get()) ? { ...CLEARED, skill: "", q: "", view: "skills", scope: skill.id.split("/")[0] } : null;
   const other = otherThan(skill, version);
   const shown = asIn(skill, versions, other);
   const { data: older, error, again } = useVersion(skill.id, other);
@@ -73,18 +85,21 @@ function Loaded({ skill, content, files: current, versions, version, from, file,
   const text = other ? older?.content : content?.content;
   const mayUpgrade = useMay("manager") && skill.installed && skill.source !== "local";
   const isWaiting = Boolean(other) && !older && !error;
+  const findings = other ? older?.findings : skill.findings;
   return html`
     <header class="title">
       <div class="what">
-        <h1><${Text}>${skill.name}<//> <small><${Text}>${shown.version}<//></small></h1>
-        <p class="head"><code><${Text}>${skill.id}<//></code> <${Standing} skill=${skill} />
-          <${Risk} risk=${skill.findings?.risk} of=${other && skill.version} leadsTo="findings" /></p>
-        <p class="description"><${Text}>${skill.description}<//></p>
+        <h1 tabindex="-1" ref=${heading}><${Text}>${skill.name}<//> <small><${Text}>${shown.version}<//></small></h1>
+        <p class="head"><code><${Text}>${skill.id}<//></code> ${shown.yanked ? html`<${Yanked} />` : html`<${Standing} skill=${skill} />`}
+          ${findings && html`<${Risk} risk=${findings.risk} leadsTo="findings" />`}
+          ${scope && html`<a href=${link(scope)} onClick=${(event) => follow(event, scope)}>all of <${Text}>${scope.scope}<//></a>`}</p>
+        <p class="description"><${Text}>${shown.description}<//></p>
         <${Labels} labels=${skill.tags} field="tag" name="Tags" />
         <${Labels} labels=${skill.capabilities} field="capability" name="Capabilities" />
       </div>
       <${Action} skill=${skill} isFull />
-      <${Install} skill=${skill} version=${shown !== skill && isPublished(skill, service.get()) ? other : ""} />
+      <${Install} skill=${skill} version=${shown !== skill && isPublished(skill, service.get()) ? other : ""}
+        risk=${findings?.risk} yanked=${shown.yanked} />
     </header>
     <div class="columns">
       <div class="main">
@@ -98,7 +113,7 @@ function Loaded({ skill, content, files: current, versions, version, from, file,
       </div>
       <aside aria-label="About this skill">
         ${mayUpgrade && html`<${Upgrade} id=${skill.id} onChanged=${onChanged} />`}
-        <${Findings} findings=${skill.findings} files=${other ? [] : files} of=${other && skill.version} />
+        <${Findings} findings=${findings} files=${files} />
         <${Facts} skill=${shown} />
         ${files.length > 0
           ? html`<${Files} files=${files} file=${file}><${Package} skill=${skill} version=${other} /><//>`
@@ -140,12 +155,12 @@ function Place({ file, line, files }) {
   return html`<a href=${link(changes)} onClick=${(event) => follow(event, changes)}>${text}</a>`;
 }
 
-/** What was found in the current version: `of` is its number where another one is shown. */
-function Findings({ findings, files, of }) {
+/** What was found in the version that is shown. */
+function Findings({ findings, files }) {
   if (!findings) return null;
   const { findings: all } = findings;
   return html`<section class="findings">
-    <h2 id="findings" tabindex="-1">Findings${of && html` in <${Text}>${of}<//>`}</h2>
+    <h2 id="findings" tabindex="-1">Findings</h2>
     ${all.length === 0 && html`<p>Nothing dangerous or hidden was found in its texts. That is no proof that there is nothing.</p>`}
     <ul>
       ${all.map(({ severity, message, file, line, rule }) => html`<li>

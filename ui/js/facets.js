@@ -3,13 +3,14 @@
 export const RISKS = ["none", "low", "medium", "high"];
 
 /** Return a function that says whether a card passes. The rules are those of the service's own search. */
-export function passing({ source, status, risk, author, license, tag, capability }) {
+export function passing({ source, scope, status, risk, author, license, tag, capability }) {
   const tags = tag.map((one) => one.toLowerCase());
   const capabilities = capability.map((one) => one.toLowerCase());
   const [wantedAuthor, wantedLicense] = [comparable(author), comparable(license)];
   const most = RISKS.indexOf(risk);
   return (card) =>
     (!source || card.source === source) &&
+    (!scope || (card.source === "registry" && card.id.startsWith(`${scope}/`))) &&
     (!status || card.installed === (status === "installed")) &&
     (most < 0 || (card.findings !== null && RISKS.indexOf(card.findings) <= most)) &&
     (!wantedAuthor || comparable(card.author) === wantedAuthor) &&

@@ -24,12 +24,13 @@ function Group({ name, children }) {
 function Sources({ address, sources, facets }) {
   if ((sources ?? []).length < 2 && !address.source) return null;
   const found = facets?.source; // in a search; a list counts all skills of a source
-  const all = found && !address.source ? facets.total : sources?.reduce((sum, source) => sum + source.skills, 0);
+  const isOpen = facets && !facets.isCounted;
+  const all = isOpen ? undefined : found && !address.source ? facets.total : sources?.reduce((sum, source) => sum + source.skills, 0);
   return html`<${Group} name="Source">
     <${Choice} changes=${{ source: "" }} isChosen=${!address.source} number=${found && address.source ? undefined : all}>All sources<//>
     ${(sources ?? []).map(
       ({ name, skills, error }) => html`<${Choice} key=${name} changes=${{ source: name }} title=${error ?? undefined}
-        isChosen=${address.source === name} number=${found && !address.source ? (found.get(name) ?? 0) : found ? undefined : skills}>
+        isChosen=${address.source === name} number=${isOpen ? undefined : found && !address.source ? (found.get(name) ?? 0) : found ? undefined : skills}>
         <${Text}>${name}<//>${error && html` <span class="fault" title=${error}>not read</span>`}
       <//>`,
     )}
@@ -53,8 +54,8 @@ const RISK_NAMES = { none: "No findings", low: "At most low", medium: "At most m
 
 function Risks({ address, facets }) {
   let sum = 0;
-  const upTo = RISKS.map((risk) => [risk, (sum += facets?.risks[risk] ?? 0)]);
-  const isCounted = facets && !address.risk;
+  const upTo = RISKS.map((risk) => [risk, (sum += facets?.risks?.[risk] ?? 0)]);
+  const isCounted = facets?.isCounted && !address.risk;
   return html`<${Group} name="Risk">
     <${Choice} changes=${{ risk: "" }} isChosen=${!address.risk}>Any<//>
     ${upTo.filter(([risk]) => risk !== "high").map(
@@ -92,8 +93,8 @@ function AttributeGroup({ name, field, address, counted }) {
   return html`<${ValueGroup} name=${name} chosen=${chosen} changes=${(values) => ({ [field]: values.at(-1) ?? "" })} counted=${counted} />`;
 }
 
-export function chosenFilters({ source, status, risk, author, license, tag, capability }) {
-  return [source, status, risk, author, license].filter(Boolean).length + tag.length + capability.length;
+export function chosenFilters({ source, scope, status, risk, author, license, tag, capability }) {
+  return [source, scope, status, risk, author, license].filter(Boolean).length + tag.length + capability.length;
 }
 
 const isWide = () => matchMedia("(min-width: 52rem)").matches;
@@ -106,6 +107,7 @@ export function Filters({ address, sources, results }) {
     <summary><h2>Filters</h2>${number > 0 && html`<span class="badge">${number}</span>`}</summary>
     <p class="clear">${number > 0 && html`<button class="text" onClick=${() => go({ ...CLEARED, view: "skills" })}>Clear all</button>`}</p>
     <${Sources} address=${address} sources=${sources} facets=${facets} />
+    ${address.scope && html`<${Group} name="Scope"><${Choice} changes=${{ scope: "" }} isChosen><${Text}>${address.scope}<//><//><//>`}
     <${Status} address=${address} facets=${facets} />
     <${Risks} address=${address} facets=${facets} />
     <${LabelGroup} name="Tags" field="tag" address=${address} counted=${facets?.tag} />

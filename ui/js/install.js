@@ -30,22 +30,28 @@ function ways(skill, status, installed, version) {
     { client: "MCP", name: "MCP", text: `claude mcp add --transport http skills ${base}/mcp`, note: version
       ? `Then the agent reads it with get_skill ${skill.id}, version ${version}.`
       : `Then the agent reads it with get_skill ${skill.id}, or finds it with search_skills.` },
-    { client: "curl", name: "curl", text: `curl -s${credential} '${path}/${version ? `versions/${version}/files/SKILL.md` : "content"}'`, note: "Its SKILL.md, for any agent." },
+    { client: "curl", name: "curl", text: `curl -s${credential}${version ? "" : " -H 'Accept: text/markdown'"} '${path}/${version ? `versions/${version}/files/SKILL.md` : "content"}'`, note: "Its SKILL.md, for any agent." },
   ].filter(Boolean);
 }
 
-/** `version` is another one than the current, which only some of the ways can name. */
-export function Install({ skill, version }) {
+/**
+ * `version` is another one than the current, which only some of the ways can name. `risk` and `yanked` are those of the
+ * version that is shown.
+ */
+export function Install({ skill, version, risk, yanked }) {
   const status = service.use();
   const { installed, gone } = useStanding(skill);
   const [chosen, choose] = useState("");
   if (gone) return null;
   const all = ways(skill, status, installed, version);
   const way = all.find(({ client }) => client === chosen) ?? all[0];
+  const warned = risk === "high" ? "High risk: read its findings before you install it." : "";
   return html`<section class="install" aria-label="Install">
     <div class="ways" role="group" aria-label="For">
       ${all.map(({ client }) => html`<button key=${client} aria-pressed=${client === way.client} onClick=${() => choose(client)}>${client}</button>`)}
     </div>
+    ${yanked && html`<p class="problem">This version was withdrawn: install another one.</p>`}
+    ${warned && html`<p class="problem" role="note">${warned}</p>`}
     <${Line} name=${way.name} text=${way.text} isBare onCopy=${() => tellChosen(skill.id)} />
     <p class="facts">${way.note}</p>
   </section>`;

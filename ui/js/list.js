@@ -2,7 +2,8 @@
 
 import { Component, html, useEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
 import { Card } from "./card.js";
-import { Failure, Notice, Skeletons } from "./states.js";
+import { isWeak } from "./search.js";
+import { Failure, NoSkills, Notice, Skeletons } from "./states.js";
 import { count, Text } from "./text.js";
 
 /** One page of cards. The browser lays it out near the screen only. It is drawn once: cards follow their own changes. */
@@ -46,23 +47,23 @@ function last(hits) {
 const HOW = { hybrid: "by words and meaning", semantic: "by meaning", keyword: "by words" };
 
 /** Say in one line what is listed: also for those who only hear the page. */
-export function summary({ phase, isSearch, total, total_is_floor: isFloor, mode, took, warnings = [], corrections = [], hits, pages }) {
+export function summary({ phase, isSearch, total, close, facets, mode, took, warnings = [], corrections = [], hits, pages }) {
   if (phase === "error") return "";
   if (!hits) return "Loading…";
-  const found = isFloor ? `${total.toLocaleString("en")}+ skills` : count(total, "skill");
-  const number = isSearch && pages[0].length > 0 && pages[0].every(isWeak) ? "Only weak matches" : found;
+  const found = facets?.isCounted ? count(close, "skill") : `${close.toLocaleString("en")}+ skills`; // more come, as one scrolls
+  const isAllWeak = isSearch && pages[0].length > 0 && pages[0].every(isWeak);
+  const number = isAllWeak ? "Only weak matches" : isSearch ? found : count(total, "skill");
   const told = warnings.filter((warning) => !warning.startsWith("indexing: ")); // the line below the header says that
   const spelled = corrections.map(({ word, used }) => `${used.join(" ")} instead of ${word}`).join(", ");
   return [...(spelled ? [`Showing results for ${spelled}`] : []), number, ...(isSearch ? [HOW[mode] ?? mode, `${took.toFixed(1)} ms`] : []), ...told].join(" · ");
 }
 
-const isWeak = ({ relevance }) => relevance === "low";
-
 export function List({ results, ...props }) {
   const { phase, pages, shown, isSearch, error, of } = results;
   if (phase === "error") return html`<${Failure} error=${error} onRetry=${props.onRetry} what="The search failed" />`;
   if (phase === "loading" && pages.length === 0) return html`<${Skeletons} />`;
-  if (shown === 0) return html`<${Nothing} isSearch=${isSearch} isFiltered=${props.isFiltered} onClear=${props.onClear} />`;
+  const isEmpty = (results.warnings ?? []).some((warning) => warning.startsWith("the catalog has no skills"));
+  if (shown === 0) return html`<${Nothing} isSearch=${isSearch && !isEmpty} isFiltered=${props.isFiltered} onClear=${props.onClear} />`;
   return html`<${Found} key=${of} results=${results} ...${props} />`;
 }
 
@@ -106,8 +107,5 @@ function Nothing({ isSearch, isFiltered, onClear }) {
       Describe the task in other words, or clear the search box to see every skill there is.
     <//>`;
   }
-  return html`<${Notice} title="There are no skills yet">
-    Put a folder with a SKILL.md into the skills directory, or add a source:${" "}
-    <code>skill-registry sources add NAME URL</code>
-  <//>`;
+  return html`<${NoSkills} />`;
 }

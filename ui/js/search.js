@@ -4,13 +4,15 @@ import { useEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.modu
 import { post } from "./api.js";
 import { list } from "./catalog.js";
 import { explainer } from "./explanation.js";
+import { facets } from "./facets.js";
 import { noteShown } from "./feedback.js";
 
 const PAGE = 20; // as many as are drawn in one short task, and as many as the service finds passages for at once
 
-function asked({ q, source, status, risk, author, license, tag, capability }, offset) {
+function asked({ q, source, scope, status, risk, author, license, tag, capability }, offset) {
   const filters = { tags: tag, capabilities: capability };
   if (source) filters.source = source;
+  if (scope) filters.scope = scope;
   if (status) filters.installed = status === "installed";
   if (risk) filters.max_risk = risk;
   if (author.trim()) filters.author = author;
@@ -18,13 +20,25 @@ function asked({ q, source, status, risk, author, license, tag, capability }, of
   return { query: q, limit: PAGE, offset, filters, highlight: true, facets: offset === 0 };
 }
 
-/** Return the service's counts in the form of those of the list. */
-function shaped(counted) {
+export const isWeak = ({ relevance }) => relevance === "low";
+
+/** Return the values that the service has found, without their numbers: those count the weak matches too. */
+function uncounted(counted) {
   if (!counted) return undefined;
-  const { sources, tags, capabilities, authors, licenses, risks, installed } = counted;
-  const total = sources.reduce((sum, [, number]) => sum + number, 0);
-  const values = { tag: tags, capability: capabilities, author: authors, license: licenses };
-  return { ...values, source: new Map(sources), risks: Object.fromEntries(risks), installed, total };
+  const { sources, tags, capabilities, authors, licenses } = counted;
+  const bare = (pairs) => pairs.map(([value]) => [value, undefined]);
+  const values = { tag: bare(tags), capability: bare(capabilities), author: bare(authors), license: bare(licenses) };
+  return { ...values, source: new Map(bare(sources)), isCounted: false };
+}
+
+/** Return the values of all close matches with their numbers, once the last of them is there. */
+function counted(pages, isLast) {
+  const hits = pages.flat();
+  const close = hits.filter((hit) => !isWeak(hit)).map(({ skill }) => skill);
+  if (!isLast && close.length === hits.length) return undefined;
+  const source = new Map();
+  for (const card of close) source.set(card.source, (source.get(card.source) ?? 0) + 1);
+  return { ...facets(close), source, isCounted: true };
 }
 
 async function searched(address, offset, signal) {
@@ -33,21 +47,23 @@ async function searched(address, offset, signal) {
   noteShown(found);
   const explain = explainer({ ...question, facets: false });
   const hits = found.skills.map((hit) => ({ ...hit, explain }));
-  return { ...found, hits, took: found.took_ms, isSearch: true, facets: shaped(found.facets), isLast: found.count < PAGE };
+  return { ...found, hits, took: found.took_ms, isSearch: true, facets: uncounted(found.facets), isLast: found.count < PAGE };
 }
 
 async function listed(address, offset) {
-  const { source, status, risk, author, license, tag, capability, sort } = address;
-  const page = await list({ source, status, risk, author, license, tag, capability, sort }, offset, PAGE);
+  const { source, scope, status, risk, author, license, tag, capability, sort } = address;
+  const page = await list({ source, scope, status, risk, author, license, tag, capability, sort }, offset, PAGE);
   const hits = page.cards.map((skill) => ({ skill }));
-  return { hits, total: page.total, facets: page.facets, warnings: [], isLast: offset + hits.length >= page.total };
+  return { hits, total: page.total, facets: page.facets && { ...page.facets, isCounted: true }, warnings: [], isLast: offset + hits.length >= page.total };
 }
 
 function joined(before, page, key) {
   const pages = [...before.pages, page.hits];
   const shown = pages.reduce((sum, hits) => sum + hits.length, 0);
-  const facets = page.facets ?? before.facets;
-  return { ...page, phase: "ready", of: key, pages, shown, facets, offset: before.offset + page.hits.length };
+  const exact = page.isSearch ? counted(pages, page.isLast) : undefined;
+  const known = before.facets?.isCounted ? before.facets : exact ?? page.facets ?? before.facets;
+  const close = pages.flat().filter((hit) => !isWeak(hit)).length;
+  return { ...page, phase: "ready", of: key, pages, shown, close, facets: known, offset: before.offset + page.hits.length };
 }
 
 const NOTHING = { pages: [], offset: 0 };
@@ -60,8 +76,8 @@ const NOTHING = { pages: [], offset: 0 };
 export function useResults(address, isAsked, turn) {
   const [results, setResults] = useState({ phase: "loading", ...NOTHING });
   const newest = useRef(null);
-  const { q, source, status, risk, author, license, tag, capability, sort } = address;
-  const key = JSON.stringify([q.trim(), source, status, risk, author, license, tag, capability, sort, turn]);
+  const { q, source, scope, status, risk, author, license, tag, capability, sort } = address;
+  const key = JSON.stringify([q.trim(), source, scope, status, risk, author, license, tag, capability, sort, turn]);
 
   async function ask(before, signal) {
     const question = { ...address, q: q.trim() };

@@ -3,13 +3,13 @@
 import { html, useEffect, useState } from "../vendor/htm-3.1.1/standalone.module.js";
 import { follow, link } from "./address.js";
 import { overview } from "./catalog.js";
-import { Failure, Skeletons } from "./states.js";
+import { Failure, NoSkills, Skeletons } from "./states.js";
 import { count, day, Text } from "./text.js";
 
 export function Hero() {
   return html`<div class="hero">
     <h1>Find the skill your agent needs</h1>
-    <p>A registry of skills for coding agents: describe a task in your own words, judge what is found, install it with one line.</p>
+    <p>A registry of skills for coding agents: describe a task in your own words, read what fits, install it with one line.</p>
   </div>`;
 }
 
@@ -58,6 +58,7 @@ export function Start({ turn, onRetry }) {
   const { data, error } = state;
   if (error) return html`<${Failure} error=${error} onRetry=${onRetry} />`;
   if (!data) return html`<${Skeletons} count=${4} />`;
+  if (data.total === 0) return html`<${NoSkills} />`;
   return html`<div class="start">
     <${Examples} queries=${data.examples} total=${data.total} />
     <${Topics} tags=${data.tags} />

@@ -1,6 +1,7 @@
 /** What is shown where there is nothing to show: each state says what is the matter and what to do. */
 
 import { html } from "../vendor/htm-3.1.1/standalone.module.js";
+import { isRegistry, service } from "./service.js";
 import { useTitle } from "./title.js";
 
 export function Notice({ title, children, kind = "empty", action, onAction }) {
@@ -33,6 +34,17 @@ export function Failure({ error, onRetry, what = "This could not be loaded" }) {
 export function problem(error) {
   const rules = (error.details ?? []).map(({ field, message }) => `${field} ${message}`);
   return rules.length > 1 ? rules.join("; ") : error.message;
+}
+
+/** Say how an empty catalog is filled. */
+export function NoSkills() {
+  const isPublic = isRegistry(service.use());
+  return html`<${Notice} title="There are no skills yet">
+    ${isPublic
+      ? html`Publish the first one: <code>skill-registry publish FOLDER</code>. Or list those of another place:`
+      : "Put a folder with a SKILL.md into the skills directory, or add a source:"}
+    ${" "}<code>skill-registry sources add NAME URL</code>
+  <//>`;
 }
 
 /** The shapes of cards that are on their way: as high as cards are, so that nothing jumps when they come. */

@@ -17,21 +17,22 @@ export async function loadVersions(id, signal) {
     ({ version: vers, made: published_at, yanked, size: bytes, checksum: cksum, description, author, license }));
 }
 
-/** Return the files and the rendered text of one version: none of a record, which has neither. */
+/** Return the files, the rendered text and the findings of one version: none of a record, which has none of them. */
 async function loadFiles(id, version, signal) {
   try {
-    const [files, content] = await Promise.all([
+    const [files, content, findings] = await Promise.all([
       get(filesAt(id, version), signal),
       textOf(`${fileAt(id, "SKILL.md", version)}?format=html`, MOST_HTML, signal, "text/html"),
+      get(`/api/v1/skills/${pathOf(id)}/versions/${encodeURIComponent(version)}/findings`, signal),
     ]);
-    return { files, content };
+    return { files, content, findings };
   } catch (error) {
-    if (error.status === 404) return { files: [], content: null };
+    if (error.status === 404) return { files: [], content: null, findings: null };
     throw error;
   }
 }
 
-/** Use what is in a version: `{data: {files, content}}`, `{error}`, or `{}` on its way. `data` is null without a version. */
+/** Use what is in a version: `{data: {files, content, findings}}`, `{error}`, or `{}` on its way. `data` is null without a version. */
 export function useVersion(id, version) {
   return useLoaded((signal) => (version ? loadFiles(id, version, signal) : Promise.resolve(null)), [id, version]);
 }

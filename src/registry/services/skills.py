@@ -14,11 +14,12 @@ from registry.catalog.conditions import Conditions
 from registry.catalog.folder_ids import present_id
 from registry.catalog.installs import installed_as
 from registry.catalog.skill_changes import sent_changes
+from registry.domain.findings import SkillFindings
 from registry.domain.models import NewSkill, NewVersion, Skill, SkillChanges, SkillVersion
 from registry.domain.roles import Principal, includes
 from registry.domain.source_entry import REGISTRY
 from registry.domain.withdrawals import Withdrawn
-from registry.errors import FieldError, RegistryError, conflict, validation_error
+from registry.errors import FieldError, RegistryError, conflict, skill_not_found, validation_error
 from registry.install.order import InstallOrder
 from registry.install.request import install_order
 from registry.install.schemas import SkillRequest
@@ -73,6 +74,18 @@ def withdrawal_of(services: Services, skill_id: str, version: str | None) -> tup
         return version, services.published.withdrawal(skill_id, version)
     skill = services.catalog.get(skill_id)
     return skill.version, skill.withdrawn or None
+
+
+def findings_of(services: Services, skill: Skill, version: str | None = None) -> SkillFindings | None:
+    """Return what was found in a skill: in its current version, or in one that is named; None if it was not scanned.
+
+    Raises SKILL_NOT_FOUND for a version that does not exist, or whose findings are not kept.
+    """
+    if version is not None and services.is_published(skill.id):
+        return services.published.find(skill.id, version).record.all_findings()
+    if version not in (None, skill.version):
+        raise skill_not_found(skill.id, version)
+    return skill.findings
 
 
 def create_skill(services: Services, request: SkillRequest, caller: Principal | None = None) -> Skill:

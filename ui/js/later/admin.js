@@ -149,7 +149,7 @@ function Warnings({ warnings }) {
     <details><summary>${count(rows.length, "skill")}</summary>
       <ul>${rows.map(([id, why]) => {
         const open = { view: "", skill: id };
-        return html`<li key=${id}><a href=${link(open)} onClick=${(event) => follow(event, open)}><${Text}>${id}<//></a>
+        return html`<li key=${id}><a href=${link(open)} onClick=${(event) => follow(event, open)}><${Text}>${id}<//></a>:${" "}
           <${Text}>${why.join("; ")}<//></li>`;
       })}</ul>
     </details>

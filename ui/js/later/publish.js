@@ -6,7 +6,8 @@ import { call, get } from "../api.js";
 import { Severity } from "../card.js";
 import { forget } from "../catalog.js";
 import { PUBLISH_ROUTE as ROUTE, useMay } from "../service.js";
-import { problem } from "../states.js";
+import { session } from "../session.js";
+import { Notice, problem } from "../states.js";
 import { count, size, Text } from "../text.js";
 import { zip } from "./zip.js";
 
@@ -55,8 +56,9 @@ async function publish(file, tell, isHere) {
   return now;
 }
 
-export function Publish() {
+export function Publish({ onSignIn }) {
   const mayPublish = useMay("manager");
+  const visitor = session.use();
   const [state, setState] = useState({}); // one of: busy, found with its file, job, error
   const [isOver, setOver] = useState(false);
   const isHere = useRef(true);
@@ -84,7 +86,10 @@ export function Publish() {
     look(() => packageOf(event.dataTransfer));
   };
   const { busy, file, found, job, error } = state;
-  if (!mayPublish) return html`<p>Publishing needs the role manager.</p>`;
+  if (!mayPublish && !visitor) {
+    return html`<${Notice} title="Sign in to publish" action="Sign in" onAction=${onSignIn}>Publishing needs the role manager.<//>`;
+  }
+  if (!mayPublish) return html`<p>Publishing needs the role manager, and you have signed in as ${visitor.role}.</p>`;
   return html`<div class="publish">
     <h1>Publish a skill</h1>
     ${!found && html`<label class=${isOver ? "drop over" : "drop"} onDrop=${drop} onDragLeave=${() => setOver(false)}

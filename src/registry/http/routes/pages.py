@@ -6,6 +6,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from litestar import Request, Response, Router, get
 from litestar.exceptions import NotFoundException
@@ -15,10 +16,17 @@ from litestar.params import FromPath
 from litestar.status_codes import HTTP_200_OK, HTTP_304_NOT_MODIFIED, HTTP_404_NOT_FOUND
 
 from registry import __version__
-from registry.errors import not_found
+from registry.db import DatabaseError
+from registry.domain.models import Skill
+from registry.errors import RegistryError, not_found
+from registry.http.link_preview import with_preview
+from registry.http.links import base_url
 from registry.http.openapi.document import DocumentPlugin
 from registry.http.openapi.operations import operation_id
+from registry.http.quick_reads import quickly
 from registry.http.request_state import request_state
+from registry.http.routes.parameters import RunningServices
+from registry.services.container import Services
 
 SECURITY_HEADERS: Mapping[str, str] = MappingProxyType(
     {
@@ -93,17 +101,48 @@ def _answer(request: Request[Any, Any, Any], path: str) -> Response[bytes]:
         asset = _page(path, request_state(request.scope).base_path)
     # Vendored files stand in a folder of their version, so what is at their path never changes.
     is_versioned = "/" in path.removeprefix("vendor/") and path.startswith("vendor/")
+    return _sent(request, asset, _KEPT if is_versioned else "no-cache")
+
+
+def _sent(request: Request[Any, Any, Any], asset: Asset, kept: str = "no-cache") -> Response[bytes]:
     known = [tag.strip() for tag in request.headers.get("If-None-Match", "").split(",")]
     fresh = asset.etag in known or "*" in known
     return Response(
         b"" if fresh else asset.content,
         status_code=HTTP_304_NOT_MODIFIED if fresh else HTTP_200_OK,
         media_type=asset.media_type,
-        headers={"ETag": asset.etag, "Cache-Control": _KEPT if is_versioned else "no-cache", **SECURITY_HEADERS},
+        headers={"ETag": asset.etag, "Cache-Control": kept, **SECURITY_HEADERS},
     )
 
 
-@get(["/", "/dashboard", "/skills/{skill:path}"], sync_to_thread=False, include_in_schema=False)
+@get("/skills/{skill:path}", include_in_schema=False)
+async def skill_page(
+    request: Request[Any, Any, Any], running: RunningServices, skill: FromPath[str]
+) -> Response[bytes]:
+    """Return the page with the name and the description of the skill, which previews of links show.
+
+    A registry that asks readers for a credential says nothing of its skills here.
+    """
+    settings = running.settings
+    is_open = settings.profile == "local" or settings.auth.anonymous_read
+    skill_id = skill.strip("/").rpartition("@")[0] or skill.strip("/")
+    card = await quickly(running.database, _card, running, skill_id) if is_open else None
+    if card is None:
+        return _answer(request, "index.html")
+    page = _page("index.html", request_state(request.scope).base_path)
+    url = f"{base_url(request, running)}/skills/{quote(card.id)}"
+    return _sent(request, _asset(with_preview(page.content, card.name, card.description, url), page.media_type))
+
+
+def _card(services: Services, skill_id: str) -> Skill | None:
+    try:
+        skill = services.catalog.get(skill_id)
+    except (RegistryError, DatabaseError):
+        return None
+    return skill if skill.enabled else None
+
+
+@get(["/", "/dashboard"], sync_to_thread=False, include_in_schema=False)
 def index(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Return the page. Its script reads from the address what to show."""
     return _answer(request, "index.html")
@@ -178,4 +217,4 @@ def openapi_config() -> OpenAPIConfig:
     )
 
 
-PAGES = [index, favicon, asset]
+PAGES = [index, skill_page, favicon, asset]

@@ -1,4 +1,4 @@
-"""The files of every version of a skill, so that versions can be read and compared."""
+"""The files and the findings of every version of a skill, so that versions can be read, judged and compared."""
 
 import io
 from datetime import datetime
@@ -9,12 +9,14 @@ from litestar import Request, Response, get
 from litestar.params import FromPath
 
 from registry.catalog.skill_backend import SkillFile
+from registry.domain.findings import SkillFindings
 from registry.errors import not_found
 from registry.http.envelope import Ok
 from registry.http.file_forms import FileForm, ImageAddresses, file_response
 from registry.http.routes.parameters import ERRORS, ReadyServices, each, skill_id
-from registry.http.thread_pools import PACKAGE_POOL
+from registry.http.thread_pools import ORDINARY_POOL, PACKAGE_POOL
 from registry.services.container import Services
+from registry.services.skills import findings_of
 
 _OPTIONS: dict[str, Any] = {"tags": ["versions"], "responses": ERRORS, "role": "user"}
 
@@ -48,6 +50,15 @@ async def get_version_file(
     return await file_response(request, file, form, ImageAddresses(one, path, version))
 
 
+@get(each("/skills/{id}/versions/{version:str}/findings"), **_OPTIONS)
+@ORDINARY_POOL.handler
+def get_version_findings(
+    request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]
+) -> Ok[SkillFindings | None]:
+    """Return what was found in one version of a skill, also in a yanked one; null if it was not scanned."""
+    return Ok(findings_of(services, services.catalog.get(skill_id(request)), version))
+
+
 def _file(services: Services, one: str, version: str, path: str) -> SkillFile:
     package = services.skill_files.get(one, version)
     file = package.files.get(path)
@@ -59,4 +70,4 @@ def _file(services: Services, one: str, version: str, path: str) -> SkillFile:
     return SkillFile(path.rpartition("/")[2], len(file.data), made, f'"{file.sha256}"', io.BytesIO(file.data))
 
 
-VERSION_FILES = [list_version_files, get_version_file]
+VERSION_FILES = [list_version_files, get_version_file, get_version_findings]

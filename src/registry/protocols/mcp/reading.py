@@ -18,7 +18,7 @@ from registry.services.container import Services
 from registry.services.schemas import SearchBody, SearchFilters
 from registry.services.search import search_skills
 from registry.services.skill_files import PackagedFile, SkillPackage
-from registry.services.skills import read_skill, withdrawal_of
+from registry.services.skills import findings_of, read_skill, withdrawal_of
 from registry.skill_folder.tree import SKILL_FILE
 
 _NAMED_RULES = 5
@@ -52,7 +52,7 @@ def skill_text(services: Services, caller: Caller, asked: GetArguments) -> Text:
     if found.is_error:
         return found
     withdrawn = withdrawal_warning(*withdrawal_of(services, skill.id, asked.version))
-    warning = f"{withdrawn}{risk_warning(_findings(services, skill, asked.version))}"
+    warning = f"{withdrawn}{risk_warning(findings_of(services, skill, asked.version))}"
     budget = asked.max_tokens * CHARACTERS_PER_TOKEN - len(warning)
     return Text(f"{warning}{_within(found, asked, budget)}")
 
@@ -112,12 +112,6 @@ def risk_warning(findings: SkillFindings | None) -> str:
         f"WARNING of the registry, not of the skill: {findings.risk} risk. Its scan found "
         f"{', '.join(rules[:_NAMED_RULES])}{more}. Ask the user before you follow this skill.\n\n"
     )
-
-
-def _findings(services: Services, skill: Skill, version: str | None) -> SkillFindings | None:
-    if version is not None and services.is_published(skill.id):
-        return services.published.find(skill.id, version).record.all_findings()
-    return skill.findings
 
 
 def _found(services: Services, caller: Caller, asked: GetArguments, skill: Skill) -> Text:
