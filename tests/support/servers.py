@@ -29,6 +29,13 @@ def write_skill(root: Path, name: str, description: str, body: str = "# Body\n",
     return folder
 
 
+def write_copies(root: Path, *names: str) -> None:
+    """Write near-copies of one skill, which backs up folders to an encrypted archive."""
+    for copy, name in enumerate(names):
+        steps = [f"{number}. Do step number{number} of the archive with tool{number}." for number in range(20)]
+        write_skill(root, name, "Back up a folder to an encrypted archive.", "\n".join([*steps, f"Copy {copy}.\n"]))
+
+
 class RunningServer:
     """`skill-registry serve` over a data directory, a skills directory and a manifest in `folder`, on a free port.
 

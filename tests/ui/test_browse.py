@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, Route, expect
 
 from support.pages import ListedServer, Watched
-from support.servers import write_skill
+from support.servers import RunningServer, write_copies, write_skill
 from support.waiting import wait_until
 
 Show = Callable[..., Page]
@@ -47,6 +48,17 @@ def test_without_words_skills_are_listed_by_source_with_their_number(show: Show)
     library.click()
     expect(page.locator(".line-up [role=status]")).to_have_text("120 skills")
     expect(page.get_by_text("burnt not read")).to_be_visible()
+
+
+def test_near_copies_share_a_card_that_names_them(watched: Watched, tmp_path: Path) -> None:
+    write_copies(tmp_path / "skills", "backup", "backup-2", "my-backup")
+    with RunningServer(tmp_path) as running:
+        page = watched.open(running.url, "/?q=encrypted+archive")
+        expect(page.locator(".card")).to_have_count(1)
+        expect(page.locator(".line-up [role=status]")).to_contain_text("1 skill")
+        page.get_by_text("and 2 like it").click()
+        page.get_by_role("list", name="Near-copies").get_by_role("link", name="my-backup").click()
+        expect(page.get_by_role("heading", name="my-backup")).to_be_visible()
 
 
 def test_a_misspelled_word_is_shown_with_what_was_searched(show: Show) -> None:

@@ -120,8 +120,19 @@ function CopyCommand({ skill }) {
     onCopy=${() => tellChosen(skill.id)} />`;
 }
 
+/** The near-copies that share the place of a hit. */
+function Copies({ count, ids }) {
+  return html`<details class="explanation">
+    <summary>and ${count} like it</summary>
+    <ul aria-label="Near-copies">${ids.map((id) => {
+      const open = { skill: id };
+      return html`<li key=${id}><a href=${link(open, address.get())} onClick=${(event) => follow(event, open)}><${Text}>${id}<//></a></li>`;
+    })}${count > ids.length && html`<li>${count - ids.length} more</li>`}</ul>
+  </details>`;
+}
+
 export function Card({ hit, isMixed }) {
-  const { skill, relevance, snippet, explain } = hit;
+  const { skill, relevance, snippet, explain, grouped } = hit;
   const open = { skill: skill.id };
   const id = ownId(skill);
   return html`<article class=${`card ${relevance ?? ""}`}>
@@ -137,6 +148,7 @@ export function Card({ hit, isMixed }) {
       <div class="foot">
         <${Labels} labels=${skill.tags.slice(0, SHOWN_TAGS)} field="tag" name="Tags" />
         <${Facts} skill=${skill} isMixed=${isMixed} />
+        ${grouped && html`<${Copies} ...${grouped} />`}
         ${explain && html`<${Explanation} id=${skill.id} explain=${explain} />`}
       </div>
     </div>

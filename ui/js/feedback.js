@@ -8,7 +8,9 @@ const shown = new Map();
 /** Note what a search shows. Without `search_id`, the service does not learn. */
 export function noteShown({ search_id: search, skills }) {
   if (!search) return;
-  for (const { skill } of skills) shown.set(skill.id, search);
+  for (const { skill, grouped } of skills) {
+    for (const id of [skill.id, ...(grouped?.ids ?? [])]) shown.set(id, search);
+  }
 }
 
 /** Say that somebody chose a skill. Only one that a search has shown counts. */

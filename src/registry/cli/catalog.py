@@ -36,12 +36,21 @@ from search.modes import Mode
 @click.option("--max-risk", type=click.Choice(RISKS), help="Only skills whose findings are at most this severe.")
 @click.option("--installed", is_flag=True, help="Only installed skills.")
 @click.option("--weak", is_flag=True, help="Also show weak matches: those that any query finds.")
+@click.option("--no-group", is_flag=True, help="Give each near-copy of a skill a place of its own.")
 @click.option("--explain", is_flag=True, help="Show why each result has its rank.")
 @command.json_option
 @command.server_option
 @settings_options(*command.SHARED_SETTINGS)
 def search(
-    query: str, limit: int, mode: str, weak: bool, explain: bool, as_json: bool, server: str | None, **flags: Any
+    query: str,
+    limit: int,
+    mode: str,
+    weak: bool,
+    no_group: bool,
+    explain: bool,
+    as_json: bool,
+    server: str | None,
+    **flags: Any,
 ) -> None:
     """List the skills that match QUERY, best first. Exit code 3: nothing relevant was found.
 
@@ -53,7 +62,9 @@ def search(
     if not query.strip():
         command.stop("the query must be 1 character or more", command.WRONG_USAGE)
     filters = _filters(flags)
-    body = SearchBody(query=query, limit=limit, mode=cast(Mode, mode), filters=filters, explain=explain)
+    body = SearchBody(
+        query=query, limit=limit, mode=cast(Mode, mode), filters=filters, explain=explain, group=not no_group
+    )
     settings = command.load(dict(flags))
     is_local = bool(filters.installed or filters.source)
     other = None if is_local else command.registry_of_login(settings, server, flags)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.commands import WORDS_ONLY, Done
-from support.servers import COMMAND, RunningServer, write_skill
+from support.servers import COMMAND, RunningServer, write_copies, write_skill
 from support.terminal import on_terminal, plain
 
 LONG = "Fills pdf forms, " + "and does it with great care, " * 20
@@ -68,6 +68,18 @@ def test_a_terminal_gets_lines_that_fit(server: RunningServer, args: tuple[str, 
     assert columns - 3 <= max(widths) <= columns
     assert "pdf-forms" in plain(shown)
     assert not any("\t" in line for line in lines)
+
+
+def test_near_copies_are_named_in_a_line_or_have_places(tmp_path: Path) -> None:
+    write_copies(tmp_path / "skills", "backup", "backup-2", "my-backup")
+    with RunningServer(tmp_path) as server:
+        for args in ((), ("--explain",)):
+            _, shown = screen(server, "search", "encrypted archive", *args, columns=120)
+            (remark,) = re.findall(r"and 2 like it: .*", plain(shown))
+            assert remark.strip() == "and 2 like it: backup-2, my-backup (--no-group lists them)"
+            _, shown = screen(server, "search", "encrypted archive", "--no-group", *args, columns=120)
+            assert all(f"{name} 1.0.0" in plain(shown) for name in ("backup", "backup-2", "my-backup"))
+            assert "like it" not in shown
 
 
 def test_colours_can_be_switched_off(server: RunningServer) -> None:

@@ -6,16 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from support.servers import RunningServer, write_skill
-
-_BODY = "\n".join(f"{number}. Do step number{number} of the archive with tool{number}." for number in range(20))
+from support.servers import RunningServer, write_copies, write_skill
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, database_setting: Mapping[str, str]) -> Iterator[RunningServer]:
     folder: Path = tmp_path_factory.mktemp("grouped")
-    for name in ("backup", "backup-2", "my-backup"):
-        write_skill(folder / "skills", name, "Back up a folder to an encrypted archive.", _BODY)
+    write_copies(folder / "skills", "backup", "backup-2", "my-backup")
     write_skill(folder / "skills", "restore", "Restore a folder from an encrypted archive.")
     with RunningServer(folder, "--embedding-provider", "none", env=dict(database_setting)) as running:
         yield running

@@ -17,7 +17,7 @@ from mcp.client.stdio import stdio_client
 from support.commands import WORDS_ONLY
 from support.mcp_host import Host
 from support.publishing import Registry, skill_package
-from support.servers import COMMAND, RunningServer, write_skill
+from support.servers import COMMAND, RunningServer, write_copies, write_skill
 
 CHARACTERS_PER_TOKEN = 4
 SCRIPT = "import sys\nprint('grain lines:', len(open(sys.argv[1]).read().splitlines()))\n"
@@ -166,6 +166,19 @@ def test_text_and_data_of_a_search_stay_within_max_tokens_together(host: Host, b
     assert ("more did not fit into max_tokens" in text) is (len(skills) < 8)
     assert text.endswith("Read one with get_skill(id).")
     assert "skill-registry/search_id" in (result.meta or {})
+
+
+def test_near_copies_share_a_place_and_are_named(tmp_path: Path) -> None:
+    write_copies(tmp_path / "skills", *(f"backup-{number}" for number in range(6)))
+    with RunningServer(tmp_path) as server:
+        host = Host(server, "", {})
+        found = host.call("search_skills", query="encrypted archive")
+        (skill,) = found.structured_content["skills"]  # type: ignore[index]
+        assert skill["id"] == "backup-0"
+        assert skill["grouped"] == {"count": 5, "ids": ["backup-1", "backup-2", "backup-3"]}
+        assert "And 5 like it: backup-1, backup-2, backup-3 and 2 more." in found.content[0].text  # type: ignore[union-attr]
+        apart = host.call("search_skills", query="encrypted archive", limit=10, group=False)
+        assert len(apart.structured_content["skills"]) == 6  # type: ignore[index]
 
 
 def test_a_hit_says_whether_it_fits(tmp_path: Path) -> None:

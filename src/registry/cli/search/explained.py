@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from registry.cli import console
 from registry.cli.console import Data
 from registry.cli.risk import risk_remark
-from registry.cli.search.results import heading
+from registry.cli.search.results import copies_remark, heading
 
 _TIERS = {"exact_name": "exact name, above everything", "name_prefix": "the name begins with the query"}
 _FIELD_ORDER = ("name", "id", "description", "tags", "capabilities", "body")
@@ -22,6 +22,8 @@ def explained_tables(answer: Data) -> Iterator[console.Part]:
         )
         if remark := risk_remark(skill, _INDENT):
             yield remark
+        if remark := copies_remark(hit):
+            yield f"{_INDENT}{remark}"
         yield f"{_INDENT}{_sum(explanation, answer['mode'])}"
         if explanation["words"]:
             yield console.plain_table(map(_row, explanation["words"]), indent=len(_INDENT))

@@ -36,7 +36,11 @@ def remember_search(settings: Settings, server: str, answer: Data) -> None:
     """Keep what a search on a server has shown, in place of the search before. A failing write is no fault."""
     if not settings.client.feedback or not answer.get("search_id"):
         return
-    shown = [hit["skill"]["id"] for hit in answer["skills"][:_REMEMBERED_RESULTS]]
+    hits = answer["skills"][:_REMEMBERED_RESULTS]
+    shown = [
+        *(hit["skill"]["id"] for hit in hits),
+        *(one for hit in hits for one in hit.get("grouped", {}).get("ids", [])),
+    ]
     search = _Search(answer["search_id"], shown, time.time() + _REMEMBERED_SECONDS)
     with contextlib.suppress(OSError):
         file = _file()

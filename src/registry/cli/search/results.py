@@ -85,6 +85,14 @@ def _lines_of(hit: Data, width: int) -> Iterator[console.Part]:
     if remark := risk_remark(skill, "  "):
         yield remark
     yield console.line(f"  {_fitted(_line(skill['description']), width - 2)}")
+    if remark := copies_remark(hit):
+        yield console.line(f"  {_fitted(_line(remark), width - 2)}")
+
+
+def copies_remark(hit: Data) -> str:
+    """Return how many near-copies share the place of a hit, and their ids; empty if there are none."""
+    grouped = hit.get("grouped")
+    return f"and {grouped['count']} like it: {', '.join(grouped['ids'])} (--no-group lists them)" if grouped else ""
 
 
 def heading(answer: Data) -> Iterator[str]:

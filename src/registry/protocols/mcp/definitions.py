@@ -31,6 +31,7 @@ class SearchArguments(msgspec.Struct, kw_only=True):
     source: Label | None = None
     max_risk: Risk | None = None
     os: Label | None = None
+    group: bool = True
     max_tokens: Annotated[int, Meta(ge=100, le=20_000, extra={"rule": "must be a number from 100 to 20,000"})] = 2000
 
 
@@ -104,6 +105,7 @@ SEARCH_TOOL = _tool(
         "source": _TEXT,
         "max_risk": {"enum": list(RISKS), "description": "most risk that the scan found"},
         "os": _text("linux, macos or windows"),
+        "group": {**_FLAG, "default": True, "description": "one place for near-copies"},
         "max_tokens": _number(100, 20_000, 2000),
     },
     changes=False,

@@ -12,11 +12,12 @@ from registry.domain.runtime_needs import Requirements
 from registry.domain.withdrawals import Withdrawn
 from registry.protocols.mcp.definitions import CHARACTERS_PER_TOKEN
 from registry.services.completeness import is_complete
-from registry.services.schemas import FoundSkill, SearchData
+from registry.services.schemas import FoundSkill, Grouped, SearchData
 from search.corrections import described
 from search.modes import Relevance
 
 _MAX_LINE = 400
+_NAMED_COPIES = 3
 _NOTHING = "No skill fits. Do the task without a skill, or search again with other words."
 _NOTHING_YET = "Nothing was found, but the search is not complete."
 _TOO_LITTLE = "The best skill does not fit into max_tokens: use more."
@@ -54,6 +55,7 @@ class _Hit(NamedTuple):
     needs: _Needs
     relevance: Relevance
     score: float
+    grouped: Grouped | None
 
     def shortened(self, characters: int) -> "_Hit":
         """Return the hit with a shorter description, at least one character long."""
@@ -72,12 +74,13 @@ class _Hit(NamedTuple):
             self.needs.withdrawn.words if self.needs.withdrawn else "",
         )
         about = f"{number}. [{_FITS[self.relevance]}] {card.id} ({', '.join(filter(None, facts))}): {card.description}"
-        return f"{about} {_needed(self.needs)}".rstrip()
+        return " ".join(filter(None, (about, _needed(self.needs), _like_it(self.grouped))))
 
     def data(self) -> dict[str, Any]:
         """Return the hit as data, without empty fields of what it needs: they would cost tokens of the model."""
         fields = msgspec.structs.asdict(self.card)
-        return {**fields, "score": round(self.score, 3), "relevance": self.relevance} | _declared(self.needs)
+        copies = {"grouped": _shortened(self.grouped)} if self.grouped else {}
+        return {**fields, "score": round(self.score, 3), "relevance": self.relevance, **copies} | _declared(self.needs)
 
     def size(self, number: int) -> int:
         """Return the characters of the hit as text and as data."""
@@ -117,7 +120,7 @@ SEARCH_ID = "skill-registry/search_id"
 def _hit(skill: FoundSkill) -> _Hit:
     card = msgspec.json.decode(skill.skill, type=_Card)
     card.description = _cut(" ".join(card.description.split()), _MAX_LINE)
-    return _Hit(card, msgspec.json.decode(skill.skill, type=_Needs), skill.relevance, skill.score)
+    return _Hit(card, msgspec.json.decode(skill.skill, type=_Needs), skill.relevance, skill.score, skill.grouped)
 
 
 def _shown(fitting: Sequence[_Hit], budget: int) -> list[_Hit]:
@@ -164,6 +167,18 @@ def _needed(needs: _Needs) -> str:
     parts = (*requires.bins, " or ".join(requires.any_bins), *requires.env, system, needs.compatibility or "")
     text = " ".join(", ".join(part for part in parts if part).split()).rstrip(".")
     return f"Needs {text[:_MAX_LINE]}." if text else ""
+
+
+def _like_it(grouped: Grouped | None) -> str:
+    """Return which near-copies share the place of a hit, as a sentence; empty if there are none."""
+    if grouped is None:
+        return ""
+    names, more = grouped.ids[:_NAMED_COPIES], grouped.count - len(grouped.ids[:_NAMED_COPIES])
+    return f"And {grouped.count} like it: {', '.join(names)}{f' and {more} more' if more else ''}."
+
+
+def _shortened(grouped: Grouped) -> dict[str, Any]:
+    return {"count": grouped.count, "ids": grouped.ids[:_NAMED_COPIES]}
 
 
 def _declared(needs: _Needs) -> dict[str, Any]:

@@ -93,7 +93,7 @@ def _search_body(asked: SearchArguments) -> SearchBody:
     filters = SearchFilters(
         tags=asked.tags, source=asked.source, max_risk=asked.max_risk, os=asked.os, model_invocation=True
     )
-    return SearchBody(query=asked.query, limit=asked.limit, filters=filters)
+    return SearchBody(query=asked.query, limit=asked.limit, filters=filters, group=asked.group)
 
 
 def _found(services: Services, found: SearchOutcome, asked: SearchArguments, place: str = "") -> dict[str, Any]:
