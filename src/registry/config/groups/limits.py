@@ -21,7 +21,9 @@ class LimitsSettings(msgspec.Struct, frozen=True, kw_only=True):
     connections: Annotated[
         Positive, Meta(description="open connections of each process; at the limit, idle ones make room for new ones")
     ] = 2000
-    keep_alive_seconds: Annotated[Seconds, Meta(description="timeout of an idle connection")] = 5.0
+    keep_alive_seconds: Annotated[
+        Seconds, Meta(description="timeout of an idle connection: above that of a proxy, often 60 s")
+    ] = 75.0
     drain_seconds: Annotated[
         float,
         Meta(ge=0, le=86_400, description="timeout for requests in flight after the stop signal"),
