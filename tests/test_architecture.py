@@ -100,6 +100,7 @@ TABLES = {
     "rate_windows": "auth",
     "revoked_tokens": "auth",
     "scan_problems": "catalog",
+    "sightings": "install",
     "skills": "catalog",
     "source_states": "sources",
     "sources": "sources",

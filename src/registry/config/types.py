@@ -119,6 +119,13 @@ CopyUrl = Annotated[
     str,
     Meta(pattern=r"\Ahttps?://[^\s,@/]+(/[^\s,]*)?\Z", title="an http:// or https:// URL without a user"),
 ]
+AllowedOrigin = Annotated[
+    str,
+    Meta(
+        pattern=r"\A(local|registry|https?://[^\s,@?#]+)\Z",
+        title="local, registry, or an http:// or https:// URL without a user and a query",
+    ),
+]
 Witness = Annotated[
     str,
     Meta(

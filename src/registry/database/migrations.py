@@ -285,6 +285,16 @@ _ADD_REVIEWS: Statements = (
     "create index held_publishes on publish_jobs (number) where state = 'held'",
 )
 
+# When the files of a package without a log were first seen at a place, for `install.min_age`.
+_ADD_SIGHTINGS: Statements = (
+    """create table sightings (
+        place text not null,
+        digest text not null,
+        at text not null,
+        primary key (place, digest)
+    )""",
+)
+
 MIGRATIONS: tuple[Statements, ...] = (
     _CREATE_TABLES,
     _ADD_FOLDER_INDEX,
@@ -296,4 +306,5 @@ MIGRATIONS: tuple[Statements, ...] = (
     _ADD_FILE_NAMES,
     _ADD_WITHDRAWALS,
     _ADD_REVIEWS,
+    _ADD_SIGHTINGS,
 )

@@ -59,6 +59,7 @@ TABLE_ROLES: Mapping[str, TableRole] = MappingProxyType(
         "rate_windows": _derived("counts of requests, which begin again"),
         "revoked_tokens": TableRole("revoked tokens", f"{RESTORE}, and set a new auth.secret"),
         "scan_problems": _derived("reasons for skipped folders, which the next scan finds again"),
+        "sightings": TableRole("when packages were first seen", f"{RESTORE}, or wait for install.min_age again"),
         "skills": TableRole("the records of skills", RESTORE),
         "source_states": _derived("the states of sources, which their next refresh finds again"),
         "sources": TableRole("the added sources", f"{RESTORE}, or add them again in a new database"),

@@ -52,11 +52,12 @@ class Installer:
         `progress` is called before each step; what it raises stops the installation, which then has changed nothing.
         `warnings` of the skill include failures to update the project's files. Raises VALIDATION_ERROR with every
         reason to refuse the package; SKILL_NOT_FOUND and NOT_FOUND if no source has it; CONFLICT if it is installed or
-        ambiguous; FORBIDDEN for folders that may not be read.
+        ambiguous; FORBIDDEN for folders that may not be read, and for what the policy refuses.
         """
         self._project.check()
         progress("finding")
         located = self._locator.locate(order)
+        self._parts.policy.check_origin(located.origin)
         wanted = located.chosen or pinned(self._offers.with_credentials(located.origin), order.commit)
         on_refused = partial(self._parts.notify_refused, located.listed)
         progress("fetching")
@@ -65,12 +66,13 @@ class Installer:
             inherited = inherited_by(staged.package, located.listing)
             _check_package(staged.package, located, order, inherited)
             order.check_names((staged.package.name, staged.package.title), located.listed)
+            notes = policy_notes(self._parts, staged, located.origin, located.chosen)
             proof = _proof(staged.package, located.chosen, order)
             progress("placing")
             # Of a locked skill, the manifest decides about later upgrades.
             kept = located._replace(requirement=None) if order.is_locked else located
             skill_id = self._place(staged, kept, proof, inherited)
-            lacking = staged.warnings
+            lacking = [*staged.warnings, *notes]
         problems = self._project.record_install(skill_id, _saved(order, located))
         skill = self._catalog.get(skill_id)
         return msgspec.structs.replace(skill, warnings=[*skill.warnings, *lacking, *problems])
@@ -175,6 +177,17 @@ def installed_release(chosen: ChosenRelease | None, proof: PinnedProof | None) -
     if chosen is None:
         return None
     return InstalledRelease(skill_id=chosen.release.skill_id, sha256=chosen.release.checksum, proof=proof)
+
+
+def policy_notes(parts: InstallParts, staged: Staged, origin: Origin, chosen: ChosenRelease | None) -> list[str]:
+    """Return what to tell of a package that the policy lets be installed.
+
+    Raises FORBIDDEN if it does not, VALIDATION_ERROR and CONFLICT if the registry does not say how old it is.
+    """
+    release = None if chosen is None else (chosen.registry, chosen.release)
+    with refusing_unreachable():
+        notes = parts.policy.check(staged.package, origin, commit=staged.commit, release=release)
+    return [*notes, *parts.policy.passed_over(chosen.passed_over if chosen else ())]
 
 
 def withdrawal_of(chosen: ChosenRelease | None) -> Withdrawn | None:

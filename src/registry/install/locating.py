@@ -50,6 +50,7 @@ class Locator:
         self._catalog = parts.catalog
         self._root = parts.local.root
         self._project = parts.project.folder
+        self._policy = parts.policy
 
     def locate(self, order: InstallOrder) -> PackageLocation:
         """Return the location of a package. The origin of a folder has its path from the root of this machine.
@@ -58,6 +59,8 @@ class Locator:
         for folders that may not be read; VALIDATION_ERROR if its registry cannot be read.
         """
         origin = order.origin
+        if not isinstance(origin, SourceOrigin):  # that of a skill in a source is known once it is found
+            self._policy.check_origin(origin)
         match origin:
             case RepositoryAddress():
                 with refusing_unreachable():
@@ -94,6 +97,7 @@ class Locator:
         self._refuse_listed(order, offer)
         if offer.listed.origin is None:
             raise conflict(f"Source '{offer.source}' lists '{offer.listed.id}' without an origin to install it from")
+        self._policy.check_origin(offer.listed.origin)
         if isinstance(offer.listed.origin, RegistryOrigin):
             return self._release(order, offer.listed.origin, offer)
         named = PackageLocation(offer.listed.origin, offer.source, offer.listed.id, order.requirement)
@@ -103,6 +107,7 @@ class Locator:
         if origin.source is None and self._offers.is_listed(origin.skill):
             raise conflict(f"'{origin.skill}' is ambiguous: name a source, '{REGISTRY}' for what is published here")
         bare = SourceOrigin(source=REGISTRY, skill=origin.skill)
+        self._policy.check_origin(bare)
         self._refuse_installed(order, bare, origin.skill)
         chosen = self._registries.choose(own, origin.skill, order.requirement)
         return PackageLocation(bare, REGISTRY, origin.skill, order.requirement, chosen)

@@ -9,6 +9,7 @@ from registry.catalog.local_skills import LocalSkills
 from registry.catalog.store import Catalog, Clock
 from registry.db import Transaction
 from registry.events.webhooks import Checked
+from registry.install.policy import InstallPolicy
 from registry.install.registries import Registries
 from registry.install.staged_packages import StagedPackages
 from registry.packages.package import Package
@@ -27,6 +28,7 @@ class InstallParts(msgspec.Struct, kw_only=True, frozen=True):
         local: The skills directory.
         catalog: The catalog of skills.
         project: The project's manifest and lock.
+        policy: Refuses what may not be installed.
         clock: Returns the current time.
         enqueue: Enqueues webhook notifications of a check, in the transaction that ends it.
     """
@@ -37,6 +39,7 @@ class InstallParts(msgspec.Struct, kw_only=True, frozen=True):
     local: LocalSkills
     catalog: Catalog
     project: ProjectFiles
+    policy: InstallPolicy
     clock: Clock
     enqueue: Callable[[Transaction, Checked], None]
 

@@ -19,13 +19,17 @@ from registry.errors import (
     validation_error,
     withdrawn_skill,
 )
+from registry.install.policy import InstallPolicy
 from registry.packages.package import Package
 from registry.publish.service import Publishing
 from registry.sources.log_monitor import LogMonitor, LogRefused, SeenLog
 from registry.sources.log_states import LogStates
 from registry.sources.remote_registry import Release, RemoteRegistry
 from registry.sources.service import Sources
-from registry.transparency.release_proof import ProofInvalid, check_release
+from registry.transparency.release_proof import ProofInvalid, check_release, published_at
+
+_MOST_PASSED_OVER = 100
+"""Of so many versions the age is asked."""
 
 
 class PackageRegistry(Protocol):
@@ -37,6 +41,10 @@ class PackageRegistry(Protocol):
 
     def download(self, release: Release, into: Path) -> None:
         """Write the zip of a release, with its digest verified, to a new file. Raises OutboundError, RegistryError."""
+        ...
+
+    def published_at(self, release: Release) -> str:
+        """Return the time of the log entry of a release. Raises CONFLICT if its log proves none, OutboundError."""
         ...
 
     def proof(self, release: Release, package: Package, known: PinnedProof | None) -> PinnedProof | None:
@@ -53,10 +61,11 @@ class PackageRegistry(Protocol):
 
 
 class ChosenRelease(NamedTuple):
-    """The release to install, and the registry that has it."""
+    """The release to install, and the registry that has it. `passed_over` says which higher ones are too new."""
 
     registry: PackageRegistry
     release: Release
+    passed_over: tuple[str, ...] = ()
 
 
 class OwnRegistry:
@@ -92,6 +101,10 @@ class OwnRegistry:
         version = self._publishing.published.find(release.skill_id, release.version)
         with self._publishing.packages.stream(version) as package, into.open("xb") as copy:
             shutil.copyfileobj(package, copy)
+
+    def published_at(self, release: Release) -> str:
+        """Return the time of the log entry of a version, empty if the log has none."""
+        return self._publishing.published.logged_at(release.skill_id, release.version)
 
     def proof(self, release: Release, package: Package, known: PinnedProof | None) -> PinnedProof | None:
         """Return None: a service needs no proof from its own log."""
@@ -136,6 +149,15 @@ class LoggedRegistry:
             raise conflict(f"'{release.skill_id}' {release.version} is refused: {refused}") from None
         return proof
 
+    def published_at(self, release: Release) -> str:
+        """Return the time of the entry of a release, which the signed log includes. Raises CONFLICT, OutboundError."""
+        try:
+            answer = self._remote.log_proof(release.skill_id, release.version)
+            verifier = self._monitor.verify(self._remote, answer.checkpoint)
+            return published_at(answer, verifier, release.skill_id, release.version, release.checksum)
+        except (LogRefused, ProofInvalid) as refused:
+            raise conflict(f"'{release.skill_id}' {release.version} is refused: {refused}") from None
+
     def withdrawal(self, release: Release) -> Withdrawn | None:
         """Return how a release is withdrawn by the log, as far as it was read."""
         (found,) = self._states.withdrawals(self._remote.url, [(release.skill_id, release.version)])
@@ -161,10 +183,12 @@ class Registries:
     Args:
         sources: The configured and added sources, which know the credentials for registries.
         own: The packages of this service, None if it does not publish.
+        policy: Passes over what is too new.
     """
 
-    def __init__(self, sources: Sources, own: OwnRegistry | None) -> None:
+    def __init__(self, sources: Sources, own: OwnRegistry | None, policy: InstallPolicy) -> None:
         self._sources = sources
+        self._policy = policy
         self.own = own
 
     def at(self, url: str) -> PackageRegistry:
@@ -174,18 +198,27 @@ class Registries:
     def choose(self, registry: PackageRegistry, skill_id: str, requirement: str | None) -> ChosenRelease:
         """Return the highest active release that a requirement admits; a yanked one only by its exact version.
 
-        Raises SKILL_NOT_FOUND, OutboundError.
+        One that is too new for the policy is passed over, except by its exact version.
+        Raises SKILL_NOT_FOUND, FORBIDDEN if all are too new, CONFLICT, OutboundError.
         """
         releases = {release.version: release for release in registry.releases(skill_id)}
         if requirement is not None and is_exact(requirement):
-            chosen = releases.get(requirement)
-        else:
-            active = [version for version, release in releases.items() if not release.yanked]
-            version = highest(requirement, active)
-            chosen = releases[version] if version is not None else None
-        if chosen is None:
+            if (chosen := releases.get(requirement)) is not None:
+                return ChosenRelease(registry, chosen)
             raise _nothing_to_choose(skill_id, requirement, list(releases.values()))
-        return ChosenRelease(registry, chosen)
+        passed_over: list[str] = []
+        active = {version for version, release in releases.items() if not release.yanked}
+        while (version := highest(requirement, active)) is not None:
+            too_new = self._policy.too_new(registry, releases[version])
+            if too_new is None:
+                return ChosenRelease(registry, releases[version], tuple(passed_over))
+            passed_over.append(too_new)
+            active.remove(version)
+            if len(passed_over) == _MOST_PASSED_OVER:
+                break
+        if passed_over:
+            raise self._policy.all_too_new(skill_id, passed_over)
+        raise _nothing_to_choose(skill_id, requirement, list(releases.values()))
 
 
 def _nothing_to_choose(skill_id: str, requirement: str | None, releases: Sequence[Release]) -> RegistryError:

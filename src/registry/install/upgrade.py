@@ -14,7 +14,14 @@ from registry.domain.origins import GitOrigin, LocalOrigin, Origin, RegistryOrig
 from registry.domain.source_entry import REGISTRY, Listed
 from registry.domain.version_requirement import admits, is_exact
 from registry.errors import FieldError, RegistryError, conflict, validation_error
-from registry.install.installer import inherited_by, installed_release, pinned, version_of, withdrawal_of
+from registry.install.installer import (
+    inherited_by,
+    installed_release,
+    pinned,
+    policy_notes,
+    version_of,
+    withdrawal_of,
+)
 from registry.install.local_changes import described, local_changes
 from registry.install.parts import InstallParts
 from registry.install.registries import ChosenRelease
@@ -127,7 +134,12 @@ class Upgrader:
         listing = self._listing_now(install)
         origin = listing.origin if listing is not None and listing.origin is not None else install.origin
         following = msgspec.structs.replace(install, origin=origin, following=None)
+        self._parts.policy.check_origin(origin)
         wanted = self._wanted(following.origin, requirement, commit)
+        if isinstance(wanted, ChosenRelease):
+            result.reason = "; ".join(self._parts.policy.passed_over(wanted.passed_over)) or None
+            if wanted.passed_over and version_parts(wanted.release.version) < version_parts(stored.skill.version):
+                return "up_to_date", stored.skill.version
         is_same = following.origin == install.origin and body.sha256 is None and not is_edited
         if is_same and self._is_installed(stored, install, wanted, requirement, latest):
             return "up_to_date", stored.skill.version
@@ -142,6 +154,8 @@ class Upgrader:
             if package.name != (install.name or stored.folder):
                 raise conflict(f"the package at its origin now has the name '{package.name}'")
             _check_successor(package, version, requirement, body.sha256, None if is_edited else stored.skill.version)
+            chosen = wanted if isinstance(wanted, ChosenRelease) else None
+            result.reason = "; ".join(policy_notes(self._parts, staged, origin, chosen)) or None
             if body.check:
                 result.changes = FileChanges.between(folder, package.folder)
                 return "would_update", version

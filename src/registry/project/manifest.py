@@ -34,6 +34,15 @@ _SHOWN_CHARACTERS = 200
 SourceKind = Literal["git", "local", "http", "zip", "source", "registry"]
 
 
+PolicyException = Annotated[
+    str,
+    Meta(
+        pattern=r"^(?:(?:0|[1-9][0-9]{0,8})\.(?:0|[1-9][0-9]{0,8})\.(?:0|[1-9][0-9]{0,8})"
+        r"|[0-9a-f]{40}|[0-9a-f]{64}|sha256:[0-9a-f]{64})$(?!\n)",
+        extra={"rule": "must be a version such as 1.4.0, a whole commit, or sha256: and the digest of the files"},
+    ),
+]
+
 _Text = Annotated[str, Meta(extra={"multiline": True})]
 
 
@@ -68,10 +77,15 @@ class Dependency(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
 
 
 class ToolSettings(msgspec.Struct, kw_only=True):
-    """The project's settings; `sources` holds the table of each source as written."""
+    """The project's settings; `sources` holds the table of each source as written.
+
+    `exceptions` has what may be installed whatever `install.max_risk` and `install.min_age` say: by the id of a skill
+    in its registry one version, by the name of another skill the commit of its repository or the digest of its files.
+    """
 
     skills_directory: _Text | None = None
     sources: list[dict[str, Any]] = field(default_factory=list)
+    exceptions: dict[str, PolicyException] = field(default_factory=dict)
 
 
 class Manifest(msgspec.Struct, kw_only=True):

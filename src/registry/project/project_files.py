@@ -1,7 +1,7 @@
 """Updates the manifest and the lock of the project after installations."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from registry.catalog.installs import find_install
@@ -37,6 +37,11 @@ class ProjectFiles:
     def folder(self) -> Path:
         """The project's folder."""
         return self._manifest.folder
+
+    def exceptions(self) -> Mapping[str, str]:
+        """Return the exceptions of the manifest from the policy of installations. Raises VALIDATION_ERROR."""
+        manifest = self._manifest.read()
+        return manifest.tool.exceptions if manifest else {}
 
     def check(self) -> None:
         """Check, before an installation, that both files are valid. Raises VALIDATION_ERROR, CONFLICT."""

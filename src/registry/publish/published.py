@@ -100,6 +100,11 @@ class PublishedVersions:
         rows = self._database.read(sql, (skill_id,))
         return str(rows[0][0]) if rows else None
 
+    def logged_at(self, skill_id: str, version: str) -> str:
+        """Return the time of the log entry that publishes a version, empty if there is none."""
+        found = self._log.publish_entry(skill_id, version)
+        return msgspec.json.decode(found[1], type=LogEntry).at if found else ""
+
     def skill_ids(self) -> list[str]:
         """Return the ids of every skill that was ever published."""
         return [row[0] for row in self._database.read("select distinct skill_id from published order by 1")]

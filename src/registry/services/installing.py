@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from registry.inspection.inspector import Inspector
 from registry.install.installer import Installer
 from registry.install.parts import InstallParts
+from registry.install.policy import InstallPolicy
 from registry.install.registries import OwnRegistry, Registries
 from registry.install.staged_packages import StagedPackages
 from registry.install.upgrade import Upgrader
@@ -18,13 +19,15 @@ def build_installing(services: "Services", inspector: Inspector) -> tuple[Instal
     """Return the installer, the upgrader, and the installations in the background."""
     sources = services.sources
     own = OwnRegistry(services.publishing) if services.settings.registry.enabled else None
+    policy = InstallPolicy(services.settings.install, services.project.exceptions, services.database, services.clock)
     parts = InstallParts(
         packages=StagedPackages(services.local.root, sources.fetcher, inspector, services.settings),
         offers=sources.offers,
-        registries=Registries(sources, own),
+        registries=Registries(sources, own, policy),
         local=services.local,
         catalog=services.catalog,
         project=services.project,
+        policy=policy,
         clock=services.clock,
         enqueue=services.webhooks.enqueue,
     )

@@ -18,6 +18,23 @@ class ProofInvalid(Exception):
 
 def check_release(proof: ReleaseProof, verifier: Verifier, release: LoggedRelease) -> LogCheckpoint:
     """Return the state of the log that includes the release. Raises ProofInvalid."""
+    state = _included(proof, verifier)
+    if _logged(proof.entry) != release:
+        raise ProofInvalid("its entry in the log names other files or another version")
+    return state
+
+
+def published_at(proof: ReleaseProof, verifier: Verifier, skill_id: str, version: str, sha256: str) -> str:
+    """Return the time of the entry that publishes a package, which the signed log includes. Raises ProofInvalid."""
+    _included(proof, verifier)
+    logged = _logged(proof.entry)
+    if logged is None or logged[:3] != (skill_id, version, sha256):
+        raise ProofInvalid("its entry in the log names another package or another version")
+    return msgspec.json.decode(proof.entry, type=LogEntry).at
+
+
+def _included(proof: ReleaseProof, verifier: Verifier) -> LogCheckpoint:
+    """Return the state of the log that includes the entry of a proof. Raises ProofInvalid."""
     try:
         state = verifier.read(proof.checkpoint)
     except CheckpointInvalid as error:
@@ -27,8 +44,6 @@ def check_release(proof: ReleaseProof, verifier: Verifier, release: LoggedReleas
     leaf = leaf_hash(proof.entry.encode("utf-8", "replace"))
     if not is_included(leaf, proof.number, state.size, decode_hashes(proof.proof), state.root):
         raise ProofInvalid("its entry is not in the signed log")
-    if _logged(proof.entry) != release:
-        raise ProofInvalid("its entry in the log names other files or another version")
     return state
 
 

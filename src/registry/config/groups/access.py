@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from registry.config.types import CopyUrl, ReachableHost, Secret, Url, Witness
+from registry.config.types import AllowedOrigin, CopyUrl, ReachableHost, Secret, Url, Witness
+from registry.domain.findings import Risk
 
 
 class AuthSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,7 +121,7 @@ class OutboundSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InstallSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The folders that may be installed from."""
+    """What may be installed, and from where."""
 
     allowed_roots: Annotated[
         tuple[Path, ...],
@@ -129,3 +130,27 @@ class InstallSettings(msgspec.Struct, frozen=True, kw_only=True):
             extra={"flag": "--install-allowed-root"},
         ),
     ] = ()
+    allowed: Annotated[
+        tuple[AllowedOrigin, ...],
+        Meta(
+            description="origins that may be installed from: URLs with what is below them, 'local' for folders, "
+            "'registry' for what this service has published; default: all",
+            extra={"flag": "--install-allowed"},
+        ),
+    ] = ()
+    max_risk: Annotated[
+        Risk, Meta(description="highest risk of a package that may be installed; high allows every risk")
+    ] = "high"
+    min_age: Annotated[
+        str,
+        Meta(
+            pattern=r"\A(0|[1-9][0-9]{0,3})[hd]\Z",
+            title="hours or days, such as 36h or 3d",
+            description="least age of a version that may be installed, by its log entry, else since it was first seen",
+        ),
+    ] = "0d"
+
+    @property
+    def least_age(self) -> int:
+        """The least age in seconds."""
+        return int(self.min_age[:-1]) * (86_400 if self.min_age.endswith("d") else 3_600)
