@@ -219,6 +219,7 @@ POST    /api/v1/auth/users                          admin
 PUT     /api/v1/auth/users/{id}                     admin
 DELETE  /api/v1/auth/users/{id}                     admin
 GET     /api/v1/audit                               admin
+GET     /api/v1/audit/export                        admin
 GET     /api/v1/log/checkpoint                      user
 GET     /api/v1/log/key                             user
 GET     /api/v1/log/entries                         user

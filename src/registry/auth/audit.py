@@ -1,15 +1,22 @@
 """The audit log: who changed what. An entry commits in the same transaction as its change, so neither exists alone."""
 
 import datetime
+import logging
 from collections.abc import Callable
 from contextvars import ContextVar
 
 import msgspec
 
-from registry.db import Database, Transaction
+from registry.db import Database, DatabaseError, Row, Transaction
 from registry.domain.models import timestamp
+from registry.runtime.periodic_worker import PeriodicWorker
+
+_log = logging.getLogger("registry.auth")
 
 _DETAIL_CHARACTERS = 500
+_EXPORTED_AT_ONCE = 1000
+_REMOVED_AT_ONCE = 1000
+_ROUND_SECONDS = 3600.0
 
 
 class AuditEntry(msgspec.Struct, kw_only=True):
@@ -23,6 +30,36 @@ class AuditEntry(msgspec.Struct, kw_only=True):
     action: str
     target: str
     detail: str
+
+
+class AuditFilter(msgspec.Struct, kw_only=True, frozen=True):
+    """Which entries of the log are wanted: those that match all that is set.
+
+    `actor` is the whole name; `action` and `target` are parts of the texts, `target` also of `detail`. `since` and
+    `until` are timestamps, of which the first is included and the last is not.
+    """
+
+    actor: str = ""
+    action: str = ""
+    target: str = ""
+    since: str = ""
+    until: str = ""
+
+    def where(self) -> tuple[str, list[str]]:
+        """Return the condition in SQL, and its values."""
+        given = [
+            ("actor = ?", [self.actor]),
+            ("replace(action, ?, '') <> action", [self.action]),
+            ("(replace(target, ?, '') <> target or replace(detail, ?, '') <> detail)", [self.target] * 2),
+            ("at >= ?", [self.since]),
+            ("at < ?", [self.until]),
+        ]
+        chosen = [(condition, values) for condition, values in given if values[0]]
+        sql = " and ".join(condition for condition, _ in chosen) or "1 = 1"
+        return sql, [value for _, values in chosen for value in values]
+
+
+EVERYTHING = AuditFilter()
 
 
 class _Pending:
@@ -85,11 +122,61 @@ class Audit:
             [getattr(entry, name) for name in names],
         )
 
-    def list(self, limit: int, offset: int) -> tuple[list[AuditEntry], int]:
-        """Return one page of the log, newest first, and the total number of entries."""
-        names = AuditEntry.__struct_fields__
-        rows = self._database.read(
-            f"select {', '.join(names)} from audit order by number desc limit ? offset ?", (limit, offset)
-        )
-        entries = [AuditEntry(**dict(zip(names, row, strict=True))) for row in rows]
-        return entries, int(self._database.read("select count(*) from audit")[0][0])
+    def list(self, limit: int, offset: int, wanted: AuditFilter = EVERYTHING) -> tuple[list[AuditEntry], int]:
+        """Return one page of the wanted entries, newest first, and their total number."""
+        where, values = wanted.where()
+        sql = f"select {_COLUMNS} from audit where {where} order by number desc limit ? offset ?"
+        rows = self._database.read(sql, (*values, limit, offset))
+        total = self._database.read(f"select count(*) from audit where {where}", values)
+        return [_entry(row) for row in rows], int(total[0][0])
+
+    def export(self, wanted: AuditFilter, after: int = 0) -> tuple[bytes, int | None]:
+        """Return the next wanted entries beyond number `after` as lines of JSON, the oldest first.
+
+        The number of the last of them follows, None at the end.
+        """
+        where, values = wanted.where()
+        sql = f"select number, {_COLUMNS} from audit where {where} and number > ? order by number limit ?"
+        rows = self._database.read(sql, (*values, after, _EXPORTED_AT_ONCE))
+        lines = b"".join(msgspec.json.encode(_entry(row[1:])) + b"\n" for row in rows)
+        return lines, int(rows[-1][0]) if rows else None
+
+    def remove_before(self, moment: datetime.datetime) -> int:
+        """Remove the entries before a time, some in each transaction, and return how many."""
+        removed = 0
+        sql = "delete from audit where number in (select number from audit where at < ? order by number limit ?)"
+        while True:
+            with self._database.write() as transaction:
+                count = transaction.execute(sql, (timestamp(moment), _REMOVED_AT_ONCE))
+            removed += count
+            if count < _REMOVED_AT_ONCE:
+                return removed
+
+
+class AuditRemoval:
+    """Removes old entries of the audit log, every hour.
+
+    Args:
+        audit: The log.
+        keep_days: For how many days entries are kept.
+        clock: Returns the current time.
+    """
+
+    def __init__(self, audit: Audit, keep_days: int, clock: Callable[[], datetime.datetime]) -> None:
+        self._audit = audit
+        self._keep = datetime.timedelta(days=keep_days)
+        self._clock = clock
+        self.worker = PeriodicWorker("audit", self.round, _log, (DatabaseError,))
+
+    def round(self) -> float:
+        """Remove what is too old, and return the seconds until the next round."""
+        if removed := self._audit.remove_before(self._clock() - self._keep):
+            _log.info("audit log: %d entries are older than audit.keep_days and were removed", removed)
+        return _ROUND_SECONDS
+
+
+_COLUMNS = ", ".join(AuditEntry.__struct_fields__)
+
+
+def _entry(row: Row) -> AuditEntry:
+    return AuditEntry(**dict(zip(AuditEntry.__struct_fields__, row, strict=True)))

@@ -24,6 +24,7 @@ from msgspec import Meta, field
 from registry.config.contradictions import contradictions
 from registry.config.found_file import misdirected
 from registry.config.groups import (
+    AuditSettings,
     AuthSettings,
     BlobsSettings,
     ClientSettings,
@@ -96,6 +97,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     database: DatabaseSettings = DatabaseSettings()
     search: SearchSettings = SearchSettings()
     auth: AuthSettings = AuthSettings()
+    audit: AuditSettings = AuditSettings()
     transparency: TransparencySettings = TransparencySettings()
     webhooks: WebhooksSettings = WebhooksSettings()
     client: ClientSettings = ClientSettings()

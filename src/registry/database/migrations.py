@@ -295,6 +295,11 @@ _ADD_SIGHTINGS: Statements = (
     )""",
 )
 
+_ADD_AUDIT_INDEXES: Statements = (
+    "create index audit_by_time on audit (at)",
+    "create index audit_by_actor on audit (actor, number)",
+)
+
 MIGRATIONS: tuple[Statements, ...] = (
     _CREATE_TABLES,
     _ADD_FOLDER_INDEX,
@@ -307,4 +312,5 @@ MIGRATIONS: tuple[Statements, ...] = (
     _ADD_WITHDRAWALS,
     _ADD_REVIEWS,
     _ADD_SIGHTINGS,
+    _ADD_AUDIT_INDEXES,
 )

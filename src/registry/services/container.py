@@ -170,6 +170,9 @@ class Services:
             work.append(Part("choices", self.feedback.forgetting.start, self.feedback.forgetting.stop))
         if self._registry is not None and not self.database.is_read_only:
             work.append(Part("witnesses", self._registry.witnesses.start, self._registry.witnesses.stop))
+        if self._registry is not None and self.settings.audit.keep_days and not self.database.is_read_only:
+            removal = self._registry.audit_removal.worker
+            work.append(Part("audit", removal.start, removal.stop))
         if self._publishing is not None:
             work.append(Part("index pushes", self._publishing.start_leading, self._publishing.stop_leading))
         return work

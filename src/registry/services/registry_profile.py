@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from registry.auth.access import Access
+from registry.auth.audit import AuditRemoval
 from registry.auth.issuing import TokenIssuer, issuer_mode
 from registry.auth.proxy_notice import ProxyNotice
 from registry.auth.rate_sharing import RateLimitSync
@@ -49,6 +50,7 @@ class RegistryProfile:
         self.access = Access(settings, database, clock, counts)
         shares = settings.has_other_processes and counts is None and not database.is_read_only
         self._sharing = RateLimitSync(database, self.access.limiter) if shares else None
+        self.audit_removal = AuditRemoval(self.access.audit, settings.audit.keep_days, clock)
         self.proxies = ProxyNotice()
         self.issuer = TokenIssuer(self.access, issuer_mode(settings), self.proxies)
 

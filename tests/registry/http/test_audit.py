@@ -152,3 +152,42 @@ def test_a_hostile_path_is_one_entry_of_text(registry: RunningServer, admin: dic
     registry.api("DELETE", "/skills/%0d%0aforged%1b[2J", headers=admin)
     registry.api("PUT", "/auth/users/'; drop table audit; --", json={"role": "user"}, headers=admin)
     assert count(registry, admin) == before
+
+
+def test_the_log_is_filtered_by_actor_action_target_and_time(registry: RunningServer, admin: dict[str, str]) -> None:
+    ann, bob = (bearer(registry.token("manager", name)) for name in ("filters/ann", "filters/bob"))
+    registry.api("POST", "/skills", json=new_skill("filtered-one"), headers=ann)
+    registry.api("POST", "/skills", json=new_skill("filtered-two"), headers=bob)
+    registry.api("DELETE", "/skills/filtered-one", headers=ann)
+
+    def details(**query: str) -> list[str]:
+        answer = registry.api("GET", "/audit", params=query, headers=admin)
+        assert answer.status_code == 200, answer.text
+        found = answer.json()
+        assert found["pagination"]["total"] == len(found["data"])
+        return [entry["detail"] for entry in found["data"] if entry["detail"].startswith("filtered")]
+
+    assert details(actor="filters/ann", action="/skills") == ["filtered-one", "filtered-one"]
+    assert details(actor="filters/ann", action="DELETE") == ["filtered-one"]
+    assert details(actor="filters/an") == []
+    assert details(target="filtered-two") == ["filtered-two"]
+    assert details(target="tered-t%") == []
+    entry = registry.api("GET", "/audit", params={"target": "filtered-two"}, headers=admin).json()["data"][0]
+    assert details(target="filtered-two", since=entry["at"]) == ["filtered-two"]
+    assert details(target="filtered-two", until=entry["at"]) == []
+    assert details(target="filtered-two", since="2026-01-01", until="2126-01-01T00:00:00+01:00") == ["filtered-two"]
+    for query in ({"since": "yesterday"}, {"until": "2026-13-01"}):
+        refused = registry.api("GET", "/audit", params=query, headers=admin)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (400, "VALIDATION_ERROR")
+
+
+def test_the_log_is_exported_as_lines_the_oldest_first(registry: RunningServer, admin: dict[str, str]) -> None:
+    for number in range(3):
+        registry.api("POST", "/skills", json=new_skill(f"exported-{number}"), headers=admin)
+    answer = registry.api("GET", "/audit/export", params={"target": "exported-"}, headers=admin)
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/x-ndjson")
+    lines = [json.loads(line) for line in answer.text.splitlines()]
+    assert [line["detail"] for line in lines] == [f"exported-{number}" for number in range(3)]
+    assert set(lines[0]) == ENTRY
+    manager = bearer(registry.token("manager"))
+    assert registry.api("GET", "/audit/export", headers=manager).status_code == 403

@@ -4,7 +4,13 @@ The type of a field defines the accepted values. Its `Meta.description` is the d
 `Meta.extra["flag"]` the flag, unless the flag is the key with dashes.
 """
 
-from registry.config.groups.access import AuthSettings, InstallSettings, OutboundSettings, TransparencySettings
+from registry.config.groups.access import (
+    AuditSettings,
+    AuthSettings,
+    InstallSettings,
+    OutboundSettings,
+    TransparencySettings,
+)
 from registry.config.groups.commands import ClientSettings, ProjectSettings
 from registry.config.groups.limits import LimitsSettings
 from registry.config.groups.protocols import ProtocolsSettings
@@ -15,6 +21,7 @@ from registry.config.groups.storage import BlobsSettings, DatabaseSettings, Regi
 from registry.config.groups.webhooks import PassedWebhookSettings, WebhookSettings, WebhooksSettings
 
 __all__ = [
+    "AuditSettings",
     "AuthSettings",
     "BlobsSettings",
     "ClientSettings",

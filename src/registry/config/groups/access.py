@@ -30,6 +30,14 @@ class AuthSettings(msgspec.Struct, frozen=True, kw_only=True):
     anonymous_read: Annotated[bool, Meta(description="allow callers without a credential to read and search")] = False
 
 
+class AuditSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The audit log of the registry profile."""
+
+    keep_days: Annotated[
+        int, Meta(ge=0, le=36_500, description="days that entries of the audit log are kept; 0 keeps them for ever")
+    ] = 0
+
+
 class TransparencySettings(msgspec.Struct, frozen=True, kw_only=True):
     """The transparency log of published versions."""
 

@@ -1,16 +1,20 @@
 """Routes for administrators: API keys, users, and the audit log."""
 
-from typing import Any
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Annotated, Any
 
 import msgspec
 from litestar import Request, Response, delete, get, post, put
-from litestar.params import FromPath, JSONBody
+from litestar.params import FromPath, JSONBody, QueryParameter
+from litestar.response import Stream
 
-from registry.auth.audit import AuditEntry
+from registry.auth.audit import AuditEntry, AuditFilter
 from registry.auth.keys import ApiKey, MadeKey, NewKey
 from registry.auth.users import NewUser, User, UserChanges
 from registry.domain.api import API
-from registry.errors import validation_error
+from registry.domain.models import timestamp
+from registry.errors import FieldError, validation_error
 from registry.http.cursors import paged
 from registry.http.envelope import Ok
 from registry.http.routes.parameters import ERRORS, ListPage, RunningServices, each, skill_id
@@ -85,14 +89,72 @@ async def remove_user(request: Request[Any, Any, Any], running: RunningServices)
     return Ok(Removed(id=name, message=f"User '{name}' removed"))
 
 
+Actor = Annotated[str, QueryParameter(max_length=200, description="Only changes by who has this name")]
+Action = Annotated[str, QueryParameter(max_length=200, description="Only actions that contain this text")]
+Target = Annotated[str, QueryParameter(max_length=200, description="Only targets and details that contain this text")]
+Since = Annotated[str, QueryParameter(max_length=40, description="Only entries from this time on, in RFC 3339")]
+Until = Annotated[str, QueryParameter(max_length=40, description="Only entries before this time, in RFC 3339")]
+
+
 @get("/audit", **_OPTIONS)
 @ADMINISTRATION_POOL.handler
 def list_audit(
-    request: Request[Any, Any, Any], running: RunningServices, page: ListPage
+    request: Request[Any, Any, Any],
+    running: RunningServices,
+    page: ListPage,
+    actor: Actor = "",
+    action: Action = "",
+    target: Target = "",
+    since: Since = "",
+    until: Until = "",
 ) -> Response[Ok[list[AuditEntry]]]:
     """List changes, and tokens issued to managers and administrators, newest first."""
-    entries, total = running.registry.access.audit.list(page.limit, page.offset)
+    wanted = _wanted(actor, action, target, since, until)
+    entries, total = running.registry.access.audit.list(page.limit, page.offset, wanted)
     return paged(request, running, entries, total, page)
 
 
-ADMINISTRATION = [list_keys, create_key, revoke_key, list_users, add_user, change_user, remove_user, list_audit]
+@get("/audit/export", media_type="application/x-ndjson", **_OPTIONS)
+async def export_audit(
+    running: RunningServices,
+    actor: Actor = "",
+    action: Action = "",
+    target: Target = "",
+    since: Since = "",
+    until: Until = "",
+) -> Stream:
+    """Return all entries of the audit log that match, as lines of JSON, the oldest first."""
+    wanted, audit = _wanted(actor, action, target, since, until), running.registry.access.audit
+
+    async def lines() -> AsyncIterator[bytes]:
+        after: int | None = 0
+        while after is not None:
+            some, after = await ADMINISTRATION_POOL.run(audit.export, wanted, after)
+            yield some
+
+    headers = {"Content-Disposition": 'attachment; filename="audit.ndjson"'}
+    return Stream(lines(), media_type="application/x-ndjson", headers=headers)
+
+
+def _wanted(actor: str, action: str, target: str, since: str, until: str) -> AuditFilter:
+    """Return the filter of a query. Raises VALIDATION_ERROR for what is no time."""
+    times = {name: _time(name, text) for name, text in (("since", since), ("until", until))}
+    return AuditFilter(actor=actor, action=action, target=target, **times)
+
+
+def _time(name: str, text: str) -> str:
+    """Return a time of a query as the log has times, empty without one. Raises VALIDATION_ERROR."""
+    if not text:
+        return ""
+    try:
+        moment = datetime.fromisoformat(text.replace(" ", "+"))
+        return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    except (ValueError, OverflowError):
+        fault = FieldError(name, "must be a time in RFC 3339, such as 2026-11-25 or 2026-11-25T09:30:00Z")
+        raise validation_error(fault) from None
+
+
+ADMINISTRATION = [
+    *(list_keys, create_key, revoke_key, list_users, add_user, change_user, remove_user),
+    *(list_audit, export_audit),
+]
