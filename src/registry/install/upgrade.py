@@ -136,10 +136,8 @@ class Upgrader:
         following = msgspec.structs.replace(install, origin=origin, following=None)
         self._parts.policy.check_origin(origin)
         wanted = self._wanted(following.origin, requirement, commit)
-        if isinstance(wanted, ChosenRelease):
-            result.reason = "; ".join(self._parts.policy.passed_over(wanted.passed_over)) or None
-            if wanted.passed_over and version_parts(wanted.release.version) < version_parts(stored.skill.version):
-                return "up_to_date", stored.skill.version
+        if self._is_newer_than_old_enough(stored, wanted, result):
+            return "up_to_date", stored.skill.version
         is_same = following.origin == install.origin and body.sha256 is None and not is_edited
         if is_same and self._is_installed(stored, install, wanted, requirement, latest):
             return "up_to_date", stored.skill.version
@@ -159,15 +157,20 @@ class Upgrader:
             if body.check:
                 result.changes = FileChanges.between(folder, package.folder)
                 return "would_update", version
-            if isinstance(wanted, ChosenRelease):
-                known = install.release.proof if install.release else None
-                proof = wanted.registry.proof(wanted.release, package, known)
-                following = msgspec.structs.replace(
-                    following, release=installed_release(wanted, proof), withdrawn=withdrawal_of(wanted)
-                )
+            if chosen is not None:
+                following = _released(following, chosen, package, install)
             self._replace(stored, install, following, staged, before)
         self._project.record_upgrade(stored.skill.id, version)
         return "updated", version
+
+    def _is_newer_than_old_enough(
+        self, stored: StoredSkill, wanted: Origin | ChosenRelease, result: UpgradeResult
+    ) -> bool:
+        """Return whether a skill has a higher version than the highest that is old enough; note what is too new."""
+        if not isinstance(wanted, ChosenRelease) or not wanted.passed_over:
+            return False
+        result.reason = "; ".join(self._parts.policy.passed_over(wanted.passed_over))
+        return version_parts(wanted.release.version) < version_parts(stored.skill.version)
 
     def _wanted(self, origin: Origin, requirement: str | None, commit: str | None) -> Origin | ChosenRelease:
         """Return the release that an origin in a registry means now; other origins with their credentials.
@@ -287,6 +290,16 @@ class Upgrader:
             version = version_of(package, following.inherited)
             self._catalog.set_version_changes(transaction, current.key, version, [note.message for note in notes])
             self._parts.notify_accepted(transaction, stored.skill.id, package)
+
+
+def _released(
+    following: InstallRecord, chosen: ChosenRelease, package: Package, install: InstallRecord
+) -> InstallRecord:
+    """Return a record with the release of a package, which the log of its registry must include."""
+    known = install.release.proof if install.release else None
+    proof = chosen.registry.proof(chosen.release, package, known)
+    release, withdrawn = installed_release(chosen, proof), withdrawal_of(chosen)
+    return msgspec.structs.replace(following, release=release, withdrawn=withdrawn)
 
 
 def _place(origin: Origin) -> tuple[str, str | None, str | None]:
