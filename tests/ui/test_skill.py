@@ -22,7 +22,9 @@ def test_a_skill_shows_its_text_files_and_how_to_get_it(show: Show, server: List
     page.get_by_role("button", name="npx skills").click()
     expect(page.locator(".copyable code")).to_have_text(f"npx skills add {server.url}/s/csv-cleanup")
     page.get_by_role("button", name="curl").click()
-    expect(page.locator(".copyable code")).to_have_text(f"curl -s '{server.url}/api/v1/skills/csv-cleanup/content'")
+    expect(page.locator(".copyable code")).to_have_text(
+        f"curl -s -H 'Accept: text/markdown' '{server.url}/api/v1/skills/csv-cleanup/content'"
+    )
     expect(page).to_have_title("csv-cleanup · Skill Registry")
     page.locator(".files a", has_text="profile_csv.py").click()
     expect(page.locator(".file pre")).to_contain_text("import")

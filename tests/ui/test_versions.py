@@ -75,7 +75,7 @@ def test_an_older_version_is_read_with_its_own_text_and_files(enter: Enter, publ
     expect(page.locator(".markdown h1")).to_contain_text("Older")
     expect(page.locator(".elsewhere")).to_contain_text("The current version is 2.0.0")
     expect(page.locator(".files a[title]")).to_have_text(["tool.py", "woods.md", "SKILL.md", "gone.txt"])
-    page.get_by_role("link", name="gone.txt").click()
+    page.locator(".files").get_by_role("link", name="gone.txt").click()
     expect(page.locator(".file pre")).to_have_text("x")
     with page.expect_download() as started:
         page.get_by_role("link", name="Download the package").click()

@@ -2,7 +2,7 @@
 
 import { Component, html, useEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
 import { Card } from "./card.js";
-import { isWeak } from "./search.js";
+import { hasWeak, isWeak } from "./search.js";
 import { Failure, NoSkills, Notice, Skeletons } from "./states.js";
 import { count, Text } from "./text.js";
 
@@ -46,13 +46,18 @@ function last(hits) {
 
 const HOW = { hybrid: "by words and meaning", semantic: "by meaning", keyword: "by words" };
 
+/** Return how many skills match closely, with a plus where more come as one scrolls. */
+function matches(mode, { total, total_is_floor: isFloor, close, facets }) {
+  const [number, isMore] = hasWeak({ mode }) ? [close, !facets?.isCounted] : [total, isFloor];
+  return isMore ? `${number.toLocaleString("en")}+ skills` : count(number, "skill");
+}
+
 /** Say in one line what is listed: also for those who only hear the page. */
-export function summary({ phase, isSearch, total, close, facets, mode, took, warnings = [], corrections = [], hits, pages }) {
+export function summary({ phase, isSearch, mode, took, warnings = [], corrections = [], hits, pages, ...counts }) {
   if (phase === "error") return "";
   if (!hits) return "Loading…";
-  const found = facets?.isCounted ? count(close, "skill") : `${close.toLocaleString("en")}+ skills`; // more come, as one scrolls
   const isAllWeak = isSearch && pages[0].length > 0 && pages[0].every(isWeak);
-  const number = isAllWeak ? "Only weak matches" : isSearch ? found : count(total, "skill");
+  const number = isAllWeak ? "Only weak matches" : isSearch ? matches(mode, counts) : count(counts.total, "skill");
   const told = warnings.filter((warning) => !warning.startsWith("indexing: ")); // the line below the header says that
   const spelled = corrections.map(({ word, used }) => `${used.join(" ")} instead of ${word}`).join(", ");
   return [...(spelled ? [`Showing results for ${spelled}`] : []), number, ...(isSearch ? [HOW[mode] ?? mode, `${took.toFixed(1)} ms`] : []), ...told].join(" · ");

@@ -20,11 +20,20 @@ function asked({ q, source, scope, status, risk, author, license, tag, capabilit
   return { query: q, limit: PAGE, offset, filters, highlight: true, facets: offset === 0 };
 }
 
+/** Return whether a search ranks weak matches too: by words alone, nobody can say which are weak. */
+export const hasWeak = ({ mode }) => mode !== "keyword";
+
 export const isWeak = ({ relevance }) => relevance === "low";
+
+/** Return the service's counts in the form of those of the list. */
+function shaped({ sources, tags, capabilities, authors, licenses, risks, installed }) {
+  const total = sources.reduce((sum, [, number]) => sum + number, 0);
+  const values = { tag: tags, capability: capabilities, author: authors, license: licenses };
+  return { ...values, source: new Map(sources), risks: Object.fromEntries(risks), installed, total, isCounted: true };
+}
 
 /** Return the values that the service has found, without their numbers: those count the weak matches too. */
 function uncounted(counted) {
-  if (!counted) return undefined;
   const { sources, tags, capabilities, authors, licenses } = counted;
   const bare = (pairs) => pairs.map(([value]) => [value, undefined]);
   const values = { tag: bare(tags), capability: bare(capabilities), author: bare(authors), license: bare(licenses) };
@@ -47,7 +56,7 @@ async function searched(address, offset, signal) {
   noteShown(found);
   const explain = explainer({ ...question, facets: false });
   const hits = found.skills.map((hit) => ({ ...hit, explain }));
-  return { ...found, hits, took: found.took_ms, isSearch: true, facets: uncounted(found.facets), isLast: found.count < PAGE };
+  return { ...found, hits, took: found.took_ms, isSearch: true, facets: found.facets && (hasWeak(found) ? uncounted : shaped)(found.facets), isLast: found.count < PAGE };
 }
 
 async function listed(address, offset) {
@@ -60,7 +69,7 @@ async function listed(address, offset) {
 function joined(before, page, key) {
   const pages = [...before.pages, page.hits];
   const shown = pages.reduce((sum, hits) => sum + hits.length, 0);
-  const exact = page.isSearch ? counted(pages, page.isLast) : undefined;
+  const exact = page.isSearch && hasWeak(page) ? counted(pages, page.isLast) : undefined;
   const known = before.facets?.isCounted ? before.facets : exact ?? page.facets ?? before.facets;
   const close = pages.flat().filter((hit) => !isWeak(hit)).length;
   return { ...page, phase: "ready", of: key, pages, shown, close, facets: known, offset: before.offset + page.hits.length };
