@@ -252,6 +252,8 @@ GET     /api/v1/registry/reviews/{job_id}           manager
 GET     /api/v1/registry/reviews/{job_id}/files/{path} manager
 POST    /api/v1/registry/reviews/{job_id}/approve   manager
 POST    /api/v1/registry/reviews/{job_id}/reject    manager
+POST    /api/v1/registry/skills/{id}/{version}/waivers  admin
+DELETE  /api/v1/registry/skills/{id}/{version}/waivers  admin
 GET     /api/v1/registry/publish/{job_id}/status    user
 GET     /api/v1/registry/publish/status/{job_id}    user
 GET     /api/v1/registry/index/skills               user

@@ -14,6 +14,7 @@ const SHOWN_TAGS = 4;
 const RISK_MEANS = {
   none: "Nothing dangerous or hidden was found in its texts",
   low: "Its texts hold something worth a look",
+  waived: "An administrator says that what was found does no harm",
   medium: "Its texts hold something that could do harm",
   high: "Its texts hold something dangerous or hidden",
 };
@@ -21,7 +22,7 @@ const RISK_MEANS = {
 /** The risk. It leads to the heading with the id `leadsTo`, if there is one. */
 export function Risk({ risk, leadsTo = "" }) {
   if (!risk) return html`<span class="badge" title="Its texts have not been scanned">not checked</span>`;
-  const text = risk === "none" ? "no findings" : `${risk} risk`;
+  const text = { none: "no findings", waived: "risk waived" }[risk] ?? `${risk} risk`;
   const lead = (event) => {
     event.preventDefault(); // the address of the page does not change
     document.getElementById(leadsTo).focus();

@@ -158,7 +158,7 @@ function Place({ file, line, files }) {
 /** What was found in the version that is shown. */
 function Findings({ findings, files }) {
   if (!findings) return null;
-  const { findings: all } = findings;
+  const { findings: all, waivers = [] } = findings;
   return html`<section class="findings">
     <h2 id="findings" tabindex="-1">Findings</h2>
     ${all.length === 0 && html`<p>Nothing dangerous or hidden was found in its texts. That is no proof that there is nothing.</p>`}
@@ -167,6 +167,8 @@ function Findings({ findings, files }) {
         <${Severity} of=${severity} />
         <p><${Text}>${message}<//></p>
         <p class="facts"><${Place} file=${file} line=${line} files=${files} /> ${rule}</p>
+        ${waivers.filter((one) => one.rule === rule && one.file === (file ?? null)).map((one) => html`<p class="facts waiver">Waived by
+          <${Text}>${one.by}<//> on ${day(one.at)}: <${Text}>${one.reason}<//></p>`)}
       </li>`)}
     </ul>
   </section>`;

@@ -1,6 +1,6 @@
 /** Filters over cards, and how many cards each value has. No browser here: the catalog's worker uses this too. */
 
-export const RISKS = ["none", "low", "medium", "high"];
+export const RISKS = ["none", "low", "waived", "medium", "high"];
 
 /** Return a function that says whether a card passes. The rules are those of the service's own search. */
 export function passing({ source, scope, status, risk, author, license, tag, capability }) {

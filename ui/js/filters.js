@@ -50,7 +50,7 @@ function Status({ address, facets }) {
   <//>`;
 }
 
-const RISK_NAMES = { none: "No findings", low: "At most low", medium: "At most medium" };
+const RISK_NAMES = { none: "No findings", low: "At most low", waived: "Also waived", medium: "At most medium" };
 
 function Risks({ address, facets }) {
   let sum = 0;

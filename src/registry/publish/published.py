@@ -13,10 +13,10 @@ from registry.catalog.record_skills import SOURCE
 from registry.catalog.skill_rows import Dates
 from registry.catalog.store import Catalog, StoredSkill
 from registry.db import Database, Reader, Transaction, read_fact
-from registry.domain.findings import Finding, SkillFindings
-from registry.domain.models import version_parts
+from registry.domain.findings import Finding, SkillFindings, Waiver
+from registry.domain.models import timestamp, version_parts
 from registry.domain.withdrawals import NO_NOTE, WithdrawalNote, Withdrawn
-from registry.errors import forbidden, skill_not_found
+from registry.errors import forbidden, not_found, skill_not_found
 from registry.findings.engine import CURRENT_RULES
 from registry.packages.update_diff import update_findings
 from registry.parsing.frontmatter import read
@@ -163,15 +163,38 @@ class PublishedVersions:
 
     def set_findings(self, skill_id: str, version: str, findings: SkillFindings) -> None:
         """Replace the findings of a version and update the catalog. Raises SKILL_NOT_FOUND."""
-        where = "where skill_id = ? and version = ?"
         with self._database.write() as transaction:
-            rows = transaction.read(f"select {_COLUMNS} from published {where}", (skill_id, version))
-            if not rows:
-                raise skill_not_found(skill_id, version)
-            record = msgspec.structs.replace(_version(rows[0]).record, findings=findings)
-            encoded = msgspec.json.encode(record).decode()
-            transaction.execute(f"update published set record = ? {where}", (encoded, skill_id, version))
-            self.update_catalog(transaction, skill_id)
+            record = _found(transaction, skill_id, version).record
+            self._store_record(transaction, skill_id, version, msgspec.structs.replace(record, findings=findings))
+
+    def _store_record(self, transaction: Transaction, skill_id: str, version: str, record: PublishedRecord) -> None:
+        sql = "update published set record = ? where skill_id = ? and version = ?"
+        transaction.execute(sql, (msgspec.json.encode(record).decode(), skill_id, version))
+        self.update_catalog(transaction, skill_id)
+
+    def waive(self, skill_id: str, version: str, rule: str, file: str | None, by: str, reason: str) -> SkillFindings:
+        """Waive the findings of a rule in a file of a version, and return all. Raises SKILL_NOT_FOUND, NOT_FOUND."""
+        with self._database.write() as transaction:
+            record = _found(transaction, skill_id, version).record
+            waiver = Waiver(rule=rule, file=file, reason=reason, by=by, at=timestamp(self._catalog.clock()))
+            if not any(waiver.covers(finding) for finding in record.all_findings().findings):
+                raise not_found(f"Finding of rule '{rule}' in {file or 'the whole package'}")
+            record.waivers = [*_without(record.waivers, rule, file), waiver]
+            self._store_record(transaction, skill_id, version, record)
+            transaction.touched.append(f"{skill_id}@{version} waived {rule} in {file or 'the package'}: {reason}")
+            return record.all_findings()
+
+    def unwaive(self, skill_id: str, version: str, rule: str, file: str | None) -> SkillFindings:
+        """Remove a waiver, and return the findings of the version. Raises SKILL_NOT_FOUND, NOT_FOUND."""
+        with self._database.write() as transaction:
+            record = _found(transaction, skill_id, version).record
+            left = _without(record.waivers, rule, file)
+            if left == record.waivers:
+                raise not_found(f"Waiver of rule '{rule}' in {file or 'the whole package'}")
+            record.waivers = left
+            self._store_record(transaction, skill_id, version, record)
+            transaction.touched.append(f"{skill_id}@{version} counts {rule} in {file or 'the package'} again")
+            return record.all_findings()
 
     def set_state(
         self,
@@ -330,6 +353,10 @@ class PublishedVersions:
         was_disabled = read_fact(transaction, _disabled(skill_id)) is not None
         transaction.delete_fact(_disabled(skill_id))
         return not was_disabled if stored is None or stored.advertised else stored.skill.enabled
+
+
+def _without(waivers: list[Waiver], rule: str, file: str | None) -> list[Waiver]:
+    return [waiver for waiver in waivers if (waiver.rule, waiver.file) != (rule, file)]
 
 
 def _disabled(skill_id: str) -> str:

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET
 
 from registry.catalog.record_skills import SOURCE
-from registry.domain.findings import Finding, SkillFindings, risk
+from registry.domain.findings import Finding, SkillFindings, Waiver, waived_risk
 from registry.domain.models import Skill
 from registry.domain.runtime_needs import NEEDS, RuntimeNeeds
 from registry.domain.withdrawals import Withdrawn
@@ -36,6 +36,7 @@ class PublishedRecord(msgspec.Struct, kw_only=True):
     footprint: Footprint = msgspec.field(name="reach")
     notes: list[Finding] = msgspec.field(default_factory=list)
     needs: RuntimeNeeds = msgspec.field(default_factory=RuntimeNeeds)
+    waivers: list[Waiver] = msgspec.field(default_factory=list)
 
     @classmethod
     def of(cls, inspected: InspectedPackage) -> "PublishedRecord":
@@ -47,9 +48,14 @@ class PublishedRecord(msgspec.Struct, kw_only=True):
         return cls(**fields, tree=package.digest, files=files, footprint=footprint)
 
     def all_findings(self) -> SkillFindings:
-        """Return the findings and the notes, with their common risk."""
+        """Return the findings and the notes, with their common risk, and the waivers."""
         findings = [*self.notes, *self.findings.findings]
-        return msgspec.structs.replace(self.findings, risk=risk(findings), findings=findings)
+        return msgspec.structs.replace(
+            self.findings,
+            risk=waived_risk(findings, self.waivers),
+            findings=findings,
+            waivers=self.waivers or UNSET,
+        )
 
 
 class RecordExcerpt(msgspec.Struct, kw_only=True):

@@ -47,6 +47,7 @@ from registry.http.routes.skill_batches import create_batch
 from registry.http.routes.skills import INSTALLS, SKILLS, upgrade_skills
 from registry.http.routes.sources import SOURCES
 from registry.http.routes.version_files import VERSION_FILES
+from registry.http.routes.waivers import WAIVERS
 from registry.http.routes.withdrawals import WITHDRAWALS
 from registry.http.search_turns import SearchTurns
 from registry.http.thread_pools import BATCH_POOL, PACKAGE_POOL
@@ -115,7 +116,7 @@ PROFILE_A: Sequence[Any] = [
 REGISTRY_MODE: Sequence[Any] = [
     registry_page,
     Router("/api", route_handlers=[*SOURCES, *MANIFEST_ALONE, *PUBLISH, *WITHDRAWALS, *CHANGE_FEED], **_GUARDED),
-    Router(API, route_handlers=[*MANIFEST, *PUBLISH, *REVIEWS, *WITHDRAWALS, *CHANGE_FEED], **_GUARDED),
+    Router(API, route_handlers=[*MANIFEST, *PUBLISH, *REVIEWS, *WAIVERS, *WITHDRAWALS, *CHANGE_FEED], **_GUARDED),
     Router("/", route_handlers=[*PACKAGES, *DISCOVERY], **_GUARDED),
 ]
 """What registry mode adds to the registry profile: sources, the manifest, publishing, discovery; behind the guard."""

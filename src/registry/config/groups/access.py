@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from registry.config.types import AllowedOrigin, CopyUrl, ReachableHost, Secret, Url, Witness
-from registry.domain.findings import Risk
+from registry.domain.findings import Severity
 
 
 class AuthSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,7 +147,7 @@ class InstallSettings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = ()
     max_risk: Annotated[
-        Risk, Meta(description="highest risk of a package that may be installed; high allows every risk")
+        Severity, Meta(description="highest risk of a package that may be installed; high allows every risk")
     ] = "high"
     min_age: Annotated[
         str,
