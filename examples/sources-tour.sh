@@ -47,7 +47,7 @@ printf '[metadata]\nid = "shop"\n' >skill-project.toml
 # run COMMAND…: print the command as a user would type it, and run it.
 run() {
   printf '$ %s\n' "$*"
-  "$@"
+  "$@" || return
   printf '\n'
 }
 # changed FILE: print how the file differs from its state at the previous call.
@@ -75,7 +75,7 @@ changed skills.lock
 
 echo '# The repository gets a new version. The installed skill does not change until you upgrade it.'
 (cd .. && skill dump-analysis 1.1.0 "$dump" && commit)
-run skill-registry upgrade --check
+run skill-registry upgrade --check || printf 'exit code %s\n\n' "$?"
 run skill-registry upgrade dump-analysis
 changed skills.lock
 

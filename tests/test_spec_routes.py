@@ -261,6 +261,8 @@ GET     /api/v1/registry/index/changes              user
 POST    /api/v1/registry/skills/{id}/{version}/yank     manager
 POST    /api/v1/registry/skills/{id}/{version}/unyank   manager
 POST    /api/v1/registry/skills/{id}/{version}/revoke   admin
+GET     /api/v1/registry/advisories                 user
+GET     /api/v1/registry/advisories/osv             user
 POST    /api/v1/registry/skills/{id}/deprecate          manager
 POST    /api/v1/registry/skills/{id}/undeprecate        manager
 GET     /packages/{id}/{file}                       user

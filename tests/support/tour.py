@@ -17,6 +17,7 @@ _VARYING = (
     (r"search, [\d.]+ ms", "search, 0.4 ms"),
     (r"http://127\.0\.0\.1:\d+/dotnet/\.git", "https://git.example.org/dotnet-skills"),
     (r"http://127\.0\.0\.1:\d+", "http://localhost:8080"),
+    (r"\bon \d{4}-\d\d-\d\d\b", "on 2026-11-21"),
     (r"[ \t]+$", ""),
 )
 
@@ -29,6 +30,11 @@ def tour() -> str:
 def log_tour() -> str:
     """Run the tour of the transparency log and return what it printed."""
     return _printed("log-tour.sh", {"COLUMNS": "110"})
+
+
+def withdraw_tour() -> str:
+    """Run the tour of withdrawals and return what it printed."""
+    return _printed("withdraw-tour.sh", {"COLUMNS": "110"})
 
 
 def sources_tour() -> str:

@@ -1,6 +1,7 @@
 """Stored logins: the token of `skill-registry login` for each server, in a file that only its owner can read."""
 
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -11,9 +12,11 @@ from registry.cli.backend import CommandFailed
 from registry.cli.console import warn
 from registry.cli.remote.answers import Credential, Moment
 from registry.config.settings import Settings
+from registry.domain.addresses import OutboundError
 from registry.domain.models import now, timestamp
 from registry.parsing.json_document import JsonUnreadable, read_json
 from registry.runtime.atomic_files import only_writer, replace_file
+from registry.sources.access import RegistryAccess
 
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
@@ -177,3 +180,16 @@ def find_credential(settings: Settings, server: str, *, is_named: bool = True, i
     if login is not None and has_expired(login):
         raise LoginExpired(f"the login at {server} has expired{login_hint(server)}")
     return login.token if login else None
+
+
+def user_access(settings: Settings, named: Sequence[str]) -> RegistryAccess:
+    """Return the access of the user to registries: to those they have named, and those of their logins."""
+    names = {server_name(url) for url in named}
+
+    def credential(url: str) -> str | None:
+        try:
+            return find_credential(settings, url, is_named=server_name(url) in names)
+        except CommandFailed as error:
+            raise OutboundError(str(error)) from None
+
+    return RegistryAccess([*named, *login_servers()], credential)

@@ -11,7 +11,14 @@ import msgspec
 from registry.cli import command, console
 from registry.cli.backend import CREATES, CommandBackend, CommandFailed
 from registry.cli.installing.project import locked_steps, project_steps, read_project
-from registry.cli.installing.rows import FAILED_OUTCOME, exit_if_failed, installing_options, placed, rows_shown
+from registry.cli.installing.rows import (
+    FAILED_OUTCOME,
+    ask_of_withdrawals,
+    exit_if_failed,
+    installing_options,
+    placed,
+    rows_shown,
+)
 from registry.cli.installing.steps import Row, Step, in_registry, installing, note_unrecorded, recorded
 from registry.cli.search.last_search import report_install
 from registry.cli.user_registries import Registries, registries_of
@@ -84,6 +91,7 @@ def install(
     rows = _run(steps, flags, server, "Installing", registries.named, as_json=as_json, shown=shown)
     if saves:
         note_unrecorded(settings, rows)
+    ask_of_withdrawals(settings, server, registries.named, rows)
     exit_if_failed(rows)
 
 

@@ -1,8 +1,7 @@
 """A catalog in a data directory that this process opens. This module loads the search engine."""
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 import click
@@ -14,7 +13,7 @@ from registry.catalog.listing import Position, list_cards
 from registry.catalog.store import Catalog
 from registry.cli import console
 from registry.cli.backend import MOST_VERSIONS, CommandFailed, Data, Needs, Progress, failed
-from registry.cli.credentials import find_credential, login_servers, server_name
+from registry.cli.credentials import user_access
 from registry.cli.server_choice import has_catalog
 from registry.config.settings import Settings
 from registry.database import open_database
@@ -23,7 +22,6 @@ from registry.domain.models import now
 from registry.domain.source_entry import NewSource
 from registry.errors import RegistryError
 from registry.install.schemas import SkillRequest, UpgradeBody
-from registry.outbound import OutboundError
 from registry.project.overview import generate_mdc
 from registry.protocols.mcp.exchange import answered
 from registry.runtime.data_dir import DataDirInUse, DataDirLock
@@ -202,7 +200,7 @@ def open_local(settings: Settings, lock: DataDirLock, named: Sequence[str], need
     `named` are the URLs of registries that the user has named. They may have private addresses, and so may those of the
     user's logins.
     """
-    access = RegistryAccess([*named, *login_servers()], partial(_credential, settings, set(map(server_name, named))))
+    access = user_access(settings, named)
     is_new = not has_catalog(settings)
     with open_services(settings, lock, access) as services:
         watches = needs.watches and settings.profile == "local"
@@ -233,17 +231,6 @@ def _embed(services: Services) -> None:
     as_json = bool(click.get_current_context().params.get("as_json"))
     with console.progress_bar("Embedding", hidden=as_json) as progress:
         services.engine.wait_until_embedded(_EMBED_SECONDS, progress)
-
-
-def _credential(settings: Settings, named: Container[str], url: str) -> str | None:
-    """Return the user's API key or token for a registry. Raises OutboundError, which sources report as their error.
-
-    `named` are the canonical addresses of the registries that the user has named.
-    """
-    try:
-        return find_credential(settings, url, is_named=server_name(url) in named)
-    except CommandFailed as error:
-        raise OutboundError(str(error)) from None
 
 
 @contextmanager

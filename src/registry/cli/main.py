@@ -42,6 +42,7 @@ COMMANDS = {
                 ("install", "uninstall", "Remove skills."),
                 ("project", "lock", "Write skills.lock, which names the installed skills."),
                 ("project", "verify", "Check the installed skills against skills.lock, offline."),
+                ("checking.audit", "audit", "Ask registries what of skills.lock they have withdrawn."),
                 ("catalog", "generate-mdc", "Write a rule file for editors that lists the skills."),
             ),
         ),

@@ -69,7 +69,7 @@ def verify(with_log: bool, key: str | None, index: Path | None, as_json: bool, *
         command.stop("--key and --index need --log", command.WRONG_USAGE)
     try:
         locked = read_lock(settings.project.file.with_name(LOCK_FILE))
-        logged = check_log(locked, _verifier(key), index) if with_log else None
+        logged = check_log(locked, verifier_of(key), index) if with_log else None
     except (LockFileError, OSError) as error:
         command.stop(error, command.WRONG_USAGE)
     changes = differences(locked, settings.skills_dir)
@@ -80,7 +80,8 @@ def verify(with_log: bool, key: str | None, index: Path | None, as_json: bool, *
         sys.exit(command.FAILED)
 
 
-def _verifier(key: str | None) -> Verifier | None:
+def verifier_of(key: str | None) -> Verifier | None:
+    """Return the verifier of a key or of the file that holds it, None without one. Exits if it is neither."""
     if key is None:
         return None
     try:

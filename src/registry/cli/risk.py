@@ -1,8 +1,11 @@
-"""What commands say about skills of medium or high risk. Others need no words, nor do those that were not scanned."""
+"""What commands say about skills of medium or high risk, and about withdrawn ones. Others need no words."""
+
+import msgspec
 
 from registry.cli import console
 from registry.cli.console import Data
 from registry.domain.findings import RISKS, RISKY
+from registry.domain.withdrawals import Withdrawn, described
 
 _COLOURS = {"medium": "bold yellow", "high": "bold red"}
 _NAMED_FINDINGS = 3
@@ -29,6 +32,17 @@ def warn_of_risk(skill: Data) -> None:
     named = [f"{one['rule']} in {place(one)}" if one["file"] else one["rule"] for one in shown]
     more = f" and {len(risky) - len(shown)} more" if len(risky) > len(shown) else ""
     console.warn(f"{skill['id']} has {report['risk']} risk: {', '.join(named)}{more}")
+
+
+def warn_of_withdrawal(skill: Data) -> None:
+    """Print a line on standard error about an installed skill that its registry has withdrawn."""
+    if (found := skill.get("withdrawn")) is None:
+        return
+    try:
+        withdrawn = msgspec.convert(found, Withdrawn)
+    except msgspec.ValidationError:  # of a later release
+        return
+    console.warn(f"{skill['id']}: {described(skill['version'], withdrawn)}")
 
 
 def place(finding: Data) -> str:

@@ -61,6 +61,11 @@ def gravest_first(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(risky, key=lambda finding: RISKS.index(finding.severity), reverse=True)
 
 
+def rules_of(report: SkillFindings) -> list[str]:
+    """Return the names of the rules that found something, in order."""
+    return sorted({finding.rule for finding in report.findings})
+
+
 def risk(findings: Iterable[Finding]) -> Risk:
     """Return the highest severity; `none` if there are no findings."""
     return max((finding.severity for finding in findings), key=RISKS.index, default="none")

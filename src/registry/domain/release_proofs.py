@@ -8,9 +8,13 @@ from typing import Annotated, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from registry.domain.findings import Risk
+
 Note = Annotated[str, Meta(max_length=10_000, extra={"rule": "must be at most 10,000 characters", "multiline": True})]
 ProofStep = Annotated[str, Meta(max_length=100, extra={"rule": "each must be a hash in base64"})]
 ProofKey = Annotated[str, Meta(max_length=1000, extra={"rule": "must be a verifier key, name+hash+base64"})]
+
+RuleName = Annotated[str, Meta(max_length=100, extra={"rule": "each must be the name of a rule"})]
 
 
 class ReleaseProof(msgspec.Struct, kw_only=True, frozen=True):
@@ -29,10 +33,16 @@ class ReleaseProof(msgspec.Struct, kw_only=True, frozen=True):
     proof: Annotated[list[ProofStep], Meta(max_length=64, extra={"rule": "must be at most 64"})]
 
 
-class PinnedProof(ReleaseProof, kw_only=True, frozen=True):
-    """A proof together with the key that it was verified with, as `name+hash+base64`."""
+class PinnedProof(ReleaseProof, kw_only=True, frozen=True, omit_defaults=True):
+    """A proof together with the key that it was verified with, as `name+hash+base64`.
+
+    `risk` and `rules` are what the scan found when the release was installed: the risk, and the names of the rules in
+    order. Locks of earlier releases have no `risk`.
+    """
 
     key: ProofKey
+    risk: Risk | None = None
+    rules: Annotated[list[RuleName], Meta(max_length=100, extra={"rule": "must be at most 100"})] = []
 
 
 class LoggedRelease(NamedTuple):

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from registry.domain.findings import rules_of
 from registry.domain.models import version_parts
 from registry.domain.release_proofs import LoggedRelease, PinnedProof
 from registry.domain.version_requirement import admits, highest, is_exact
@@ -141,7 +142,10 @@ class LoggedRegistry:
             answer = self._remote.log_proof(release.skill_id, release.version)
             earlier = None if known is None else SeenLog(key=known.key, checkpoint=known.checkpoint)
             verifier = self._monitor.verify(self._remote, answer.checkpoint, earlier=earlier)
-            proof = PinnedProof(**msgspec.structs.asdict(answer), key=verifier.text)
+            found = package.findings
+            proof = PinnedProof(
+                **msgspec.structs.asdict(answer), key=verifier.text, risk=found.risk, rules=rules_of(found)
+            )
             state = check_release(proof, verifier, logged)
             self._states.follow(self._remote, verifier, state)
             _check_state(release, self.withdrawal(release))

@@ -24,6 +24,7 @@ from registry.http.query_params import StrictQueryParams, page
 from registry.http.request_body import StrictRequest
 from registry.http.requests_in_progress import RequestsInProgress
 from registry.http.routes.admin import ADMINISTRATION
+from registry.http.routes.advisories import ADVISORIES
 from registry.http.routes.auth import AUTH
 from registry.http.routes.change_feed import CHANGE_FEED, CHANGES
 from registry.http.routes.code import CODE_V1, VERSIONS
@@ -116,7 +117,11 @@ PROFILE_A: Sequence[Any] = [
 REGISTRY_MODE: Sequence[Any] = [
     registry_page,
     Router("/api", route_handlers=[*SOURCES, *MANIFEST_ALONE, *PUBLISH, *WITHDRAWALS, *CHANGE_FEED], **_GUARDED),
-    Router(API, route_handlers=[*MANIFEST, *PUBLISH, *REVIEWS, *WAIVERS, *WITHDRAWALS, *CHANGE_FEED], **_GUARDED),
+    Router(
+        API,
+        route_handlers=[*MANIFEST, *PUBLISH, *REVIEWS, *WAIVERS, *WITHDRAWALS, *ADVISORIES, *CHANGE_FEED],
+        **_GUARDED,
+    ),
     Router("/", route_handlers=[*PACKAGES, *DISCOVERY], **_GUARDED),
 ]
 """What registry mode adds to the registry profile: sources, the manifest, publishing, discovery; behind the guard."""

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from datetime import datetime
 
+import msgspec
+
 from registry.auth.access import Access
 from registry.auth.audit import AuditRemoval
 from registry.auth.issuing import TokenIssuer, issuer_mode
@@ -18,7 +20,7 @@ from registry.runtime.metrics import Metrics
 from registry.transparency.checkpoint import LogCheckpoint, Signer
 from registry.transparency.fork import refuse_if_forked
 from registry.transparency.fork_guard import ForkGuard
-from registry.transparency.log import TransparencyLog
+from registry.transparency.log import Kind, LogEntry, TransparencyLog
 from registry.transparency.release_proof import encode_hashes
 from registry.transparency.witnesses import Cosignatures, Witness, WitnessWorker
 
@@ -27,6 +29,36 @@ class PublishProof(ReleaseProof, kw_only=True, frozen=True):
     """The proof of a published version. `size` is the number of entries that its checkpoint signs."""
 
     size: int
+
+
+class Advisory(msgspec.Struct, kw_only=True):
+    """An entry of the log that withdraws or restores something, its inclusion proof in base64, and what it says.
+
+    `version` is null for an entry about a whole skill.
+    """
+
+    number: int
+    kind: Kind
+    skill_id: str
+    version: str | None
+    at: str
+    reason: str | None
+    replacement: str | None
+    entry: str
+    proof: list[str]
+
+
+class Advisories(msgspec.Struct, kw_only=True):
+    """Advisories in order, with the checkpoint of `size` entries that their proofs are for.
+
+    The next page begins after `last`; if `complete`, it is empty so far.
+    """
+
+    checkpoint: str
+    size: int
+    last: int
+    complete: bool
+    advisories: list[Advisory]
 
 
 class RegistryProfile:
@@ -38,6 +70,7 @@ class RegistryProfile:
         self.metrics = metrics
         self.signer = log_signer(settings)
         self._database = database
+        self._clock = clock
         self.log = TransparencyLog(database, clock)
         self._guard = ForkGuard(database, self.log)
         self._cosignatures = Cosignatures(database, configured_witnesses(settings))
@@ -60,8 +93,11 @@ class RegistryProfile:
             self._sharing.start()
 
     def checkpoint(self) -> str:
-        """Return the signed checkpoint of the log, with the cosignatures of witnesses. Raises LogForked."""
-        return self._signed(self.log.size())
+        """Return the signed checkpoint of the log, with the time and cosignatures of witnesses. Raises LogForked."""
+        return self._current(self.log.size())
+
+    def _current(self, size: int) -> str:
+        return self._signed(size) + self.signer.time_line(size, self.log.root(size), int(self._clock().timestamp()))
 
     def _signed(self, size: int) -> str:
         checkpoint = LogCheckpoint(self.signer.name, size, self.log.root(size))
@@ -89,6 +125,33 @@ class RegistryProfile:
         size = self.log.size()
         proof = encode_hashes(self.log.inclusion(number, size))
         return PublishProof(checkpoint=self._signed(size), size=size, number=number, entry=entry, proof=proof)
+
+    def advisories(self, after: int, limit: int) -> Advisories:
+        """Return at most `limit` entries beyond number `after` that withdraw or restore something. Raises LogForked."""
+        size = self.log.size()
+        found = [(number, text) for number, text in self.log.withdrawals(after, limit + 1) if number < size]
+        shown, complete = found[:limit], len(found) <= limit
+        return Advisories(
+            checkpoint=self._current(size),
+            size=size,
+            last=max(after, size - 1) if complete else shown[-1][0],
+            complete=complete,
+            advisories=[self._advisory(number, text, size) for number, text in shown],
+        )
+
+    def _advisory(self, number: int, text: str, size: int) -> Advisory:
+        entry = msgspec.json.decode(text, type=LogEntry)
+        return Advisory(
+            number=number,
+            kind=entry.kind,
+            skill_id=str(entry.skill_id),
+            version=entry.version,
+            at=entry.at,
+            reason=entry.reason,
+            replacement=entry.replacement,
+            entry=text,
+            proof=encode_hashes(self.log.inclusion(number, size)),
+        )
 
     def close(self) -> None:
         """Write what is still pending."""

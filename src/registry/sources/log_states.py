@@ -15,57 +15,17 @@ from registry.domain.withdrawals import Withdrawn
 from registry.sources.log_monitor import LogRefused
 from registry.sources.remote_registry import RemoteRegistry
 from registry.transparency.checkpoint import LogCheckpoint, Verifier
-from registry.transparency.log import LogEntry
-from registry.transparency.merkle import Hash, leaf_hash, node_hash
+from registry.transparency.log_reading import LogReading
 
 _FACT = "registry-log-withdrawals:"
 _FORMER_FACT = "registry-log-states:"
 """What earlier releases kept, without reasons."""
 
 
-class _Seen(msgspec.Struct, kw_only=True):
-    """What was read of a log: the number of entries, the subtrees from the largest on, and what is withdrawn."""
+class _Seen(LogReading, kw_only=True):
+    """What was read of a log with a key."""
 
     key: str
-    size: int = 0
-    subtrees: list[bytes] = []
-    withdrawn: dict[str, Withdrawn] = {}
-
-    def append(self, text: str) -> None:
-        """Add the next entry."""
-        node, position = leaf_hash(text.encode()), self.size
-        while position & 1:  # a right subtree is complete, so the one above it is too
-            node, position = node_hash(self.subtrees.pop(), node), position >> 1
-        self.subtrees.append(node)
-        self.size += 1
-        self._apply(text)
-
-    def _apply(self, text: str) -> None:
-        try:
-            entry = msgspec.json.decode(text, type=LogEntry)
-        except msgspec.DecodeError:  # of a kind that a later release knows
-            return
-        subject = entry.subject
-        if subject is None:
-            return
-        known, withdrawn = self.withdrawn.get(subject), entry.withdrawn
-        if known is not None and known.state == "revoked" and entry.kind != "revoke":
-            return  # for ever
-        if withdrawn is None:
-            self.withdrawn.pop(subject, None)
-        else:
-            self.withdrawn[subject] = withdrawn
-
-    def of(self, skill_id: str, version: str) -> Withdrawn | None:
-        """Return how a version, or all of its skill, is withdrawn."""
-        return self.withdrawn.get(f"{skill_id}@{version}") or self.withdrawn.get(skill_id)
-
-    def root(self) -> Hash:
-        """Return the root of the entries that were read."""
-        *others, node = self.subtrees
-        for subtree in reversed(others):
-            node = node_hash(subtree, node)
-        return node
 
 
 class LogStates:

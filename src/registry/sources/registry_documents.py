@@ -287,6 +287,32 @@ def read_log_entries(base: str, body: bytes) -> list[str]:
     return _strict(base, body, _LogEntriesAnswer).data.entries
 
 
+class SignedEntry(msgspec.Struct, kw_only=True):
+    """An entry of a log, as the text that is hashed, and its inclusion proof in base64."""
+
+    number: Number
+    entry: Annotated[str, Meta(max_length=10_000)]
+    proof: Annotated[list[Annotated[str, Meta(max_length=100)]], Meta(max_length=128)]
+
+
+class AdvisoryPage(msgspec.Struct, kw_only=True):
+    """Entries that withdraw or restore something, with the checkpoint that their proofs are for."""
+
+    checkpoint: Annotated[str, Meta(max_length=CHECKPOINT_BYTES, extra={"multiline": True})]
+    last: Number
+    complete: bool
+    advisories: Annotated[list[SignedEntry], Meta(max_length=1_000)]
+
+
+class _AdvisoryAnswer(msgspec.Struct, kw_only=True):
+    data: AdvisoryPage
+
+
+def read_advisories(base: str, body: bytes) -> AdvisoryPage:
+    """Return a page of advisories. Raises OutboundError."""
+    return _strict(base, body, _AdvisoryAnswer).data
+
+
 def read_consistency(base: str, body: bytes) -> list[Hash]:
     """Return the hashes of a consistency proof. Raises OutboundError."""
     return hashes(_strict(base, body, _ConsistencyAnswer).data.proof)

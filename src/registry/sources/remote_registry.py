@@ -27,9 +27,11 @@ from registry.sources.registry_documents import (
     PAGE_BYTES,
     PAGE_ENTRIES,
     PROOF_BYTES,
+    AdvisoryPage,
     ChangePage,
     RegistryDescription,
     Release,
+    read_advisories,
     read_consistency,
     read_description,
     read_log_entries,
@@ -161,6 +163,24 @@ class RemoteRegistry:
         """Return the consistency proof between two sizes of the log, which is not verified here."""
         path = f"{API}/log/consistency?before={before}&size={size}"
         return read_consistency(self.url, self._get(path, PROOF_BYTES).body or b"")
+
+    def inclusion(self, number: int, size: int) -> list[Hash]:
+        """Return the inclusion proof of an entry in the log of a size, which is not verified here."""
+        path = f"{API}/log/inclusion?number={number}&size={size}"
+        return read_consistency(self.url, self._get(path, PROOF_BYTES).body or b"")
+
+    def advisories(self, after: int) -> AdvisoryPage | None:
+        """Return what was withdrawn and restored after an entry of the log, not verified.
+
+        None: the registry is of a release that has no list of that.
+        """
+        try:
+            body = self._get(f"{API}/registry/advisories?after={after}&limit=500", PAGE_BYTES).body
+        except StatusError as error:
+            if error.status == 404:
+                return None
+            raise
+        return read_advisories(self.url, body or b"")
 
     def log_entries(self, start: int) -> list[str]:
         """Return the entries of the log from number `start` on, at most 1,000 of them, not verified."""

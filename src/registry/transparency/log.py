@@ -144,6 +144,11 @@ class TransparencyLog:
         sql = "select number, entry from log_entries where withdraws is not null and number > ? order by number limit ?"
         return [(int(number), str(entry)) for number, entry in self._database.read(sql, (after, limit))]
 
+    def last_withdrawals(self, limit: int) -> list[tuple[int, str]]:
+        """Return number and text of the last entries that withdraw or restore something, the newest first."""
+        sql = "select number, entry from log_entries where withdraws is not null order by number desc limit ?"
+        return [(int(number), str(entry)) for number, entry in self._database.read(sql, (limit,))]
+
     def root(self, size: int) -> Hash:
         """Return the root of the first `size` entries."""
         return root(size, self._subtree)

@@ -19,8 +19,7 @@ from registry.db import Database, DatabaseError, read_fact
 from registry.outbound import OutboundError
 from registry.outbound.configured import outbound_client
 from registry.runtime.periodic_worker import STOP_SECONDS, PeriodicWorker
-from registry.transparency.checkpoint import CheckpointInvalid, KeyUnusable, LogCheckpoint
-from registry.transparency.cosignature import WitnessKey
+from registry.transparency.checkpoint import CheckpointInvalid, CosignatureKey, KeyUnusable, LogCheckpoint
 from registry.transparency.fork import LogForked
 from registry.transparency.fork_guard import ForkGuard
 from registry.transparency.log import TransparencyLog
@@ -49,7 +48,7 @@ class Witness:
     def __init__(self, setting: str) -> None:
         text, _, url = setting.partition(" ")
         try:
-            self.key = WitnessKey(text)
+            self.key = CosignatureKey(text)
         except CheckpointInvalid:
             raise KeyUnusable(
                 f"transparency.witnesses: {text} is not the verifier key of an Ed25519 witness (C2SP tlog-cosignature)"

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from registry.transparency.checkpoint import CheckpointInvalid, Signer, Verifier
-from registry.transparency.cosignature import WitnessKey
+from registry.transparency.checkpoint import CheckpointInvalid, CosignatureKey, Signer, Verifier
 from support.commands import Done
 from support.publishing import Registry, index_file, skill_package
 from support.web_server import WebServer, reply
@@ -37,7 +36,7 @@ def publish(registry: Registry, name: str) -> dict[str, Any]:
 def is_cosigned(registry: Registry, witness: Witness) -> bool:
     note = registry.get(CHECKPOINT).text
     checkpoint = Verifier(witness.log_key).read(note)
-    return WitnessKey(witness.setting.split()[0]).find(note, checkpoint) is not None
+    return CosignatureKey(witness.setting.split()[0]).find(note, checkpoint) is not None
 
 
 def problems(registry: Registry) -> dict[str, str]:
@@ -138,7 +137,7 @@ def test_a_copy_of_the_checkpoint_that_the_log_contradicts_stops_it(tmp_path: Pa
 def test_a_key_of_a_witness_that_is_none_stops_the_start(tmp_path: Path, witness: Witness) -> None:
     log_key = Signer(tmp_path / "keys", "witness.example").verifier_key  # that of a log has another type
     with pytest.raises(CheckpointInvalid):
-        WitnessKey(log_key)
+        CosignatureKey(log_key)
     flags = ("--data-dir", str(tmp_path / "data"), "--port", "0")
     for value in (f"{log_key} http://{witness.host}", "nonsense", f"{witness.setting.split()[0]} ftp://x"):
         done = Done(tmp_path, "serve", "--profile", "registry", *flags, "--transparency-witness", value)

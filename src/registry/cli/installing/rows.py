@@ -10,7 +10,9 @@ from registry.cli import command, console
 from registry.cli.help.settings_options import settings_options
 from registry.cli.installing.local_changes import difference
 from registry.cli.installing.steps import Row
+from registry.config.settings import Settings
 from registry.domain.file_names import printable_name
+from registry.project.lock_file import LOCK_FILE
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -24,6 +26,17 @@ def installing_options(function: _Command) -> _Command:
     """Give a command `--json` and the options that select a catalog and a project."""
     options = settings_options(*command.SHARED_SETTINGS, "project.file")
     return command.json_option(command.server_option(options(function)))
+
+
+def ask_of_withdrawals(settings: Settings, server: str | None, named: Sequence[str], rows: Sequence[Row]) -> None:
+    """Ask the registries of the lock for two seconds what was withdrawn of what a command has left as it was.
+
+    A command for a server has no lock here.
+    """
+    if server is None and settings.project.file.with_name(LOCK_FILE).exists():
+        from registry.cli.checking.asking import warn_of_withdrawals  # noqa: PLC0415 - loads the proofs of logs
+
+        warn_of_withdrawals(settings, named, {row["id"] for row in rows if row["outcome"] in ("installed", "updated")})
 
 
 def exit_if_failed(rows: Sequence[Row]) -> None:

@@ -8,7 +8,7 @@ import msgspec
 
 from registry.cli import console
 from registry.cli.backend import CommandBackend, CommandFailed
-from registry.cli.risk import warn_of_risk
+from registry.cli.risk import warn_of_risk, warn_of_withdrawal
 from registry.config.settings import Settings
 from registry.domain.api import API
 from registry.domain.origins import Origin, RegistryOrigin, SourceOrigin
@@ -61,6 +61,7 @@ def installing(body: SkillRequest, default: str | None = None) -> Act:
             skill_id = error.location.removeprefix(f"{API}/skills/")
             return _of_skill(backend.skill(skill_id)) | {"outcome": "already_installed"}
         warn_of_risk(skill)
+        warn_of_withdrawal(skill)
         reason = "; ".join(skill["warnings"]) or None
         return {**_of_skill(skill), "outcome": "installed", "reason": reason}
 
@@ -78,7 +79,9 @@ def updating(entry: LockedSkill) -> Act:
                 f": 'skill-registry upgrade {entry.id} --discard' throws them away" if row.get("local_changes") else ""
             )
             raise CommandFailed(f"its files differ from {LOCK_FILE}, and it cannot be updated: {row['reason']}{way}")
-        warn_of_risk(backend.skill(row["id"]))
+        skill = backend.skill(row["id"])
+        warn_of_risk(skill)
+        warn_of_withdrawal(skill)
         return {"outcome": row["outcome"], "resolved_version": row["resolved_version"]}
 
     return act

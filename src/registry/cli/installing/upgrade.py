@@ -9,8 +9,8 @@ import click
 from registry.cli import command, console
 from registry.cli.backend import CREATES, CommandBackend, Data
 from registry.cli.installing.local_changes import has_local_changes, ways_on
-from registry.cli.installing.rows import exit_if_failed, installing_options, rows_shown
-from registry.cli.risk import warn_of_risk
+from registry.cli.installing.rows import ask_of_withdrawals, exit_if_failed, installing_options, rows_shown
+from registry.cli.risk import warn_of_risk, warn_of_withdrawal
 from registry.cli.server_choice import has_catalog
 from registry.cli.user_registries import registries_of
 from registry.config.settings import Settings
@@ -22,7 +22,7 @@ _NOTHING: Data = {"upgraded": 0, "results": []}
 
 @click.command()
 @click.argument("skill_id", metavar="[ID]", required=False)
-@click.option("--check", is_flag=True, help="Only show what would be updated.")
+@click.option("--check", is_flag=True, help="Only show what would be updated; exit with 1 if anything would be.")
 @click.option("--discard", is_flag=True, help="Throw local changes away. Without it, a changed skill is refused.")
 @click.option("--version", help="Accept only this version; needs ID.")
 @installing_options
@@ -49,7 +49,9 @@ def upgrade(
             answer = backend.upgrade(body, progress)
         for row in answer["results"]:
             if row["outcome"] == "updated":
-                warn_of_risk(backend.skill(row["id"]))
+                skill = backend.skill(row["id"])
+                warn_of_risk(skill)
+                warn_of_withdrawal(skill)
         return answer
 
     is_empty = skill_id is None and _is_empty(settings, server)
@@ -58,8 +60,9 @@ def upgrade(
     edited = [row for row in answer["results"] if has_local_changes(row)]
     for row in edited:
         console.tell(ways_on(row, settings.skills_dir))
+    ask_of_withdrawals(settings, server, named, answer["results"])
     exit_if_failed(answer["results"])
-    if edited:
+    if edited or any(row["outcome"] == "would_update" for row in answer["results"]):
         sys.exit(command.FAILED)
 
 

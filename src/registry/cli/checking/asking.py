@@ -1,0 +1,84 @@
+"""Asks the registries of a project what they have withdrawn of its lock: at length for `audit`, briefly for others."""
+
+import threading
+from collections.abc import Collection, Sequence
+from datetime import timedelta
+
+from registry.cli import console
+from registry.cli.backend import CommandFailed
+from registry.cli.credentials import user_access
+from registry.config.settings import Settings
+from registry.domain.models import now
+from registry.domain.withdrawals import described
+from registry.install.audit import Auditor, AuditReport, OpenRegistry, WithdrawnSkill
+from registry.outbound import Interruption
+from registry.outbound.configured import outbound_client
+from registry.project.lock_file import LOCK_FILE, LockedSkill, LockFileError, read_lock
+from registry.sources.registry_clients import RegistryClients
+from registry.sources.remote_registry import RemoteRegistry
+from registry.transparency.checkpoint import Verifier
+
+_BRIEF_SECONDS = 2.0
+
+
+def opener(settings: Settings, named: Sequence[str], interruption: Interruption | None = None) -> OpenRegistry:
+    """Return the function that opens registries with the credentials of the user and of configured sources."""
+    access = user_access(settings, named)
+    clients = RegistryClients(settings, access, outbound_client(settings.outbound, access.hosts()))
+    keys = {source.url: source.api_key for source in settings.sources if source.type == "registry"}
+
+    def open_registry(url: str) -> RemoteRegistry:
+        return clients.open(url, keys.get(url), interruption)
+
+    return open_registry
+
+
+def ask(
+    settings: Settings,
+    named: Sequence[str],
+    locked: Sequence[LockedSkill],
+    max_age: timedelta | None,
+    trusted: Verifier | None = None,
+    interruption: Interruption | None = None,
+) -> AuditReport:
+    """Return what the registries of the locked skills say of them."""
+    return Auditor(opener(settings, named, interruption), max_age, now(), trusted).audit(locked)
+
+
+def warn_of_withdrawals(settings: Settings, named: Sequence[str], known: Collection[str]) -> None:
+    """Ask for at most two seconds, and print a line on standard error for each locked skill that was withdrawn.
+
+    Of `known` skills it was said already. A registry that cannot be asked is a note: nothing depends on it here.
+    """
+    path = settings.project.file.with_name(LOCK_FILE)
+    try:
+        locked = read_lock(path) if path.exists() else []
+    except LockFileError:
+        return  # whoever needs the lock says what is wrong with it
+    if not any(skill.log is not None for skill in locked):
+        return
+    interruption, reports = Interruption(), list[AuditReport]()
+
+    def run() -> None:
+        try:
+            reports.append(ask(settings, named, locked, None, interruption=interruption))
+        except CommandFailed as error:
+            reports.append(AuditReport(skills=len(locked), unclear={"registries": str(error)}))
+
+    thread = threading.Thread(target=run, name="withdrawals", daemon=True)
+    thread.start()
+    thread.join(_BRIEF_SECONDS)
+    interruption.set()
+    if not reports:
+        console.note("no registry said within 2 s what was withdrawn: 'skill-registry audit' asks for longer")
+        return
+    for skill in reports[0].withdrawn:
+        if skill.id not in known:
+            console.warn(said_of(skill))
+    for name, reason in reports[0].unclear.items():
+        console.note(f"whether anything was withdrawn cannot be told: {name}: {reason}")
+
+
+def said_of(skill: WithdrawnSkill) -> str:
+    """Return a line about a withdrawn skill."""
+    return f"{skill.id}: {described(skill.version, skill.withdrawn)}"
