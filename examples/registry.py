@@ -4,9 +4,11 @@ All data is in `.registry/`. Ctrl-C stops it. Arguments are passed to `skill-reg
 """
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import FrameType
 
 ROOT = Path(__file__).parents[1]
 HOME = ROOT / ".registry"
@@ -16,7 +18,14 @@ sys.path.insert(0, str(ROOT / "tests"))
 from support.s3 import KEYS, SeaweedFS  # noqa: E402
 
 
+def stop(number: int, frame: FrameType | None) -> None:
+    """Stop as Ctrl-C does: the S3 service must not outlive the terminal that started it."""
+    raise KeyboardInterrupt
+
+
 def main() -> int:
+    for number in (signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, stop)
     remote = HOME / "index.git"
     if not remote.exists():
         subprocess.run(["git", "init", "--quiet", "--bare", "--initial-branch=main", str(remote)], check=True)
@@ -29,6 +38,7 @@ def main() -> int:
         try:
             return service.wait()
         except KeyboardInterrupt:
+            service.terminate()  # which Ctrl-C has done already, and a lost terminal has not
             return service.wait()
 
 

@@ -25,7 +25,9 @@ PICTURES = {
 def take(browser: Browser, url: str, name: str, path: str, scheme: str) -> None:
     """Take one picture."""
     page = browser.new_page(viewport={"width": 1120, "height": 640}, color_scheme=scheme)  # type: ignore[arg-type]
-    page.goto(url + path)
+    for _ in range(2):  # the first search loads the model
+        page.goto(url + path)
+        page.wait_for_load_state("networkidle")
     page.locator(".card a.open:visible, .markdown h1").first.wait_for()
     page.wait_for_timeout(500)
     page.screenshot(path=HERE / name)

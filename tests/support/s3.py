@@ -42,7 +42,11 @@ class SeaweedFS:
         self._log = (self._folder / "weed.log").open("wb")
         self._process = subprocess.Popen(command, stdout=self._log, stderr=self._log, cwd=self._folder)
         self.client = self._client()
-        wait_until(self._is_ready, why=self._told)
+        try:
+            wait_until(self._is_ready, why=self._told)
+        except BaseException:  # also a stop signal: the process must not stay
+            self.__exit__()
+            raise
         return self
 
     def _is_ready(self) -> bool:

@@ -161,7 +161,7 @@ function Findings({ findings, files }) {
   const { findings: all, waivers = [] } = findings;
   return html`<section class="findings">
     <h2 id="findings" tabindex="-1">Findings</h2>
-    ${all.length === 0 && html`<p>Nothing dangerous or hidden was found in its texts. That is no proof that there is nothing.</p>`}
+    ${all.length === 0 && html`<p>Nothing dangerous or hidden was found in its texts. This does not prove that it is safe.</p>`}
     <ul>
       ${all.map(({ severity, message, file, line, rule }) => html`<li>
         <${Severity} of=${severity} />

@@ -9,7 +9,7 @@ import { addressOf, installCommand, isPublished, isRecord } from "./package.js";
 import { isRegistry, service } from "./service.js";
 
 function commandNote(isFolder, version) {
-  const how = version ? "Exactly this version, checked" : isFolder ? "On another machine: checked, and upgraded later" : "Checked, and upgraded later";
+  const how = version ? "Exactly this version" : isFolder ? "For another machine" : "Files are checked, and 'skill-registry upgrade' brings newer ones";
   return `${how}. A project records it in its manifest and lock.`;
 }
 

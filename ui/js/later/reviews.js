@@ -61,7 +61,7 @@ function Review({ job, onDone }) {
       <button class="danger" onClick=${() => ask("reject")}>Reject</button></div>`
       : html`<p class="facts">Another manager of the scope, or an administrator, decides.</p>`}
     <section class="findings"><h3>Findings</h3>
-      ${data.findings.length === 0 && html`<p>Nothing dangerous or hidden was found in its texts. That is no proof that there is nothing.</p>`}
+      ${data.findings.length === 0 && html`<p>Nothing dangerous or hidden was found in its texts. This does not prove that it is safe.</p>`}
       <ul>${data.findings.map(({ severity, message, file, line, rule }) => html`<li><${Severity} of=${severity} />
         <p><${Text}>${message}<//></p>
         <p class="facts">${file && html`<code><${Text}>${line ? `${file}:${line}` : file}<//></code> `}${rule}</p></li>`)}</ul></section>
