@@ -1,6 +1,6 @@
 """What a search asks for and what it finds."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from search.explanation import Explanation
@@ -32,12 +32,22 @@ class SearchRequest(NamedTuple):
     groups: bool = True
 
 
+LISTED_COPIES = 20
+"""The copies of a hit that are named."""
+
+
 class Copies(NamedTuple):
     """The other skills that share the place of a hit: how many, and keys and ids of the first, oldest first."""
 
     number: int = 0
     keys: Sequence[int] = ()
     ids: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, keys: Sequence[int], cards: Mapping[int, tuple[str, bytes]]) -> "Copies":
+        """Return the copies with these keys, of which the first have cards."""
+        listed = [key for key in keys[:LISTED_COPIES] if key in cards]
+        return cls(len(keys), listed, [cards[key][0] for key in listed])
 
 
 class Hit(NamedTuple):

