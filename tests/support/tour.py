@@ -18,6 +18,7 @@ _VARYING = (
     (r"http://127\.0\.0\.1:\d+/dotnet/\.git", "https://git.example.org/dotnet-skills"),
     (r"http://127\.0\.0\.1:\d+", "http://localhost:8080"),
     (r"\bon \d{4}-\d\d-\d\d\b", "on 2026-11-21"),
+    (r"\b[0-9a-f]{32}\b", "7f3c2a9e4b0d4c6f8a1e5b7d9c3f2a6e"),
     (r"[ \t]+$", ""),
 )
 
@@ -35,6 +36,11 @@ def log_tour() -> str:
 def withdraw_tour() -> str:
     """Run the tour of withdrawals and return what it printed."""
     return _printed("withdraw-tour.sh", {"COLUMNS": "110"})
+
+
+def review_tour() -> str:
+    """Run the tour of reviews and of the policy of installations, and return what it printed."""
+    return _printed("review-tour.sh", {"COLUMNS": "110"})
 
 
 def sources_tour() -> str:

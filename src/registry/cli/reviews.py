@@ -28,7 +28,8 @@ _COLUMNS = ("job_id", "skill_id", "version", "risk", "uploaded_by", "held_at")
 
 
 def _options(function: _Command) -> _Command:
-    return command.json_option(command.registry_option(settings_options("data_dir")(function)))
+    username = click.option("--username", metavar="SCOPE/NAME", help="The user, if the registry needs no credential.")
+    return username(command.json_option(command.registry_option(settings_options("data_dir")(function))))
 
 
 @click.group()
@@ -41,56 +42,70 @@ def reviews() -> None:
 
 @reviews.command("list")
 @_options
-def list_reviews(as_json: bool, server: str | None, **flags: Any) -> None:
+def list_reviews(username: str | None, as_json: bool, server: str | None, **flags: Any) -> None:
     """List the packages that wait for a review, the oldest first."""
 
     def call(client: RegistryClient) -> Data:
         waiting, total = client.pages(answers.WaitingReview, _PATH, None, _PAGE)
         return {"reviews": waiting, "total": total}
 
-    console.show(with_publisher(flags, server, call), _list, as_json=as_json)
+    console.show(with_publisher(flags, server, call, username=username), _list, as_json=as_json)
 
 
 @reviews.command("show")
 @click.argument("job_id")
 @click.option("--diff", "with_diff", is_flag=True, help="Show what changed since the published version before.")
 @_options
-def show_review(job_id: str, with_diff: bool, as_json: bool, server: str | None, **flags: Any) -> None:
+def show_review(
+    job_id: str, with_diff: bool, username: str | None, as_json: bool, server: str | None, **flags: Any
+) -> None:
     """Show the findings and the files of the package of the job JOB_ID."""
 
     def call(client: RegistryClient) -> Data:
         review = client.call(answers.HeldReview, "GET", f"{_PATH}/{quote(job_id, safe='')}")
         return {**review, "changes": _changes(client, review)} if with_diff else review
 
-    console.show(with_publisher(flags, server, call), _review, as_json=as_json)
+    console.show(with_publisher(flags, server, call, username=username), _review, as_json=as_json)
 
 
 @reviews.command("approve")
 @click.argument("job_id")
 @click.option("--reason", required=True, metavar="TEXT", help="Why. The publisher reads it.")
 @_options
-def approve_review(job_id: str, reason: str, as_json: bool, server: str | None, **flags: Any) -> None:
+def approve_review(
+    job_id: str, reason: str, username: str | None, as_json: bool, server: str | None, **flags: Any
+) -> None:
     """Approve the package of the job JOB_ID, which is published then. Who published it may not."""
-    _decide(job_id, "approve", reason, flags, server, as_json=as_json)
+    _decide(job_id, "approve", reason, username, flags, server, as_json=as_json)
 
 
 @reviews.command("reject")
 @click.argument("job_id")
 @click.option("--reason", required=True, metavar="TEXT", help="Why. The publisher reads it.")
 @_options
-def reject_review(job_id: str, reason: str, as_json: bool, server: str | None, **flags: Any) -> None:
+def reject_review(
+    job_id: str, reason: str, username: str | None, as_json: bool, server: str | None, **flags: Any
+) -> None:
     """Reject the package of the job JOB_ID, and delete it. Who published it may not."""
-    _decide(job_id, "reject", reason, flags, server, as_json=as_json)
+    _decide(job_id, "reject", reason, username, flags, server, as_json=as_json)
 
 
 def _decide(
-    job_id: str, outcome: str, reason: str, flags: dict[str, Any], server: str | None, *, as_json: bool
+    job_id: str,
+    outcome: str,
+    reason: str,
+    username: str | None,
+    flags: dict[str, Any],
+    server: str | None,
+    *,
+    as_json: bool,
 ) -> None:
     path = f"{_PATH}/{quote(job_id, safe='')}/{outcome}"
     job = with_publisher(
         flags,
         server,
         lambda client: cast(Data, client.call(answers.Publishing, "POST", path, {"reason": reason})),
+        username=username,
     )
     console.show(job, _decided, as_json=as_json)
 
@@ -117,8 +132,8 @@ def _review(review: console.Data) -> Iterator[console.Part]:
 
 
 def _decided(job: console.Data) -> Iterator[console.Part]:
-    words = {"held": "approved, and is being published", "accepted": "approved and published"}
-    yield f"{job['skill_id']} {job['version']} is {words.get(job['status'], job['status'])}"
+    outcome = "rejected" if job["status"] == "rejected" else "approved: it is being published"
+    yield f"{job['skill_id']} {job['version']} is {outcome}"
 
 
 def _changes(client: RegistryClient, review: Data) -> list[Data]:
