@@ -84,6 +84,14 @@ def test_the_start_page_of_an_empty_catalog_says_how_to_fill_it(watched: Watched
         expect(page.locator("main .notice").first).to_contain_text("There are no skills yet")
 
 
+def test_a_page_that_is_missing_has_a_heading_and_a_hit_says_nothing_before_it_is_asked(show: Show) -> None:
+    page = show("/?q=book")
+    expect(page.locator(".card").first).to_be_visible()
+    expect(page.locator(".explanation [role=status]")).to_have_count(0)
+    page.goto("/?view=skills&skill=no-such-skill")
+    expect(page.get_by_role("heading", level=1)).to_have_text("There is no such skill")
+
+
 def test_a_skill_of_high_risk_is_warned_of_where_it_is_installed(watched: Watched, tmp_path: Path) -> None:
     write_skill(tmp_path / "skills", "backdoor", "Opens a shell.", SHELL)
     with RunningServer(tmp_path) as server:

@@ -49,7 +49,7 @@ def url(site: Path) -> Iterator[str]:
 
 def test_every_page_of_a_reader_is_there(site: Path) -> None:
     assert [page for page in PAGES if not (site / f"{page}.html").is_file()] == []
-    assert not list(site.rglob("*.py"))
+    assert not [*site.rglob("*.py*"), *site.rglob("__pycache__")]
 
 
 def test_a_link_to_a_file_of_the_repository_leads_to_that_file(site: Path) -> None:

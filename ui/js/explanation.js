@@ -29,7 +29,7 @@ export function Explanation({ id, explain }) {
   const [state, setState] = useState({});
   const toggled = async (event) => {
     if (!event.target.open || state.explanation) return;
-    setState({});
+    setState({ note: "Loading…" });
     try {
       const explanation = await explain(id);
       setState(explanation ? { explanation } : { note: "The catalog has changed since. Search again." });
@@ -39,7 +39,7 @@ export function Explanation({ id, explain }) {
   };
   return html`<details class="explanation" onToggle=${toggled}>
     <summary>Why this rank?</summary>
-    ${state.explanation ? html`<${Reasons} ...${state.explanation} />` : html`<p role="status">${state.note ?? "Loading…"}</p>`}
+    ${state.explanation ? html`<${Reasons} ...${state.explanation} />` : state.note && html`<p role="status">${state.note}</p>`}
   </details>`;
 }
 

@@ -4,9 +4,9 @@ import { html } from "../vendor/htm-3.1.1/standalone.module.js";
 import { isRegistry, service } from "./service.js";
 import { useTitle } from "./title.js";
 
-export function Notice({ title, children, kind = "empty", action, onAction }) {
+export function Notice({ title, children, kind = "empty", action, onAction, isPage = false }) {
   return html`<div class=${`notice ${kind}`} role=${kind === "error" ? "alert" : undefined}>
-    <p class="title">${title}</p>
+    ${isPage ? html`<h1 class="title">${title}</h1>` : html`<p class="title">${title}</p>`}
     ${children && html`<p>${children}</p>`}
     ${action && html`<button onClick=${onAction}>${action}</button>`}
   </div>`;
@@ -15,7 +15,7 @@ export function Notice({ title, children, kind = "empty", action, onAction }) {
 /** A notice in place of a page that does not exist. It is the title of the tab too. */
 export function Missing(props) {
   useTitle(props.title);
-  return html`<${Notice} ...${props} />`;
+  return html`<${Notice} ...${props} isPage />`;
 }
 
 /** Say what went wrong, and offer to try again. */

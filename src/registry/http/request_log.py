@@ -21,6 +21,11 @@ from registry.http.response_headers import caching_headers, identifying_headers
 _log = logging.getLogger("registry.http")
 
 
+_ASSETS = "/ui/"
+_FOUND = frozenset({200, 304})
+"""Files of the page that were sent are logged at `debug`: one visit takes dozens of them."""
+
+
 class RequestLog:
     """Wraps an ASGI application: gives each request an id, logs it, and turns unhandled exceptions into a response.
 
@@ -81,12 +86,15 @@ class _Answered:
         return time.perf_counter() - self._started
 
     def log(self) -> None:
-        if not _log.isEnabledFor(logging.INFO):
-            return
         scope = self._scope
+        level = logging.DEBUG if scope["path"].startswith(_ASSETS) and self.status in _FOUND else logging.INFO
+        if not _log.isEnabledFor(level):
+            return
         path = scope["raw_path"].decode("latin-1")
         milliseconds = self.seconds() * 1000
-        log_request(self.request_id, scope["method"], path, self.status, milliseconds, self._size, scope["client"])
+        log_request(
+            self.request_id, scope["method"], path, self.status, milliseconds, self._size, scope["client"], level
+        )
 
 
 def log_request(
@@ -97,6 +105,7 @@ def log_request(
     milliseconds: float,
     size: int,
     client: tuple[str, int] | None,
+    level: int = logging.INFO,
 ) -> None:
     """Write the log line of one request. `size` is the size of the response body in bytes."""
     fields = {
@@ -108,4 +117,4 @@ def log_request(
         "bytes": size,
         "client": client[0] if client else "-",
     }
-    _log.info("request", extra={"fields": fields})
+    _log.log(level, "request", extra={"fields": fields})

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPResponse
+from pathlib import Path
 
 import pytest
 import uvicorn
@@ -14,6 +15,7 @@ from registry.config.settings import load_settings
 from registry.http.routes.pages import ui_folder
 from registry.server.app import create_app
 from registry.services.container import Services
+from support.servers import RunningServer
 
 RUNS_TEXT = ("innerHTML", "outerHTML", "insertAdjacentHTML", "eval(", "Function(")
 
@@ -163,3 +165,13 @@ def test_the_first_load_is_small() -> None:
     ]
     files += (folder / "vendor").glob("htm-*/*.js")
     assert sum(len(gzip.compress(path.read_bytes())) for path in files) <= 70_000
+
+
+def test_files_of_the_page_are_logged_at_debug(tmp_path: Path) -> None:
+    with RunningServer(tmp_path) as server:
+        for path in ("/", "/ui/app.css", "/ui/absent.js"):
+            server.http.get(path)
+    text = server.log.read_text()
+    assert "path=/ status=200" in text
+    assert "path=/ui/absent.js status=404" in text
+    assert "path=/ui/app.css" not in text
