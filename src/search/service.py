@@ -276,11 +276,9 @@ class SearchService:
 
     def _lowered_among(self, reader: LexicalReader, keys: Keys) -> Flags | None:
         """Return which of the documents come after others that fit as well, None if none does."""
-        if self._lowered is None:
-            return None
-        lowered = reader.rejected_keys(self._lowered)
-        if lowered is None:  # they are many
-            return ~np.isin(keys, reader.filter_keys(keys, self._lowered))
+        lowered = None if self._lowered is None else reader.rejected_keys(self._lowered)
+        if lowered is None:  # they are many, or there is no such filter
+            return None if self._lowered is None else ~np.isin(keys, reader.filter_keys(keys, self._lowered))
         return np.isin(keys, lowered) if len(lowered) else None
 
     def _divided(self, ranking: Ranking, query: LexicalQuery, semantic: Semantic, depth: int, revision: int) -> Ranking:
@@ -312,9 +310,12 @@ class SearchService:
         return with_one_place(ranking, self._index_sync.copies, count, mode, best)
 
     def _original(self, query: LexicalQuery, revision: int, keys: Sequence[int]) -> int:
-        """Return which of some copies is shown: a verified one, else one that is installed, else the oldest."""
+        """Return which of some copies is shown: one that is not lowered, is verified, is installed, is the oldest."""
         cards, verified = self._cards(keys, revision), self._verified_of(query, keys)
-        return min(keys, key=lambda key: (key not in verified, not (key in cards and is_installed(cards[key][1])), key))
+        flags = self._lowered_among(query.reader, np.array(keys, np.int64))
+        lowered = {} if flags is None else dict(zip(keys, flags.tolist(), strict=True))
+        installed = {key for key in keys if key in cards and is_installed(cards[key][1])}
+        return min(keys, key=lambda key: (lowered.get(key, False), key not in verified, key not in installed, key))
 
     def _with_copies(self, hits: list[Hit], ranking: Ranking, query: LexicalQuery, revision: int) -> list[Hit]:
         """Return the hits with what shares their places: all copies that pass the filter, ranked or not."""

@@ -150,8 +150,11 @@ def test_a_version_is_yanked_and_listed_again(enter: Enter) -> None:
     page = enter("/skills/acme/kept@1.0.0")
     for word, marks in (("Yank", 1), ("List again", 0)):
         page.get_by_role("button", name=word).click()
+        if marks:
+            page.get_by_role("dialog").get_by_label("Reason").fill("it slips")
         page.get_by_role("dialog").get_by_role("button", name=word).click()
         expect(page.locator(".version-page .badge", has_text="yanked")).to_have_count(marks)
+        expect(page.locator(".version-page .withdrawn", has_text="it slips")).to_have_count(marks)
         expect(page.get_by_role("dialog")).to_have_count(0)
 
 

@@ -207,3 +207,18 @@ def test_texts_that_are_too_long_or_too_different_are_not_compared(enter: Enter)
         "long": None,
         "moved": [["moved", "b"]],
     }
+
+
+def test_a_withdrawn_skill_says_why_and_what_to_use(enter: Enter, publishing: Registry) -> None:
+    job = publishing.finished(publishing.publish(skill_package("carve", "1.0.0", "# Carve\n")))
+    assert job["status"] == "accepted"
+    admin = publishing.caller("root", "admin")
+    note = {"reason": "its knife is <b>dull</b>", "replacement": "acme/whittle@^2"}
+    publishing.http.post("/api/v1/registry/skills/acme/carve/deprecate", json=note, headers=admin).raise_for_status()
+    page = enter("/skills/acme/carve")
+    banner = page.get_by_role("note").filter(has_text="was deprecated")
+    expect(banner).to_contain_text("its knife is <b>dull</b>")
+    expect(banner).to_contain_text("Use acme/whittle@^2 instead.")
+    assert faults(page) == []
+    page.goto(f"{publishing.url}/?q=carve")
+    expect(page.get_by_role("article").filter(has_text="carve").first).to_contain_text("deprecated")

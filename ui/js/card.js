@@ -9,6 +9,7 @@ import { Explanation } from "./explanation.js";
 import { installCommand, isPublished, isRecord } from "./package.js";
 import { service } from "./service.js";
 import { day, Passage, Text } from "./text.js";
+import { WithdrawnMark } from "./withdrawn.js";
 
 const SHOWN_TAGS = 4;
 const RISK_MEANS = {
@@ -91,6 +92,7 @@ function Marks({ skill, isMixed }) {
     ${gone && html`<span class="badge">removed</span>`}
     ${!gone && installed && isMixed && html`<span class="badge installed">installed</span>`}
     ${isRecord(skill, service.use()) && html`<span class="badge" title="Described here, without a package to install">record</span>`}
+    ${skill.withdrawn && html`<${WithdrawnMark} withdrawn=${skill.withdrawn} />`}
     ${skill.findings && skill.findings !== "none" && html`<${Risk} risk=${skill.findings} />`}
     ${!skill.enabled && html`<span class="badge">disabled</span>`}`;
 }

@@ -15,7 +15,8 @@ import { Similar } from "./similar.js";
 import { Failure, Missing, Notice, Skeletons } from "./states.js";
 import { day, Text } from "./text.js";
 import { useTitle } from "./title.js";
-import { loadVersions, useVersion, Versions, Yanked } from "./versions.js";
+import { loadVersions, useVersion, Versions } from "./versions.js";
+import { WithdrawnBanner, WithdrawnMark } from "./withdrawn.js";
 
 const optional = (promise, otherwise) => promise.catch(() => otherwise);
 
@@ -71,8 +72,8 @@ const otherThan = (skill, version) => (version && version !== skill.version && i
 function asIn(skill, versions, other) {
   const old = versions.find(({ version }) => version === other);
   if (!old) return skill;
-  const { author, license, description, yanked } = old;
-  return { ...skill, version: other, author, license, description, yanked, digest: old.checksum, updated_at: old.made };
+  const { author, license, description, yanked, withdrawn } = old;
+  return { ...skill, version: other, author, license, description, yanked, withdrawn, digest: old.checksum, updated_at: old.made };
 }
 
 function Loaded({ skill, content, files: current, versions, version, from, file, line, onChanged }) {
@@ -90,7 +91,7 @@ function Loaded({ skill, content, files: current, versions, version, from, file,
     <header class="title">
       <div class="what">
         <h1 tabindex="-1" ref=${heading}><${Text}>${skill.name}<//> <small><${Text}>${shown.version}<//></small></h1>
-        <p class="head"><code><${Text}>${skill.id}<//></code> ${shown.yanked ? html`<${Yanked} />` : html`<${Standing} skill=${skill} />`}
+        <p class="head"><code><${Text}>${skill.id}<//></code> ${shown.yanked ? html`<${WithdrawnMark} withdrawn=${shown.withdrawn} />` : html`<${Standing} skill=${skill} />`}
           ${findings && html`<${Risk} risk=${findings.risk} leadsTo="findings" />`}
           ${scope && html`<a href=${link(scope)} onClick=${(event) => follow(event, scope)}>all of <${Text}>${scope.scope}<//></a>`}</p>
         <p class="description"><${Text}>${shown.description}<//></p>
@@ -101,6 +102,7 @@ function Loaded({ skill, content, files: current, versions, version, from, file,
       <${Install} skill=${skill} version=${shown !== skill && isPublished(skill, service.get()) ? other : ""}
         risk=${findings?.risk} yanked=${shown.yanked} />
     </header>
+    ${!version && html`<${WithdrawnBanner} withdrawn=${skill.withdrawn} version=${skill.version} />`}
     <div class="columns">
       <div class="main">
         ${version && !file && isRegistry(service.get()) && html`<${Version} skill=${skill} versions=${versions} version=${version} from=${from} onChanged=${onChanged} />`}

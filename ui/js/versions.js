@@ -6,15 +6,16 @@ import { get, linesOf, pathOf, textOf } from "./api.js";
 import { useLoaded } from "./loaded.js";
 import { fileAt, filesAt } from "./paths.js";
 import { count, day, Text } from "./text.js";
+import { WithdrawnMark } from "./withdrawn.js";
 
 const SHOWN = 12;
 const MOST_HTML = 4 << 20;
 
-/** Return the versions of a skill, newest first: `{version, made, yanked, size, checksum, description, author, license}`. */
+/** Return the versions of a skill, newest first: `{version, made, yanked, withdrawn, size, checksum, description, author, license}`. */
 export async function loadVersions(id, signal) {
   const lines = await linesOf(`/index/${pathOf(id)}`, signal);
-  return lines.reverse().map(({ vers, published_at, yanked, size: bytes, cksum, metadata: { description, author, license } }) =>
-    ({ version: vers, made: published_at, yanked, size: bytes, checksum: cksum, description, author, license }));
+  return lines.reverse().map(({ vers, published_at, yanked, withdrawn, size: bytes, cksum, metadata: { description, author, license } }) =>
+    ({ version: vers, made: published_at, yanked, withdrawn, size: bytes, checksum: cksum, description, author, license }));
 }
 
 /** Return the files, the rendered text and the findings of one version: none of a record, which has none of them. */
@@ -37,17 +38,13 @@ export function useVersion(id, version) {
   return useLoaded((signal) => (version ? loadFiles(id, version, signal) : Promise.resolve(null)), [id, version]);
 }
 
-export function Yanked() {
-  return html`<span class="badge risk-medium" title="Withdrawn: nobody gets it who does not ask for it">yanked</span>`;
-}
-
 export function Versions({ id, versions, shown }) {
   if (versions.length === 0) return null;
-  const row = ({ version, made, yanked }) => {
+  const row = ({ version, made, yanked, withdrawn }) => {
     const changes = { skill: id, version };
     return html`<li key=${version}>
       <span><a href=${link(changes)} aria-current=${version === shown ? "true" : undefined}
-        onClick=${(event) => follow(event, changes)}><${Text}>${version}<//></a> ${yanked && html`<${Yanked} />`}</span>
+        onClick=${(event) => follow(event, changes)}><${Text}>${version}<//></a> ${yanked && html`<${WithdrawnMark} withdrawn=${withdrawn} />`}</span>
       <time class="number" datetime=${made}>${day(made)}</time></li>`;
   };
   return html`<section>

@@ -12,11 +12,21 @@ _NAMED_FINDINGS = 3
 
 
 def risk_remark(card: Data, indent: str) -> console.Part | None:
-    """Return a line for a result of a search, or None."""
+    """Return a line for a result of a search, or None: that it is withdrawn, or that it is risky."""
+    if (withdrawn := _withdrawn(card)) is not None:
+        return console.line(indent, (withdrawn.state, "bold red"), f": {described(card['version'], withdrawn)}")
     risk = card["findings"]
     if risk not in RISKY:
         return None
     return console.line(indent, (f"{risk} risk", _COLOURS[risk]), f": 'skill-registry show {card['id']}' says why")
+
+
+def _withdrawn(skill: Data) -> Withdrawn | None:
+    """Return how a skill is withdrawn. What a later release knows counts as nothing."""
+    try:
+        return msgspec.convert(skill.get("withdrawn"), Withdrawn | None)
+    except msgspec.ValidationError:
+        return None
 
 
 def warn_of_risk(skill: Data) -> None:
@@ -36,13 +46,8 @@ def warn_of_risk(skill: Data) -> None:
 
 def warn_of_withdrawal(skill: Data) -> None:
     """Print a line on standard error about an installed skill that its registry has withdrawn."""
-    if (found := skill.get("withdrawn")) is None:
-        return
-    try:
-        withdrawn = msgspec.convert(found, Withdrawn)
-    except msgspec.ValidationError:  # of a later release
-        return
-    console.warn(f"{skill['id']}: {described(skill['version'], withdrawn)}")
+    if (withdrawn := _withdrawn(skill)) is not None:
+        console.warn(f"{skill['id']}: {described(skill['version'], withdrawn)}")
 
 
 def place(finding: Data) -> str:

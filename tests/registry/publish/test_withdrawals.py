@@ -119,6 +119,21 @@ def test_a_deprecated_skill_stays_and_every_version_of_it_is_marked(registry: Re
     assert set(lines(registry, skill_id).values()) == {(False, None)}
 
 
+def test_of_near_copies_a_deprecated_one_is_not_shown_first(registry: Registry) -> None:
+    body = "# Kettle\n\n" + "".join(f"Step {number}: heat the water to {number} degrees.\n" for number in range(40))
+    for caller in ("acme/ann", "other/bob"):
+        answer = registry.publish(skill_package("kettle", "1.0.0", body), registry.caller(caller))
+        assert registry.finished(answer)["status"] == "accepted"
+
+    def first() -> str:
+        hits = registry.http.post("/api/search", json={"query": "heat water degrees"}, headers=registry.caller())
+        return str(hits.json()["data"]["skills"][0]["skill"]["id"])
+
+    assert first() == "acme/kettle"
+    assert change(registry, "acme/kettle/deprecate", NOTE)["status"] == 200
+    assert first() == "other/kettle"
+
+
 def test_the_same_again_adds_no_entry_and_another_reason_does(registry: Registry) -> None:
     skill_id = publish(registry, "again", "1.0.0", "1.1.0")
     change(registry, f"{skill_id}/1.0.0/yank")

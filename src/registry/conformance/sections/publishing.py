@@ -145,6 +145,29 @@ def _revoke(service: Service) -> None:
     _upload(service, package(name, body="# Other\n")).error(409, "CONFLICT")
 
 
+@PUBLISHING.row("a yank and a deprecation have a reason, which the index shows", decided=True, **_PUBLISH)
+def _reasons(service: Service) -> None:
+    skill_id = _accepted(service, package(service.new_id()))["skill_id"]
+    path, note = f"/api/v1/registry/skills/{skill_id}", {"reason": "it is a check", "replacement": "acme/other@^2"}
+    for action, undo, state in (
+        ("1.0.0/yank", "1.0.0/unyank", "yanked"),
+        ("deprecate", "undeprecate", "deprecated"),
+    ):
+        service.ask("POST", f"{path}/{action}", json={"reason": "two\nlines"}).error(400, "VALIDATION_ERROR")
+        service.ask("POST", f"{path}/{action}", json=note).data()
+        found = _withdrawn(service, skill_id)
+        shown = {name: found.get(name) for name in ("state", *note)}
+        expect(shown == {"state": state, **note}, f"{state} with reason and replacement in the index", found)
+        service.ask("POST", f"{path}/{undo}").data()
+        expect(_withdrawn(service, skill_id) == {}, "nothing withdrawn in the index", _withdrawn(service, skill_id))
+
+
+def _withdrawn(service: Service, skill_id: str) -> dict[str, Any]:
+    """Return how the index says that the only version of a skill is withdrawn; empty if it is not."""
+    text = service.ask("GET", f"/index/{skill_id}").has_status(200).response.text
+    return dict(json.loads(text.splitlines()[0]).get("withdrawn") or {})
+
+
 def package(
     name: str, version: str = "1.0.0", body: str = "# Body\n", more: Mapping[str, bytes] | None = None
 ) -> bytes:
