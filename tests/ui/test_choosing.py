@@ -84,7 +84,10 @@ def test_the_start_page_of_an_empty_catalog_says_how_to_fill_it(watched: Watched
         expect(page.locator("main .notice").first).to_contain_text("There are no skills yet")
 
 
-def test_a_page_that_is_missing_has_a_heading_and_a_hit_says_nothing_before_it_is_asked(show: Show) -> None:
+def test_a_page_that_is_missing_has_a_heading_and_a_hit_says_nothing_before_it_is_asked(
+    watched: Watched, show: Show
+) -> None:
+    watched.expected.append("404")
     page = show("/?q=book")
     expect(page.locator(".card").first).to_be_visible()
     expect(page.locator(".explanation [role=status]")).to_have_count(0)
