@@ -279,7 +279,8 @@ class SearchService:
         lowered = None if self._lowered is None else reader.rejected_keys(self._lowered)
         if lowered is None:  # they are many, or there is no such filter
             return None if self._lowered is None else ~np.isin(keys, reader.filter_keys(keys, self._lowered))
-        return np.isin(keys, lowered) if len(lowered) else None
+        flags = np.isin(keys, lowered) if len(lowered) else None
+        return flags if flags is not None and flags.any() else None
 
     def _divided(self, ranking: Ranking, query: LexicalQuery, semantic: Semantic, depth: int, revision: int) -> Ranking:
         """Return the ranking of a query, with places for both of its requests on the first page if it has two."""
