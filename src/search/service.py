@@ -299,7 +299,7 @@ class SearchService:
             part = query.about(text)
             vector = sides.vectors[side : side + 1]
             found.append(fuse(self._signals(part, part.search, semantic.vectors, vector, depth, revision), "hybrid"))
-        return with_both(ranking, found, sides.cosine)
+        return with_both(ranking, found, sides)
 
     def _places(
         self, ranking: Ranking, request: SearchRequest, query: LexicalQuery, mode: RanMode, revision: int

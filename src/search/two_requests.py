@@ -26,13 +26,20 @@ _SURE = 2
 _WEIGHTS = (-5.6, -7.9, 1.06, 1.98, -1.91, -0.58)
 """The weights of 1, the cosine, the evidence of the weaker and the stronger side and of the whole, and common hits."""
 
+_MARKED = 2.0
+"""What is added where the prompt says itself that something else follows."""
+
 
 class Sides(NamedTuple):
-    """The texts on both sides of a division, the vector of each, shape (2, dimension), and their cosine."""
+    """The texts on both sides of a division, the vector of each, shape (2, dimension), and their cosine.
+
+    `is_marked` is that of the division.
+    """
 
     texts: tuple[str, str]
     vectors: Matrix
     cosine: float
+    is_marked: bool
 
 
 def least_alike(divisions: Divisions, pieces: Matrix) -> Sides | None:
@@ -50,13 +57,13 @@ def _sides(place: Division, pieces: Matrix, words: Matrix) -> Sides:
     vectors = np.vstack(
         [unit_vector(words[part] @ pieces[part]) for part in (slice(None, place.pieces), slice(place.pieces, None))]
     )
-    return Sides((place.before, place.after), vectors, float(vectors[0] @ vectors[1]))
+    return Sides((place.before, place.after), vectors, float(vectors[0] @ vectors[1]), place.is_marked)
 
 
-def with_both(whole: Ranking, sides: Sequence[Ranking], cosine: float) -> Ranking:
+def with_both(whole: Ranking, found: Sequence[Ranking], sides: Sides) -> Ranking:
     """Return the ranking of the whole, with the first page filled from both sides too if they are two requests."""
-    pages = [side[:PAGE] for side in sides]
-    if len(whole) == 0 or not all(pages) or not _are_two_requests(whole[0], pages, cosine):
+    pages = [ranking[:PAGE] for ranking in found]
+    if len(whole) == 0 or not all(pages) or not _are_two_requests(whole[0], pages, sides):
         return whole
     first, ranked = whole[0], set(whole.keys(len(whole)))
     best: dict[int, tuple[float, Fused]] = {}
@@ -71,8 +78,8 @@ def with_both(whole: Ranking, sides: Sequence[Ranking], cosine: float) -> Rankin
     return whole.led_by([hit for _, hit in leaders[:PAGE]])
 
 
-def _are_two_requests(best: Fused, pages: Sequence[Sequence[Fused]], cosine: float) -> bool:
+def _are_two_requests(best: Fused, pages: Sequence[Sequence[Fused]], sides: Sides) -> bool:
     evidence = sorted(evidence_of(page[0].score) for page in pages)
     one, other = ({hit.key for hit in page[:PAGE]} for page in pages)
-    features = (1.0, cosine, *evidence, evidence_of(best.score), len(one & other))
-    return float(np.dot(_WEIGHTS, features)) >= 0
+    features = (1.0, sides.cosine, *evidence, evidence_of(best.score), len(one & other))
+    return float(np.dot(_WEIGHTS, features)) + _MARKED * sides.is_marked >= 0

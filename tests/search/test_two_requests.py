@@ -8,7 +8,7 @@ import pytest
 
 from search.engine import Engine
 from search.fusion import Ranking, evidence_of
-from search.two_requests import with_both
+from search.two_requests import Sides, with_both
 from support.engines import engine_over, page
 
 SCORES = np.linspace(0.6, 0.3, 12)
@@ -24,19 +24,23 @@ def keys(of: Ranking) -> list[int]:
     return of.keys(10)
 
 
+def apart(cosine: float, *, is_marked: bool = False) -> Sides:
+    return Sides(("resize photos", "send invoices"), np.zeros((2, 3), np.float32), cosine, is_marked)
+
+
 WHOLE = ranking(list(range(1, 13)), 0.5)
 ONE, OTHER = ranking([1, 2, 3], 0.75), ranking([11, 12], 0.75)
 
 
 def test_both_sides_are_on_the_page_after_the_first_hit_of_the_whole() -> None:
-    shared = with_both(WHOLE, [ONE, OTHER], 0.0)
+    shared = with_both(WHOLE, [ONE, OTHER], apart(0.0))
     assert keys(shared)[0] == 1
     assert {1, 2, 11, 12} <= set(keys(shared)[:4])
     assert sorted(shared.keys(99)) == list(range(1, 13))
 
 
 def test_scores_descend_and_each_hit_has_the_better_of_its_own() -> None:
-    shared = with_both(WHOLE, [ONE, OTHER], 0.0)
+    shared = with_both(WHOLE, [ONE, OTHER], apart(0.0))
     scores = [hit.score for hit in shared]
     assert all(before >= after for before, after in pairwise(scores))
     assert shared[keys(shared).index(11)].score >= OTHER[0].score
@@ -51,11 +55,17 @@ def test_scores_descend_and_each_hit_has_the_better_of_its_own() -> None:
     ],
 )
 def test_sides_that_are_alike_or_say_little_leave_the_ranking_as_it_is(sides: list[Ranking], cosine: float) -> None:
-    assert keys(with_both(WHOLE, sides, cosine)) == keys(WHOLE)
+    assert keys(with_both(WHOLE, sides, apart(cosine))) == keys(WHOLE)
+
+
+def test_sides_that_say_less_are_enough_where_the_prompt_says_that_there_are_two() -> None:
+    sides = [ranking([1, 2, 3], 0.45), ranking([11, 12], 0.45)]
+    assert keys(with_both(WHOLE, sides, apart(0.0))) == keys(WHOLE)
+    assert {11, 12} <= set(keys(with_both(WHOLE, sides, apart(0.0, is_marked=True)))[:5])
 
 
 def test_an_empty_ranking_stays_empty() -> None:
-    assert len(with_both(ranking([], 0.5), [ONE, OTHER], 0.0)) == 0
+    assert len(with_both(ranking([], 0.5), [ONE, OTHER], apart(0.0))) == 0
 
 
 def test_evidence_is_that_of_the_score() -> None:

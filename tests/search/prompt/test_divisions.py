@@ -35,3 +35,25 @@ def test_pieces_are_those_before_and_after_each_boundary() -> None:
     found = divisions("resize the photos. Send the invoices and tell the team about it")
     assert found.pieces == ["resize the photos.", "Send the invoices", "tell the team about it"]
     assert [place.pieces for place in found.places] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "before"),
+    [
+        ("resize the red and blue photos, then send the weekly invoices", "resize the red and blue photos"),
+        ("Open the shop at noon and close it. Also send the weekly invoices.", "Open the shop at noon and close it."),
+        ("Open the shop at noon and close it. Once that is done, send them.", "Open the shop at noon and close it."),
+        ("- Open the shop and close it\n- Send the invoices and wait", "- Open the shop and close it"),
+    ],
+)
+def test_a_prompt_that_says_so_is_divided_only_there(text: str, before: str) -> None:
+    assert [(place.before, place.is_marked) for place in divisions(text).places] == [(before, True)]
+
+
+def test_a_prompt_of_two_things_may_be_divided_anywhere() -> None:
+    places = divisions("I need two things: resize all photos, and send the invoices and wait for them").places
+    assert [place.is_marked for place in places] == [True, True]
+
+
+def test_a_mere_conjunction_says_nothing() -> None:
+    assert [place.is_marked for place in divisions("resize all photos and send the invoices").places] == [False]
