@@ -1,5 +1,6 @@
 """Places in a ranking: near-copies take one, which the original has unless a copy has a reason to be shown instead."""
 
+from bisect import bisect
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -45,11 +46,13 @@ def with_one_place(
     families = [ranks for ranks in copies.ranks(keys) if len(ranks) > 1]
     if not families:
         return Places(ranking, 0)
-    left_out = [rank for ranks in families for rank in ranks[1:]]
-    places = np.delete(np.arange(len(keys)), left_out)
+    left_out = sorted(rank for ranks in families for rank in ranks[1:])
+    has_place = np.ones(len(keys), np.bool_)
+    has_place[left_out] = False
+    places = np.flatnonzero(has_place)
     shown = places.copy()
     for ranks in families:
-        number = int(np.searchsorted(places, ranks[0]))
+        number = ranks[0] - bisect(left_out, ranks[0])
         if number < count:
             alike = _about_as_good(ranking, ranks, mode)
             chosen = best(keys[alike].tolist())

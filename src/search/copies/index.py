@@ -25,13 +25,14 @@ class _Table(NamedTuple):
     """Documents by ascending key: `keys` and `originals` of shape (documents,), and their signatures.
 
     The original of a document is the key of the skill that it is a copy of, or its own. `copied` are the originals that
-    have copies, `copies` is the number of these.
+    have copies, `is_of_family` is true for these and their copies, and `copies` is the number of the latter.
     """
 
     keys: Keys
     originals: Keys
     signatures: Signatures
     copied: frozenset[int]
+    is_of_family: _Flags
     copies: int
 
 
@@ -42,7 +43,7 @@ class CopyIndex:
         """Begin with documents, in any order."""
         none = np.empty(0, np.int64)
         self._lock = threading.Lock()
-        self._table = _Table(none, none, np.empty((0, SIGNATURE_WORDS), np.uint64), frozenset(), 0)
+        self._table = _Table(none, none, np.empty((0, SIGNATURE_WORDS), np.uint64), frozenset(), none > 0, 0)
         self._put(keys, signatures)
 
     def apply(self, changes: Iterable[DocumentPut | DocumentGone]) -> None:
@@ -76,10 +77,11 @@ class CopyIndex:
         table = self._table
         if not table.copied:
             return ()
+        rows = np.minimum(np.searchsorted(table.keys, keys), len(table.keys) - 1)
+        found = np.flatnonzero(table.is_of_family[rows] & (table.keys[rows] == keys))
         positions: dict[int, list[int]] = {}
-        for position, original in enumerate(self.originals(keys).tolist()):
-            if original in table.copied:
-                positions.setdefault(original, []).append(position)
+        for position, original in zip(found.tolist(), table.originals[rows[found]].tolist(), strict=True):
+            positions.setdefault(original, []).append(position)
         return positions.values()
 
     def families(self, keys: Sequence[int]) -> dict[int, list[int]]:
@@ -115,8 +117,10 @@ def _replaced(old: _Table, keys: Keys, signatures: Signatures) -> _Table:
     loose = np.isin(originals, keys)
     originals[loose] = all_keys[loose]
     _find_originals(all_keys, originals, signed, loose)
-    copied = originals[originals != all_keys].tolist()
-    return _Table(all_keys, originals, signed, frozenset(copied), len(copied))
+    copied = originals[originals != all_keys]
+    return _Table(
+        all_keys, originals, signed, frozenset(copied.tolist()), np.isin(originals, np.unique(copied)), len(copied)
+    )
 
 
 def _find_originals(keys: Keys, originals: Keys, signatures: Signatures, loose: _Flags) -> None:
