@@ -125,8 +125,8 @@ def fill(folder: Path, url: str | None) -> KeptRegistry:
             server.finished(server.publish(skill_package(name, version)))
         server.api("POST", "/registry/skills/acme/pdf/1.9.0/yank").raise_for_status()
         note = {"reason": "it reads keys", "replacement": "acme/pdf@^1.10"}
-        server.api("POST", "/registry/skills/acme/bad/1.0.0/revoke", json=note).raise_for_status()
         server.api("POST", "/registry/skills/acme/ocr/deprecate", json=note).raise_for_status()
+        server.api("POST", "/registry/skills/acme/bad/1.0.0/revoke", json=note).raise_for_status()
         server.wait_for(lambda: server.status()["pending"] == 0)
         server.wait_for(lambda: not kept.database.read("select 1 from index_files where pushed < wanted"))
     kept.close()

@@ -32,6 +32,7 @@ def check(parts: Parts) -> Iterator[Discrepancy]:
     """Yield faults of the entries and the tree, and differences from the published versions."""
     logged: dict[Version, _Logged] = {}
     tree = Tree()
+    misnamed: list[Discrepancy] = []
     key: list[str | None] = []
     # The versions are read before the log, so that later publishing only adds entries.
     sql = "select skill_id, version, state, checksum, record from published order by skill_id, major, minor, patch"
@@ -50,8 +51,10 @@ def check(parts: Parts) -> Iterator[Discrepancy]:
         _record(logged, key, entry)
         if withdraws != entry.subject:
             repair = partial(_name_subject, parts, number, entry.subject)
-            yield derived("log", f"entry {number}", f"it is found as one about {withdraws}: {entry.subject}", repair)
-    yield from _tree(parts, tree.nodes)
+            problem = f"it is found as one about {withdraws}: {entry.subject}"
+            misnamed.append(derived("log", f"entry {number}", problem, repair))
+    altered = [*_tree(parts, tree.nodes)]
+    yield from altered or misnamed  # nothing is derived from a text that the tree does not prove
     if (fork := parts.log.fork()) is not None:
         yield lost("log", "checkpoint", fork.message, FORKED)
     if last_key and (not key or key[-1] != last_key[0][0]):
