@@ -56,7 +56,7 @@ COMMANDS = {
                 ("publish", "publish", "Publish PATH, a skill folder or a zip of it."),
                 ("withdraw", "deprecate", "Mark a published skill as deprecated."),
                 ("withdraw", "undeprecate", "Undo a deprecation."),
-                ("reviews", "reviews", "List, read, approve and reject packages that wait to be published."),
+                ("reviews", "reviews", "List, read and decide on packages that wait for a review."),
                 ("withdraw", "yank", "Hide a published version from lists and search."),
                 ("withdraw", "unyank", "Undo a yank."),
                 ("withdraw", "revoke", "Refuse the package of a published version for ever."),

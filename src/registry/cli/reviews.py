@@ -34,7 +34,7 @@ def _options(function: _Command) -> _Command:
 
 @click.group()
 def reviews() -> None:
-    """List, read, approve and reject packages that wait to be published.
+    """List, read and decide on packages that wait for a review.
 
     'publish.hold' of the registry says which packages wait. Managers see those of their scope, administrators all.
     """
