@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -12,7 +13,8 @@ import pytest
 
 from registry.domain.api import API
 from support.commands import Done
-from support.publishing import Registry, skill_package
+from support.ports import free_port
+from support.publishing import Registry, bare_repository, skill_package
 from support.spoiling_proxy import Passed, SpoilingProxy
 
 WHY, INSTEAD = "it reads the keys of its user", "acme/coffee@^2"
@@ -253,3 +255,25 @@ def test_findings_that_are_others_than_in_the_lock_are_listed(project: Project) 
     (changed,) = done.json["changed"]
     assert (changed["before"], changed["risk"], changed["gone"]) == ("low", "none", ["old-rule"])
     assert project.run("verify", "--log").code == 0
+
+
+def test_a_registry_that_signs_a_second_history_is_no_witness(tmp_path: Path) -> None:
+    registry = Registry(tmp_path / "registry", "--port", str(free_port()))
+    with registry:
+        publish(registry, "first")
+    older = (registry.data_dir / "skill-registry.db").read_bytes()
+    with registry:
+        publish(registry, "tea", "ocr")
+        project = project_of(registry, tmp_path / "project", registry.url)
+    # Its operator restores the older database, and removes what would tell the registry of the later one.
+    for folder in (registry.data_dir / "registry-index", registry.remote):
+        shutil.rmtree(folder)
+    for name in ("-wal", "-shm"):
+        (registry.data_dir / f"skill-registry.db{name}").unlink(missing_ok=True)
+    (registry.data_dir / "skill-registry.db").write_bytes(older)
+    bare_repository(registry.remote)
+    with registry:
+        publish(registry, "other", "more", "third")
+        done = project.run("audit")
+        assert done.code == 2, done.out + done.error
+        assert f"{registry.url}: its log was forked" in done.out
