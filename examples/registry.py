@@ -24,7 +24,7 @@ def stop(number: int, frame: FrameType | None) -> None:
 
 
 def main() -> int:
-    for number in (signal.SIGHUP, signal.SIGTERM):
+    for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):  # a shell ignores SIGINT for what it starts with &
         signal.signal(number, stop)
     remote = HOME / "index.git"
     if not remote.exists():

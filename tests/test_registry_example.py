@@ -52,7 +52,10 @@ def test_a_registry_that_is_stopped_leaves_no_process(tmp_path: Path, number: si
         wait_until(lambda: _answers(port), why=(tmp_path / "log").read_text)
         assert any(" server " in line for line in children(tmp_path / ".registry/s3"))
         process.send_signal(number)
-        process.wait(PATIENCE_SECONDS)
+        try:
+            process.wait(PATIENCE_SECONDS)
+        finally:
+            process.kill()
     wait_until(lambda: not children(tmp_path))
 
 

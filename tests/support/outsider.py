@@ -23,6 +23,7 @@ _VARYING = (
     (re.compile(rb'"(took_ms|duration_ms|uptime_seconds|expires_in|index_age_seconds)":[\d.]+'), rb'"\1":0'),
     (re.compile(rb'"(search_id|request_id|uploadTicket|id|job_id)":"[\w.=-]{10,}"'), rb'"\1":"ID"'),
     (re.compile(rb"\b[0-9a-f]{32}\b"), b"ID"),
+    (re.compile(rb"(?<=\xe2\x80\x94 )(skill-registry) [\w+/=]{60,}"), rb"\1 SIGNATURE"),
     (re.compile(rb"/uploads/[\w-]{40,}"), b"/uploads/ID"),
 )
 _TIMES_AND_IDS = {"date", "x-request-id", "ratelimit-remaining", "ratelimit-reset", "last-modified", "location", "etag",

@@ -217,7 +217,7 @@ def test_a_search_that_was_let_in_is_counted_once(tmp_path: Path, method: str, p
 VALUES = {"limit": 7, "offset": 3, "mode": "keyword", "content": "full", "explain": True, "highlight": True} | {
     "tags": "pdf", "capabilities": "read", "source": "local", "scope": "acme",
     "installed": True, "enabled": False, "max_risk": "low", "author": "Ann", "license": "MIT",
-    "os": "linux", "agent": "codex", "model_invocation": True,
+    "group": False, "os": "linux", "agent": "codex", "model_invocation": True,
 }  # fmt: skip
 
 

@@ -49,7 +49,9 @@ def by_mcp(host: Service, query: str) -> list[str]:
             async with Client(transport) as client:
                 return (await client.call_tool("search_skills", {"query": query})).structured_content
 
-    return [one["id"].rpartition("/")[2] for one in asyncio.run(ask())["skills"]]
+    hits = asyncio.run(ask())["skills"]
+    ids = [each for hit in hits for each in (hit["id"], *hit.get("grouped", {}).get("ids", ()))]
+    return [each.rpartition("/")[2] for each in ids]
 
 
 @pytest.mark.parametrize("search", [by_clawhub, by_skills, by_discovery, by_mcp])

@@ -122,7 +122,7 @@ async def search_entries(
     if not _admits(data.query.filter.get("type")):
         return SearchResponse(results=[])
     offset = _offset(data.page_token)
-    body = SearchBody(query=data.query.text, limit=data.page_size, offset=offset)
+    body = SearchBody(query=data.query.text, limit=data.page_size, offset=offset, group=False)
     task = search_task(services, body).then(partial(_results, services, base_url(request, services)))
     results: list[Result] = await request.app.state.searches.run(request.scope, task)
     following = offset + data.page_size

@@ -94,7 +94,9 @@ async def search_clawhub(
     base, most = base_url(request, services), at_most(limit)
     if mode == "exact":
         return await ORDINARY_POOL.run(_named, services, base, text.strip(), most)
-    task = resolve_task(services, ResolveBody(prompt=text, limit=most)).then(partial(_found, services, base))
+    task = resolve_task(services, ResolveBody(prompt=text, limit=most, group=False)).then(
+        partial(_found, services, base)
+    )
     found: FoundSkills = await request.app.state.searches.run(request.scope, task)
     return found
 

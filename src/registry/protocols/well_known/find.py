@@ -42,7 +42,9 @@ async def find(
     if not text.strip():
         return FoundEntries(skills=[])
     base = base_url(request, services)
-    task = resolve_task(services, ResolveBody(prompt=text, limit=limit)).then(partial(_found, services, base))
+    task = resolve_task(services, ResolveBody(prompt=text, limit=limit, group=False)).then(
+        partial(_found, services, base)
+    )
     found: FoundEntries = await request.app.state.searches.run(request.scope, task)
     return found
 
