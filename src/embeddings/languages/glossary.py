@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
 
 from embeddings.base import EmbeddingError, Matrix
 
@@ -46,18 +47,27 @@ class Meaning(NamedTuple):
     tells: bool
 
 
+def packaged_arrays(path: Path, sha256: str, name: str) -> NpzFile:
+    """Open the arrays of a file of the package, which messages call `name`.
+
+    Raises EmbeddingError if the file is missing or is not the one with that SHA-256.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise EmbeddingError(f"{name} {path} cannot be read: {error.strerror}") from error
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise EmbeddingError(f"{name} {path.name} is damaged: wrong sha256; install the package again")
+    opened: NpzFile = np.load(io.BytesIO(content), allow_pickle=False)
+    return opened
+
+
 class Glossary:
     """Translates words. Safe to use from any thread."""
 
     def __init__(self, encoder: Encoder, path: Path = FILE, sha256: str = _SHA256) -> None:
         """Read the file. Raises EmbeddingError if it is missing or is not the one with that SHA-256."""
-        try:
-            content = path.read_bytes()
-        except OSError as error:
-            raise EmbeddingError(f"the glossary {path} cannot be read: {error.strerror}") from error
-        if hashlib.sha256(content).hexdigest() != sha256:
-            raise EmbeddingError(f"the glossary {path.name} is damaged: wrong sha256; install the package again")
-        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        with packaged_arrays(path, sha256, "the glossary") as arrays:
             self._words = bytes(arrays["words"]).decode().split("\n")
             self._vectors = arrays["vectors"].astype(np.float32) * float(arrays["scale"])
             self._tells = arrays["tells"].tolist()

