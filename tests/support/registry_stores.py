@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 
 from registry.config.types import DatabaseUrl
 from registry.database import open_url
+from registry.db import DatabaseUnavailable
 from registry.transparency.checkpoint import Verifier
 from registry.transparency.merkle import leaf_hash, node_hash
 from support.commands import Done
@@ -23,6 +24,7 @@ from support.s3 import KEYS, SeaweedFS
 
 _ENDS = "new.state in ('accepted', 'rejected')"
 _NOTE = "insert into job_ends values (new.id, new.state)"
+_READ_ATTEMPTS = 10
 _LEFT_OVER = "it is left over from a rejected job"
 _WATCH_SQLITE = (f"create trigger watch_ends after update of state on publish_jobs when {_ENDS} begin {_NOTE}; end",)
 _WATCH_POSTGRESQL = (
@@ -96,9 +98,15 @@ class RegistryStores:
                 transaction.execute(statement)
 
     def read(self, sql: str) -> list[tuple[Any, ...]]:
-        """Return rows of the database."""
-        with closing(open_url(self._url)) as database:
-            return database.read(sql)
+        """Return rows of the database. A busy server is asked again: to connect has a time-out of two seconds."""
+        for attempts_left in reversed(range(_READ_ATTEMPTS)):
+            try:
+                with closing(open_url(self._url)) as database:
+                    return database.read(sql)
+            except DatabaseUnavailable:
+                if not attempts_left:
+                    raise
+        raise AssertionError
 
     def is_settled(self) -> bool:
         """Return whether no job is open and the index has everything."""

@@ -14,7 +14,7 @@ from registry.http.routes.guards import refuse_if_not_owner
 from registry.http.routes.parameters import OptionalBody, ReadyServices
 from registry.http.thread_pools import ORDINARY_POOL
 from registry.protocols.clawhub.account import Done
-from registry.protocols.clawhub.errors import RESTORE_ERRORS, SLUG_ERRORS
+from registry.protocols.clawhub.errors import CHANGE_ERRORS
 from registry.protocols.clawhub.finding import TAGS
 from registry.protocols.clawhub.parameters import OwnerHandle
 from registry.protocols.clawhub.references import find_own_id
@@ -32,7 +32,7 @@ class Change(msgspec.Struct, kw_only=True, rename="camel"):
     "/clawhub/api/v1/skills/{slug:str}",
     status_code=200,
     tags=TAGS,
-    responses=SLUG_ERRORS,
+    responses=CHANGE_ERRORS,
     operation_class=OptionalBody,
     role="manager",
     fails={409},
@@ -58,7 +58,7 @@ async def delete_clawhub_skill(
     "/clawhub/api/v1/skills/{slug:str}/undelete",
     status_code=200,
     tags=TAGS,
-    responses=RESTORE_ERRORS,
+    responses=CHANGE_ERRORS,
     operation_class=OptionalBody,
     role="manager",
     fails={409},
@@ -84,7 +84,7 @@ async def restore_clawhub_skill(
     "/clawhub/api/v1/skills/{slug:str}/versions/{version:str}",
     status_code=200,
     tags=TAGS,
-    responses=SLUG_ERRORS,
+    responses=CHANGE_ERRORS,
     operation_class=OptionalBody,
     role="manager",
     fails={409},
@@ -111,7 +111,7 @@ async def delete_clawhub_version(
     "/clawhub/api/v1/skills/{slug:str}/versions/{version:str}/restore",
     status_code=200,
     tags=TAGS,
-    responses=RESTORE_ERRORS,
+    responses=CHANGE_ERRORS,
     operation_class=OptionalBody,
     role="manager",
     fails={409},

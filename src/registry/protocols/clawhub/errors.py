@@ -57,15 +57,15 @@ SLUG_ERRORS = ERRORS | {
 }
 """The errors of routes that find a skill by its slug."""
 
-RESTORE_ERRORS = ERRORS | {
+CHANGE_ERRORS = ERRORS | {
     409: ResponseSpec(
         str,
         media_type="*/*",
         generate_examples=False,
-        description="Several skills have this slug (JSON), or the skill was not published and is gone (text)",
+        description="Several skills have this slug (JSON), or its state does not allow the change (text)",
     )
 }
-"""The errors of routes that restore what was deleted."""
+"""The errors of routes that delete and restore."""
 
 
 def answer_plainly(request: Request[Any, Any, Any], exception: Exception) -> Response[Any]:
